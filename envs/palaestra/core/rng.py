@@ -1,0 +1,56 @@
+"""One 8-byte random stream per lane: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+
+A match record holds two streams, ``s.rng`` for the rules and ``s.script_rng`` for the luck of scripted opponents, so that a different
+opponent never changes the dice of the rules. The functions below are called from kernels with the match record::
+
+    angle_rad = uniform(s, -math.pi, math.pi)
+
+Always draw the same number of values per step, whatever branch is taken: then a branch never shifts the stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(n) for n in (30, 27, 31, 11))
+TO_UNIT = 2.0**-53
+SALT_RULES = np.uint64(0x7061_6C61_6573_7472)
+SALT_SCRIPTS = np.uint64(0x6F70_706F_6E65_6E74)
+
+
+def mix64(z):
+    """Finaliser of splitmix64: a bijection on uint64 that scrambles all bits."""
+    z = (z ^ (z >> SHIFT_30)) * MIX_1
+    z = (z ^ (z >> SHIFT_27)) * MIX_2
+    return z ^ (z >> SHIFT_31)
+
+
+def uniform(s, low, high):
+    """A float64 in [low, high) from the stream of the rules."""
+    s.rng += GOLDEN
+    return low + (high - low) * (float(mix64(s.rng) >> SHIFT_11) * TO_UNIT)
+
+
+def integer(s, n):
+    """An int in [0, n) from the stream of the rules."""
+    return int(uniform(s, 0.0, 1.0) * n)
+
+
+def script_uniform(s, low, high):
+    """A float64 in [low, high) from the stream of the scripted opponents."""
+    s.script_rng += GOLDEN
+    return low + (high - low) * (float(mix64(s.script_rng) >> SHIFT_11) * TO_UNIT)
+
+
+def script_integer(s, n):
+    """An int in [0, n) from the stream of the scripted opponents."""
+    return int(script_uniform(s, 0.0, 1.0) * n)
+
+
+def lane_keys(seeds: np.ndarray, salt: np.uint64) -> np.ndarray:
+    """Start states of the streams for an array of lane seeds (uint64), the same for any batch size."""
+    with np.errstate(over="ignore"):
+        return mix64(mix64(seeds.astype(np.uint64) ^ salt) + GOLDEN)

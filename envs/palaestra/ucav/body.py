@@ -1,0 +1,48 @@
+"""The aircraft as the rules see it: one record per slot that an engine fills and the rules read.
+
+Frame: flat local north-east-down of the match's origin on the equator; heading 0 is north, positive roll is right wing down,
+positive pitch is nose up. An engine (JSBSim today) reads the commands and writes everything else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BODY = np.dtype(
+    [
+        # commands, written by the rules, read by the engine; each in [-1, 1], throttle in [0, 1]
+        ("aileron_command", "f8"),  # positive rolls right
+        ("elevator_command", "f8"),  # positive is nose UP (JSBSim's own sign is the opposite: the engine flips it)
+        ("rudder_command", "f8"),  # positive yaws right
+        ("throttle_command", "f8"),  # 0 idle, 0.5 military power, 1 full afterburner
+        # kinematics, written by the engine (and by `reset`, as the initial condition that the engine loads)
+        ("north_m", "f8"),
+        ("east_m", "f8"),
+        ("altitude_m", "f8"),
+        ("roll_rad", "f8"),
+        ("pitch_rad", "f8"),
+        ("heading_rad", "f8"),  # of the nose, in [0, 2 pi)
+        ("true_airspeed_mps", "f8"),
+        # written by the engine only
+        ("velocity_north_mps", "f8"),
+        ("velocity_east_mps", "f8"),
+        ("velocity_down_mps", "f8"),
+        ("u_mps", "f8"),  # body axes: forward, right, down
+        ("v_mps", "f8"),
+        ("w_mps", "f8"),
+        ("p_radps", "f8"),
+        ("q_radps", "f8"),
+        ("r_radps", "f8"),
+        ("flight_path_angle_rad", "f8"),
+        ("angle_of_attack_rad", "f8"),
+        ("sideslip_rad", "f8"),
+        ("load_factor_g", "f8"),  # +1 in level flight
+        ("mach", "f8"),
+        ("calibrated_airspeed_mps", "f8"),
+        ("engine_n2_fraction", "f8"),
+        ("fuel_kg", "f8"),
+        ("finite", "u1"),  # 0 as soon as any output is not a finite number; the others then keep their last finite value
+        ("in_tables", "u1"),  # 0 outside the envelope of the engine's aerodynamic tables
+    ],
+    align=True,
+)
