@@ -1,0 +1,250 @@
+"""Links a game's hooks into the batch loop and compiles it.
+
+Every plain Python function that a hook calls by a global name is compiled with it; authors need no decorator. Only the drivers are cached on
+disk, under a name that carries a digest of all code and constants they were built from, so that an edit anywhere is never served by old machine
+code (numba itself watches the driver's own file alone). With ``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is not imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from palaestra.core import lanes
+from palaestra.core.game import Game
+
+HOOKS = ("reset", "step", "observe", "legal", "script", "command", "judge", "global_state")
+KERNEL_DRIVERS = ("step_lanes", "check_lanes", "reset_lanes", "see_lanes")
+ENGINE_DRIVERS = ("begin_lanes", "prepare_lanes", "command_lanes", "judge_lanes", "close_lanes", "see_lanes")
+
+_linked: dict[tuple, Kernel] = {}
+_warned_uncached = False
+
+
+class Kernel:
+    """The compiled drivers of one game; one per process for games of equal code and layout."""
+
+    def __init__(self, game: Game, digest: str, drivers: dict[str, Callable]) -> None:
+        """Holds the drivers by name."""
+        self.digest = digest
+        self.drivers = drivers
+        self._entry_points: dict[str, Callable] = {}
+        self._world_type = type(game.world)
+
+    def bind(self, name: str, *arguments: Any) -> Callable:
+        """The driver ``name``, compiled for these arguments, without the dispatcher's type check on each call.
+
+        The result may only be called with arrays of the same dtypes and layouts, as a `Simulation` owns them. ``arguments`` must describe
+        an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
+        """
+        driver = self.drivers[name]
+        if jit_disabled():
+            return driver
+        if name not in self._entry_points:
+            driver(*arguments)
+            (overload,) = driver.overloads.values()
+            self._entry_points[name] = overload.entry_point
+        return self._entry_points[name]
+
+
+def jit_disabled() -> bool:
+    """Whether ``NUMBA_DISABLE_JIT`` asks for the interpreted twin."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def record_view(array: np.ndarray) -> np.ndarray:
+    """The array itself, or in the interpreted twin a view whose rows have attributes like compiled records."""
+    if not jit_disabled() or array.dtype.names is None:
+        return array
+    return array.view(_attribute_dtype(array.dtype))
+
+
+def _attribute_dtype(dtype: np.dtype) -> np.dtype:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.dtype((_attribute_dtype(base), shape))
+    if dtype.names is None or dtype.fields is None:
+        return dtype
+    layout = {
+        "names": list(dtype.names),
+        "formats": [_attribute_dtype(dtype[name]) for name in dtype.names],
+        "offsets": [dtype.fields[name][1] for name in dtype.names],
+        "itemsize": dtype.itemsize,
+    }
+    return np.dtype((np.record, np.dtype(layout)))  # type: ignore[call-overload]
+
+
+def link(game: Game) -> Kernel:
+    """Binds, digests and (lazily) compiles the drivers of a game."""
+    hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
+    names = (KERNEL_DRIVERS if game.step is not None else ENGINE_DRIVERS) + (
+        ("state_lanes",) if game.global_state is not None else ()
+    )
+    constants = _constants(game)
+    digest = _digest([*hooks.values(), *(getattr(lanes, n) for n in names)], constants)
+    world = tuple((a.dtype.str, a.ndim) if isinstance(a, np.ndarray) else type(a) for a in game.world or ())
+    layout = (game.state_dtype, game.action_dtype, game.observation_dtype, game.mask_dtype, game.scratch_dtype)
+    key = (digest, layout, type(game.world), world, jit_disabled())
+    if key not in _linked:
+        builder = _Interpreted() if jit_disabled() else _Compiled()
+        drivers = {n: builder.driver(getattr(lanes, n), {**constants, **hooks}, hooks, digest) for n in names}
+        _linked[key] = Kernel(game, digest, drivers)
+    return _linked[key]
+
+
+def _constants(game: Game) -> dict[str, Any]:
+    fields = game.state_dtype.fields
+    assert fields is not None
+    has_legal = game.legal is not None
+    return {
+        "AGENTS": len(game.agents),
+        "TEAMS": len(game.teams),
+        "TEAM_OF": tuple(int(t) for t in game.team_index),
+        "SCRIPTS": len(game.scripts),
+        "SCRIPTS_PLAY": len(game.teams) > 1 or game.script is not None,
+        "HAS_LEGAL": has_legal,
+        "MAY_FORBID": has_legal or len(game.agents) > 1,
+        "CLEAR_OBSERVATIONS": len(game.agents) > 1 or bool(game.lane_observation),
+        "CLEARED_FROM": fields["steps"][1],
+    }
+
+
+class _Interpreted:
+    """Binds the templates to plain Python functions."""
+
+    def __init__(self) -> None:
+        self._bound: dict[int, Any] = {}
+
+    def function(self, function: types.FunctionType, names: dict[str, Any]) -> Any:
+        if id(function) not in self._bound:
+            bound = self._rebuild(function, names)
+            self._bound[id(function)] = self.finish(bound)
+        return self._bound[id(function)]
+
+    def _rebuild(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
+        if function.__module__ == lanes.__name__:
+            scope = {**function.__globals__, **names}
+        else:
+            scope = dict(function.__globals__)
+        for name in _global_names(function.__code__):
+            value = scope.get(name)
+            if isinstance(value, types.FunctionType):
+                scope[name] = self.function(value, names)
+        bound = types.FunctionType(
+            function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+        )
+        bound.__kwdefaults__ = function.__kwdefaults__
+        return bound
+
+    def finish(self, function: types.FunctionType) -> Any:
+        return function
+
+    def driver(
+        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], digest: str
+    ) -> Callable:
+        unused = {name: _absent for name in HOOKS if name not in hooks}
+        driver = self._rebuild(template, {**unused, **names})
+
+        def quiet(*arguments: Any) -> Any:
+            with np.errstate(over="ignore"):  # the lane streams wrap around by design
+                return driver(*arguments)
+
+        return quiet
+
+
+class _Compiled(_Interpreted):
+    """Binds the templates to compiled functions; the drivers are cached on disk."""
+
+    def finish(self, function: types.FunctionType) -> Any:
+        import numba
+
+        return numba.njit(nogil=True, error_model="numpy")(function)
+
+    def driver(
+        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], digest: str
+    ) -> Callable:
+        unused = {name: _absent for name in HOOKS if name not in hooks}
+        bound = self._rebuild(template, {**unused, **names})
+        home = sys.modules[hooks["observe"].__module__]
+        filename = hooks["observe"].__code__.co_filename
+        driver = types.FunctionType(
+            bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, bound.__defaults__
+        )
+        driver.__module__ = home.__name__  # a module that exists: the cache refuses to load from '<dynamic>'
+        driver.__qualname__ = f"{template.__name__}_{digest}"
+        return _cached(driver)
+
+
+def _cached(driver: types.FunctionType) -> Callable:
+    """Compiles with the disk cache where one can be written, else without, with one warning."""
+    global _warned_uncached
+    import numba
+
+    try:
+        return numba.njit(nogil=True, error_model="numpy", cache=True)(driver)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        if not _warned_uncached:
+            _warned_uncached = True
+            warnings.warn(
+                "palaestra found no directory in which to keep compiled games (read-only install and home): every process "
+                "compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return numba.njit(nogil=True, error_model="numpy")(driver)
+
+
+def _absent(*arguments):
+    """Stands for a hook that a game does not have; its calls are pruned at compile time."""
+    return None
+
+
+def _global_names(code: types.CodeType) -> list[str]:
+    names = list(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names += _global_names(constant)
+    return names
+
+
+def _digest(functions: list[Callable], constants: dict[str, Any]) -> str:
+    """Hash of the byte code, constants and global values of the functions and of everything they call."""
+    sha = hashlib.sha256(repr(sorted(constants.items())).encode())
+    seen: set[int] = set()
+
+    def add_code(code: types.CodeType) -> None:
+        sha.update(code.co_code)
+        sha.update(repr(code.co_names).encode())
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                add_code(constant)
+            else:
+                sha.update(repr(constant).encode())
+
+    def add(function: types.FunctionType) -> None:
+        if id(function) in seen:
+            return
+        seen.add(id(function))
+        add_code(function.__code__)
+        sha.update(repr(function.__defaults__).encode())
+        for name in _global_names(function.__code__):
+            value = function.__globals__.get(name)
+            if isinstance(value, types.FunctionType):
+                add(value)
+            elif isinstance(value, np.ndarray):
+                sha.update(name.encode() + value.tobytes())
+            elif isinstance(value, int | float | str | bool | tuple | np.generic):
+                sha.update(f"{name}={value!r}".encode())
+
+    for function in functions:
+        add(function)  # type: ignore[arg-type]
+    return sha.hexdigest()[:16]

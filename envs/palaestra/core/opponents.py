@@ -1,0 +1,145 @@
+"""Opponents: whoever plays the teams that the user does not.
+
+Names of scripts, ``"random"``, ``"mix"``, callables and saved policies all become one thing: a script number that the compiled loop knows, or an
+`Opponent` that is asked once per decision for all lanes it plays.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from palaestra.core.game import Game
+from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
+
+
+@runtime_checkable
+class Opponent(Protocol):
+    """Plays one team in a batch of matches.
+
+    Attributes:
+        memory_size: Numbers (float64) that the player remembers per lane; the simulation owns, clears and saves them.
+    """
+
+    memory_size: int
+
+    def act(
+        self,
+        observations: Any,
+        legal: Any,
+        acting: np.ndarray,
+        first: np.ndarray,
+        seeds: np.ndarray,
+        memory: np.ndarray,
+    ) -> Any:
+        """Actions of the team.
+
+        Args:
+            observations: ``[n, A_team, size]`` float32 (a dict by role where the team has several roles).
+            legal: Masks ``[n, A_team, M]`` int8, or None.
+            acting: bool ``[n, A_team]``: asked for an action now.
+            first: bool ``[n]``: the match starts with this decision.
+            seeds: uint64 ``[n]``: seeds of the lanes.
+            memory: float64 ``[n, memory_size]``, zero at the start of a match; write into it.
+
+        Returns:
+            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions.
+        """
+        ...
+
+
+OpponentSpec = str | Path | Opponent | Callable[[Any], Any] | None
+
+
+class FunctionOpponent:
+    """A callable on batched observations as an `Opponent`."""
+
+    memory_size = 0
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        """Wraps ``function(observations) -> actions``."""
+        self.function = function
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
+        """Calls the function."""
+        return self.function(observations)
+
+
+def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
+    """The script number or `Opponent` that a user's word stands for.
+
+    Args:
+        game: The rules.
+        team: The team to be played.
+        spec: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match), the path of a saved
+            policy, a callable on batched observations, or an `Opponent`.
+
+    Raises:
+        ValueError: No such script or file; names the choices.
+        TypeError: Not something that can play.
+    """
+    if spec is None:
+        return EXTERNAL
+    if isinstance(spec, str | Path):
+        if spec in game.scripts:
+            return game.scripts.index(str(spec))
+        if spec == "random":
+            return RANDOM
+        if spec == "mix":
+            if not game.scripts:
+                raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
+            return MIX
+        if Path(spec).suffix and Path(spec).exists():
+            return load_policy(Path(spec), game, team)
+        names = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
+        near = difflib.get_close_matches(str(spec), names, 1)
+        hint = f", did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}) nor a saved policy{hint}"
+        )
+    if isinstance(spec, Opponent):
+        return spec
+    if callable(spec):
+        return FunctionOpponent(spec)
+    raise TypeError(f"opponent must be a name, a file, a callable or an Opponent, got {type(spec).__name__}")
+
+
+def policy_metadata(path: Path) -> dict[str, Any]:
+    """Metadata of a saved policy (safetensors: 8 bytes of header length, then JSON with ``__metadata__``).
+
+    Raises:
+        ValueError: The file is not a saved policy.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if not 0 < size < 1_000_000:
+            raise ValueError(f"{path} is not a saved policy (.safetensors)")
+        try:
+            metadata = json.loads(file.read(size))["__metadata__"]
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path} is not a saved policy of palaestra: no metadata") from error
+    if "method" not in metadata:
+        raise ValueError(f"{path} does not say which method made it")
+    return metadata
+
+
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """Loads a saved policy through the method that made it (entry-point group ``palaestra.baselines``).
+
+    Raises:
+        ValueError: Unknown method, or a file that is no policy.
+    """
+    method = policy_metadata(path)["method"]
+    found = {e.name: e for e in entry_points(group="palaestra.baselines")}
+    if method not in found:
+        raise ValueError(
+            f"{path} was made by the method {method!r}, which is not installed "
+            f'(installed: {", ".join(sorted(found)) or "none"}): pip install "palaestra[baselines]"'
+        )
+    return found[method].load().load_policy(path, game, team)

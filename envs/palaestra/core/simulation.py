@@ -1,0 +1,741 @@
+"""N matches as arrays. Every face and adapter is a view on one Simulation; no rule is ever written twice.
+
+`Simulation` owns the arrays and the verbs. How a decision is carried out is the business of its three kinds: `KernelSimulation` here
+(compiled rules), `palaestra.core.engine.EngineSimulation` (another engine moves the bodies) and `palaestra.core.workers.ProcessSimulation`
+(slices of the lanes in processes).
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Continuous, is_homogeneous
+from palaestra.core.game import Game
+from palaestra.core.kernel import Kernel, jit_disabled, link, record_view
+from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RANDOM, RUNNING, SAME_STEP, WAITING
+from palaestra.core.opponents import Opponent, OpponentSpec, resolve
+from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys
+
+AutoresetMode = Literal["next_step", "same_step", "off"]
+MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
+
+Arrays = np.ndarray | dict[str, np.ndarray]
+"""An array where the game has one role, else a dict of arrays by role."""
+
+WORD = np.dtype(
+    [
+        ("agent", "i8"),
+        ("n", "i8"),
+        ("noop", "i8"),
+        ("mask_offset", "i8"),
+        ("low", "f8"),
+        ("high", "f8"),
+        ("noop_value", "f8"),
+    ],
+    align=True,
+)
+
+
+class ActionError(ValueError):
+    """An action outside its space."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that decides how the matches go on. Made by `Simulation.snapshot`, taken back by `restore` of an equal simulation.
+
+    Attributes:
+        game: Name of the game.
+        states: The match records, one a lane.
+        memories: Memory of each python opponent, by team.
+        engine: What the engine needs to come back (None for kernels).
+    """
+
+    game: str
+    states: np.ndarray
+    memories: dict[str, np.ndarray]
+    engine: Any = None
+
+
+@dataclass
+class _Seat:
+    """A python opponent of one team and the lanes in which it plays."""
+
+    opponent: Opponent
+    lanes: np.ndarray
+    memory: np.ndarray
+
+
+class Simulation(ABC):
+    """N matches of one game.
+
+    Attributes:
+        game: The rules.
+        num_envs: Number of lanes N.
+        observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured ``[N, A_role]`` array.
+        actions: Per role, the simulation's own: int64 ``[N, A_role]`` (one choice) or ``[N, A_role, K]``, float64
+            ``[N, A_role, K]``, or structured ``[N, A_role]`` for composite actions.
+        rewards: float32 ``[N, A]``.
+        alive: bool ``[N, A]``, the slot is in the match.
+        acting: bool ``[N, A]``, the slot is asked for an action now.
+        agent_terminated: bool ``[N, A]``, left the match in this step.
+        terminated: bool ``[N]``, the match was ended by a rule in this step.
+        truncated: bool ``[N]``, by the horizon.
+        legal: int8 masks per role ``[N, A_role, M]`` (the choices side by side), or None if the game has no such rule.
+        info: Arrays by name, ``[N, ...]``: winner, end_reason, illegal, and the game's own.
+        final_observations: Like observations, valid in lanes that finished in this step under ``same_step``.
+        final_info: Like info, likewise.
+        states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and tests.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        num_envs: int,
+        *,
+        autoreset_mode: AutoresetMode = "next_step",
+        threads: int = 1,
+        parameters: Mapping[str, float] | None = None,
+        opponents: Mapping[str, OpponentSpec] | None = None,
+        allocate: Callable[[str, tuple[int, ...], np.dtype], np.ndarray] | None = None,
+    ) -> None:
+        """Allocates the arrays; no match has started before `reset`.
+
+        Args:
+            game: The rules.
+            num_envs: Number of lanes.
+            autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"off"`` (finished lanes wait for `reset`).
+            threads: Threads that share the lanes (kernel games).
+            parameters: Values of `Game.parameters` for all lanes.
+            opponents: Who plays which team, by team name; the others are played by whoever calls `step`.
+            allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
+
+        Raises:
+            ValueError: A number is out of range; names it and the range.
+            TypeError: An unknown parameter; suggests the near name.
+        """
+        if num_envs < 1:
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads}")
+        if autoreset_mode not in MODES:
+            raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
+        self.game, self.num_envs, self.threads = game, num_envs, threads
+        self.autoreset_mode = autoreset_mode
+        self._mode = MODES[autoreset_mode]
+        zeros = allocate or (lambda _name, shape, dtype: np.zeros(shape, dtype))
+        n, a = num_envs, len(game.agents)
+        self._words, self._word_names = _word_table(game)
+        w = len(self._words)
+        self.states = zeros("states", (n,), game.state_dtype)
+        self._wi = zeros("actions", (n, w), np.dtype("i8"))
+        self._observation_memory = zeros("observations", (n,), game.observation_dtype)
+        self._mask_memory = zeros("legal", (n,), game.mask_dtype)
+        self.rewards = zeros("rewards", (n, a), np.dtype("f4"))
+        self.terminated = zeros("terminated", (n,), np.dtype("?"))
+        self.truncated = zeros("truncated", (n,), np.dtype("?"))
+        self.agent_terminated = zeros("agent_terminated", (n, a), np.dtype("?"))
+        finals = n if self._mode == SAME_STEP else 1
+        self._final_memory = zeros("final_observations", (finals,), game.observation_dtype)
+        self._final_info = zeros("final_info", (finals,), game.info_dtype)
+        self._scratch = np.zeros(threads, game.scratch_dtype)
+        self._action_rows = self._wi.view(game.action_dtype)[:, 0]
+        self.alive = self.states["alive"].view("?")
+        self.acting = self.states["acting"].view("?")
+        self.actions = self._per_role(self._role_actions)
+        self._name_observations()
+        self.final_observations = self._per_role(lambda r: _role_rows(self._final_memory, game, r))
+        self.legal: Arrays | None = self._per_role(self._role_masks) if game.legal is not None else None
+        self.info = {name: self.states["info"][name] for name in game.info_dtype.names or ()}
+        self.final_info = {name: self._final_info[name] for name in game.info_dtype.names or ()}
+        self.lane_seeds = np.zeros(n, np.uint64)
+        self._seats: dict[str, list[_Seat]] = {}
+        self._started = False
+        self._closed = False
+        for parameter in game.parameters:
+            self.states["parameters"][parameter.name] = parameter.default
+        self.states["assigned"] = EXTERNAL
+        self.states["playing"] = EXTERNAL
+        if parameters:
+            self.set_parameters(**parameters)
+        for team, spec in (opponents or {}).items():
+            self.set_opponent(team, spec)
+
+    # -- verbs ---------------------------------------------------------------------------------------------------------
+
+    def seed(self, seed: int | Sequence[int] | np.ndarray) -> None:
+        """Gives lane i the stream ``seed + i``, or the i-th of N seeds. Takes effect in the next draw."""
+        if isinstance(seed, int | np.integer):
+            if not 0 <= int(seed) < 2**64:
+                raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+            seeds = np.uint64(seed) + np.arange(self.num_envs, dtype=np.uint64)
+        else:
+            seeds = np.asarray(seed)
+            if seeds.shape != (self.num_envs,) or seeds.dtype.kind not in "iu" or (seeds.astype(object) < 0).any():
+                raise ValueError(f"seeds must be {self.num_envs} non-negative integers, got shape {seeds.shape}")
+        self.lane_seeds = seeds.astype(np.uint64)
+        self.states["rng"] = lane_keys(self.lane_seeds, SALT_RULES)
+        self.states["script_rng"] = lane_keys(self.lane_seeds, SALT_SCRIPTS)
+        self.states["seeded"] = 1
+
+    def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
+        """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
+
+        Without a seed the streams go on; lanes that never had one get one from the operating system.
+        """
+        self._check_open()
+        if seed is not None:
+            self.seed(seed)
+        unseeded = self.states["seeded"] == 0
+        if unseeded.any():
+            entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+            seeds = np.where(unseeded, entropy, self.lane_seeds)
+            kept = self.states[["rng", "script_rng"]].copy()
+            self.seed(seeds)
+            for name in ("rng", "script_rng"):
+                self.states[name][~unseeded] = kept[name][~unseeded]
+        if mask is None:
+            which = np.ones(self.num_envs, np.bool_)
+        else:
+            which = np.asarray(mask)
+            if which.dtype != np.bool_ or which.shape != (self.num_envs,):
+                raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
+            if not self._started and not which.all():
+                raise ValueError("the first reset starts all lanes: call reset() without a mask")
+        self._reset_lanes(np.ascontiguousarray(which))
+        self._started = True
+        return self.observations
+
+    def step(self, actions: Any = None, out: Mapping[str, np.ndarray] | None = None) -> None:
+        """Plays one decision in all lanes; results are in the arrays.
+
+        Args:
+            actions: An array like `actions`, or a dict by role. None plays what was written into `actions`.
+            out: Caller's own arrays for ``observations`` (games with one role of one dtype), ``rewards``, ``terminated``, ``truncated``:
+                C-contiguous, of the right shape and dtype. The simulation uses them as its own until another call names others.
+
+        Raises:
+            ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
+            RuntimeError: Before the first reset, or after close.
+        """
+        if not self._started or self._closed:
+            self._check_open()
+            raise RuntimeError("step before reset: call reset() first")
+        if actions is not None:
+            self._take_actions(actions)
+        if out is not None:
+            self._take_buffers(out)
+        if self._seats:
+            self._ask_opponents()
+        offender = self._step_lanes()
+        if offender >= 0:
+            self._refuse(offender)
+
+    def snapshot(self) -> Snapshot:
+        """A copy of everything that decides how the matches go on."""
+        memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self._seats.items()}
+        return Snapshot(self.game.name, self.states.copy(), memories, self._save_engine())
+
+    def restore(self, snapshot: Snapshot) -> Arrays:
+        """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
+
+        Raises:
+            ValueError: The snapshot is of another game or size.
+        """
+        self._check_open()
+        if snapshot.game != self.game.name or snapshot.states.shape != self.states.shape:
+            raise ValueError(
+                f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {self.game.name} "
+                f"with {self.num_envs}"
+            )
+        self.states[...] = snapshot.states
+        for team, seats in self._seats.items():
+            start = 0
+            for seat in seats:
+                width = seat.memory.shape[1]
+                seat.memory[...] = snapshot.memories[team][:, start : start + width]
+                start += width
+        self._load_engine(snapshot.engine)
+        for array in (self.rewards, self.terminated, self.truncated, self.agent_terminated):
+            array[...] = 0
+        self._started = True
+        self._see_lanes(np.ones(self.num_envs, np.bool_))
+        return self.observations
+
+    def render(self, lane: int = 0) -> np.ndarray:
+        """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.
+
+        Raises:
+            NotImplementedError: The game has no picture.
+        """
+        if self.game.render is None:
+            raise NotImplementedError(f"{self.game.name} has no picture")
+        module, _, function = self.game.render.partition(":")
+        draw = getattr(importlib.import_module(module), function)
+        return draw(self.game, self.game.world, self.states[lane])
+
+    def close(self) -> None:
+        """Frees threads and engines; may be called twice."""
+        self._closed = True
+
+    # -- teams and parameters ------------------------------------------------------------------------------------------
+
+    def set_opponent(self, team: str, opponent: OpponentSpec, lanes: np.ndarray | None = None) -> None:
+        """Says who plays a team from now on: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, or an `Opponent`.
+
+        Args:
+            team: Name of the team.
+            opponent: See `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match.
+            lanes: bool ``[N]`` mask or indices; all lanes if None.
+        """
+        if team not in self.game.teams:
+            raise ValueError(f"{self.game.name} has no team {team!r}: choose from {', '.join(self.game.teams)}")
+        which = np.zeros(self.num_envs, np.bool_)
+        which[slice(None) if lanes is None else lanes] = True
+        resolved = resolve(self.game, team, opponent)
+        number = resolved if isinstance(resolved, int) else EXTERNAL
+        for seat in self._seats.get(team, []):
+            seat.lanes &= ~which
+        self._seats[team] = [seat for seat in self._seats.get(team, []) if seat.lanes.any()]
+        if not isinstance(resolved, int):
+            memory = np.zeros((self.num_envs, resolved.memory_size), np.float64)
+            self._seats[team].append(_Seat(resolved, which.copy(), memory))
+        if not self._seats[team]:
+            del self._seats[team]
+        for slot in self.game.teams[team]:
+            self.states["assigned"][which, slot] = number
+            if number != MIX:
+                self.states["playing"][which, slot] = number
+
+    def set_parameters(self, lanes: np.ndarray | None = None, **values: float | np.ndarray) -> None:
+        """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
+        known = {p.name: p for p in self.game.parameters}
+        for name, value in values.items():
+            if name not in known:
+                unknown_keyword(name, known, f"{self.game.name} parameter")
+            parameter = known[name]
+            array = np.asarray(value, np.float64)
+            if not ((array >= parameter.low) & (array <= parameter.high)).all():
+                raise ValueError(
+                    f"{name} must be in [{parameter.low:g}, {parameter.high:g}] {parameter.unit}, got {value}"
+                )
+            self.states["parameters"][name][slice(None) if lanes is None else lanes] = array
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Read-only views ``[N]`` of the parameters by name."""
+        views = {}
+        for p in self.game.parameters:
+            view = self.states["parameters"][p.name][:]
+            view.flags.writeable = False
+            views[p.name] = view
+        return views
+
+    def state(self) -> np.ndarray:
+        """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side."""
+        if self.game.global_state is not None:
+            out = np.zeros((self.num_envs, self.game.global_state_size), np.float32)
+            self._write_state(out)
+            return out
+        parts = []
+        for name in self.game.observation_dtype.names or ():
+            block = self._observation_memory[name]
+            if block.dtype.names is None:
+                raise RuntimeError("observation tables are records")
+            for member in block.dtype.names:
+                parts.append(np.asarray(block[member], np.float32).reshape(self.num_envs, -1))
+        return np.concatenate(parts, axis=1)
+
+    def team_rewards(self, team: str) -> np.ndarray:
+        """Reward of a team, float32 ``[N]``: the common value of its members."""
+        return self.rewards[:, self.game.teams[team][0]]
+
+    # -- what the kinds supply -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _reset_lanes(self, which: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _step_lanes(self) -> int: ...
+
+    @abstractmethod
+    def _see_lanes(self, which: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _write_state(self, out: np.ndarray) -> None: ...
+
+    def _save_engine(self) -> Any:
+        return None
+
+    def _load_engine(self, saved: Any) -> None:
+        return None
+
+    def _buffers_changed(self) -> None:
+        """Called after `out=` named other arrays."""
+
+    # -- copying -------------------------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict) -> Simulation:
+        """An independent simulation in the same state."""
+        twin = self._twin()
+        twin.__setstate_arrays__(self.__getstate_arrays__())
+        return twin
+
+    def _twin(self) -> Simulation:
+        raise TypeError(f"{type(self).__name__} cannot be copied: take snapshot() and restore() it into another")
+
+    def __getstate_arrays__(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name).copy() for name in _LIVE}
+
+    def __setstate_arrays__(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, value in arrays.items():
+            getattr(self, name)[...] = value
+
+    # -- helpers -------------------------------------------------------------------------------------------------------
+
+    def _per_role(self, view: Callable[[int], np.ndarray]) -> Arrays:
+        roles = self.game.roles
+        return view(0) if len(roles) == 1 else {r.name: view(k) for k, r in enumerate(roles)}
+
+    def _name_observations(self) -> None:
+        self.observations = self._per_role(lambda r: _role_rows(self._observation_memory, self.game, r))
+
+    def _role_actions(self, number: int) -> np.ndarray:
+        role = self.game.roles[number]
+        rows = self._action_rows[role.name]
+        choices = [isinstance(f, Choice) for f in role.action]
+        if any(choices) and not all(choices):
+            return rows
+        offset = self.game.action_dtype.fields[role.name][1] // 8  # type: ignore[index]
+        width = sum(f.size for f in role.action)
+        count = len(role.agents)
+        block = self._wi[:, offset : offset + count * width].reshape(self.num_envs, count, width)
+        if all(choices):
+            return block[:, :, 0] if width == 1 else block
+        return block.view("f8")
+
+    def _role_masks(self, number: int) -> np.ndarray:
+        role = self.game.roles[number]
+        if role.name not in (self.game.mask_dtype.names or ()):
+            return np.zeros((self.num_envs, len(role.agents), 0), np.int8)
+        block = self._mask_memory[role.name]
+        width = block.dtype.itemsize
+        return np.ndarray(
+            (self.num_envs, len(role.agents), width),
+            np.int8,
+            buffer=self._mask_memory,
+            offset=self.game.mask_dtype.fields[role.name][1],  # type: ignore[index]
+            strides=(self.game.mask_dtype.itemsize, width, 1),
+        )
+
+    def _take_actions(self, actions: Any) -> None:
+        if isinstance(self.actions, np.ndarray):
+            self._take_role(self.game.roles[0], self.actions, actions)
+            return
+        if not isinstance(actions, Mapping) or set(actions) != set(self.actions):
+            raise ActionError(f"actions must be a dict with the roles {', '.join(self.actions)}")
+        for role in self.game.roles:
+            self._take_role(role, self.actions[role.name], actions[role.name])
+
+    def _take_role(self, role: Any, target: np.ndarray, given: Any) -> None:
+        if target.dtype.names is not None:
+            is_record = isinstance(given, np.ndarray) and given.dtype.names is not None
+            names = given.dtype.names if is_record else given
+            if not (is_record or isinstance(given, Mapping)) or set(names) != set(target.dtype.names):
+                raise ActionError(f"actions of {role.name} must give the fields {', '.join(target.dtype.names)}")
+            for f in role.action:
+                self._take_array(role, f.name, target[f.name], given[f.name], isinstance(f, Choice))
+        else:
+            self._take_array(role, "action", target, given, isinstance(role.action[0], Choice))
+
+    def _take_array(self, role: Any, name: str, target: np.ndarray, given: Any, discrete: bool) -> None:
+        array = np.asarray(given)
+        if array.shape != target.shape:
+            raise ActionError(f"{name} of {role.name} must have shape {target.shape}, got {array.shape}")
+        if array.dtype.kind not in ("iu" if discrete else "iuf"):
+            kind = "integers" if discrete else "real numbers"
+            raise ActionError(f"{name} of {role.name} must be {kind}, got {array.dtype}")
+        target[...] = array
+
+    def _take_buffers(self, out: Mapping[str, np.ndarray]) -> None:
+        for name, array in out.items():
+            if name not in ("observations", "rewards", "terminated", "truncated"):
+                raise ValueError(f"out= takes observations, rewards, terminated, truncated, not {name!r}")
+            own = getattr(self, name)
+            if not isinstance(own, np.ndarray) or (name == "observations" and own.dtype.names is not None):
+                raise ValueError("out= takes observations only of games with one role whose fields share a dtype")
+            fits = array.shape == own.shape and array.dtype == own.dtype
+            if not (fits and array.flags.c_contiguous and array.flags.writeable):
+                raise ValueError(
+                    f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
+                    f"got {array.dtype} {array.shape}"
+                )
+            if name == "observations":
+                lane = self.game.observation_dtype
+                if own[0].nbytes != lane.itemsize:
+                    raise ValueError("out= takes observations only of games without team or lane fields")
+                self._observation_memory = array.reshape(self.num_envs, -1).view(lane)[:, 0]
+                self._name_observations()
+            else:
+                setattr(self, name, array)
+        self._buffers_changed()
+
+    def _ask_opponents(self) -> None:
+        first = self.states["steps"] == 0
+        for team, seats in self._seats.items():
+            for seat in seats:
+                lanes = np.flatnonzero(seat.lanes & (self.states["pending"] == RUNNING))
+                if lanes.size == 0:
+                    continue
+                seat.memory[lanes[first[lanes]]] = 0.0
+                memory = seat.memory[lanes]
+                chosen = seat.opponent.act(
+                    self.team_view(team, "observations", lanes),
+                    self.team_view(team, "legal", lanes),
+                    self.acting[lanes][:, self.game.teams[team]],
+                    first[lanes],
+                    self.lane_seeds[lanes],
+                    memory,
+                )
+                seat.memory[lanes] = memory
+                self.write_team_actions(team, chosen, lanes)
+
+    def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
+        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict by role where the team has several roles."""
+        source = getattr(self, what)
+        if source is None:
+            return None
+        parts = {}
+        for role, slots in self.team_roles(team).items():
+            array = source if isinstance(source, np.ndarray) else source[role]
+            parts[role] = array[lanes][:, slots]
+        return next(iter(parts.values())) if len(parts) == 1 else parts
+
+    def write_team_actions(self, team: str, actions: Any, lanes: np.ndarray | slice = slice(None)) -> None:
+        """Writes the actions of one team: ``[n, A_team, ...]``, or a dict by role where the team has several roles.
+
+        Raises:
+            ActionError: Wrong shape or kind. Ranges are checked by `step`.
+        """
+        roles = self.team_roles(team)
+        for role_name, slots in roles.items():
+            role = next(r for r in self.game.roles if r.name == role_name)
+            given = actions[role_name] if len(roles) > 1 else actions
+            target = self.actions if isinstance(self.actions, np.ndarray) else self.actions[role_name]
+            rows = np.empty_like(target[lanes][:, slots])
+            self._take_role(role, rows, given)
+            if isinstance(lanes, slice):
+                target[lanes, slots] = rows
+            else:
+                target[lanes[:, None], slots] = rows
+
+    def team_roles(self, team: str) -> dict[str, list[int]]:
+        """Roles in which a team has members, and the members' indices within each role."""
+        members: dict[str, list[int]] = {}
+        for slot in self.game.teams[team]:
+            role, index = self.game.role_of(slot)
+            members.setdefault(role.name, []).append(index)
+        return members
+
+    def _refuse(self, offender: int) -> NoReturn:
+        lane, number = divmod(offender, len(self._words))
+        word, name = self._words[number], self._word_names[number]
+        agent = self.game.agents[int(word["agent"])]
+        if word["n"] > 0:
+            raise ActionError(
+                f"lane {lane}, {agent}: {name} = {self._wi[lane, number]} is not an integer in [0, {word['n']})"
+            )
+        value = self._wi.view("f8")[lane, number]
+        raise ActionError(f"lane {lane}, {agent}: {name} = {value:g} is not in [{word['low']:g}, {word['high']:g}]")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this simulation is closed: make another")
+
+
+_LIVE = (
+    "states",
+    "_wi",
+    "_observation_memory",
+    "_mask_memory",
+    "_final_memory",
+    "_final_info",
+    "rewards",
+    "terminated",
+    "truncated",
+    "agent_terminated",
+    "lane_seeds",
+)
+"""Arrays that a copy takes over."""
+
+
+class KernelSimulation(Simulation):
+    """Rules compiled into one batch loop; ``threads`` slices of the lanes run side by side."""
+
+    def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
+        """See `Simulation`."""
+        super().__init__(game, num_envs, **options)
+        self._options = options
+        self._kernel: Kernel = link(game)
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_pid = 0
+        self._buffers_changed()
+
+    def _buffers_changed(self) -> None:
+        self._arguments = lane_arguments(self)
+        none = np.zeros(self.num_envs, np.bool_)
+        bind = self._kernel.bind
+        self._step_driver = bind("step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
+        if self.threads > 1:
+            self._check_driver = bind("check_lanes", 0, 0, *self._arguments)
+        self._reset_driver = bind("reset_lanes", 0, 0, none, 0, *self._arguments)
+        self._see_driver = bind("see_lanes", 0, 0, none, 0, *self._arguments)
+
+    def _step_lanes(self) -> int:
+        if self.threads == 1:
+            return self._step_driver(0, self.num_envs, True, self._mode, 0, *self._arguments)
+        offender = self._check_driver(0, self.num_envs, *self._arguments)  # all of it before any slice moves
+        if offender < 0:
+            self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self._mode, t, *self._arguments))
+        return offender
+
+    def _slices(self, call: Callable[[int, int, int], Any]) -> None:
+        if self._pool is None or self._pool_pid != os.getpid():  # threads do not survive a fork
+            self._pool, self._pool_pid = ThreadPoolExecutor(self.threads), os.getpid()
+        edges = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
+        waiting = [self._pool.submit(call, edges[t], edges[t + 1], t) for t in range(1, self.threads)]
+        call(edges[0], edges[1], 0)
+        for slice_ in waiting:
+            slice_.result()
+
+    def _reset_lanes(self, which: np.ndarray) -> None:
+        self._reset_driver(0, self.num_envs, which, 0, *self._arguments)
+
+    def _see_lanes(self, which: np.ndarray) -> None:
+        self._see_driver(0, self.num_envs, which, 0, *self._arguments)
+
+    def _write_state(self, out: np.ndarray) -> None:
+        states, scratch = record_view(self.states), record_view(self._scratch)
+        driver = self._kernel.bind("state_lanes", 0, 0, 0, states, world_of(self.game), out, scratch)
+        driver(0, self.num_envs, 0, states, world_of(self.game), out, scratch)
+
+    def _twin(self) -> Simulation:
+        twin = KernelSimulation(self.game, self.num_envs, **self._options)
+        twin._seats = {
+            team: [_Seat(s.opponent, s.lanes.copy(), s.memory.copy()) for s in seats]
+            for team, seats in self._seats.items()
+        }
+        twin._started = self._started
+        return twin
+
+    def close(self) -> None:
+        """Ends the threads."""
+        super().close()
+        if self._pool is not None and self._pool_pid == os.getpid():
+            self._pool.shutdown()
+        self._pool = None
+
+
+def world_of(game: Game) -> Any:
+    """The game's world, or 0 where it has none (kernels take it untouched)."""
+    return 0 if game.world is None else game.world
+
+
+def lane_arguments(sim: Simulation) -> tuple:
+    """The arrays of `palaestra.core.lanes` drivers, from S to SCRATCH."""
+    n = sim.num_envs
+    bytes_of = lambda a: a.view("u1").reshape(len(a), -1)  # noqa: E731
+    observation, final, mask = sim._observation_memory, sim._final_memory, sim._mask_memory
+    arrays = (
+        sim.states,
+        bytes_of(sim.states),
+        world_of(sim.game),
+        sim._words,
+        sim._action_rows,
+        sim._wi,
+        sim._wi.view("f8"),
+        observation,
+        bytes_of(observation),
+        mask,
+        mask.view("i1").reshape(n, -1),
+        final,
+        bytes_of(final),
+        sim._final_info,
+        sim.rewards,
+        sim.terminated,
+        sim.truncated,
+        sim.agent_terminated,
+        sim._scratch,
+    )
+    if not jit_disabled():
+        return arrays
+    return tuple(record_view(a) if isinstance(a, np.ndarray) else a for a in arrays)
+
+
+def _role_rows(memory: np.ndarray, game: Game, number: int) -> np.ndarray:
+    """Rows of one role: flat ``[N, A_role, size]`` where its fields share a dtype, else structured ``[N, A_role]``."""
+    role = game.roles[number]
+    block = memory[role.name]
+    if not is_homogeneous(role.observation):
+        return block
+    kind = np.dtype(role.observation[0].dtype)
+    size = sum(f.size for f in role.observation)
+    fields = game.observation_dtype.fields
+    assert fields is not None
+    return np.ndarray(
+        (len(memory), len(role.agents), size),
+        kind,
+        buffer=memory,
+        offset=fields[role.name][1],
+        strides=(game.observation_dtype.itemsize, block.dtype.itemsize, kind.itemsize),
+    )
+
+
+def _word_table(game: Game) -> tuple[np.ndarray, list[str]]:
+    """One row per 8-byte word of a lane's actions, in memory order, and the names for error messages."""
+    words: list[tuple] = []
+    names: list[str] = []
+    slot = mask_offset = 0
+    for role in game.roles:
+        for _ in role.agents:
+            for f in role.action:
+                if isinstance(f, Choice):
+                    words.append((slot, f.n, f.noop, mask_offset, 0.0, 0.0, 0.0))
+                    names.append(f.name)
+                    mask_offset += f.n
+                elif isinstance(f, Continuous):
+                    words += [(slot, 0, 0, 0, f.low, f.high, f.noop)] * f.size
+                    names += [f.name if not f.shape else f"{f.name}[{k}]" for k in range(f.size)]
+            slot += 1
+    return np.array(words, WORD), names
+
+
+def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:
+    """Refuses a keyword and suggests the near one."""
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    raise TypeError(f"{name!r} is not a {what}: {hint}")
+
+
+__all__ = [
+    "EXTERNAL",
+    "MIX",
+    "RANDOM",
+    "WAITING",
+    "ActionError",
+    "Arrays",
+    "AutoresetMode",
+    "KernelSimulation",
+    "Simulation",
+    "Snapshot",
+    "unknown_keyword",
+]
