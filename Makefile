@@ -1,0 +1,74 @@
+# Everything here sets itself up on a machine with nothing but Python 3.11+, pip and make, and lives in .venv.
+# Without make (Windows): see CONTRIBUTING.md, "Without make".
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# `make test` keeps all cores busy. worksteal: files stay together on one core, so that a game is rarely compiled twice, until one
+# core runs out of work.
+JOBS ?= auto
+LOWEST := build/lowest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint test-lowest learn bench docs clean distclean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "  PYTHON=python3.12 chooses the interpreter of a new .venv, JOBS=4 the processes of test."
+
+setup: $(READY) ## Create .venv with everything in it (all other targets do so themselves)
+
+demo: $(READY) ## A match of each kind between bundled policies, and a replay to look at
+	$(BIN)/palaestra demo
+
+test: $(READY) ## The fast tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(READY) ## The full conformance test of every environment
+	$(BIN)/palaestra check --all --level full
+
+lint: $(READY) ## Style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported dependencies
+	$(LOWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/baselines
+
+learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
+	$(BIN)/python -m palaestra_baselines.figures
+
+bench: $(READY) ## Steps per second of every environment
+	$(BIN)/palaestra bench --all
+
+docs: $(READY) ## Regenerate the tables in README.md
+	$(BIN)/python -m palaestra.cli.docs README.md
+
+clean: ## Remove caches and build products
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
+	find envs baselines assets tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv too
+	rm -rf $(VENV)
+
+# $(call new_venv,FOLDER): a venv with a pip that knows dependency groups. An unfinished one is started anew.
+define new_venv
+@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || { \
+	echo "palaestra needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 | head -n 1)"; \
+	echo "Name another one, for example: make $(or $(MAKECMDGOALS),test) PYTHON=python3.12"; \
+	exit 1; }
+@test -x $(1)/bin/pip || { echo "Creating $(1) (once; downloads up to 1 GB)"; $(PYTHON) -m venv --clear $(1); }
+$(1)/bin/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+endef
+
+$(READY): pyproject.toml constraints.txt
+	$(call new_venv,$(VENV))
+	$(BIN)/python -m pip install --constraint constraints.txt --group dev --editable ".[all]"
+	@touch $@
+
+$(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
+	$(call new_venv,$(LOWEST))
+	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,robots,exact,render]"
+	@touch $@

@@ -1,0 +1,256 @@
+"""The rules of the house: who may import whom, what an import costs, how long a file may be, what is promised."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import palaestra_assets
+
+HOUSE = Path(__file__).parents[1]
+SOURCES = {
+    "palaestra": HOUSE / "envs" / "palaestra",
+    "palaestra_baselines": HOUSE / "baselines" / "palaestra_baselines",
+    "palaestra_assets": HOUSE / "assets" / "palaestra_assets",
+}
+# Folders of palaestra that are no family of games.
+SERVICES = {"adapters", "cli", "core", "exact", "replay", "testing", "zoo"}
+FAMILIES = sorted(
+    p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
+)
+LONGEST = 600
+# Files that may be longer than LONGEST lines: path -> why it is not two files.
+LONG_FILES: dict[str, str] = {}
+IGNORED_FOLDERS = {".venv", "build", "dist", "runs", "__pycache__"}
+
+
+def python_files(root: Path) -> list[Path]:
+    return sorted(f for f in root.rglob("*.py") if not IGNORED_FOLDERS & set(f.relative_to(root).parts))
+
+
+def module_name(file: Path, package: str, root: Path) -> str:
+    parts = file.relative_to(root).with_suffix("").parts
+    return ".".join([package, *parts]).removesuffix(".__init__")
+
+
+def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and absolute name of everything that is imported anywhere: at the top, in functions, for types, by name.
+
+    ``from a import b`` counts as ``a.b``: whether b is a module does not show, and the rules ask for prefixes only.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                ancestors = module.split(".")
+                up = node.level - is_package
+                anchor = ".".join(ancestors[: len(ancestors) - up])
+                base = f"{anchor}.{base}".rstrip(".")
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def is_within(module: str, *packages: str) -> bool:
+    return any(module == p or module.startswith(p + ".") for p in packages)
+
+
+def may_import(module: str, imported: str) -> bool:
+    """The layers: core <- families <- registry <- palaestra; methods stand above all of them, data knows nobody."""
+    if not is_within(imported, *SOURCES):
+        return True
+    if is_within(module, "palaestra_assets"):
+        return is_within(imported, "palaestra_assets")
+    if is_within(module, "palaestra_baselines"):
+        return True
+    if is_within(imported, "palaestra_baselines"):
+        return False
+    if is_within(module, "palaestra.core"):
+        return is_within(imported, "palaestra.core")
+    for family in FAMILIES:
+        if is_within(module, f"palaestra.{family}"):
+            return is_within(imported, "palaestra.core", f"palaestra.{family}", "palaestra_assets")
+    if module == "palaestra.registry":
+        return is_within(imported, "palaestra.core", *(f"palaestra.{family}" for family in FAMILIES))
+    return True
+
+
+def test_the_import_reader_sees_every_kind_of_import():
+    source = """
+import a.b
+from c import d
+from . import sibling
+from .e import f
+from ..core import g
+def late():
+    import h
+    importlib.import_module("i.j")
+"""
+    from_module = {name for _, name in imported_modules(source, "palaestra.teams.pong", is_package=False)}
+    assert from_module == {
+        "a.b", "c.d", "palaestra.teams.sibling", "palaestra.teams.e.f", "palaestra.core.g", "h", "i.j",
+    }  # fmt: skip
+    from_package = {name for _, name in imported_modules("from .e import f", "palaestra.teams", is_package=True)}
+    assert from_package == {"palaestra.teams.e.f"}
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("palaestra.core.kernel", "palaestra.registry"),
+        ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
+        ("palaestra.ucav.body", "palaestra.registry"),
+        ("palaestra.ucav.body", "palaestra.cli"),
+        ("palaestra.registry", "palaestra.cli"),
+        ("palaestra.cli.main", "palaestra_baselines.pid"),
+        ("palaestra_assets", "palaestra.core"),
+    ],
+)
+def test_the_layers_refuse(module: str, imported: str):
+    assert not may_import(module, imported)
+
+
+@pytest.mark.parametrize("package", SOURCES)
+def test_nobody_imports_from_a_higher_layer_or_from_another_family(package: str):
+    offences = []
+    for file in python_files(SOURCES[package]):
+        module = module_name(file, package, SOURCES[package])
+        source = file.read_text(encoding="utf-8")
+        for line, imported in imported_modules(source, module, file.name == "__init__.py"):
+            if not may_import(module, imported):
+                offences.append(f"{file.relative_to(HOUSE)}:{line} imports {imported}")
+    assert not offences, "\n".join(offences)
+
+
+def test_importing_palaestra_loads_no_compiler_learner_engine_or_window():
+    heavy = ["numba", "torch", "jsbsim", "mujoco", "pygame", "stable_baselines3", "scipy", "matplotlib", "rich"]
+    program = f"import json, sys, palaestra; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {[str(r.parent) for r in SOURCES.values()]}; {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout) == []
+
+
+def test_every_file_is_short_enough_to_read():
+    lengths = {
+        str(file.relative_to(HOUSE).as_posix()): len(file.read_text(encoding="utf-8").splitlines())
+        for folder in ("envs", "baselines", "assets", "tests", "examples")
+        for file in python_files(HOUSE / folder)
+    }
+    too_long = {name: lines for name, lines in lengths.items() if lines > LONGEST and name not in LONG_FILES}
+    assert not too_long, f"over {LONGEST} lines, split by rule or give the reason in LONG_FILES: {too_long}"
+    forgotten = [name for name in LONG_FILES if lengths.get(name, 0) <= LONGEST]
+    assert not forgotten, f"no longer long, take them out of LONG_FILES: {forgotten}"
+
+
+def test_no_text_names_a_path_of_one_machine():
+    if shutil.which("git") is None or not (HOUSE / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=HOUSE, capture_output=True, text=True, check=True).stdout.split("\0")
+    folders = "|".join(["home", "root", "Users", "work", "opt", "mnt", "srv"])
+    machine_path = re.compile(rf"(?<![\w.~}})/-])/(?:{folders})/\w|\b[A-Z]:\\Users\b")
+    offences = []
+    for name in filter(None, names):
+        file = HOUSE / name
+        if not file.is_file() or file.is_symlink():
+            continue
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # a picture or an archive
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := machine_path.search(line):
+                offences.append(f"{name}:{number}: {found.group()}...")
+    assert not offences, "\n".join(offences)
+
+
+def test_the_house_stands():
+    for name in (
+        "pyproject.toml",
+        "envs",
+        "baselines",
+        "assets",
+        "tests",
+        "examples",
+        "README.md",
+        "LICENSE",
+        "Makefile",
+    ):
+        assert (HOUSE / name).exists(), name
+    for package, root in SOURCES.items():
+        assert (root / "__init__.py").is_file(), package
+        assert (root / "py.typed").is_file(), package
+
+
+def read_pins(name: str) -> dict[str, str]:
+    lines = (HOUSE / name).read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {name: version for name, version in pins}
+
+
+def read_project() -> dict:
+    return tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def read_requirements(*extras: str) -> list[Requirement]:
+    project = read_project()["project"]
+    chosen = extras or [e for e in project["optional-dependencies"] if e != "all"]
+    texts = [*project["dependencies"], *(t for e in chosen for t in project["optional-dependencies"][e])]
+    return [Requirement(text) for text in texts]
+
+
+def test_constraints_pin_every_direct_dependency_within_its_bounds():
+    pins = read_pins("constraints.txt")
+    development = [Requirement(t) for group in read_project()["dependency-groups"].values() for t in group]
+    for requirement in [*read_requirements(), *development]:
+        assert requirement.name in pins, f"constraints.txt lacks {requirement.name}"
+        assert pins[requirement.name] in requirement.specifier, f"{pins[requirement.name]} is outside {requirement}"
+
+
+def test_the_lowest_constraints_are_the_declared_lower_bounds():
+    pins = read_pins("constraints-lowest.txt")
+    requirements = read_requirements("flight", "robots", "exact", "render")
+    assert set(pins) == {r.name for r in requirements}
+    for requirement in requirements:
+        bound = next(s.version for s in requirement.specifier if s.operator == ">=")
+        lowest, declared = Version(pins[requirement.name]), Version(bound)
+        assert lowest.release[: len(declared.release)] == declared.release, requirement.name
+
+
+def test_all_holds_every_extra_but_the_two_large_ones():
+    extras = read_project()["project"]["optional-dependencies"]
+    (everything,) = (Requirement(text) for text in extras["all"])
+    assert everything.extras == set(extras) - {"all", "text", "ray"}
+
+
+def test_an_asset_is_found_by_its_name():
+    assert palaestra_assets.path("py.typed").is_file()
+
+
+def test_a_missing_asset_names_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / "3m.json").touch()
+    monkeypatch.setattr(palaestra_assets, "_ROOT", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no asset 'maps/4m\.json': palaestra_assets/maps holds 3m\.json"):
+        palaestra_assets.path("maps/4m.json")
+    with pytest.raises(FileNotFoundError, match="palaestra_assets holds maps/"):
+        palaestra_assets.path("weights")
