@@ -198,15 +198,15 @@ class Game:
         suite = [
             ("rng", "u8"),
             ("script_rng", "u8"),
-            ("steps", "i8"),
-            ("playing", "i8", (count,)),
             ("assigned", "i8", (count,)),
             ("parameters", parameter_dtype(self.parameters)),
+            ("seeded", "u1"),
+            ("steps", "i8"),  # what stands before it outlives a match, it and what follows is cleared at the start of the next
+            ("playing", "i8", (count,)),
             ("info", self.info_dtype),
             ("alive", "u1", (count,)),
             ("acting", "u1", (count,)),
             ("pending", "u1"),
-            ("seeded", "u1"),
         ]
         taken = {name for name, *_ in suite} & {name for name, *_ in self.state}
         if taken:
