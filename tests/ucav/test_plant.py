@@ -269,6 +269,11 @@ def test_a_missing_jsbsim_names_the_extra(monkeypatch):
         JsbsimPlant(GAME, 1)
 
 
+def test_a_game_without_aircraft_is_refused():
+    with pytest.raises(ValueError, match="no field of type"):
+        JsbsimPlant(SimpleNamespace(state_dtype=np.dtype([("alive", "u1", (2,))])), 1)
+
+
 def test_the_version_names_the_engine():
     assert JsbsimPlant.version().startswith("jsbsim 1.")
 

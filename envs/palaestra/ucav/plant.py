@@ -274,10 +274,10 @@ class JsbsimPlant:
     """
 
     def __init__(self, game: Game, lanes: int, *, physics_hz: int = 60, frames: int = 6) -> None:
-        """Builds ``lanes`` x K aircraft, K being the length of the game's field ``body``.
+        """Builds ``lanes`` x K aircraft, K being the number of aircraft records in a match.
 
         Args:
-            game: Rules whose match record has the field ``body`` (`palaestra.ucav.body.BODY`, shape (K,)).
+            game: Rules whose match record has a field of type `palaestra.ucav.body.BODY` and shape (K,).
             lanes: Matches at a time.
             physics_hz: Frames a second.
             frames: Frames in one `advance`; 60 Hz and 6 frames are ten commands a second.
@@ -286,7 +286,8 @@ class JsbsimPlant:
             ImportError: jsbsim is not installed.
         """
         jsbsim = import_jsbsim()
-        self.count = game.state_dtype["body"].shape[0]
+        self.field = body_field(game.state_dtype)
+        self.count = game.state_dtype[self.field].shape[0]
         handle, self._file = tempfile.mkstemp(prefix="palaestra-", suffix=".xml")
         with os.fdopen(handle, "w") as file:
             file.write(ORIGIN_FILE)
@@ -297,7 +298,7 @@ class JsbsimPlant:
         self.model = model
 
     def load(self, states: np.ndarray, lanes: Iterable[int]) -> None:
-        """Starts the flights of some lanes at the conditions that the rules wrote into ``states["body"]``.
+        """Starts the flights of some lanes at the conditions that the rules wrote into the aircraft records.
 
         Read are position, roll, pitch, heading, true airspeed (along the nose: angle of attack and sideslip start at
         zero) and the commands; the engine has settled at ``throttle_command``. All outputs are written.
@@ -312,7 +313,7 @@ class JsbsimPlant:
                 aircraft.load(row)
 
     def advance(self, states: np.ndarray, lanes: Iterable[int]) -> None:
-        """Flies the living aircraft of some lanes for one period under the commands in ``states["body"]``.
+        """Flies the living aircraft of some lanes for one period under the commands in their records.
 
         Args:
             states: Match records (N,).
@@ -337,7 +338,19 @@ class JsbsimPlant:
 
     def _rows(self, states: np.ndarray) -> np.ndarray:
         """The aircraft records as float64 (N, K, WORDS), a view."""
-        return states["body"].view(np.float64).reshape(len(states), self.count, WORDS)
+        return states[self.field].view(np.float64).reshape(len(states), self.count, WORDS)
+
+
+def body_field(state: np.dtype) -> str:
+    """Name of the field of a match record that holds the aircraft.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for name in state.names or ():
+        if state[name].base.names == BODY.names:
+            return name
+    raise ValueError(f"the match record has no field of type palaestra.ucav.body.BODY: {state.names}")
 
 
 @contextlib.contextmanager
