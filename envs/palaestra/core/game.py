@@ -229,6 +229,10 @@ class Game:
         put("mask_dtype", np.dtype(mask if mask else [("none", "i1")]))
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
 
+    def __deepcopy__(self, memo: dict) -> Game:
+        """Rules do not change: copies share them."""
+        return self
+
     def end_reason(self, number: int) -> str:
         """Name of ``s.info.end_reason``: ``""`` while running, ``"horizon"``, or a rule's name."""
         return ("", "horizon", *self.end_reasons)[number]

@@ -22,7 +22,7 @@ from palaestra.core.game import Game
 
 HOOKS = ("reset", "step", "observe", "legal", "script", "command", "judge", "global_state")
 KERNEL_DRIVERS = ("step_lanes", "check_lanes", "reset_lanes", "see_lanes")
-ENGINE_DRIVERS = ("begin_lanes", "prepare_lanes", "command_lanes", "judge_lanes", "close_lanes", "see_lanes")
+ENGINE_DRIVERS = ("check_lanes", "begin_lanes", "prepare_lanes", "command_lanes", "judge_lanes", "close_lanes", "see_lanes")
 
 _linked: dict[tuple, Kernel] = {}
 _warned_uncached = False

@@ -107,6 +107,7 @@ class Simulation(ABC):
         parameters: Mapping[str, float] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
         allocate: Callable[[str, tuple[int, ...], np.dtype], np.ndarray] | None = None,
+        attach: bool = False,
     ) -> None:
         """Allocates the arrays; no match has started before `reset`.
 
@@ -118,6 +119,7 @@ class Simulation(ABC):
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Who plays which team, by team name; the others are played by whoever calls `step`.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
+            attach: The memory is another simulation's and already holds parameters and assignments.
 
         Raises:
             ValueError: A number is out of range; names it and the range.
@@ -161,10 +163,11 @@ class Simulation(ABC):
         self._seats: dict[str, list[_Seat]] = {}
         self._started = False
         self._closed = False
-        for parameter in game.parameters:
-            self.states["parameters"][parameter.name] = parameter.default
-        self.states["assigned"] = EXTERNAL
-        self.states["playing"] = EXTERNAL
+        if not attach:
+            for parameter in game.parameters:
+                self.states["parameters"][parameter.name] = parameter.default
+            self.states["assigned"] = EXTERNAL
+            self.states["playing"] = EXTERNAL
         if parameters:
             self.set_parameters(**parameters)
         for team, spec in (opponents or {}).items():
@@ -384,21 +387,30 @@ class Simulation(ABC):
 
     # -- copying -------------------------------------------------------------------------------------------------------
 
-    def __deepcopy__(self, memo: dict) -> Simulation:
-        """An independent simulation in the same state."""
-        twin = self._twin()
-        twin.__setstate_arrays__(self.__getstate_arrays__())
-        return twin
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle and deepcopy take: rules, options, arrays, opponents and the engine's way to where it is."""
+        return {
+            "game": self.game,
+            "num_envs": self.num_envs,
+            "options": self._copy_options(),
+            "arrays": {name: np.array(getattr(self, name)) for name in _LIVE},
+            "seats": self._seats,
+            "started": self._started,
+            "engine": self._save_engine() if self._started else None,
+        }
 
-    def _twin(self) -> Simulation:
-        raise TypeError(f"{type(self).__name__} cannot be copied: take snapshot() and restore() it into another")
-
-    def __getstate_arrays__(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, name).copy() for name in _LIVE}
-
-    def __setstate_arrays__(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, value in arrays.items():
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """Builds an independent simulation in the same state."""
+        self.__init__(saved["game"], saved["num_envs"], **saved["options"])  # type: ignore[misc]
+        for name, value in saved["arrays"].items():
             getattr(self, name)[...] = value
+        self._seats = saved["seats"]
+        self._started = saved["started"]
+        if saved["engine"] is not None:
+            self._load_engine(saved["engine"])
+
+    def _copy_options(self) -> dict[str, Any]:
+        return {"autoreset_mode": self.autoreset_mode, "threads": self.threads}
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
@@ -584,7 +596,6 @@ class KernelSimulation(Simulation):
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`."""
         super().__init__(game, num_envs, **options)
-        self._options = options
         self._kernel: Kernel = link(game)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_pid = 0
@@ -627,15 +638,6 @@ class KernelSimulation(Simulation):
         states, scratch = record_view(self.states), record_view(self._scratch)
         driver = self._kernel.bind("state_lanes", 0, 0, 0, states, world_of(self.game), out, scratch)
         driver(0, self.num_envs, 0, states, world_of(self.game), out, scratch)
-
-    def _twin(self) -> Simulation:
-        twin = KernelSimulation(self.game, self.num_envs, **self._options)
-        twin._seats = {
-            team: [_Seat(s.opponent, s.lanes.copy(), s.memory.copy()) for s in seats]
-            for team, seats in self._seats.items()
-        }
-        twin._started = self._started
-        return twin
 
     def close(self) -> None:
         """Ends the threads."""

@@ -1,0 +1,266 @@
+"""Slices of the lanes in worker processes, for engines that hold the interpreter's lock.
+
+All arrays lie in one block of shared memory; a worker runs an ordinary simulation on its slice and answers over a pipe. A worker that dies
+is an error that names it, never a wait without end; a worker whose parent dies reads the end of its pipe and leaves.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+import weakref
+from multiprocessing.connection import Connection, wait
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.engine import EngineSimulation, FlightLog
+from palaestra.core.game import Game
+from palaestra.core.kernel import link
+from palaestra.core.simulation import KernelSimulation, Simulation, lane_arguments
+
+ALIGNMENT = 64
+START_SECONDS = 300.0
+"""A worker that has not compiled and started by then is given up."""
+
+
+class WorkerError(RuntimeError):
+    """A worker process failed or died."""
+
+
+class ProcessSimulation(Simulation):
+    """A simulation whose lanes are split over ``workers`` processes.
+
+    The results are bitwise those of one process: a lane depends on its own seed and actions only.
+    """
+
+    def __init__(self, game: Game, num_envs: int, *, workers: int, **options: Any) -> None:
+        """See `Simulation`.
+
+        Args:
+            game: The rules. It is pickled to the workers.
+            num_envs: Number of lanes.
+            workers: Number of processes, at least 1; no more than lanes are started.
+            **options: As for `Simulation`.
+
+        Raises:
+            WorkerError: A worker could not start; carries its message.
+        """
+        if workers < 1:
+            raise ValueError(f"workers must be at least 1, got {workers}")
+        self.workers = min(workers, num_envs)
+        plan: list[tuple[str, int, tuple[int, ...], np.dtype]] = []
+        size = 0
+
+        def measure(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+            nonlocal size
+            plan.append((name, size, shape, dtype))
+            size += -(-int(np.prod(shape)) * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+            return np.zeros(shape, dtype)
+
+        probe_options = {k: v for k, v in options.items() if k in ("autoreset_mode", "threads")}
+        _Layout(game, num_envs, allocate=measure, **probe_options)
+        self._memory = SharedMemory(create=True, size=size)
+        self._processes: list[Any] = []
+        self._pipes: list[Connection] = []
+        self._finalizer = weakref.finalize(self, _shut_down, self._processes, self._pipes, self._memory)
+        places = {name: offset for name, offset, _, _ in plan}
+        block = np.frombuffer(self._memory.buf, np.uint8)  # keeps the memory mapped for as long as anybody holds a view
+        super().__init__(
+            game,
+            num_envs,
+            allocate=lambda name, shape, dtype: np.ndarray(shape, dtype, block, places[name]),
+            **options,
+        )
+        self._check = link(game).bind("check_lanes", 0, 0, *lane_arguments(self))
+        self._edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
+        context = multiprocessing.get_context("spawn")  # fork would copy locks of threads that do not exist in the child
+        for k in range(self.workers):
+            pipe, far_end = context.Pipe()
+            slice_ = (self._edges[k], self._edges[k + 1])
+            arguments = (far_end, self._memory.name, plan, game, num_envs, slice_, probe_options)
+            process = context.Process(target=_work, args=arguments, daemon=True, name=f"palaestra-worker-{k}")
+            process.start()
+            far_end.close()
+            self._processes.append(process)
+            self._pipes.append(pipe)
+        self._collect(START_SECONDS)
+
+    def _ask(self, verb: str, arguments: list[Any] | None = None) -> list[Any]:
+        self._check_open()
+        for k, pipe in enumerate(self._pipes):
+            try:
+                pipe.send((verb, None if arguments is None else arguments[k]))
+            except (BrokenPipeError, OSError):
+                self._died(k)
+        return self._collect(None)
+
+    def _collect(self, seconds: float | None) -> list[Any]:
+        """Answers of all workers, in their order."""
+        answers: list[Any] = [None] * len(self._pipes)
+        open_ = set(range(len(self._pipes)))
+        failure = None
+        while open_:
+            waiting: list[Any] = [self._pipes[k] for k in open_] + [self._processes[k].sentinel for k in open_]
+            ready = wait(waiting, seconds)
+            if not ready:
+                self.close()
+                raise WorkerError(f"workers {sorted(open_)} did not start within {seconds:.0f} s")
+            for k in sorted(open_):
+                if self._pipes[k] in ready:
+                    try:
+                        failed, answers[k] = self._pipes[k].recv()
+                    except (EOFError, ConnectionResetError):
+                        self._died(k)
+                    failure = answers[k] if failed else failure
+                    open_.discard(k)
+                elif self._processes[k].sentinel in ready and not self._pipes[k].poll():
+                    self._died(k)
+        if failure is not None:
+            self.close()
+            raise WorkerError(f"a worker failed:\n{failure}")
+        return answers
+
+    def _died(self, k: int) -> None:
+        process = self._processes[k]
+        process.join(1.0)
+        lanes = f"lanes {self._edges[k]} to {self._edges[k + 1] - 1}"
+        code = process.exitcode
+        self.close()
+        raise WorkerError(
+            f"worker {k} ({lanes}) of {self.game.name} died with exit code {code}; its matches are lost. "
+            "Make the simulation anew (a negative code is a signal: -9 is often the system running out of memory)."
+        )
+
+    def _step_lanes(self) -> int:
+        offender = self._check(0, self.num_envs, *lane_arguments(self))
+        if offender < 0:
+            self._ask("step")
+        return offender
+
+    def _reset_lanes(self, which: np.ndarray) -> None:
+        self._ask("reset", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
+
+    def _see_lanes(self, which: np.ndarray) -> None:
+        self._ask("see", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
+
+    def _write_state(self, out: np.ndarray) -> None:
+        out[...] = np.concatenate(self._ask("state"))
+
+    def _take_buffers(self, out: Any) -> None:
+        raise ValueError("out= needs a simulation in this process: leave workers away")
+
+    def _save_engine(self) -> Any:
+        logs: list[FlightLog | None] = self._ask("save")
+        if any(log is None for log in logs):
+            return None
+        flights = [log for log in logs if log is not None]
+        return FlightLog(
+            np.concatenate([f.starts for f in flights]), tuple(rows for f in flights for rows in f.inputs)
+        )
+
+    def _load_engine(self, saved: FlightLog | None) -> None:
+        if saved is None:
+            return
+        spans = list(zip(self._edges, self._edges[1:], strict=False))
+        self._ask("load", [FlightLog(saved.starts[lo:hi], saved.inputs[lo:hi]) for lo, hi in spans])
+
+    def close(self) -> None:
+        """Ends the workers and frees the shared memory; the arrays keep their last values."""
+        if not self._closed:
+            super().close()
+            self._finalizer()
+
+    def _copy_options(self) -> dict[str, Any]:
+        return {**super()._copy_options(), "workers": self.workers}
+
+
+class _Layout(Simulation):
+    """A simulation of arrays alone: tells how much memory they need."""
+
+    def _reset_lanes(self, which: np.ndarray) -> None: ...
+
+    def _step_lanes(self) -> int:
+        return -1
+
+    def _see_lanes(self, which: np.ndarray) -> None: ...
+
+    def _write_state(self, out: np.ndarray) -> None: ...
+
+
+def _shut_down(processes: list[Any], pipes: list[Connection], memory: SharedMemory) -> None:
+    for pipe in pipes:
+        try:
+            pipe.send(None)
+        except (BrokenPipeError, OSError):  # already gone
+            pass
+        pipe.close()
+    for process in processes:
+        process.join(2.0)
+        if process.is_alive():
+            process.kill()
+            process.join()
+    try:
+        memory.close()
+    except BufferError:  # somebody still holds a view: the mapping goes with the last of them
+        memory._buf = memory._mmap = None  # type: ignore[attr-defined]
+    memory.unlink()
+
+
+def _work(
+    pipe: Connection,
+    memory_name: str,
+    plan: list[tuple[str, int, tuple[int, ...], np.dtype]],
+    game: Game,
+    num_envs: int,
+    span: tuple[int, int],
+    options: dict[str, Any],
+) -> None:
+    """Main loop of a worker."""
+    memory = SharedMemory(memory_name)
+    lo, hi = span
+    places = {name: (offset, shape, dtype) for name, offset, shape, dtype in plan}
+
+    def attach(name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        offset, whole_shape, _ = places[name]
+        whole = np.ndarray(whole_shape, dtype, memory.buf, offset)
+        return whole[lo:hi] if whole_shape[0] == num_envs else np.zeros(shape, dtype)
+
+    try:
+        kind = KernelSimulation if game.plant is None else EngineSimulation
+        sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
+        answer: tuple[bool, Any] = (False, None)
+    except BaseException:
+        pipe.send((True, traceback.format_exc()))
+        return
+    while True:
+        try:
+            pipe.send(answer)
+            message = pipe.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+            return  # the parent is gone
+        if message is None:
+            sim.close()
+            return
+        try:
+            answer = (False, _obey(sim, *message))
+        except BaseException:
+            answer = (True, traceback.format_exc())
+
+
+def _obey(sim: Simulation, verb: str, argument: Any) -> Any:
+    if verb == "step":
+        return sim._step_lanes()
+    if verb == "reset":
+        return sim._reset_lanes(np.ascontiguousarray(argument))
+    if verb == "see":
+        return sim._see_lanes(np.ascontiguousarray(argument))
+    if verb == "save":
+        return sim._save_engine()
+    if verb == "load":
+        return sim._load_engine(argument)
+    if verb == "state":
+        return sim.state()
+    raise ValueError(f"unknown verb {verb!r}")
+
