@@ -1,1 +1,19 @@
+"""palaestra: two-team and multi-agent environments for reinforcement learning, compiled, batched and reproducible.
+
+Importing this package registers every environment in Gymnasium and PettingZoo::
+
+    import gymnasium, palaestra
+
+    env = gymnasium.make("palaestra/UcavDogfight-v0", opponent="expert")
+    envs = gymnasium.make_vec("palaestra/CartPole-v0", num_envs=4096)
+    batch = palaestra.make_batch("palaestra/CartPole-v0", num_envs=4096)
+"""
+
+from __future__ import annotations
+
+from palaestra.registry import make_batch, register, register_all
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "make_batch", "register"]
+
+register_all()

@@ -1,0 +1,119 @@
+"""Gymnasium's Env: one match, one team played by the user, the others by opponents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
+from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.simulation import Simulation
+
+
+class GameEnv(gymnasium.Env):
+    """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
+
+    ``info`` holds the game's own fields; ``action_mask`` (int8) and ``illegal`` where the game forbids actions; ``acting`` where the team has
+    opponents; and in the last step of a match ``winner`` (a team's name or None) and ``end_reason``.
+    """
+
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 10}
+
+    def __init__(
+        self,
+        sim: Simulation,
+        *,
+        control: str | None = None,
+        observation: ObservationMode = "flat",
+        mask: MaskMode = "info",
+        codec: str | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Wraps a simulation of one lane in ``autoreset_mode="off"``.
+
+        Args:
+            sim: The simulation; opponents are set already.
+            control: Team that the user plays; the first if None.
+            observation: ``"flat"`` or ``"dict"``.
+            mask: Where masks go: ``"info"``, ``"obs"`` or None.
+            codec: One of the game's codecs.
+            render_mode: ``"rgb_array"``, ``"human"`` or None.
+        """
+        game = sim.game
+        self.sim = sim
+        self.metadata = {"render_modes": ["rgb_array", "human"] if game.render else [], "render_fps": game.render_fps}
+        self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
+        self.control = control if control is not None else next(iter(game.teams))
+        self.port = Port(sim, game.teams[self.control], observation, mask if game.legal else None, codec)
+        self.observation_space = self.port.observation_space
+        self.action_space = self.port.action_space
+        self._screen = Screen(game)
+        self._slot = game.teams[self.control][0]
+        self._own_fields = [f.name for f in game.info]
+        self._says_acting = len(game.teams) > 1
+        self._names = list(game.teams)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit."""
+        super().reset(seed=seed)
+        self.sim.reset(seed=seed)
+        if self.render_mode == "human":
+            self.render()
+        return self.port.observe_lane(), self._info(False)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Plays one decision.
+
+        Raises:
+            ActionError: The action is outside its space.
+        """
+        sim = self.sim
+        self.port.write_one(action)
+        sim.step()
+        terminated, truncated = bool(sim.terminated[0]), bool(sim.truncated[0])
+        if self.render_mode == "human":
+            self.render()
+        observation = self.port.observe_lane()
+        return observation, float(sim.rewards[0, self._slot]), terminated, truncated, self._info(terminated or truncated)
+
+    def _info(self, over: bool) -> dict[str, Any]:
+        sim = self.sim
+        info: dict[str, Any] = {}
+        if self._own_fields:
+            row = sim.states["info"][0]
+            for name in self._own_fields:
+                value = row[name]
+                info[name] = value.copy() if value.ndim else value.item()
+        if sim.legal is not None:
+            if self.port.mask_mode == "info":
+                info["action_mask"] = self.port.mask_lane()
+            info["illegal"] = int(sim.info["illegal"][0, list(self.port.slots)].sum())
+        if self._says_acting:
+            info["acting"] = bool(sim.acting[0, list(self.port.slots)].any())
+        if over:
+            winner = int(sim.info["winner"][0])
+            info["winner"] = self._names[winner] if winner >= 0 else None
+            info["end_reason"] = sim.game.end_reason(int(sim.info["end_reason"][0]))
+        return info
+
+    def action_masks(self) -> np.ndarray:
+        """Mask of the joint choices as bool, the name that sb3-contrib's MaskablePPO calls.
+
+        Raises:
+            AttributeError: The game forbids nothing.
+        """
+        mask = self.port.mask_lane()
+        if mask is None:
+            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
+        return mask.astype(bool)
+
+    def render(self) -> np.ndarray | None:
+        """Picture of the match as ``render_mode`` asks."""
+        return self._screen.show(self.sim, self.render_mode)
+
+    def close(self) -> None:
+        """Frees the simulation and the window."""
+        self._screen.close()
+        self.sim.close()

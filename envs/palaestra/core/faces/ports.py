@@ -1,0 +1,334 @@
+"""A port is what one learner sees and moves of a simulation: some slots, their observations, masks and actions, as batches.
+
+The faces differ in whom they give a port (a team, or each agent) and in how they wrap what comes out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from palaestra.core import fields as tables
+from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.game import Codec, Game, Role
+from palaestra.core.simulation import ActionError, Simulation
+
+ObservationMode = Literal["flat", "dict"]
+MaskMode = Literal["info", "obs"] | None
+
+
+class Block:
+    """Slots of one role within a port: where their rows are.
+
+    Attributes:
+        role: The role.
+        rows: Indices of the slots within the role.
+        slots: Indices of the slots within the match.
+    """
+
+    def __init__(self, sim: Simulation, role: Role, rows: list[int], slots: list[int]) -> None:
+        """Finds views of the rows, without a copy where they lie side by side."""
+        self.role, self.slots = role, slots
+        contiguous = rows == list(range(rows[0], rows[-1] + 1))
+        self.rows: slice | list[int] = slice(rows[0], rows[-1] + 1) if contiguous else rows
+        self.count = len(rows)
+        actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role.name]
+        self.actions = actions[:, self.rows] if contiguous else None
+        self._all_actions = actions
+
+    def write(self, name: str | None, values: np.ndarray) -> None:
+        """Writes the actions of all lanes, ``[N, count, ...]``."""
+        target = self._all_actions if name is None else self._all_actions[name]
+        target[:, self.rows] = values
+
+
+class Port:
+    """Observations, masks and actions of some slots as batches ``[N, ...]``.
+
+    Attributes:
+        observation_space: Space of one lane.
+        action_space: Space of one lane.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        slots: tuple[int, ...],
+        observation: ObservationMode = "flat",
+        mask: MaskMode = None,
+        codec: str | None = None,
+    ) -> None:
+        """Makes the spaces.
+
+        Args:
+            sim: The simulation.
+            slots: Slots of the match, in their order.
+            observation: ``"flat"`` (one Box) or ``"dict"`` (one Box a field).
+            mask: ``"obs"`` wraps observations as ``{"observation", "action_mask"}``; ``"info"`` and None leave them.
+            codec: Name of one of the game's codecs; single slots only.
+
+        Raises:
+            ValueError: The game cannot be seen in this way; says what can be asked for.
+        """
+        game = sim.game
+        self.sim, self.slots, self.mode, self.mask_mode = sim, slots, observation, mask
+        if observation not in ("flat", "dict"):
+            raise ValueError(f'observation must be "flat" or "dict", got {observation!r}')
+        if mask not in (None, "info", "obs"):
+            raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
+        if mask == "obs" and game.legal is None:
+            raise ValueError(f"{game.name} forbids nothing: it has no masks (mask=None)")
+        self.blocks = _blocks(sim, slots)
+        self.team = int(game.team_index[slots[0]])
+        self.codec = _codec(game, codec, slots)
+        self._views = self._observation_views(sim._observation_memory)
+        self._final_views = self._observation_views(sim._final_memory)
+        self._mask_views = self._legal_views()
+        role = self.blocks[0].role
+        if self.codec is not None:
+            base = self.codec.observation_space(role)
+            self.action_space = self.codec.action_space(role)
+        else:
+            base = self._observation_space()
+            self.action_space = self._action_space()
+        self.observation_space = base
+        if mask == "obs":
+            width = sum(v.shape[1] for v in self._mask_views or ())
+            masks = spaces.Box(0, 1, (width,), np.int8)
+            self.observation_space = spaces.Dict({"observation": base, "action_mask": masks})
+
+    # -- observations --------------------------------------------------------------------------------------------------
+
+    def observe(self, copy: bool = True) -> Any:
+        """Observations of all lanes: an array, or a dict of arrays. Views of the simulation's memory if not ``copy``."""
+        seen = self._gather(self._views, copy)
+        if self.mask_mode == "obs":
+            return {"observation": seen, "action_mask": self.masks(copy)}
+        return seen
+
+    def observe_lane(self, lane: int = 0, final: bool = False) -> Any:
+        """Observation of one lane, a copy; of the match that just ended if ``final``."""
+        if self.codec is not None:
+            memory = self.sim._final_memory if final else self.sim._observation_memory
+            block = self.blocks[0]
+            row = memory[block.role.name][lane, block.rows][0]
+            seen: Any = self.codec.encode(block.role, row)
+        else:
+            seen = _lane_of(self._final_views if final else self._views, lane)
+        if self.mask_mode == "obs":
+            return {"observation": seen, "action_mask": self.mask_lane(lane)}
+        return seen
+
+    def masks(self, copy: bool = True) -> np.ndarray | None:
+        """Masks int8 ``[N, M]`` of all choices of the slots side by side, or None if the game forbids nothing."""
+        if self._mask_views is None:
+            return None
+        if len(self._mask_views) == 1:
+            return self._mask_views[0].copy() if copy else self._mask_views[0]
+        return np.concatenate(self._mask_views, axis=1)
+
+    def mask_lane(self, lane: int = 0) -> np.ndarray | None:
+        """Mask int8 ``[M]`` of one lane."""
+        return None if self._mask_views is None else np.concatenate([v[lane] for v in self._mask_views])
+
+    # -- actions -------------------------------------------------------------------------------------------------------
+
+    def write(self, actions: Any) -> None:
+        """Takes the actions of all lanes in the batched form of `action_space`.
+
+        Raises:
+            ActionError: Wrong shape or kind. Ranges are the simulation's business.
+        """
+        n = self.sim.num_envs
+        if self.codec is not None:
+            role = self.blocks[0].role
+            decoded = [self.codec.decode(role, a) for a in actions]
+            self.blocks[0].write(None, np.asarray(decoded).reshape(n, 1, *np.shape(decoded)[1:]))
+        elif len(self.blocks) > 1:
+            given = _fields_of(actions, [b.role.name for b in self.blocks])
+            for block in self.blocks:
+                self._write_block(block, given[block.role.name])
+        else:
+            self._write_block(self.blocks[0], actions)
+
+    def write_one(self, action: Any) -> None:
+        """Takes the action of the only lane in the form of `action_space`."""
+        if self.codec is not None:
+            action = self.codec.decode(self.blocks[0].role, action)
+        block = self.blocks[0]
+        if len(self.blocks) > 1:
+            given = _fields_of(action, [b.role.name for b in self.blocks])
+            for b in self.blocks:
+                self._write_block(b, _batched(given[b.role.name]))
+        elif block.count == 1 and type(action) is int and block.actions is not None and block.actions.ndim == 2:
+            block.actions[0, 0] = action  # the common case, without the price of arrays
+        else:
+            self._write_block(block, _batched(action))
+
+    def _write_block(self, block: Block, given: Any) -> None:
+        n, count = self.sim.num_envs, block.count
+        choices = [isinstance(f, Choice) for f in block.role.action]
+        if any(choices) and not all(choices):
+            parts = _fields_of(given, [f.name for f in block.role.action])
+            for f in block.role.action:
+                block.write(f.name, _checked(parts[f.name], (n, count, *f.shape), f, n))
+        else:
+            width = sum(f.size for f in block.role.action)
+            shape = (n, count) if choices[0] and width == 1 else (n, count, width)
+            block.write(None, _checked(given, shape, block.role.action[0], n))
+
+    # -- spaces and views ----------------------------------------------------------------------------------------------
+
+    def _shared_fields(self) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+        return self.sim.game.team_observation, self.sim.game.lane_observation
+
+    def _observation_space(self) -> spaces.Space:
+        team, lane = self._shared_fields()
+        parts: dict[str, spaces.Space] = {}
+        for block in self.blocks:
+            own = block.role.observation
+            if self.mode == "flat":
+                space: spaces.Space = tables.box_space([f for _ in range(block.count) for f in own])
+            elif block.count == 1:
+                space = tables.dict_space(own)
+            else:
+                space = tables.dict_space([_widened(f, block.count) for f in own])
+            parts[block.role.name] = space
+        shared = [*team, *lane]
+        if self.mode == "flat":
+            if shared:
+                parts["shared"] = tables.box_space(shared)
+            boxes = [b for b in parts.values() if isinstance(b, spaces.Box)]
+            if len({b.dtype for b in boxes}) > 1:
+                raise ValueError(f'{self.sim.game.name} has no flat observation: use observation="dict"')
+            kind: Any = boxes[0].dtype.type
+            low, high = np.concatenate([b.low for b in boxes]), np.concatenate([b.high for b in boxes])
+            return spaces.Box(low, high, dtype=kind)
+        if len(self.blocks) == 1:
+            members = dict(parts[self.blocks[0].role.name].spaces)  # type: ignore[attr-defined]
+        else:
+            members = parts
+        members.update(tables.dict_space(shared).spaces if shared else {})
+        return spaces.Dict(members)
+
+    def _observation_views(self, memory: np.ndarray) -> Any:
+        """Mirrors `_observation_space`: an array, a list to be joined, or a dict of these."""
+        rows = {b.role.name: memory[b.role.name][:, b.rows] for b in self.blocks}
+        shared: dict[str, np.ndarray] = {}
+        team, lane = self._shared_fields()
+        if team:
+            shared.update({f.name: memory["team"][:, self.team][f.name] for f in team})
+        if lane:
+            shared.update({f.name: memory["lane"][f.name] for f in lane})
+        n = len(memory)
+        if self.mode == "flat":
+            flat = [_flat_view(memory, self.sim.game, b) for b in self.blocks]
+            parts = [v.reshape(n, -1) if v.flags.c_contiguous or v.shape[1] == 1 else v for v in flat]
+            parts += [v.reshape(n, -1) if v.ndim != 2 else v for v in shared.values()]
+            return parts[0] if len(parts) == 1 and parts[0].ndim == 2 else parts
+        blocks = {
+            b.role.name: {
+                f.name: rows[b.role.name][f.name][:, 0] if b.count == 1 else rows[b.role.name][f.name]
+                for f in b.role.observation
+            }
+            for b in self.blocks
+        }
+        base: dict[str, Any] = blocks[self.blocks[0].role.name] if len(self.blocks) == 1 else dict(blocks)
+        return {**base, **shared}
+
+    def _gather(self, views: Any, copy: bool) -> Any:
+        if isinstance(views, np.ndarray):
+            return views.copy() if copy else views
+        if isinstance(views, list):
+            return np.concatenate([v.reshape(len(v), -1) for v in views], axis=1)
+        return {name: self._gather(v, copy) for name, v in views.items()}
+
+    def _action_space(self) -> spaces.Space:
+        parts = {b.role.name: tables.action_space(b.role.action, b.count) for b in self.blocks}
+        return next(iter(parts.values())) if len(parts) == 1 else spaces.Dict(parts)
+
+    def _legal_views(self) -> list[np.ndarray] | None:
+        legal = self.sim.legal
+        if legal is None:
+            return None
+        views = []
+        for b in self.blocks:
+            rows = (legal if isinstance(legal, np.ndarray) else legal[b.role.name])[:, b.rows]
+            views += [rows[:, k] for k in range(b.count)]
+        return views
+
+
+def _blocks(sim: Simulation, slots: tuple[int, ...]) -> list[Block]:
+    found: dict[str, tuple[Role, list[int], list[int]]] = {}
+    for slot in slots:
+        role, index = sim.game.role_of(slot)
+        entry = found.setdefault(role.name, (role, [], []))
+        entry[1].append(index)
+        entry[2].append(slot)
+    return [Block(sim, *entry) for entry in found.values()]
+
+
+def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None:
+    if name is None:
+        return None
+    if name not in game.codecs:
+        raise ValueError(f"{game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
+    if len(slots) > 1:
+        raise ValueError(f"codec={name!r} speaks for one agent, not for a team of {len(slots)}")
+    return game.codecs[name]
+
+
+def _flat_view(memory: np.ndarray, game: Game, block: Block) -> np.ndarray:
+    """Rows of a block as ``[N, count, size]`` without a copy where they are contiguous."""
+    if not tables.is_homogeneous(block.role.observation):
+        raise ValueError(f'{game.name} has no flat observation for {block.role.name}: use observation="dict"')
+    role = block.role
+    kind = np.dtype(role.observation[0].dtype)
+    size = sum(f.size for f in role.observation)
+    members = game.observation_dtype.fields
+    assert members is not None
+    shape, width = (len(memory), len(role.agents), size), size * kind.itemsize
+    strides = (game.observation_dtype.itemsize, width, kind.itemsize)
+    return np.ndarray(shape, kind, memory, members[role.name][1], strides)[:, block.rows]
+
+
+def _lane_of(views: Any, lane: int) -> Any:
+    if isinstance(views, np.ndarray):
+        return np.array(views[lane])
+    if isinstance(views, list):
+        return np.concatenate([v[lane].reshape(-1) for v in views])
+    return {name: _lane_of(v, lane) for name, v in views.items()}
+
+
+def _widened(f: Field, count: int) -> Field:
+    return Field(f.name, (count, *f.shape), f.low, f.high, f.unit, f.about, f.dtype)
+
+
+def _batched(action: Any) -> Any:
+    if isinstance(action, Mapping):
+        return {name: _batched(a) for name, a in action.items()}
+    return np.asarray(action)[None]
+
+
+def _fields_of(given: Any, names: list[str]) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping) or set(given) != set(names):
+        raise ActionError(f"the action must be a dict with {', '.join(names)}, got {type(given).__name__}")
+    return given
+
+
+def _checked(given: Any, shape: tuple[int, ...], f: Choice | Continuous, n: int) -> np.ndarray:
+    """The values in the memory's shape; a batch may come flattened as the spaces are.
+
+    Raises:
+        ActionError: Wrong size or kind; says what was expected.
+    """
+    array = np.asarray(given)
+    discrete = isinstance(f, Choice)
+    if array.dtype.kind not in ("iu" if discrete else "iuf"):
+        raise ActionError(f"{f.name} must be {'integers' if discrete else 'real numbers'}, got {array.dtype}")
+    if array.shape != shape and (array.ndim == 0 or array.shape[0] != n or array.size != np.prod(shape)):
+        raise ActionError(f"{f.name} must have {int(np.prod(shape[1:]))} numbers in each of {n} lanes, got shape {array.shape}")
+    return array.reshape(shape)

@@ -1,0 +1,66 @@
+"""Pictures for the faces: arrays without a display, a window on request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.game import Game
+from palaestra.core.simulation import Simulation
+
+
+def check_render_mode(mode: str | None, known: list[str], name: str) -> str | None:
+    """The mode itself.
+
+    Raises:
+        ValueError: Not one of the game's modes.
+    """
+    if mode is not None and mode not in known:
+        raise ValueError(f"{name} renders {' or '.join(map(repr, known)) or 'nothing'}, not {mode!r}")
+    return mode
+
+
+class Screen:
+    """Shows a lane of a simulation; owns the window if there is one."""
+
+    def __init__(self, game: Game) -> None:
+        """Opens nothing yet."""
+        self._fps = game.render_fps
+        self._title = f"palaestra {game.name}"
+        self._window: Any = None
+
+    def show(self, sim: Simulation, mode: str | None, lane: int = 0) -> np.ndarray | None:
+        """The picture for ``"rgb_array"``; for ``"human"`` it goes to the window. None without a mode."""
+        if mode is None:
+            return None
+        picture = sim.render(lane)
+        if mode == "rgb_array":
+            return picture
+        try:
+            import pygame
+        except ImportError as error:
+            raise ImportError('render_mode="human" needs pygame: pip install "palaestra[render]"') from error
+        size = (picture.shape[1], picture.shape[0])
+        if self._window is None:
+            pygame.display.init()
+            self._window = pygame.display.set_mode(size)
+            pygame.display.set_caption(self._title)
+            self._clock = pygame.time.Clock()
+        self._window.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+        pygame.event.pump()
+        pygame.display.flip()
+        self._clock.tick(self._fps)
+        return None
+
+    def close(self) -> None:
+        """Closes the window; may be called twice."""
+        if self._window is not None:
+            import pygame
+
+            pygame.display.quit()
+            self._window = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy opens a window of its own."""
+        return {"_fps": self._fps, "_title": self._title, "_window": None}

@@ -1,0 +1,159 @@
+"""Gymnasium's VectorEnv: N matches, one team played by the user, natively batched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
+from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.simulation import Simulation
+
+GYMNASIUM_MODES = {
+    "next_step": AutoresetMode.NEXT_STEP,
+    "same_step": AutoresetMode.SAME_STEP,
+    "off": AutoresetMode.DISABLED,
+}
+
+
+class GameVectorEnv(VectorEnv):
+    """N lanes of a `Simulation`. Lane i under seed s is `GameEnv` under seed s + i, bit for bit.
+
+    Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``, ``info["final_info"]`` and their masks),
+    ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds arrays ``[N, ...]`` of the game's own fields, ``winner`` (team
+    number or -1), ``end_reason`` (number), ``illegal`` and ``action_mask`` where the game forbids actions, ``acting`` where there are opponents.
+    With ``copy=False`` all arrays are the simulation's own: valid until the next step.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        *,
+        control: str | None = None,
+        observation: ObservationMode = "flat",
+        mask: MaskMode = "info",
+        codec: str | None = None,
+        render_mode: str | None = None,
+        copy: bool = True,
+    ) -> None:
+        """Wraps a simulation.
+
+        Args:
+            sim: The simulation; opponents are set already.
+            control: Team that the user plays; the first if None.
+            observation: ``"flat"`` or ``"dict"``.
+            mask: Where masks go: ``"info"``, ``"obs"`` or None.
+            codec: One of the game's codecs; observations then are a list of N objects.
+            render_mode: ``"rgb_array"`` or None.
+            copy: Return copies (default), or the live arrays.
+        """
+        game = sim.game
+        self.sim, self.copy = sim, copy
+        self.num_envs = sim.num_envs
+        self.metadata = {
+            "autoreset_mode": GYMNASIUM_MODES[sim.autoreset_mode],
+            "render_modes": ["rgb_array"] if game.render else [],
+            "render_fps": game.render_fps,
+        }
+        self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
+        self.control = control if control is not None else next(iter(game.teams))
+        self.port = Port(sim, game.teams[self.control], observation, mask if game.legal else None, codec)
+        self.single_observation_space = self.port.observation_space
+        self.single_action_space = self.port.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._screen = Screen(game)
+        self._slot = game.teams[self.control][0]
+        slots = list(self.port.slots)
+        self._info_views = {f.name: sim.info[f.name] for f in game.info}
+        self._end_views = {"winner": sim.info["winner"], "end_reason": sim.info["end_reason"]}
+        self._illegal = sim.info["illegal"][:, slots[0]] if game.legal and len(slots) == 1 else None
+        self._slots = slots
+        self._all = np.ones(self.num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts matches in all lanes, or where ``options["reset_mask"]`` (bool ``[N]``) is set."""
+        mask = (options or {}).get("reset_mask")
+        if seed is not None and mask is not None:
+            raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
+        if isinstance(seed, list):
+            if any(s is None for s in seed):
+                raise ValueError("give every lane a seed, or one for all")
+            self.sim.reset(mask, seed=np.asarray(seed, np.uint64))
+        else:
+            self.sim.reset(mask, seed=seed)
+        return self._observe(), self._info()
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Plays one decision in all lanes.
+
+        Raises:
+            ActionError: An action outside its space; names lane and agent. No match has moved.
+        """
+        sim = self.sim
+        self.port.write(actions)
+        sim.step()
+        rewards, terminated, truncated = sim.rewards[:, self._slot], sim.terminated, sim.truncated
+        info = self._info()
+        if sim.autoreset_mode == "same_step":
+            over = terminated | truncated
+            if over.any():
+                self._finals(over, info)
+        if self.copy:
+            return self._observe(), rewards.copy(), terminated.copy(), truncated.copy(), info
+        return self._observe(), rewards, terminated, truncated, info
+
+    def _observe(self) -> Any:
+        if self.port.codec is not None:
+            return [self.port.observe_lane(lane) for lane in range(self.num_envs)]
+        return self.port.observe(self.copy)
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {}
+        views = dict(self._info_views)
+        if self.sim.legal is not None:
+            if self.port.mask_mode == "info":
+                views["action_mask"] = self.port.masks(False)  # type: ignore[assignment]
+            views["illegal"] = (
+                self._illegal if self._illegal is not None else self.sim.info["illegal"][:, self._slots].sum(axis=1)
+            )
+        if len(self.sim.game.teams) > 1:
+            views["acting"] = self.sim.acting[:, self._slots].any(axis=1)
+        views.update(self._end_views)
+        over = self.sim.terminated | self.sim.truncated
+        for name, view in views.items():
+            info[name] = view.copy() if self.copy else view
+            info[f"_{name}"] = over if name in self._end_views else self._all.copy() if self.copy else self._all
+        return info
+
+    def _finals(self, over: np.ndarray, info: dict[str, Any]) -> None:
+        """Observations and info of the matches that ended in this step, under SAME_STEP."""
+        finished = np.flatnonzero(over)
+        finals = np.full(self.num_envs, None, dtype=object)
+        for lane in finished:
+            finals[lane] = self.port.observe_lane(int(lane), final=True)
+        info["final_obs"], info["_final_obs"] = finals, over.copy()
+        final_info: dict[str, Any] = {}
+        for name in (*self._info_views, *self._end_views):
+            values = np.zeros_like(self.sim.info[name])
+            values[finished] = self.sim.final_info[name][finished]
+            final_info[name], final_info[f"_{name}"] = values, over.copy()
+            if name in self._end_views:
+                info[name], info[f"_{name}"] = values, over.copy()
+        info["final_info"], info["_final_info"] = final_info, over.copy()
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """Pictures of all lanes, or None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.sim.render(lane) for lane in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Frees the simulation."""
+        self.sim.close()
+

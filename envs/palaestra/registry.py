@@ -1,0 +1,194 @@
+"""THE table of environments. It feeds Gymnasium, PettingZoo, `palaestra.zoo`, the command line and the documentation."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import pettingzoo
+
+from palaestra import calibration, ucav
+from palaestra.core.catalog import Row
+from palaestra.core.game import Game
+
+ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *ucav.ROWS)}
+
+_SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
+_FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
+_HORIZONS = ("max_episode_steps", "max_cycles")
+
+
+def register(
+    id: str, factory: str | Callable[..., Game], *, family: str = "third party", about: str = "", **kwargs: Any
+) -> None:
+    """Registers a game under an id in Gymnasium, PettingZoo and palaestra.
+
+    Args:
+        id: ``namespace/Name-vN``.
+        factory: ``"module:function"`` or a callable that returns the `Game`; its keywords become keywords of every face.
+        family: For tables.
+        about: For tables.
+        **kwargs: Defaults of the factory's keywords or of the game's parameters.
+
+    Raises:
+        ValueError: The id has another form.
+    """
+    if not re.fullmatch(r"[\w:-]+/[\w:.-]+-v\d+", id):
+        raise ValueError(f"id must look like namespace/Name-v0, got {id!r}")
+    ROWS[id] = Row(id, factory, family, about, kwargs)
+    _register_everywhere(ROWS[id])
+
+
+def register_all() -> None:
+    """Registers every row; may be called again."""
+    for row in ROWS.values():
+        _register_everywhere(row)
+
+
+def _register_everywhere(row: Row) -> None:
+    if row.id not in gymnasium.registry:
+        gymnasium.register(
+            row.id,
+            entry_point="palaestra.registry:make_env",
+            vector_entry_point="palaestra.registry:make_vec",
+            kwargs={"id": row.id},
+        )
+    if hasattr(pettingzoo, "register") and row.id not in _pettingzoo_ids():
+        pettingzoo.register("parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"id": row.id})
+
+
+def _pettingzoo_ids() -> set[str]:
+    from pettingzoo import env_registry
+
+    tables = getattr(env_registry, "registry", {})
+    return set(tables.get("parallel", ())) if isinstance(tables, Mapping) else set()
+
+
+def row(id: str) -> Row:
+    """The row of an id.
+
+    Raises:
+        KeyError: No such id; suggests the near one.
+    """
+    if id in ROWS:
+        return ROWS[id]
+    near = difflib.get_close_matches(id, ROWS, 1, 0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise KeyError(f"palaestra has no environment {id!r}.{hint} `palaestra list` shows all.")
+
+
+def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
+    """The rules of an id, and the parameters among the keywords.
+
+    Raises:
+        TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
+    """
+    from palaestra.core.simulation import unknown_keyword
+
+    entry = row(id)
+    factory = entry.factory
+    if isinstance(factory, str):
+        module, _, name = factory.partition(":")
+        factory = getattr(importlib.import_module(module), name)
+    given = {**entry.kwargs, **keywords}
+    for alias in _HORIZONS:
+        value = given.pop(alias, None)
+        if value is not None:
+            given["horizon"] = value
+    structural = inspect.signature(factory).parameters
+    game = factory(**{k: v for k, v in given.items() if k in structural})
+    parameters = {k: v for k, v in given.items() if k not in structural}
+    known = {p.name: p for p in game.parameters}
+    for name in parameters:
+        if name not in known:
+            everything = dict.fromkeys([*known, *structural, *_SIMULATION, *_FACE])
+            unknown_keyword(name, everything, f"keyword of {id}")
+    return game, parameters
+
+
+def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
+    """N matches as arrays: the `palaestra.core.simulation.Simulation` itself, the main face for multi-agent learners.
+
+    Args:
+        id: Registered id.
+        num_envs: Number of lanes.
+        **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers`` (processes), ``opponents``
+            (``{team: who}``), the game's structural keywords and its parameters.
+
+    Returns:
+        The simulation; call ``reset(seed=...)`` first.
+    """
+    from palaestra.core.simulation import KernelSimulation
+
+    options = {k: keywords.pop(k) for k in _SIMULATION if k in keywords}
+    game, parameters = make_game(id, **keywords)
+    workers = options.pop("workers", 0)
+    if workers:
+        from palaestra.core.workers import ProcessSimulation
+
+        return ProcessSimulation(game, num_envs, workers=workers, parameters=parameters, **options)
+    if game.plant is not None:
+        from palaestra.core.engine import EngineSimulation
+
+        return EngineSimulation(game, num_envs, parameters=parameters, **options)
+    return KernelSimulation(game, num_envs, parameters=parameters, **options)
+
+
+def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A simulation in which every team but the controlled one has an opponent, and the keywords of the face."""
+    face = {k: keywords.pop(k) for k in _FACE if k in keywords}
+    opponent = face.pop("opponent", None)
+    opponents = keywords.pop("opponents", None)
+    sim = make_batch(id, num_envs, **keywords)
+    teams = sim.game.teams
+    control = face.get("control") or next(iter(teams))
+    if control not in teams:
+        raise ValueError(f"{id} has no team {control!r}: control is one of {', '.join(teams)}")
+    face["control"] = control
+    who = dict.fromkeys((t for t in teams if t != control), opponent or sim.game.default_opponent)
+    for team, spec in {**who, **(opponents or {})}.items():
+        if team == control:
+            raise ValueError(f"team {team!r} is the one you control: it has no opponent= (control={control!r})")
+        sim.set_opponent(team, spec)
+    return sim, face
+
+
+def make_env(id: str, **keywords: Any) -> Any:
+    """Gymnasium's entry point: see `palaestra.core.faces.gym_env.GameEnv` and `make_batch` for the keywords."""
+    from palaestra.core.faces.gym_env import GameEnv
+
+    sim, face = _against(id, 1, {**keywords, "autoreset_mode": "off"})
+    return GameEnv(sim, **face)
+
+
+def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
+    """Gymnasium's vector entry point: see `palaestra.core.faces.vector_env.GameVectorEnv` and `make_batch` for the keywords."""
+    from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
+
+    mode = keywords.pop("autoreset_mode", "next_step")
+    names = {v: k for k, v in GYMNASIUM_MODES.items()}
+    sim, face = _against(id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
+    return GameVectorEnv(sim, **face)
+
+
+def make_parallel(id: str, **keywords: Any) -> Any:
+    """PettingZoo's entry point: see `palaestra.core.faces.parallel_env.GameParallelEnv` and `make_batch` for the keywords."""
+    from palaestra.core.faces.parallel_env import GameParallelEnv
+
+    face = {k: keywords.pop(k) for k in _FACE if k in keywords}
+    for name in ("control", "opponent", "copy"):
+        if name in face:
+            raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
+    sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
+    return GameParallelEnv(sim, name=zoo_name(id), **face)
+
+
+def zoo_name(id: str) -> str:
+    """Name of the id in PettingZoo's style: ``palaestra/TeamPong-v0`` is ``team_pong_v0``."""
+    name = id.split("/")[-1].replace("-", "_")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
