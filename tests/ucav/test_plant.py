@@ -16,15 +16,12 @@ pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flig
 from palaestra.ucav.plant import FIRST, LAST, OUTPUTS, JsbsimPlant, bench, read_model
 
 AIRCRAFT = 2
-GAME = SimpleNamespace(
-    state_dtype=np.dtype([("odd", "u1"), ("body", BODY, (AIRCRAFT,)), ("alive", "u1", (AIRCRAFT,))], align=True)
-)
+GAME = SimpleNamespace(state_dtype=np.dtype([("odd", "u1"), ("body", BODY, (AIRCRAFT,)), ("even", "u1")], align=True))
 
 
 def make_states(lanes: int = 1) -> np.ndarray:
     """Level flight at 6 km, two aircraft of different speed and height."""
     states = np.zeros(lanes, GAME.state_dtype)
-    states["alive"] = 1
     body = states["body"]
     body["altitude_m"] = (6000.0, 4500.0)
     body["true_airspeed_mps"] = (240.0, 290.0)
@@ -230,16 +227,6 @@ def test_a_number_that_is_not_finite_is_flagged_and_never_shown(plant):
     assert fly(plant, again, 5, 30) == fly(fresh, other, 5, 30), "the next flight is not exact"
 
 
-def test_a_dead_aircraft_stands_still(plant):
-    states = make_states(2)
-    plant.load(states, [0])
-    states["alive"][0, 1] = 0
-    before = states["body"][0].copy()
-    plant.advance(states, [0])
-    assert states["body"][0, 1] == before[1]
-    assert states["body"][0, 0] != before[0]
-
-
 def test_nothing_is_printed(capfd):
     engine = JsbsimPlant(GAME, 1)
     states = make_states()
@@ -271,7 +258,7 @@ def test_a_missing_jsbsim_names_the_extra(monkeypatch):
 
 def test_a_game_without_aircraft_is_refused():
     with pytest.raises(ValueError, match="no field of type"):
-        JsbsimPlant(SimpleNamespace(state_dtype=np.dtype([("alive", "u1", (2,))])), 1)
+        JsbsimPlant(SimpleNamespace(state_dtype=np.dtype([("odd", "u1")])), 1)
 
 
 def test_the_version_names_the_engine():

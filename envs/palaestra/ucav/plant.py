@@ -270,8 +270,14 @@ class Aircraft:
 class JsbsimPlant:
     """Flies every aircraft of every lane with JSBSim, in this process, one after the other.
 
-    A slot that is not alive stands still: a dead aircraft costs no time.
+    What it does depends on the aircraft records alone, so that a flight can be repeated from its start and its commands.
+
+    Attributes:
+        body_field: Field of the match record that holds the aircraft.
+        command_fields: Members of an aircraft record that are read in every period.
     """
+
+    command_fields = tuple(f"{name}_command" for name in COMMANDS)
 
     def __init__(self, game: Game, lanes: int, *, physics_hz: int = 60, frames: int = 6) -> None:
         """Builds ``lanes`` x K aircraft, K being the number of aircraft records in a match.
@@ -286,8 +292,8 @@ class JsbsimPlant:
             ImportError: jsbsim is not installed.
         """
         jsbsim = import_jsbsim()
-        self.field = body_field(game.state_dtype)
-        self.count = game.state_dtype[self.field].shape[0]
+        self.body_field = body_field(game.state_dtype)
+        self.count = game.state_dtype[self.body_field].shape[0]
         handle, self._file = tempfile.mkstemp(prefix="palaestra-", suffix=".xml")
         with os.fdopen(handle, "w") as file:
             file.write(ORIGIN_FILE)
@@ -313,17 +319,16 @@ class JsbsimPlant:
                 aircraft.load(row)
 
     def advance(self, states: np.ndarray, lanes: Iterable[int]) -> None:
-        """Flies the living aircraft of some lanes for one period under the commands in their records.
+        """Flies the aircraft of some lanes for one period under the commands in their records.
 
         Args:
             states: Match records (N,).
             lanes: Indices into them.
         """
-        rows, alive = self._rows(states), states["alive"]
+        rows = self._rows(states)
         for lane in lanes:
-            for slot, aircraft in enumerate(self.aircraft[lane]):
-                if alive[lane, slot]:
-                    aircraft.advance(rows[lane, slot])
+            for aircraft, row in zip(self.aircraft[lane], rows[lane], strict=True):
+                aircraft.advance(row)
 
     def close(self) -> None:
         """Frees the aircraft."""
@@ -338,7 +343,7 @@ class JsbsimPlant:
 
     def _rows(self, states: np.ndarray) -> np.ndarray:
         """The aircraft records as float64 (N, K, WORDS), a view."""
-        return states[self.field].view(np.float64).reshape(len(states), self.count, WORDS)
+        return states[self.body_field].view(np.float64).reshape(len(states), self.count, WORDS)
 
 
 def body_field(state: np.dtype) -> str:
@@ -373,10 +378,9 @@ def bench(rounds: int = 15) -> dict[str, float]:
     Returns:
         ``frames_per_s`` of the plant, ``bare_frames_per_s``, their ratio ``kept`` and ``reset_ms`` of one lane.
     """
-    game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,)), ("alive", "u1", (2,))], align=True))
+    game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,))], align=True))
     plant = JsbsimPlant(game, 1)
     states: Any = np.zeros(1, game.state_dtype)
-    states["alive"] = 1
     states["body"]["altitude_m"], states["body"]["true_airspeed_mps"] = 6000.0, 250.0
     states["body"]["throttle_command"], states["body"]["elevator_command"] = 0.5, 0.03
     start = states.copy()
