@@ -48,7 +48,7 @@ docs: $(READY) ## Regenerate the tables in README.md
 
 clean: ## Remove caches and build products
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
-	find envs baselines assets tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## Remove .venv too
 	rm -rf $(VENV)
