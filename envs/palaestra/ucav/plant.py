@@ -270,7 +270,8 @@ class Aircraft:
 class JsbsimPlant:
     """Flies every aircraft of every lane with JSBSim, in this process, one after the other.
 
-    What it does depends on the aircraft records alone, so that a flight can be repeated from its start and its commands.
+    What it does depends on the aircraft records alone, so that a flight can be repeated from its start and its
+    commands.
 
     Attributes:
         body_field: Field of the match record that holds the aircraft.
