@@ -105,6 +105,8 @@ def _constants(game: Game) -> dict[str, Any]:
     has_legal = game.legal is not None
     return {
         "AGENTS": len(game.agents),
+        "WORDS": game.action_dtype.itemsize // 8,
+        "FIRST_WORD": _first_words(game),
         "TEAMS": len(game.teams),
         "TEAM_OF": tuple(int(t) for t in game.team_index),
         "SCRIPTS": len(game.scripts),
