@@ -118,6 +118,15 @@ def _constants(game: Game) -> dict[str, Any]:
     }
 
 
+def _first_words(game: Game) -> tuple[int, ...]:
+    """Number of the first action word of each slot, and of all words."""
+    first = [0]
+    for role in game.roles:
+        for _ in role.agents:
+            first.append(first[-1] + sum(f.size for f in role.action))
+    return tuple(first)
+
+
 class _Interpreted:
     """Binds the templates to plain Python functions."""
 
