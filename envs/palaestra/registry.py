@@ -1,4 +1,4 @@
-"""THE table of environments. It feeds Gymnasium, PettingZoo, `palaestra.zoo`, the command line and the documentation."""
+"""THE table of environments: it feeds Gymnasium, PettingZoo, `palaestra.zoo`, the command line and the docs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def register(
 
     Args:
         id: ``namespace/Name-vN``.
-        factory: ``"module:function"`` or a callable that returns the `Game`; its keywords become keywords of every face.
+        factory: ``"module:function"`` or a callable that returns the `Game`; its keywords become keywords of every
+            face.
         family: For tables.
         about: For tables.
         **kwargs: Defaults of the factory's keywords or of the game's parameters.
@@ -117,8 +118,8 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
     Args:
         id: Registered id.
         num_envs: Number of lanes.
-        **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers`` (processes), ``opponents``
-            (``{team: who}``), the game's structural keywords and its parameters.
+        **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
+            (processes), ``opponents`` (``{team: who}``), the game's structural keywords and its parameters.
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.
@@ -159,7 +160,7 @@ def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dic
 
 
 def make_env(id: str, **keywords: Any) -> Any:
-    """Gymnasium's entry point: see `palaestra.core.faces.gym_env.GameEnv` and `make_batch` for the keywords."""
+    """Gymnasium's entry point; keywords as for `GameEnv` and `make_batch`."""
     from palaestra.core.faces.gym_env import GameEnv
 
     sim, face = _against(id, 1, {**keywords, "autoreset_mode": "off"})
@@ -167,7 +168,7 @@ def make_env(id: str, **keywords: Any) -> Any:
 
 
 def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
-    """Gymnasium's vector entry point: see `palaestra.core.faces.vector_env.GameVectorEnv` and `make_batch` for the keywords."""
+    """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
     from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
     mode = keywords.pop("autoreset_mode", "next_step")
@@ -177,7 +178,7 @@ def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
 
 
 def make_parallel(id: str, **keywords: Any) -> Any:
-    """PettingZoo's entry point: see `palaestra.core.faces.parallel_env.GameParallelEnv` and `make_batch` for the keywords."""
+    """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
     face = {k: keywords.pop(k) for k in _FACE if k in keywords}

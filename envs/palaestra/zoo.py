@@ -1,6 +1,7 @@
 """PettingZoo's module style: ``from palaestra.zoo import ucav_dogfight_v0; env = ucav_dogfight_v0.parallel_env()``.
 
-Every registered id is a module here with ``parallel_env``, ``env`` (AEC) and ``raw_env`` (AEC without the order checks).
+Every registered id is a module here with ``parallel_env``, ``env`` (AEC) and ``raw_env`` (AEC without the order
+checks).
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ class Row:
 
     Attributes:
         id: ``namespace/Name-vN``, the same in Gymnasium and PettingZoo.
-        factory: ``"module:function"`` (imported when first used) or a callable; its keywords are structural, it returns the `Game`.
+        factory: ``"module:function"`` (imported when first used) or a callable; its keywords are structural, it
+            returns the `Game`.
         family: Name of the family, for tables.
         about: One line for tables.
         kwargs: Keywords that this id fixes as defaults.

@@ -1,6 +1,7 @@
 """Games whose bodies another engine moves: `command` -> engine -> `judge`, `Game.periods` times a decision.
 
-The rules stay kernel hooks; an engine is a `Plant` that reads the bodies' inputs from the match records and writes their new state back.
+The rules stay kernel hooks; an engine is a `Plant` that reads the bodies' inputs from the match records and writes
+their new state back.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ class Plant(Protocol):
     def __init__(self, game: Game, lanes: int, **options: Any) -> None: ...
 
     def load(self, states: np.ndarray, lanes: np.ndarray) -> None:
-        """Starts the bodies of ``lanes`` (indices) at the initial conditions in their records, whatever was before; writes all outputs."""
+        """Starts the bodies of ``lanes`` (indices) at the initial conditions in their records; writes all outputs.
+
+        What the bodies did before must not matter.
+        """
         ...
 
     def advance(self, states: np.ndarray, lanes: np.ndarray) -> None:

@@ -110,7 +110,8 @@ ActionField = Choice | Continuous
 class Parameter:
     """A number of the rules that differs per lane and may change while running.
 
-    It is a keyword of every face, a member of ``s.parameters`` in the kernel (float64) and never a compiled-in constant.
+    It is a keyword of every face, a member of ``s.parameters`` in the kernel (float64) and never a compiled-in
+    constant.
 
     Attributes:
         name: Identifier and keyword.
@@ -163,9 +164,7 @@ def box_space(fields: Sequence[Field]) -> spaces.Box:
     """
     if not is_homogeneous(fields):
         names = ", ".join(f"{f.name}:{f.dtype}" for f in fields)
-        raise ValueError(
-            f'fields of different dtypes have no flat vector ({names}): use observation="dict"'
-        )
+        raise ValueError(f'fields of different dtypes have no flat vector ({names}): use observation="dict"')
     dtype = np.dtype(fields[0].dtype)
     low, high = _bounds(fields)
     return spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
@@ -184,8 +183,8 @@ def _field_box(field: Field | Continuous, dtype: DTypeLike) -> spaces.Box:
 def action_space(fields: Sequence[ActionField], agents: int = 1) -> spaces.Space:
     """The natural space of ``agents`` equal actions joined into one.
 
-    One `Choice` is Discrete, several are MultiDiscrete, `Continuous` fields are one flat Box (float32), a mixture is a Dict by
-    field name. For several agents the same, agent after agent.
+    One `Choice` is Discrete, several are MultiDiscrete, `Continuous` fields are one flat Box (float32), a mixture is a
+    Dict by field name. For several agents the same, agent after agent.
     """
     choices = [f for f in fields if isinstance(f, Choice)]
     axes = [f for f in fields if isinstance(f, Continuous)]
@@ -193,9 +192,7 @@ def action_space(fields: Sequence[ActionField], agents: int = 1) -> spaces.Space
         joined: dict[str, spaces.Space] = {}
         for f in fields:
             if isinstance(f, Choice):
-                joined[f.name] = (
-                    spaces.Discrete(f.n) if agents == 1 else spaces.MultiDiscrete([f.n] * agents)
-                )
+                joined[f.name] = spaces.Discrete(f.n) if agents == 1 else spaces.MultiDiscrete([f.n] * agents)
             else:
                 shape = f.shape if agents == 1 else (agents, *f.shape)
                 joined[f.name] = spaces.Box(np.float32(f.low), np.float32(f.high), shape)
@@ -204,9 +201,7 @@ def action_space(fields: Sequence[ActionField], agents: int = 1) -> spaces.Space
         sizes = [f.n for f in choices] * agents
         return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(sizes)
     low, high = _bounds(axes)
-    return spaces.Box(
-        np.tile(low, agents).astype(np.float32), np.tile(high, agents).astype(np.float32)
-    )
+    return spaces.Box(np.tile(low, agents).astype(np.float32), np.tile(high, agents).astype(np.float32))
 
 
 def table_rows(fields: Iterable[Field | Choice | Continuous | Parameter]) -> list[dict[str, str]]:
@@ -224,7 +219,5 @@ def table_rows(fields: Iterable[Field | Choice | Continuous | Parameter]) -> lis
             about += ", ".join(f"{i} {m}" for i, m in enumerate(f.meanings))
         if isinstance(f, Parameter):
             about = f"{about} (default {f.default:g})"
-        rows.append(
-            {"name": f.name, "shape": shape, "low": low, "high": high, "unit": f.unit, "about": about}
-        )
+        rows.append({"name": f.name, "shape": shape, "low": low, "high": high, "unit": f.unit, "about": about})
     return rows

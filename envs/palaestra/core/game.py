@@ -1,12 +1,13 @@
 """What an author supplies: tables of named quantities and a few small functions of ONE match.
 
-The functions are plain Python that reads like the rules. The suite compiles them, together with every plain function they call, into the
-one batch loop of `palaestra.core.kernel`; with ``NUMBA_DISABLE_JIT=1`` the same source runs in CPython with the same bits.
+The functions are plain Python that reads like the rules. The suite compiles them, together with every plain function
+they call, into the one batch loop of `palaestra.core.kernel`; with ``NUMBA_DISABLE_JIT=1`` the same source runs in
+CPython with the same bits.
 
 The match record ``s`` has the author's fields (`Game.state`) and these of the suite:
 
 =====================  ==========  ==================================================================================
-``s.alive``            uint8 [A]   the slot is in the match; all 1 before `reset`, the rules write 0 at death, 1 at arrival
+``s.alive``            uint8 [A]   the slot is in the match; all 1 before `reset`; rules write 0 at death, 1 at arrival
 ``s.acting``           uint8 [A]   the slot is asked for an action now; all 1 before `reset`, the rules write it
 ``s.steps``            int64       decisions taken in this match, counted before `step` is called
 ``s.parameters``       record      one float64 per `Parameter`, and ``horizon``
@@ -17,8 +18,8 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
 ``s.script_rng``       uint64      stream of the scripts
 =====================  ==========  ==================================================================================
 
-Slots are numbered over all roles in their order. Floats in ``s`` are float64 so that compiled and interpreted runs agree to the bit.
-Numba has no nested bool arrays: flags inside records are uint8.
+Slots are numbered over all roles in their order. Floats in ``s`` are float64 so that compiled and interpreted runs
+agree to the bit. Numba has no nested bool arrays: flags inside records are uint8.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Role:
     """A run of slots that share their observation and action tables.
 
     Attributes:
-        name: Name of the run; kernels write ``observations.<name>[k]`` and read ``actions.<name>[k]``, k counting within the role.
+        name: Name of the run; kernels write ``observations.<name>[k]`` and read ``actions.<name>[k]``, k counting
+            within the role.
         agents: Names ``{team}_{i}`` of the slots.
         observation: What each of them sees.
         action: What each of them decides.
@@ -95,15 +97,18 @@ class Game:
         roles: The slots.
         state: The author's fields of the match record: ``(name, dtype)`` or ``(name, dtype, shape)``.
         reset: ``reset(s, world)`` starts a match. The author's fields are zero before it.
-        step: ``step(s, world, actions, rewards, scratch) -> bool`` plays one decision; True means that a rule ended the match.
-            ``rewards`` (float32 [A]) is zero before it. The horizon is the suite's business.
-        observe: ``observe(s, world, observations, scratch)`` writes every observation field of every slot (all are zero before it).
+        step: ``step(s, world, actions, rewards, scratch) -> bool`` plays one decision; True means that a rule ended
+            the match. ``rewards`` (float32 [A]) is zero before it. The horizon is the suite's business.
+        observe: ``observe(s, world, observations, scratch)`` writes every observation field of every slot (all are
+            zero before it).
         legal: ``legal(s, world, mask)`` writes ``mask.<role>[k].<choice>[alternative] = 1`` (int8), zero before it.
             The suite replaces an illegal choice by its no-op and counts it.
-        script: ``script(s, world, slot, which, actions, scratch)`` writes the action of ``slot`` for script number ``which``.
+        script: ``script(s, world, slot, which, actions, scratch)`` writes the action of ``slot`` for script number
+            ``which``.
         scripts: Names of the scripts, in the order of their numbers. ``"random"`` and ``"mix"`` are the suite's.
         command: ``command(s, world, actions, scratch)`` turns actions into the inputs of the engine's bodies.
-        judge: ``judge(s, world, rewards, scratch) -> bool`` applies the rules to the bodies' new state. Rewards add up over a decision.
+        judge: ``judge(s, world, rewards, scratch) -> bool`` applies the rules to the bodies' new state. Rewards add up
+            over a decision.
         plant: ``"module:Class"`` of the engine (see `palaestra.core.engine.Plant`).
         plant_options: Keywords for the engine.
         periods: Times command - engine - judge happen in one decision.
@@ -201,7 +206,7 @@ class Game:
             ("assigned", "i8", (count,)),
             ("parameters", parameter_dtype(self.parameters)),
             ("seeded", "u1"),
-            ("steps", "i8"),  # what stands before it outlives a match, it and what follows is cleared at the start of the next
+            ("steps", "i8"),  # from here on a record is cleared when a match starts; what stands before outlives it
             ("playing", "i8", (count,)),
             ("info", self.info_dtype),
             ("alive", "u1", (count,)),
@@ -213,9 +218,7 @@ class Game:
             raise ValueError(f"{self.name}: state fields {sorted(taken)} belong to the suite")
         put("state_dtype", np.dtype([*suite, *self.state], align=True))
         put("action_dtype", np.dtype([(r.name, action_dtype(r.action), (len(r.agents),)) for r in self.roles]))
-        observation: list[tuple] = [
-            (r.name, record_dtype(r.observation), (len(r.agents),)) for r in self.roles
-        ]
+        observation: list[tuple] = [(r.name, record_dtype(r.observation), (len(r.agents),)) for r in self.roles]
         if self.team_observation:
             observation.append(("team", record_dtype(self.team_observation), (len(teams),)))
         if self.lane_observation:

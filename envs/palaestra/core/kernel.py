@@ -1,8 +1,9 @@
 """Links a game's hooks into the batch loop and compiles it.
 
-Every plain Python function that a hook calls by a global name is compiled with it; authors need no decorator. Only the drivers are cached on
-disk, under a name that carries a digest of all code and constants they were built from, so that an edit anywhere is never served by old machine
-code (numba itself watches the driver's own file alone). With ``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is not imported.
+Every plain Python function that a hook calls by a global name is compiled with it; authors need no decorator. Only the
+drivers are cached on disk, under a name that carries a digest of all code and constants they were built from, so that
+an edit anywhere is never served by old machine code (numba itself watches the driver's own file alone). With
+``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is not imported.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from palaestra.core.game import Game
 
 HOOKS = ("reset", "step", "observe", "legal", "script", "command", "judge", "global_state")
 KERNEL_DRIVERS = ("step_lanes", "check_lanes", "reset_lanes", "see_lanes")
-ENGINE_DRIVERS = ("check_lanes", "begin_lanes", "prepare_lanes", "command_lanes", "judge_lanes", "close_lanes", "see_lanes")
+ENGINE_DRIVERS = (
+    "check_lanes",
+    "begin_lanes",
+    "prepare_lanes",
+    "command_lanes",
+    "judge_lanes",
+    "close_lanes",
+    "see_lanes",
+)
 
 _linked: dict[tuple, Kernel] = {}
 _warned_uncached = False
@@ -41,8 +50,8 @@ class Kernel:
     def bind(self, name: str, *arguments: Any) -> Callable:
         """The driver ``name``, compiled for these arguments, without the dispatcher's type check on each call.
 
-        The result may only be called with arrays of the same dtypes and layouts, as a `Simulation` owns them. ``arguments`` must describe
-        an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
+        The result may only be called with arrays of the same dtypes and layouts, as a `Simulation` owns them.
+        ``arguments`` must describe an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
         """
         driver = self.drivers[name]
         if jit_disabled():
@@ -206,8 +215,8 @@ def _cached(driver: types.FunctionType) -> Callable:
         if not _warned_uncached:
             _warned_uncached = True
             warnings.warn(
-                "palaestra found no directory in which to keep compiled games (read-only install and home): every process "
-                "compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
+                "palaestra found no directory in which to keep compiled games (read-only install and home): every "
+                "process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
                 RuntimeWarning,
                 stacklevel=4,
             )

@@ -1,15 +1,17 @@
-"""The batch loop: every function here is a template whose free names (`reset`, `step`, ...) the linker binds to a game's hooks.
+"""The batch loop: templates whose free names (`reset`, `step`, ...) the linker binds to a game's hooks.
 
-One match is *prepared* (scripts decide, illegal choices become no-ops), *played* (the rules, or another engine between `command` and
-`judge`), *closed* (horizon, deaths, autoreset) and *seen* (observations and masks). `step_lanes` is the whole of it for a kernel game;
-an engine game calls the pieces. Arrays: S matches, W action words, O observations, M masks, all one row a lane.
+One match is *prepared* (scripts decide, illegal choices become no-ops), *played* (the rules, or another engine between
+`command` and `judge`), *closed* (horizon, deaths, autoreset) and *seen* (observations and masks). `step_lanes` is the
+whole of it for a kernel game; an engine game calls the pieces. Arrays: S matches, W action words, O observations, M
+masks, all one row a lane.
 
-The names in capitals are compile-time constants of the game; the hooks are bound by `palaestra.core.kernel.link`. Lanes are counted by unsigned
-integers because numba guards every signed index against negative values, a tenth of the time of a small game.
+The names in capitals are compile-time constants of the game; the hooks are bound by `palaestra.core.kernel.link`.
+Lanes are counted by unsigned integers because numba guards every signed index against negative values, a tenth of the
+time of a small game.
 """
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821, D103  (hooks and constants are bound by the linker; the docstring above explains the pieces)
+# ruff: noqa: F821, D103, E741  (hooks and constants are bound by the linker; the docstring above explains the pieces)
 
 import numpy as np
 
@@ -46,7 +48,7 @@ def first_offender(lo, hi, S, words, WI, WF):
 
 
 def begin(s, state_bytes, world):
-    """Starts a match: clears the record, draws the scripts of the teams that play ``"mix"`` and calls the rules' reset."""
+    """Starts a match: clears the record, draws the scripts of teams that play ``"mix"``, calls the rules' reset."""
     state_bytes[CLEARED_FROM:] = 0
     s.info.winner = -1
     for team in range(TEAMS):
@@ -119,7 +121,7 @@ def prepare(s, world, words, actions, wi, wf, mask_bytes, rewards, gone, scratch
 
 
 def close(s, over, gone):
-    """Books the end of a decision: deaths, and the horizon where no rule ended the match. Returns whether it was truncated."""
+    """Books the end of a decision: deaths, and the horizon if no rule ended it. Returns whether it was truncated."""
     for a in range(AGENTS):
         gone[a] = gone[a] and not s.alive[a]
         s.acting[a] = s.acting[a] and s.alive[a]
@@ -161,7 +163,7 @@ def step_lanes(
     lo, hi, check, mode, thread,
     S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
-    """One decision of the lanes [lo, hi). Returns -1, or the number of the first offending action (then nothing has moved)."""
+    """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved)."""
     if check:
         offender = first_offender(lo, hi, S, words, WI, WF)
         if offender >= 0:
@@ -247,7 +249,7 @@ def prepare_lanes(
     lo, hi, check, mode, thread, stage,
     S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
-    """First part of a decision of an engine game: writes what each lane does next into ``stage`` (RUNNING, RESET_DUE, WAITING)."""
+    """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
     if check:
         offender = first_offender(lo, hi, S, words, WI, WF)
         if offender >= 0:
@@ -295,7 +297,7 @@ def close_lanes(
     lo, hi, mode, thread, stage,
     S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
-    """Last part of a decision of an engine game: ends of matches; stage becomes RESET_DUE where a match starts anew now."""
+    """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
     for i in range(np.uint64(lo), np.uint64(hi)):
         if stage[i] != RUNNING:
             continue

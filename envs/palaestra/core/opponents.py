@@ -1,7 +1,7 @@
 """Opponents: whoever plays the teams that the user does not.
 
-Names of scripts, ``"random"``, ``"mix"``, callables and saved policies all become one thing: a script number that the compiled loop knows, or an
-`Opponent` that is asked once per decision for all lanes it plays.
+Names of scripts, ``"random"``, ``"mix"``, callables and saved policies all become one thing: a script number that the
+compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
     Args:
         game: The rules.
         team: The team to be played.
-        spec: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match), the path of a saved
-            policy, a callable on batched observations, or an `Opponent`.
+        spec: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
+            the path of a saved policy, a callable on batched observations, or an `Opponent`.
 
     Raises:
         ValueError: No such script or file; names the choices.

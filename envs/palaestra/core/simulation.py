@@ -1,8 +1,8 @@
 """N matches as arrays. Every face and adapter is a view on one Simulation; no rule is ever written twice.
 
-`Simulation` owns the arrays and the verbs. How a decision is carried out is the business of its three kinds: `KernelSimulation` here
-(compiled rules), `palaestra.core.engine.EngineSimulation` (another engine moves the bodies) and `palaestra.core.workers.ProcessSimulation`
-(slices of the lanes in processes).
+`Simulation` owns the arrays and the verbs. How a decision is carried out is the business of its three kinds:
+`KernelSimulation` here (compiled rules), `palaestra.core.engine.EngineSimulation` (another engine moves the bodies)
+and `palaestra.core.workers.ProcessSimulation` (slices of the lanes in processes).
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Continuous, is_homogeneous
+from palaestra.core.actions import (
+    ActionError,
+    action_rows,
+    mask_rows,
+    observation_rows,
+    refusal,
+    take_role,
+    word_table,
+)
 from palaestra.core.game import Game
 from palaestra.core.kernel import Kernel, jit_disabled, link, record_view
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RANDOM, RUNNING, SAME_STEP, WAITING
@@ -31,27 +39,10 @@ MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": 
 Arrays = np.ndarray | dict[str, np.ndarray]
 """An array where the game has one role, else a dict of arrays by role."""
 
-WORD = np.dtype(
-    [
-        ("agent", "i8"),
-        ("n", "i8"),
-        ("noop", "i8"),
-        ("mask_offset", "i8"),
-        ("low", "f8"),
-        ("high", "f8"),
-        ("noop_value", "f8"),
-    ],
-    align=True,
-)
-
-
-class ActionError(ValueError):
-    """An action outside its space."""
-
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that decides how the matches go on. Made by `Simulation.snapshot`, taken back by `restore` of an equal simulation.
+    """Everything that decides how the matches go on: made by `Simulation.snapshot`, taken back by `restore`.
 
     Attributes:
         game: Name of the game.
@@ -81,7 +72,8 @@ class Simulation(ABC):
     Attributes:
         game: The rules.
         num_envs: Number of lanes N.
-        observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured ``[N, A_role]`` array.
+        observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured
+            ``[N, A_role]`` array.
         actions: Per role, the simulation's own: int64 ``[N, A_role]`` (one choice) or ``[N, A_role, K]``, float64
             ``[N, A_role, K]``, or structured ``[N, A_role]`` for composite actions.
         rewards: float32 ``[N, A]``.
@@ -94,7 +86,8 @@ class Simulation(ABC):
         info: Arrays by name, ``[N, ...]``: winner, end_reason, illegal, and the game's own.
         final_observations: Like observations, valid in lanes that finished in this step under ``same_step``.
         final_info: Like info, likewise.
-        states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and tests.
+        states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and
+            tests.
     """
 
     def __init__(
@@ -136,7 +129,7 @@ class Simulation(ABC):
         self._mode = MODES[autoreset_mode]
         zeros = allocate or (lambda _name, shape, dtype: np.zeros(shape, dtype))
         n, a = num_envs, len(game.agents)
-        self._words, self._word_names = _word_table(game)
+        self._words, self._word_names = word_table(game)
         w = len(self._words)
         self.states = zeros("states", (n,), game.state_dtype)
         self._wi = zeros("actions", (n, w), np.dtype("i8"))
@@ -153,10 +146,12 @@ class Simulation(ABC):
         self._action_rows = self._wi.view(game.action_dtype)[:, 0]
         self.alive = self.states["alive"].view("?")
         self.acting = self.states["acting"].view("?")
-        self.actions = self._per_role(self._role_actions)
+        self.actions = self._per_role(lambda r: action_rows(self._wi, game, r))
         self._name_observations()
-        self.final_observations = self._per_role(lambda r: _role_rows(self._final_memory, game, r))
-        self.legal: Arrays | None = self._per_role(self._role_masks) if game.legal is not None else None
+        self.final_observations = self._per_role(lambda r: observation_rows(self._final_memory, game, r))
+        self.legal: Arrays | None = (
+            self._per_role(lambda r: mask_rows(self._mask_memory, game, r)) if game.legal is not None else None
+        )
         self.info = {name: self.states["info"][name] for name in game.info_dtype.names or ()}
         self.final_info = {name: self._final_info[name] for name in game.info_dtype.names or ()}
         self.lane_seeds = np.zeros(n, np.uint64)
@@ -175,8 +170,11 @@ class Simulation(ABC):
 
     # -- verbs ---------------------------------------------------------------------------------------------------------
 
-    def seed(self, seed: int | Sequence[int] | np.ndarray) -> None:
-        """Gives lane i the stream ``seed + i``, or the i-th of N seeds. Takes effect in the next draw."""
+    def seed(self, seed: int | Sequence[int] | np.ndarray, mask: np.ndarray | None = None) -> None:
+        """Gives lane i the stream ``seed + i``, or the i-th of N seeds; only where ``mask`` (bool ``[N]``) is set.
+
+        Takes effect in the next draw. Without a mask all lanes are seeded.
+        """
         if isinstance(seed, int | np.integer):
             if not 0 <= int(seed) < 2**64:
                 raise ValueError(f"seed must be in [0, 2**64), got {seed}")
@@ -185,36 +183,29 @@ class Simulation(ABC):
             seeds = np.asarray(seed)
             if seeds.shape != (self.num_envs,) or seeds.dtype.kind not in "iu" or (seeds.astype(object) < 0).any():
                 raise ValueError(f"seeds must be {self.num_envs} non-negative integers, got shape {seeds.shape}")
-        self.lane_seeds = seeds.astype(np.uint64)
-        self.states["rng"] = lane_keys(self.lane_seeds, SALT_RULES)
-        self.states["script_rng"] = lane_keys(self.lane_seeds, SALT_SCRIPTS)
-        self.states["seeded"] = 1
+        which = slice(None) if mask is None else self._lane_mask(mask)
+        seeds = seeds.astype(np.uint64)
+        self.lane_seeds[which] = seeds[which]
+        self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
+        self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
+        self.states["seeded"][which] = 1
 
     def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
 
-        Without a seed the streams go on; lanes that never had one get one from the operating system.
+        Without a seed the streams go on; lanes that never had one get one from the operating system. A seed is for the
+        same lanes as the reset.
         """
         self._check_open()
+        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
+        if not self._started and not which.all():
+            raise ValueError("the first reset starts all lanes: call reset() without a mask")
         if seed is not None:
-            self.seed(seed)
+            self.seed(seed, which)
         unseeded = self.states["seeded"] == 0
         if unseeded.any():
-            entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-            seeds = np.where(unseeded, entropy, self.lane_seeds)
-            kept = self.states[["rng", "script_rng"]].copy()
-            self.seed(seeds)
-            for name in ("rng", "script_rng"):
-                self.states[name][~unseeded] = kept[name][~unseeded]
-        if mask is None:
-            which = np.ones(self.num_envs, np.bool_)
-        else:
-            which = np.asarray(mask)
-            if which.dtype != np.bool_ or which.shape != (self.num_envs,):
-                raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
-            if not self._started and not which.all():
-                raise ValueError("the first reset starts all lanes: call reset() without a mask")
-        self._reset_lanes(np.ascontiguousarray(which))
+            self.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), unseeded)
+        self._reset_lanes(which)
         self._started = True
         return self.observations
 
@@ -223,8 +214,9 @@ class Simulation(ABC):
 
         Args:
             actions: An array like `actions`, or a dict by role. None plays what was written into `actions`.
-            out: Caller's own arrays for ``observations`` (games with one role of one dtype), ``rewards``, ``terminated``, ``truncated``:
-                C-contiguous, of the right shape and dtype. The simulation uses them as its own until another call names others.
+            out: Caller's own arrays for ``observations`` (games with one role of one dtype), ``rewards``,
+                ``terminated``, ``truncated``: C-contiguous, of the right shape and dtype. The simulation uses them as
+                its own until another call names others.
 
         Raises:
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
@@ -241,7 +233,7 @@ class Simulation(ABC):
             self._ask_opponents()
         offender = self._step_lanes()
         if offender >= 0:
-            self._refuse(offender)
+            raise refusal(self.game, self._words, self._word_names, self._wi, offender)
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
@@ -293,11 +285,12 @@ class Simulation(ABC):
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
     def set_opponent(self, team: str, opponent: OpponentSpec, lanes: np.ndarray | None = None) -> None:
-        """Says who plays a team from now on: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, or an `Opponent`.
+        """Says who plays a team from now on.
 
         Args:
             team: Name of the team.
-            opponent: See `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match.
+            opponent: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
+                see `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
         """
         if team not in self.game.teams:
@@ -354,8 +347,7 @@ class Simulation(ABC):
             block = self._observation_memory[name]
             if block.dtype.names is None:
                 raise RuntimeError("observation tables are records")
-            for member in block.dtype.names:
-                parts.append(np.asarray(block[member], np.float32).reshape(self.num_envs, -1))
+            parts += [np.asarray(block[m], np.float32).reshape(self.num_envs, -1) for m in block.dtype.names]
         return np.concatenate(parts, axis=1)
 
     def team_rewards(self, team: str) -> np.ndarray:
@@ -382,7 +374,7 @@ class Simulation(ABC):
     def _load_engine(self, saved: Any) -> None:
         return None
 
-    def _buffers_changed(self) -> None:
+    def _buffers_changed(self) -> None:  # noqa: B027 (a kind that holds no pointers has nothing to do)
         """Called after `out=` named other arrays."""
 
     # -- copying -------------------------------------------------------------------------------------------------------
@@ -419,64 +411,16 @@ class Simulation(ABC):
         return view(0) if len(roles) == 1 else {r.name: view(k) for k, r in enumerate(roles)}
 
     def _name_observations(self) -> None:
-        self.observations = self._per_role(lambda r: _role_rows(self._observation_memory, self.game, r))
-
-    def _role_actions(self, number: int) -> np.ndarray:
-        role = self.game.roles[number]
-        rows = self._action_rows[role.name]
-        choices = [isinstance(f, Choice) for f in role.action]
-        if any(choices) and not all(choices):
-            return rows
-        offset = self.game.action_dtype.fields[role.name][1] // 8  # type: ignore[index]
-        width = sum(f.size for f in role.action)
-        count = len(role.agents)
-        block = self._wi[:, offset : offset + count * width].reshape(self.num_envs, count, width)
-        if all(choices):
-            return block[:, :, 0] if width == 1 else block
-        return block.view("f8")
-
-    def _role_masks(self, number: int) -> np.ndarray:
-        role = self.game.roles[number]
-        if role.name not in (self.game.mask_dtype.names or ()):
-            return np.zeros((self.num_envs, len(role.agents), 0), np.int8)
-        block = self._mask_memory[role.name]
-        width = block.dtype.itemsize
-        return np.ndarray(
-            (self.num_envs, len(role.agents), width),
-            np.int8,
-            buffer=self._mask_memory,
-            offset=self.game.mask_dtype.fields[role.name][1],  # type: ignore[index]
-            strides=(self.game.mask_dtype.itemsize, width, 1),
-        )
+        self.observations = self._per_role(lambda r: observation_rows(self._observation_memory, self.game, r))
 
     def _take_actions(self, actions: Any) -> None:
         if isinstance(self.actions, np.ndarray):
-            self._take_role(self.game.roles[0], self.actions, actions)
+            take_role(self.game.roles[0], self.actions, actions)
             return
         if not isinstance(actions, Mapping) or set(actions) != set(self.actions):
             raise ActionError(f"actions must be a dict with the roles {', '.join(self.actions)}")
         for role in self.game.roles:
-            self._take_role(role, self.actions[role.name], actions[role.name])
-
-    def _take_role(self, role: Any, target: np.ndarray, given: Any) -> None:
-        if target.dtype.names is not None:
-            is_record = isinstance(given, np.ndarray) and given.dtype.names is not None
-            names = given.dtype.names if is_record else given
-            if not (is_record or isinstance(given, Mapping)) or set(names) != set(target.dtype.names):
-                raise ActionError(f"actions of {role.name} must give the fields {', '.join(target.dtype.names)}")
-            for f in role.action:
-                self._take_array(role, f.name, target[f.name], given[f.name], isinstance(f, Choice))
-        else:
-            self._take_array(role, "action", target, given, isinstance(role.action[0], Choice))
-
-    def _take_array(self, role: Any, name: str, target: np.ndarray, given: Any, discrete: bool) -> None:
-        array = np.asarray(given)
-        if array.shape != target.shape:
-            raise ActionError(f"{name} of {role.name} must have shape {target.shape}, got {array.shape}")
-        if array.dtype.kind not in ("iu" if discrete else "iuf"):
-            kind = "integers" if discrete else "real numbers"
-            raise ActionError(f"{name} of {role.name} must be {kind}, got {array.dtype}")
-        target[...] = array
+            take_role(role, self.actions[role.name], actions[role.name])
 
     def _take_buffers(self, out: Mapping[str, np.ndarray]) -> None:
         for name, array in out.items():
@@ -522,7 +466,7 @@ class Simulation(ABC):
                 self.write_team_actions(team, chosen, lanes)
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
-        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict by role where the team has several roles."""
+        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict if it has several roles."""
         source = getattr(self, what)
         if source is None:
             return None
@@ -544,7 +488,7 @@ class Simulation(ABC):
             given = actions[role_name] if len(roles) > 1 else actions
             target = self.actions if isinstance(self.actions, np.ndarray) else self.actions[role_name]
             rows = np.empty_like(target[lanes][:, slots])
-            self._take_role(role, rows, given)
+            take_role(role, rows, given)
             if isinstance(lanes, slice):
                 target[lanes, slots] = rows
             else:
@@ -558,16 +502,11 @@ class Simulation(ABC):
             members.setdefault(role.name, []).append(index)
         return members
 
-    def _refuse(self, offender: int) -> NoReturn:
-        lane, number = divmod(offender, len(self._words))
-        word, name = self._words[number], self._word_names[number]
-        agent = self.game.agents[int(word["agent"])]
-        if word["n"] > 0:
-            raise ActionError(
-                f"lane {lane}, {agent}: {name} = {self._wi[lane, number]} is not an integer in [0, {word['n']})"
-            )
-        value = self._wi.view("f8")[lane, number]
-        raise ActionError(f"lane {lane}, {agent}: {name} = {value:g} is not in [{word['low']:g}, {word['high']:g}]")
+    def _lane_mask(self, mask: np.ndarray) -> np.ndarray:
+        which = np.ascontiguousarray(mask)
+        if which.dtype != np.bool_ or which.shape != (self.num_envs,):
+            raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
+        return which
 
     def _check_open(self) -> None:
         if self._closed:
@@ -681,44 +620,6 @@ def lane_arguments(sim: Simulation) -> tuple:
     if not jit_disabled():
         return arrays
     return tuple(record_view(a) if isinstance(a, np.ndarray) else a for a in arrays)
-
-
-def _role_rows(memory: np.ndarray, game: Game, number: int) -> np.ndarray:
-    """Rows of one role: flat ``[N, A_role, size]`` where its fields share a dtype, else structured ``[N, A_role]``."""
-    role = game.roles[number]
-    block = memory[role.name]
-    if not is_homogeneous(role.observation):
-        return block
-    kind = np.dtype(role.observation[0].dtype)
-    size = sum(f.size for f in role.observation)
-    fields = game.observation_dtype.fields
-    assert fields is not None
-    return np.ndarray(
-        (len(memory), len(role.agents), size),
-        kind,
-        buffer=memory,
-        offset=fields[role.name][1],
-        strides=(game.observation_dtype.itemsize, block.dtype.itemsize, kind.itemsize),
-    )
-
-
-def _word_table(game: Game) -> tuple[np.ndarray, list[str]]:
-    """One row per 8-byte word of a lane's actions, in memory order, and the names for error messages."""
-    words: list[tuple] = []
-    names: list[str] = []
-    slot = mask_offset = 0
-    for role in game.roles:
-        for _ in role.agents:
-            for f in role.action:
-                if isinstance(f, Choice):
-                    words.append((slot, f.n, f.noop, mask_offset, 0.0, 0.0, 0.0))
-                    names.append(f.name)
-                    mask_offset += f.n
-                elif isinstance(f, Continuous):
-                    words += [(slot, 0, 0, 0, f.low, f.high, f.noop)] * f.size
-                    names += [f.name if not f.shape else f"{f.name}[{k}]" for k in range(f.size)]
-            slot += 1
-    return np.array(words, WORD), names
 
 
 def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:

@@ -1,11 +1,13 @@
 """Slices of the lanes in worker processes, for engines that hold the interpreter's lock.
 
-All arrays lie in one block of shared memory; a worker runs an ordinary simulation on its slice and answers over a pipe. A worker that dies
-is an error that names it, never a wait without end; a worker whose parent dies reads the end of its pipe and leaves.
+All arrays lie in one block of shared memory; a worker runs an ordinary simulation on its slice and answers over a
+pipe. A worker that dies is an error that names it, never a wait without end; a worker whose parent dies reads the end
+of its pipe and leaves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import traceback
 import weakref
@@ -66,7 +68,9 @@ class ProcessSimulation(Simulation):
         self._pipes: list[Connection] = []
         self._finalizer = weakref.finalize(self, _shut_down, self._processes, self._pipes, self._memory)
         places = {name: offset for name, offset, _, _ in plan}
-        block = np.frombuffer(self._memory.buf, np.uint8)  # keeps the memory mapped for as long as anybody holds a view
+        block = np.frombuffer(
+            self._memory.buf or b"", np.uint8
+        )  # keeps the memory mapped for as long as anybody holds a view
         super().__init__(
             game,
             num_envs,
@@ -75,7 +79,8 @@ class ProcessSimulation(Simulation):
         )
         self._check = link(game).bind("check_lanes", 0, 0, *lane_arguments(self))
         self._edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
-        context = multiprocessing.get_context("spawn")  # fork would copy locks of threads that do not exist in the child
+        # spawn: a fork would copy locks held by threads that do not exist in the child
+        context = multiprocessing.get_context("spawn")
         for k in range(self.workers):
             pipe, far_end = context.Pipe()
             slice_ = (self._edges[k], self._edges[k + 1])
@@ -92,8 +97,8 @@ class ProcessSimulation(Simulation):
         for k, pipe in enumerate(self._pipes):
             try:
                 pipe.send((verb, None if arguments is None else arguments[k]))
-            except (BrokenPipeError, OSError):
-                self._died(k)
+            except OSError:
+                raise self._died(k) from None
         return self._collect(None)
 
     def _collect(self, seconds: float | None) -> list[Any]:
@@ -112,23 +117,23 @@ class ProcessSimulation(Simulation):
                     try:
                         failed, answers[k] = self._pipes[k].recv()
                     except (EOFError, ConnectionResetError):
-                        self._died(k)
+                        raise self._died(k) from None
                     failure = answers[k] if failed else failure
                     open_.discard(k)
                 elif self._processes[k].sentinel in ready and not self._pipes[k].poll():
-                    self._died(k)
+                    raise self._died(k)
         if failure is not None:
             self.close()
             raise WorkerError(f"a worker failed:\n{failure}")
         return answers
 
-    def _died(self, k: int) -> None:
+    def _died(self, k: int) -> WorkerError:
         process = self._processes[k]
         process.join(1.0)
         lanes = f"lanes {self._edges[k]} to {self._edges[k + 1] - 1}"
         code = process.exitcode
         self.close()
-        raise WorkerError(
+        return WorkerError(
             f"worker {k} ({lanes}) of {self.game.name} died with exit code {code}; its matches are lost. "
             "Make the simulation anew (a negative code is a signal: -9 is often the system running out of memory)."
         )
@@ -156,9 +161,7 @@ class ProcessSimulation(Simulation):
         if any(log is None for log in logs):
             return None
         flights = [log for log in logs if log is not None]
-        return FlightLog(
-            np.concatenate([f.starts for f in flights]), tuple(rows for f in flights for rows in f.inputs)
-        )
+        return FlightLog(np.concatenate([f.starts for f in flights]), tuple(rows for f in flights for rows in f.inputs))
 
     def _load_engine(self, saved: FlightLog | None) -> None:
         if saved is None:
@@ -191,10 +194,8 @@ class _Layout(Simulation):
 
 def _shut_down(processes: list[Any], pipes: list[Connection], memory: SharedMemory) -> None:
     for pipe in pipes:
-        try:
+        with contextlib.suppress(OSError):  # it may be gone already
             pipe.send(None)
-        except (BrokenPipeError, OSError):  # already gone
-            pass
         pipe.close()
     for process in processes:
         process.join(2.0)
@@ -263,4 +264,3 @@ def _obey(sim: Simulation, verb: str, argument: Any) -> Any:
     if verb == "state":
         return sim.state()
     raise ValueError(f"unknown verb {verb!r}")
-

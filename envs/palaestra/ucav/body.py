@@ -1,7 +1,7 @@
 """The aircraft as the rules see it: one record per slot that an engine fills and the rules read.
 
-Frame: flat local north-east-down of the match's origin on the equator; heading 0 is north, positive roll is right wing down,
-positive pitch is nose up. An engine (JSBSim today) reads the commands and writes everything else.
+Frame: flat local north-east-down of the match's origin on the equator; heading 0 is north, positive roll is right wing
+down, positive pitch is nose up. An engine (JSBSim today) reads the commands and writes everything else.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BODY = np.dtype(
         ("calibrated_airspeed_mps", "f8"),
         ("engine_n2_fraction", "f8"),
         ("fuel_kg", "f8"),
-        ("finite", "u1"),  # 0 as soon as any output is not a finite number; the others then keep their last finite value
+        ("finite", "u1"),  # 0 as soon as an output is not a finite number; the others keep their last finite value
         ("in_tables", "u1"),  # 0 outside the envelope of the engine's aerodynamic tables
     ],
     align=True,

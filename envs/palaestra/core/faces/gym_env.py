@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -15,11 +15,12 @@ from palaestra.core.simulation import Simulation
 class GameEnv(gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
-    ``info`` holds the game's own fields; ``action_mask`` (int8) and ``illegal`` where the game forbids actions; ``acting`` where the team has
-    opponents; and in the last step of a match ``winner`` (a team's name or None) and ``end_reason``.
+    ``info`` holds the game's own fields; ``action_mask`` (int8) and ``illegal`` where the game forbids actions;
+    ``acting`` where the team has opponents; and in the last step of a match ``winner`` (a team's name or None) and
+    ``end_reason``.
     """
 
-    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 10}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 10}
 
     def __init__(
         self,
@@ -76,7 +77,13 @@ class GameEnv(gymnasium.Env):
         if self.render_mode == "human":
             self.render()
         observation = self.port.observe_lane()
-        return observation, float(sim.rewards[0, self._slot]), terminated, truncated, self._info(terminated or truncated)
+        return (
+            observation,
+            float(sim.rewards[0, self._slot]),
+            terminated,
+            truncated,
+            self._info(terminated or truncated),
+        )
 
     def _info(self, over: bool) -> dict[str, Any]:
         sim = self.sim

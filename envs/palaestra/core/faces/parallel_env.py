@@ -16,9 +16,9 @@ from palaestra.core.simulation import ActionError, Simulation
 class GameParallelEnv(ParallelEnv):
     """One match of a `Simulation` with ``num_envs=1``.
 
-    A dead agent gets its last reward and flag in the step in which it dies, then leaves `agents`; a newcomer joins it. In the last step all
-    remaining agents get the same flag. ``infos[agent]`` holds ``team``, the game's own fields, ``action_mask`` if asked for there, and at the
-    end ``winner`` (a team's name or None) and ``end_reason``.
+    A dead agent gets its last reward and flag in the step in which it dies, then leaves `agents`; a newcomer joins it.
+    In the last step all remaining agents get the same flag. ``infos[agent]`` holds ``team``, the game's own fields,
+    ``action_mask`` if asked for there, and at the end ``winner`` (a team's name or None) and ``end_reason``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A port is what one learner sees and moves of a simulation: some slots, their observations, masks and actions, as batches.
+"""A port is what one learner sees and moves of a simulation: some slots, as batches.
 
 The faces differ in whom they give a port (a team, or each agent) and in how they wrap what comes out of it.
 """
@@ -103,7 +103,7 @@ class Port:
     # -- observations --------------------------------------------------------------------------------------------------
 
     def observe(self, copy: bool = True) -> Any:
-        """Observations of all lanes: an array, or a dict of arrays. Views of the simulation's memory if not ``copy``."""
+        """Observations of all lanes: an array, or a dict of arrays; views of the simulation's memory if not copied."""
         seen = self._gather(self._views, copy)
         if self.mask_mode == "obs":
             return {"observation": seen, "action_mask": self.masks(copy)}
@@ -330,5 +330,6 @@ def _checked(given: Any, shape: tuple[int, ...], f: Choice | Continuous, n: int)
     if array.dtype.kind not in ("iu" if discrete else "iuf"):
         raise ActionError(f"{f.name} must be {'integers' if discrete else 'real numbers'}, got {array.dtype}")
     if array.shape != shape and (array.ndim == 0 or array.shape[0] != n or array.size != np.prod(shape)):
-        raise ActionError(f"{f.name} must have {int(np.prod(shape[1:]))} numbers in each of {n} lanes, got shape {array.shape}")
+        size = int(np.prod(shape[1:]))
+        raise ActionError(f"{f.name} must have {size} numbers in each of {n} lanes, got shape {array.shape}")
     return array.reshape(shape)

@@ -22,10 +22,11 @@ GYMNASIUM_MODES = {
 class GameVectorEnv(VectorEnv):
     """N lanes of a `Simulation`. Lane i under seed s is `GameEnv` under seed s + i, bit for bit.
 
-    Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``, ``info["final_info"]`` and their masks),
-    ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds arrays ``[N, ...]`` of the game's own fields, ``winner`` (team
-    number or -1), ``end_reason`` (number), ``illegal`` and ``action_mask`` where the game forbids actions, ``acting`` where there are opponents.
-    With ``copy=False`` all arrays are the simulation's own: valid until the next step.
+    Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
+    ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds arrays ``[N, ...]`` of the game's own
+    fields, ``winner`` (team number or -1), ``end_reason`` (number), ``illegal`` and ``action_mask`` where the game
+    forbids actions, ``acting`` where there are opponents. With ``copy=False`` all arrays are the simulation's own:
+    valid until the next step.
     """
 
     def __init__(
@@ -156,4 +157,3 @@ class GameVectorEnv(VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """Frees the simulation."""
         self.sim.close()
-
