@@ -6,6 +6,7 @@ import builtins
 import math
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,12 @@ pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flig
 from palaestra.ucav.plant import FIRST, LAST, OUTPUTS, JsbsimPlant, bench, read_model
 
 AIRCRAFT = 2
-GAME = SimpleNamespace(state_dtype=np.dtype([("odd", "u1"), ("body", BODY, (AIRCRAFT,)), ("even", "u1")], align=True))
+GAME: Any = SimpleNamespace(
+    state_dtype=np.dtype([("odd", "u1"), ("body", BODY, (AIRCRAFT,)), ("even", "u1")], align=True)
+)
 
 
-def make_states(lanes: int = 1) -> np.ndarray:
+def make_states(lanes: int = 1) -> Any:
     """Level flight at 6 km, two aircraft of different speed and height."""
     states = np.zeros(lanes, GAME.state_dtype)
     body = states["body"]
@@ -34,12 +37,12 @@ def make_states(lanes: int = 1) -> np.ndarray:
     return states
 
 
-def look(states: np.ndarray, lanes: tuple[int, ...]) -> bytes:
+def look(states: Any, lanes: tuple[int, ...]) -> bytes:
     """The bytes of the records without their padding, which NumPy's copies leave undefined."""
     return b"".join(states["body"][name][list(lanes)].tobytes() for name in BODY.names or ())
 
 
-def fly(plant: JsbsimPlant, states: np.ndarray, seed: int, periods: int, lanes: tuple[int, ...] = (0,)) -> bytes:
+def fly(plant: JsbsimPlant, states: Any, seed: int, periods: int, lanes: tuple[int, ...] = (0,)) -> bytes:
     """Random stick, a new one every half second; the bytes of every record on the way."""
     random = np.random.default_rng(seed)
     record = [look(states, lanes)]
@@ -124,6 +127,7 @@ def test_position_is_the_integral_of_velocity(plant):
     states = make_states(2)
     plant.load(states, [0])
     start, travelled, before = states["body"][0].copy(), np.zeros((AIRCRAFT, 3)), None
+    end = start
     axes = ("north", "east", "down")
     for _ in range(51):
         velocity = np.stack([states["body"][0][f"velocity_{axis}_mps"] for axis in axes], 1)
@@ -257,8 +261,9 @@ def test_a_missing_jsbsim_names_the_extra(monkeypatch):
 
 
 def test_a_game_without_aircraft_is_refused():
+    game: Any = SimpleNamespace(state_dtype=np.dtype([("odd", "u1")]))
     with pytest.raises(ValueError, match="no field of type"):
-        JsbsimPlant(SimpleNamespace(state_dtype=np.dtype([("odd", "u1")])), 1)
+        JsbsimPlant(game, 1)
 
 
 def test_the_version_names_the_engine():

@@ -1,0 +1,122 @@
+"""A small network inside the rules: a tanh perceptron that a kernel evaluates from arrays in its `world`.
+
+A learned inner loop flies the aircraft of the dogfight, inside the `command` hook of one match, so the network must
+be compiled with the rules, give the same bits on every run, and change without a new compilation. Its numbers
+therefore lie in flat arrays whose sizes are known only at run time, and the loops below add in one fixed order.
+
+Layout: layer after layer, ``weights`` holds the rows of ``W`` (outputs x inputs), ``biases`` the vector ``b``. Each
+    layer but the last is followed by tanh; the output is clipped by whoever uses it. A normalisation of the
+    observation is not a separate step: whoever saves the network folds it into the first layer
+    (`fold_normalisation`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+WIDEST = 256
+"""Largest layer that `mlp` can take: the length of its scratch rows."""
+
+
+class Network(NamedTuple):
+    """A perceptron as flat arrays, to be a part of a game's `world`.
+
+    Attributes:
+        weights: All matrices, row by row, float64.
+        biases: All bias vectors, float64.
+        sizes: Width of the input, of each hidden layer and of the output, int64.
+    """
+
+    weights: np.ndarray
+    biases: np.ndarray
+    sizes: np.ndarray
+
+
+def mlp(weights, biases, sizes, x, front, back):
+    """Evaluates the network: h = tanh(W h + b), the last layer without tanh.
+
+    Args:
+        weights: As in `Network`.
+        biases: As in `Network`.
+        sizes: As in `Network`.
+        x: Input, at least ``sizes[0]`` numbers; left as it is.
+        front: Work row of `WIDEST` float64. Holds the output afterwards.
+        back: Another one.
+    """
+    for i in range(sizes[0]):
+        front[i] = x[i]
+    weight, bias, layers = 0, 0, sizes.shape[0] - 1
+    for layer in range(layers):
+        inputs, outputs = sizes[layer], sizes[layer + 1]
+        for j in range(outputs):
+            total = biases[bias + j]
+            for i in range(inputs):
+                total += weights[weight + i] * front[i]
+            weight += inputs
+            back[j] = total
+        bias += outputs
+        for j in range(outputs):
+            front[j] = math.tanh(back[j]) if layer < layers - 1 else back[j]
+
+
+def make_network(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Network:
+    """Flattens ``(W [outputs, inputs], b [outputs])`` of each layer.
+
+    Raises:
+        ValueError: The layers do not fit each other or are too wide.
+    """
+    sizes = [layers[0][0].shape[1]]
+    for number, (matrix, bias) in enumerate(layers):
+        if matrix.shape != (len(bias), sizes[-1]):
+            raise ValueError(f"layer {number}: W is {matrix.shape}, b has {len(bias)}, the layer before {sizes[-1]}")
+        sizes.append(len(bias))
+    if max(sizes) > WIDEST:
+        raise ValueError(f"layers of {sizes} numbers: at most {WIDEST} are allowed")
+    return Network(
+        np.concatenate([np.asarray(matrix, np.float64).ravel() for matrix, _ in layers]),
+        np.concatenate([np.asarray(bias, np.float64).ravel() for _, bias in layers]),
+        np.array(sizes, np.int64),
+    )
+
+
+def fold_normalisation(
+    layer: tuple[np.ndarray, np.ndarray], mean: np.ndarray, deviation: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """First layer for the raw observation: W (x - mean) / d + b = (W / d) x + (b - W mean / d)."""
+    matrix, bias = (np.asarray(array, np.float64) for array in layer)
+    scaled = matrix / deviation
+    return scaled, bias - scaled @ mean
+
+
+def save_network(path: Path | str, network: Network) -> None:
+    """Writes ``weights``, ``biases`` and ``sizes`` to an npz file."""
+    np.savez(path, **network._asdict())
+
+
+def load_network(path: Path | str) -> Network:
+    """Reads what `save_network` wrote.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is not a network, or its arrays do not fit each other.
+    """
+    with np.load(path, allow_pickle=False) as file:
+        missing = set(Network._fields) - set(file.files)
+        if missing:
+            raise ValueError(
+                f"{path} is not a network: it has no {sorted(missing)}; save one with palaestra.ucav.network"
+            )
+        weights, biases, sizes = (np.ascontiguousarray(file[name]) for name in Network._fields)
+    sizes = sizes.astype(np.int64)
+    if sizes.ndim != 1 or len(sizes) < 2 or (sizes < 1).any() or sizes.max() > WIDEST:
+        raise ValueError(f"{path}: layers of {sizes.tolist()} numbers")
+    if weights.size != (sizes[1:] * sizes[:-1]).sum() or biases.size != sizes[1:].sum():
+        raise ValueError(
+            f"{path}: {weights.size} weights and {biases.size} biases do not fit layers of {sizes.tolist()}"
+        )
+    return Network(weights.astype(np.float64).ravel(), biases.astype(np.float64).ravel(), sizes)

@@ -1,0 +1,76 @@
+"""The network inside the rules gives what NumPy gives, compiled or not, and refuses files that are not networks."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from palaestra.ucav.network import WIDEST, Network, fold_normalisation, load_network, make_network, mlp, save_network
+
+
+def make_layers(*sizes: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    random = np.random.default_rng(seed)
+    return [
+        (random.normal(0, 0.5, (outputs, inputs)), random.normal(0, 0.3, outputs))
+        for inputs, outputs in pairwise(sizes)
+    ]
+
+
+def evaluate(network: Network, x: np.ndarray) -> np.ndarray:
+    front, back = np.zeros(WIDEST), np.zeros(WIDEST)
+    mlp(*network, x, front, back)
+    return front[: network.sizes[-1]].copy()
+
+
+@pytest.mark.parametrize("sizes", [(22, 64, 64, 4), (3, 8, 2), (5, 5), (4, 256, 1)])
+def test_it_equals_numpy(sizes):
+    layers = make_layers(*sizes)
+    x = np.random.default_rng(1).normal(size=sizes[0])
+    expected = x
+    for number, (matrix, bias) in enumerate(layers):
+        expected = matrix @ expected + bias
+        if number < len(layers) - 1:
+            expected = np.tanh(expected)
+    np.testing.assert_allclose(evaluate(make_network(layers), x), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_compiled_and_interpreted_agree_to_the_bit():
+    numba = pytest.importorskip("numba")
+    compiled = numba.njit(error_model="numpy")(mlp)
+    network = make_network(make_layers(22, 64, 64, 4))
+    for seed in range(20):
+        x = np.random.default_rng(seed).normal(size=22)
+        front, back = np.zeros(WIDEST), np.zeros(WIDEST)
+        compiled(*network, x, front, back)
+        assert front[:4].tobytes() == evaluate(network, x).tobytes()
+
+
+def test_the_normalisation_folds_into_the_first_layer():
+    layers, random = make_layers(6, 16, 2), np.random.default_rng(3)
+    mean, deviation, x = random.normal(size=6), random.uniform(0.1, 3, 6), random.normal(size=6)
+    folded = [fold_normalisation(layers[0], mean, deviation), *layers[1:]]
+    expected = evaluate(make_network(layers), (x - mean) / deviation)
+    np.testing.assert_allclose(evaluate(make_network(folded), x), expected, rtol=1e-10)
+
+
+def test_a_saved_network_comes_back_to_the_bit(tmp_path):
+    network = make_network(make_layers(7, 9, 3))
+    save_network(tmp_path / "inner.npz", network)
+    for saved, read in zip(network, load_network(tmp_path / "inner.npz"), strict=True):
+        assert saved.tobytes() == read.tobytes()
+        assert saved.dtype == read.dtype
+
+
+def test_layers_that_do_not_fit_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="layer 1"):
+        make_network([*make_layers(3, 8), *make_layers(7, 2)])
+    with pytest.raises(ValueError, match="at most"):
+        make_network(make_layers(3, WIDEST + 1))
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    with pytest.raises(ValueError, match="is not a network"):
+        load_network(tmp_path / "other.npz")
+    np.savez(tmp_path / "broken.npz", weights=np.zeros(5), biases=np.zeros(2), sizes=np.array([3, 2]))
+    with pytest.raises(ValueError, match="do not fit"):
+        load_network(tmp_path / "broken.npz")
