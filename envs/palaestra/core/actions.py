@@ -41,7 +41,9 @@ def word_table(game: Game) -> tuple[np.ndarray, list[str]]:
                     names.append(f.name)
                     mask_offset += f.n
                 elif isinstance(f, Continuous):
-                    words += [(slot, 0, 0, 0, f.low, f.high, f.noop)] * f.size
+                    # The spaces are float32: a bound that it rounds outwards is inside all the same.
+                    low, high = min(f.low, float(np.float32(f.low))), max(f.high, float(np.float32(f.high)))
+                    words += [(slot, 0, 0, 0, low, high, f.noop)] * f.size
                     names += [f.name if not f.shape else f"{f.name}[{k}]" for k in range(f.size)]
             slot += 1
     return np.array(words, WORD), names

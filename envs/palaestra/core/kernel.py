@@ -98,14 +98,23 @@ def link(game: Game) -> Kernel:
     )
     constants = _constants(game)
     digest = _digest([*hooks.values(), *(getattr(lanes, n) for n in names)], constants)
-    world = tuple((a.dtype.str, a.ndim) if isinstance(a, np.ndarray) else type(a) for a in game.world or ())
     layout = (game.state_dtype, game.action_dtype, game.observation_dtype, game.mask_dtype, game.scratch_dtype)
-    key = (digest, layout, type(game.world), world, jit_disabled())
+    key = (digest, layout, type(game.world), _types(game.world), jit_disabled())
     if key not in _linked:
         builder = _Interpreted() if jit_disabled() else _Compiled()
         drivers = {n: builder.driver(getattr(lanes, n), {**constants, **hooks}, hooks, digest) for n in names}
         _linked[key] = Kernel(game, digest, drivers)
     return _linked[key]
+
+
+def _types(world: Any) -> Any:
+    """What compiled code takes for granted of the world: no more than this may differ between games that share it."""
+    if isinstance(world, tuple):
+        return tuple(_types(member) for member in world)
+    if isinstance(world, np.ndarray):
+        flags = world.flags
+        return (world.dtype, world.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned)
+    return type(world)
 
 
 def _constants(game: Game) -> dict[str, Any]:
@@ -122,7 +131,7 @@ def _constants(game: Game) -> dict[str, Any]:
         "SCRIPTS_PLAY": len(game.teams) > 1 or game.script is not None,
         "HAS_LEGAL": has_legal,
         "MAY_FORBID": has_legal or len(game.agents) > 1,
-        "CLEAR_OBSERVATIONS": len(game.agents) > 1 or bool(game.lane_observation),
+        "CLEAR_OBSERVATIONS": len(game.agents) > 1 or bool(game.lane_observation) or bool(game.team_observation),
         "CLEARED_FROM": fields["steps"][1],
     }
 
@@ -256,14 +265,24 @@ def _digest(functions: list[Callable], constants: dict[str, Any]) -> str:
         seen.add(id(function))
         add_code(function.__code__)
         sha.update(repr(function.__defaults__).encode())
-        for name in _global_names(function.__code__):
-            value = function.__globals__.get(name)
-            if isinstance(value, types.FunctionType):
-                add(value)
-            elif isinstance(value, np.ndarray):
-                sha.update(name.encode() + value.tobytes())
-            elif isinstance(value, int | float | str | bool | tuple | np.generic):
-                sha.update(f"{name}={value!r}".encode())
+        names = _global_names(function.__code__)
+        for name in names:
+            add_value(name, function.__globals__.get(name), names)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            add_value(name, cell.cell_contents, names)
+
+    def add_value(name: str, value: Any, names: list[str]) -> None:
+        value = getattr(value, "py_func", value)  # a function that its author compiled
+        if isinstance(value, types.FunctionType):
+            add(value)
+        elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
+            for member in names:
+                if hasattr(value, member):
+                    add_value(f"{name}.{member}", getattr(value, member), [])
+        elif isinstance(value, np.ndarray):
+            sha.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
+        elif isinstance(value, int | float | str | bool | tuple | np.generic):
+            sha.update(f"{name}={value!r}".encode())
 
     for function in functions:
         add(function)  # type: ignore[arg-type]
