@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Continuous, is_homogeneous
+from palaestra.core.fields import Choice, Continuous, is_homogeneous, member_offset
 from palaestra.core.game import Game, Role
 
 WORD = np.dtype(
@@ -49,33 +49,29 @@ def word_table(game: Game) -> tuple[np.ndarray, list[str]]:
     return np.array(words, WORD), names
 
 
-def observation_rows(memory: np.ndarray, game: Game, number: int) -> np.ndarray:
+def observation_rows(memory: Any, game: Game, role: Role) -> np.ndarray:
     """Rows of one role: flat ``[N, A_role, size]`` where its fields share a dtype, else structured ``[N, A_role]``."""
-    role = game.roles[number]
     block = memory[role.name]
     if not is_homogeneous(role.observation):
         return block
     kind = np.dtype(role.observation[0].dtype)
     size = sum(f.size for f in role.observation)
-    fields = game.observation_dtype.fields
-    assert fields is not None
     return np.ndarray(
         (len(memory), len(role.agents), size),
         kind,
         buffer=memory,
-        offset=fields[role.name][1],
+        offset=member_offset(game.observation_dtype, role.name),
         strides=(game.observation_dtype.itemsize, block.dtype.itemsize, kind.itemsize),
     )
 
 
-def action_rows(words: np.ndarray, game: Game, number: int) -> np.ndarray:
+def action_rows(words: np.ndarray, game: Game, role: Role) -> np.ndarray:
     """Actions of one role: int64 ``[N, A_role(, K)]``, float64 ``[N, A_role, K]``, or structured for composites."""
-    role = game.roles[number]
-    rows = words.view(game.action_dtype)[:, 0][role.name]
+    rows: Any = words.view(game.action_dtype)[:, 0][role.name]
     choices = [isinstance(f, Choice) for f in role.action]
     if any(choices) and not all(choices):
         return rows
-    offset = game.action_dtype.fields[role.name][1] // 8  # type: ignore[index]
+    offset = member_offset(game.action_dtype, role.name) // 8
     width = sum(f.size for f in role.action)
     count = len(role.agents)
     block = words[:, offset : offset + count * width].reshape(len(words), count, width)
@@ -84,18 +80,17 @@ def action_rows(words: np.ndarray, game: Game, number: int) -> np.ndarray:
     return block.view("f8")
 
 
-def mask_rows(memory: np.ndarray, game: Game, number: int) -> np.ndarray:
+def mask_rows(memory: np.ndarray, game: Game, role: Role) -> np.ndarray:
     """Masks of one role, int8 ``[N, A_role, M]``, its choices side by side."""
-    role = game.roles[number]
     if role.name not in (game.mask_dtype.names or ()):
         return np.zeros((len(memory), len(role.agents), 0), np.int8)
-    block = memory[role.name]
+    block: Any = memory[role.name]
     width = block.dtype.itemsize
     return np.ndarray(
         (len(memory), len(role.agents), width),
         np.int8,
         buffer=memory,
-        offset=game.mask_dtype.fields[role.name][1],  # type: ignore[index]
+        offset=member_offset(game.mask_dtype, role.name),
         strides=(game.mask_dtype.itemsize, width, 1),
     )
 
@@ -108,7 +103,7 @@ def take_role(role: Role, target: np.ndarray, given: Any) -> None:
     """
     if target.dtype.names is not None:
         is_record = isinstance(given, np.ndarray) and given.dtype.names is not None
-        names = given.dtype.names if is_record else given
+        names: Any = given.dtype.names if is_record else given
         if not (is_record or isinstance(given, Mapping)) or set(names) != set(target.dtype.names):
             raise ActionError(f"actions of {role.name} must give the fields {', '.join(target.dtype.names)}")
         for f in role.action:

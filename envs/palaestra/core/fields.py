@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -145,6 +146,11 @@ def parameter_dtype(parameters: Iterable[Parameter]) -> np.dtype:
     return np.dtype([(p.name, "f8") for p in parameters])
 
 
+def member_offset(dtype: Any, name: str) -> int:
+    """Byte offset of a member of a record."""
+    return dtype.fields[name][1]
+
+
 def is_homogeneous(fields: Sequence[Field]) -> bool:
     """Whether the record is also one flat vector of a single dtype."""
     return len({f.dtype for f in fields}) == 1
@@ -176,7 +182,7 @@ def dict_space(fields: Sequence[Field]) -> spaces.Dict:
 
 
 def _field_box(field: Field | Continuous, dtype: DTypeLike) -> spaces.Box:
-    kind = np.dtype(dtype).type
+    kind: Any = np.dtype(dtype).type
     return spaces.Box(kind(field.low), kind(field.high), field.shape, kind)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core import lanes
+from palaestra.core.fields import member_offset
 from palaestra.core.game import Game
 
 HOOKS = ("reset", "step", "observe", "legal", "script", "command", "judge", "global_state")
@@ -58,7 +59,7 @@ class Kernel:
             return driver
         if name not in self._entry_points:
             driver(*arguments)
-            (overload,) = driver.overloads.values()
+            (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
             self._entry_points[name] = overload.entry_point
         return self._entry_points[name]
 
@@ -84,7 +85,7 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
     layout = {
         "names": list(dtype.names),
         "formats": [_attribute_dtype(dtype[name]) for name in dtype.names],
-        "offsets": [dtype.fields[name][1] for name in dtype.names],
+        "offsets": [member_offset(dtype, name) for name in dtype.names],
         "itemsize": dtype.itemsize,
     }
     return np.dtype((np.record, np.dtype(layout)))  # type: ignore[call-overload]

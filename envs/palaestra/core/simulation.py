@@ -27,7 +27,7 @@ from palaestra.core.actions import (
     take_role,
     word_table,
 )
-from palaestra.core.game import Game
+from palaestra.core.game import Game, Role
 from palaestra.core.kernel import Kernel, jit_disabled, link, record_view
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RANDOM, RUNNING, SAME_STEP, WAITING
 from palaestra.core.opponents import Opponent, OpponentSpec, resolve
@@ -52,7 +52,7 @@ class Snapshot:
     """
 
     game: str
-    states: np.ndarray
+    states: Any
     memories: dict[str, np.ndarray]
     engine: Any = None
 
@@ -97,7 +97,7 @@ class Simulation(ABC):
         *,
         autoreset_mode: AutoresetMode = "next_step",
         threads: int = 1,
-        parameters: Mapping[str, float] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
         allocate: Callable[[str, tuple[int, ...], np.dtype], np.ndarray] | None = None,
         attach: bool = False,
@@ -127,7 +127,7 @@ class Simulation(ABC):
         self.game, self.num_envs, self.threads = game, num_envs, threads
         self.autoreset_mode = autoreset_mode
         self._mode = MODES[autoreset_mode]
-        zeros = allocate or (lambda _name, shape, dtype: np.zeros(shape, dtype))
+        zeros: Callable[..., Any] = allocate or (lambda _name, shape, dtype: np.zeros(shape, dtype))
         n, a = num_envs, len(game.agents)
         self._words, self._word_names = word_table(game)
         w = len(self._words)
@@ -406,9 +406,9 @@ class Simulation(ABC):
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
-    def _per_role(self, view: Callable[[int], np.ndarray]) -> Arrays:
+    def _per_role(self, view: Callable[[Role], np.ndarray]) -> Arrays:
         roles = self.game.roles
-        return view(0) if len(roles) == 1 else {r.name: view(k) for k, r in enumerate(roles)}
+        return view(roles[0]) if len(roles) == 1 else {r.name: view(r) for r in roles}
 
     def _name_observations(self) -> None:
         self.observations = self._per_role(lambda r: observation_rows(self._observation_memory, self.game, r))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,8 +19,6 @@ class GameEnv(gymnasium.Env):
     ``acting`` where the team has opponents; and in the last step of a match ``winner`` (a team's name or None) and
     ``end_reason``.
     """
-
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 10}
 
     def __init__(
         self,

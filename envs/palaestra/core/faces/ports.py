@@ -12,9 +12,10 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra.core import fields as tables
+from palaestra.core.actions import ActionError, observation_rows
 from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Codec, Game, Role
-from palaestra.core.simulation import ActionError, Simulation
+from palaestra.core.simulation import Simulation
 
 ObservationMode = Literal["flat", "dict"]
 MaskMode = Literal["info", "obs"] | None
@@ -207,16 +208,14 @@ class Port:
             kind: Any = boxes[0].dtype.type
             low, high = np.concatenate([b.low for b in boxes]), np.concatenate([b.high for b in boxes])
             return spaces.Box(low, high, dtype=kind)
-        if len(self.blocks) == 1:
-            members = dict(parts[self.blocks[0].role.name].spaces)  # type: ignore[attr-defined]
-        else:
-            members = parts
+        only: Any = parts[self.blocks[0].role.name]
+        members = dict(only.spaces) if len(self.blocks) == 1 else parts
         members.update(tables.dict_space(shared).spaces if shared else {})
         return spaces.Dict(members)
 
     def _observation_views(self, memory: np.ndarray) -> Any:
         """Mirrors `_observation_space`: an array, a list to be joined, or a dict of these."""
-        rows = {b.role.name: memory[b.role.name][:, b.rows] for b in self.blocks}
+        rows: dict[str, Any] = {b.role.name: memory[b.role.name][:, b.rows] for b in self.blocks}
         shared: dict[str, np.ndarray] = {}
         team, lane = self._shared_fields()
         if team:
@@ -285,14 +284,7 @@ def _flat_view(memory: np.ndarray, game: Game, block: Block) -> np.ndarray:
     """Rows of a block as ``[N, count, size]`` without a copy where they are contiguous."""
     if not tables.is_homogeneous(block.role.observation):
         raise ValueError(f'{game.name} has no flat observation for {block.role.name}: use observation="dict"')
-    role = block.role
-    kind = np.dtype(role.observation[0].dtype)
-    size = sum(f.size for f in role.observation)
-    members = game.observation_dtype.fields
-    assert members is not None
-    shape, width = (len(memory), len(role.agents), size), size * kind.itemsize
-    strides = (game.observation_dtype.itemsize, width, kind.itemsize)
-    return np.ndarray(shape, kind, memory, members[role.name][1], strides)[:, block.rows]
+    return observation_rows(memory, game, block.role)[:, block.rows]
 
 
 def _lane_of(views: Any, lane: int) -> Any:

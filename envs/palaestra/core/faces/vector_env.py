@@ -23,10 +23,10 @@ class GameVectorEnv(VectorEnv):
     """N lanes of a `Simulation`. Lane i under seed s is `GameEnv` under seed s + i, bit for bit.
 
     Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
-    ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds arrays ``[N, ...]`` of the game's own
-    fields, ``winner`` (team number or -1), ``end_reason`` (number), ``illegal`` and ``action_mask`` where the game
-    forbids actions, ``acting`` where there are opponents. With ``copy=False`` all arrays are the simulation's own:
-    valid until the next step.
+    ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds
+    arrays ``[N, ...]`` of the game's own fields, ``winner`` (team number or -1), ``end_reason`` (number), ``illegal``
+    and ``action_mask`` where the game forbids actions, ``acting`` where there are opponents. With ``copy=False`` all
+    arrays are the simulation's own: valid until the next step.
     """
 
     def __init__(
