@@ -47,12 +47,14 @@ class Snapshot:
     Attributes:
         game: Name of the game.
         states: The match records, one a lane.
+        lane_seeds: Seeds of the lanes.
         memories: Memory of each python opponent, by team.
         engine: What the engine needs to come back (None for kernels).
     """
 
     game: str
     states: Any
+    lane_seeds: np.ndarray
     memories: dict[str, np.ndarray]
     engine: Any = None
 
@@ -227,24 +229,26 @@ class Simulation(ABC):
             raise RuntimeError("step before reset: call reset() first")
         if actions is not None:
             self._take_actions(actions)
-        if out is not None:
-            self._take_buffers(out)
-        if self._seats:
-            self._ask_opponents()
+        remembered = self._ask_opponents() if self._seats else ()
+        before = self._take_buffers(out) if out is not None else {}
         offender = self._step_lanes()
         if offender >= 0:
+            if before:
+                self._use_buffers(before)
             raise refusal(self.game, self._words, self._word_names, self._wi, offender)
+        for seat, lanes, memory in remembered:
+            seat.memory[lanes] = memory
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
         memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self._seats.items()}
-        return Snapshot(self.game.name, self.states.copy(), memories, self._save_engine())
+        return Snapshot(self.game.name, self.states.copy(), self.lane_seeds.copy(), memories, self._save_engine())
 
     def restore(self, snapshot: Snapshot) -> Arrays:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
 
         Raises:
-            ValueError: The snapshot is of another game or size.
+            ValueError: The snapshot is of another game or size, or of other python opponents.
         """
         self._check_open()
         if snapshot.game != self.game.name or snapshot.states.shape != self.states.shape:
@@ -252,7 +256,13 @@ class Simulation(ABC):
                 f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {self.game.name} "
                 f"with {self.num_envs}"
             )
+        widths = {team: sum(seat.memory.shape[1] for seat in seats) for team, seats in self._seats.items()}
+        if widths != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
+            raise ValueError(
+                f"the snapshot was taken against other opponents (memory sizes {widths} here): set_opponent them first"
+            )
         self.states[...] = snapshot.states
+        self.lane_seeds[...] = snapshot.lane_seeds
         for team, seats in self._seats.items():
             start = 0
             for seat in seats:
@@ -299,6 +309,8 @@ class Simulation(ABC):
         which[slice(None) if lanes is None else lanes] = True
         resolved = resolve(self.game, team, opponent)
         number = resolved if isinstance(resolved, int) else EXTERNAL
+        if number != EXTERNAL and len(self.game.teams) == 1 and self.game.script is None:
+            raise ValueError(f"{self.game.name} has one team and no scripts: whoever calls step plays it")
         for seat in self._seats.get(team, []):
             seat.lanes &= ~which
         self._seats[team] = [seat for seat in self._seats.get(team, []) if seat.lanes.any()]
@@ -315,6 +327,7 @@ class Simulation(ABC):
     def set_parameters(self, lanes: np.ndarray | None = None, **values: float | np.ndarray) -> None:
         """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
         known = {p.name: p for p in self.game.parameters}
+        arrays: dict[str, np.ndarray] = {}
         for name, value in values.items():
             if name not in known:
                 unknown_keyword(name, known, f"{self.game.name} parameter")
@@ -324,6 +337,8 @@ class Simulation(ABC):
                 raise ValueError(
                     f"{name} must be in [{parameter.low:g}, {parameter.high:g}] {parameter.unit}, got {value}"
                 )
+            arrays[name] = array
+        for name, array in arrays.items():
             self.states["parameters"][name][slice(None) if lanes is None else lanes] = array
 
     @property
@@ -422,38 +437,54 @@ class Simulation(ABC):
         for role in self.game.roles:
             take_role(role, self.actions[role.name], actions[role.name])
 
-    def _take_buffers(self, out: Mapping[str, np.ndarray]) -> None:
+    def _take_buffers(self, out: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Uses the caller's arrays from now on. Returns those that were used before."""
         for name, array in out.items():
-            if name not in ("observations", "rewards", "terminated", "truncated"):
-                raise ValueError(f"out= takes observations, rewards, terminated, truncated, not {name!r}")
-            own = getattr(self, name)
-            if not isinstance(own, np.ndarray) or (name == "observations" and own.dtype.names is not None):
-                raise ValueError("out= takes observations only of games with one role whose fields share a dtype")
-            fits = array.shape == own.shape and array.dtype == own.dtype
-            if not (fits and array.flags.c_contiguous and array.flags.writeable):
-                raise ValueError(
-                    f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
-                    f"got {array.dtype} {array.shape}"
-                )
+            self._check_buffer(name, array)
+        before = {name: getattr(self, name) for name in out}
+        if all(before[name] is array for name, array in out.items()):
+            return {}
+        waiting = self.states["pending"] == WAITING
+        if waiting.any():  # the step does not write these lanes
+            for name, array in out.items():
+                array[waiting] = before[name][waiting]
+        self._use_buffers(out)
+        return before
+
+    def _check_buffer(self, name: str, array: np.ndarray) -> None:
+        if name not in ("observations", "rewards", "terminated", "truncated"):
+            raise ValueError(f"out= takes observations, rewards, terminated, truncated, not {name!r}")
+        own = getattr(self, name)
+        if not isinstance(own, np.ndarray) or (name == "observations" and own.dtype.names is not None):
+            raise ValueError("out= takes observations only of games with one role whose fields share a dtype")
+        if name == "observations" and own[0].nbytes != self.game.observation_dtype.itemsize:
+            raise ValueError("out= takes observations only of games without team or lane fields")
+        fits = array.shape == own.shape and array.dtype == own.dtype
+        if not (fits and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+            raise ValueError(
+                f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
+                f"got {array.dtype} {array.shape}"
+            )
+
+    def _use_buffers(self, arrays: Mapping[str, np.ndarray]) -> None:
+        for name, array in arrays.items():
+            setattr(self, name, array)
             if name == "observations":
-                lane = self.game.observation_dtype
-                if own[0].nbytes != lane.itemsize:
-                    raise ValueError("out= takes observations only of games without team or lane fields")
-                self._observation_memory = array.reshape(self.num_envs, -1).view(lane)[:, 0]
-                self._name_observations()
-            else:
-                setattr(self, name, array)
+                rows = array.reshape(self.num_envs, -1)
+                self._observation_memory = rows.view(self.game.observation_dtype)[:, 0]
         self._buffers_changed()
 
-    def _ask_opponents(self) -> None:
+    def _ask_opponents(self) -> list[tuple[_Seat, np.ndarray, np.ndarray]]:
+        """Writes the actions of the python opponents. Returns what they will remember once the step has happened."""
+        remembered = []
         first = self.states["steps"] == 0
         for team, seats in self._seats.items():
             for seat in seats:
                 lanes = np.flatnonzero(seat.lanes & (self.states["pending"] == RUNNING))
                 if lanes.size == 0:
                     continue
-                seat.memory[lanes[first[lanes]]] = 0.0
                 memory = seat.memory[lanes]
+                memory[first[lanes]] = 0.0
                 chosen = seat.opponent.act(
                     self.team_view(team, "observations", lanes),
                     self.team_view(team, "legal", lanes),
@@ -462,8 +493,9 @@ class Simulation(ABC):
                     self.lane_seeds[lanes],
                     memory,
                 )
-                seat.memory[lanes] = memory
+                remembered.append((seat, lanes, memory))
                 self.write_team_actions(team, chosen, lanes)
+        return remembered
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
         """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict if it has several roles."""
