@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -69,6 +70,20 @@ def load_plant(game: Game) -> type:
     return getattr(importlib.import_module(module), name)
 
 
+def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
+    """The compiled pieces of a decision: prepare, command, judge, close, begin, see."""
+    bind, rest = link(sim.game).bind, lane_arguments(sim)
+    mode, stage, which = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.bool_)
+    return (
+        bind("prepare_lanes", 0, 0, True, mode, 0, stage, *rest),
+        bind("command_lanes", 0, 0, stage, 0, *rest),
+        bind("judge_lanes", 0, 0, stage, 0, *rest),
+        bind("close_lanes", 0, 0, mode, 0, stage, *rest),
+        bind("begin_lanes", 0, 0, which, 0, *rest),
+        bind("see_lanes", 0, 0, which, 0, *rest),
+    )
+
+
 class EngineSimulation(Simulation):
     """Bodies moved by a `Plant` in this process, everything else by the game's compiled hooks."""
 
@@ -87,14 +102,7 @@ class EngineSimulation(Simulation):
 
     def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
-        bind, none = self._kernel.bind, np.zeros(self.num_envs, np.bool_)
-        stage, rest = self._stage, self._arguments
-        self._prepare = bind("prepare_lanes", 0, 0, True, self._mode, 0, stage, *rest)
-        self._command = bind("command_lanes", 0, 0, stage, 0, *rest)
-        self._judge = bind("judge_lanes", 0, 0, stage, 0, *rest)
-        self._close_lanes = bind("close_lanes", 0, 0, self._mode, 0, stage, *rest)
-        self._begin = bind("begin_lanes", 0, 0, none, 0, *rest)
-        self._see = bind("see_lanes", 0, 0, none, 0, *rest)
+        self._prepare, self._command, self._judge, self._close_lanes, self._begin, self._see = engine_drivers(self)
 
     def _step_lanes(self) -> int:
         n, stage, rest = self.num_envs, self._stage, self._arguments

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.engine import EngineSimulation, FlightLog
+from palaestra.core.engine import EngineSimulation, FlightLog, engine_drivers
 from palaestra.core.game import Game
 from palaestra.core.kernel import link
 from palaestra.core.simulation import KernelSimulation, Simulation, lane_arguments
@@ -77,6 +77,8 @@ class ProcessSimulation(Simulation):
             allocate=lambda name, shape, dtype: np.ndarray(shape, dtype, block, places[name]),
             **options,
         )
+        if game.plant is not None:
+            engine_drivers(self)  # compiled once here, so that the workers find them in the cache
         self._check = link(game).bind("check_lanes", 0, 0, *lane_arguments(self))
         self._edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
         # spawn: a fork would copy locks held by threads that do not exist in the child
