@@ -51,6 +51,13 @@ def script_integer(s, n):
     return int(script_uniform(s, 0.0, 1.0) * n)
 
 
+def draw_integers(streams: np.ndarray, which: np.ndarray, n: int) -> np.ndarray:
+    """An int64 in [0, n) from each of the streams where ``which`` is set; they move on."""
+    with np.errstate(over="ignore"):
+        streams[which] += GOLDEN
+        return ((mix64(streams[which]) >> SHIFT_11) * TO_UNIT * n).astype(np.int64)
+
+
 def lane_keys(seeds: np.ndarray, salt: np.uint64) -> np.ndarray:
     """Start states of the streams for an array of lane seeds (uint64), the same for any batch size."""
     with np.errstate(over="ignore"):

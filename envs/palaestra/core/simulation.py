@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Protocol
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from palaestra.core.game import Game, Role
 from palaestra.core.kernel import Kernel, jit_disabled, link, record_view
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RANDOM, RUNNING, SAME_STEP, WAITING
 from palaestra.core.opponents import Opponent, OpponentSpec, resolve
-from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys
+from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
@@ -319,10 +319,12 @@ class Simulation(ABC):
             self._seats[team].append(_Seat(resolved, which.copy(), memory))
         if not self._seats[team]:
             del self._seats[team]
+        now = number
+        if number == MIX:  # matches that run are played by a script drawn now, later ones by one drawn at their start
+            now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self._started else EXTERNAL
         for slot in self.game.teams[team]:
             self.states["assigned"][which, slot] = number
-            if number != MIX:
-                self.states["playing"][which, slot] = number
+            self.states["playing"][which, slot] = now
 
     def set_parameters(self, lanes: np.ndarray | None = None, **values: float | np.ndarray) -> None:
         """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
@@ -403,6 +405,7 @@ class Simulation(ABC):
             "arrays": {name: np.array(getattr(self, name)) for name in _LIVE},
             "seats": self._seats,
             "started": self._started,
+            "origin": self.origin,
             "engine": self._save_engine() if self._started else None,
         }
 
@@ -413,6 +416,7 @@ class Simulation(ABC):
             getattr(self, name)[...] = value
         self._seats = saved["seats"]
         self._started = saved["started"]
+        self.origin = saved["origin"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
 
@@ -672,5 +676,6 @@ __all__ = [
     "KernelSimulation",
     "Simulation",
     "Snapshot",
+    "Tape",
     "unknown_keyword",
 ]
