@@ -248,43 +248,47 @@ def _global_names(code: types.CodeType) -> list[str]:
 
 def _digest(functions: list[Callable], constants: dict[str, Any]) -> str:
     """Hash of the byte code, constants and global values of the functions and of everything they call."""
-    sha = hashlib.sha256(repr(sorted(constants.items())).encode())
-    seen: set[int] = set()
+    digest = _Digest(repr(sorted(constants.items())))
+    for function in functions:
+        digest.add(function)  # type: ignore[arg-type]
+    return digest.sha.hexdigest()[:16]
 
-    def add_code(code: types.CodeType) -> None:
-        sha.update(code.co_code)
-        sha.update(repr(code.co_names).encode())
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                add_code(constant)
-            else:
-                sha.update(repr(constant).encode())
 
-    def add(function: types.FunctionType) -> None:
-        if id(function) in seen:
+class _Digest:
+    def __init__(self, start: str) -> None:
+        self.sha = hashlib.sha256(start.encode())
+        self._seen: set[int] = set()
+
+    def add(self, function: types.FunctionType) -> None:
+        if id(function) in self._seen:
             return
-        seen.add(id(function))
-        add_code(function.__code__)
-        sha.update(repr(function.__defaults__).encode())
+        self._seen.add(id(function))
+        self._add_code(function.__code__)
+        self.sha.update(repr(function.__defaults__).encode())
         names = _global_names(function.__code__)
         for name in names:
-            add_value(name, function.__globals__.get(name), names)
+            self._add_value(name, function.__globals__.get(name), names)
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            add_value(name, cell.cell_contents, names)
+            self._add_value(name, cell.cell_contents, names)
 
-    def add_value(name: str, value: Any, names: list[str]) -> None:
+    def _add_code(self, code: types.CodeType) -> None:
+        self.sha.update(code.co_code)
+        self.sha.update(repr(code.co_names).encode())
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._add_code(constant)
+            else:
+                self.sha.update(repr(constant).encode())
+
+    def _add_value(self, name: str, value: Any, names: list[str]) -> None:
         value = getattr(value, "py_func", value)  # a function that its author compiled
         if isinstance(value, types.FunctionType):
-            add(value)
+            self.add(value)
         elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
             for member in names:
                 if hasattr(value, member):
-                    add_value(f"{name}.{member}", getattr(value, member), [])
+                    self._add_value(f"{name}.{member}", getattr(value, member), [])
         elif isinstance(value, np.ndarray):
-            sha.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
+            self.sha.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
         elif isinstance(value, int | float | str | bool | tuple | np.generic):
-            sha.update(f"{name}={value!r}".encode())
-
-    for function in functions:
-        add(function)  # type: ignore[arg-type]
-    return sha.hexdigest()[:16]
+            self.sha.update(f"{name}={value!r}".encode())

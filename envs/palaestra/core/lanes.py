@@ -38,10 +38,8 @@ def first_offender(lo, hi, S, words, WI, WF):
     for i in range(np.uint64(lo), np.uint64(hi)):
         for w in range(WORDS):
             word = words[w]
-            if word.n > 0:
-                inside = 0 <= WI[i, w] < word.n
-            else:
-                inside = word.low <= WF[i, w] <= word.high  # False for NaN
+            # False for NaN
+            inside = 0 <= WI[i, w] < word.n if word.n > 0 else word.low <= WF[i, w] <= word.high
             if not inside and is_asked(S[i], np.uint64(word.agent)):
                 return int(i) * WORDS + w
     return -1
