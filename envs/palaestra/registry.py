@@ -124,20 +124,27 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
     Returns:
         The simulation; call ``reset(seed=...)`` first.
     """
-    from palaestra.core.simulation import KernelSimulation
-
     options = {k: keywords.pop(k) for k in _SIMULATION if k in keywords}
     game, parameters = make_game(id, **keywords)
-    workers = options.pop("workers", 0)
-    if workers:
+    sim = _simulation_kind(game, options)(game, num_envs, parameters=parameters, **options)
+    sim.origin = (id, keywords)
+    return sim
+
+
+def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
+    """The class that plays a game; takes ``workers`` out of the options where there are none."""
+    if options.get("workers"):
         from palaestra.core.workers import ProcessSimulation
 
-        return ProcessSimulation(game, num_envs, workers=workers, parameters=parameters, **options)
+        return ProcessSimulation
+    options.pop("workers", None)
     if game.plant is not None:
         from palaestra.core.engine import EngineSimulation
 
-        return EngineSimulation(game, num_envs, parameters=parameters, **options)
-    return KernelSimulation(game, num_envs, parameters=parameters, **options)
+        return EngineSimulation
+    from palaestra.core.simulation import KernelSimulation
+
+    return KernelSimulation
 
 
 def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

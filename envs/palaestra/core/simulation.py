@@ -68,6 +68,18 @@ class _Seat:
     memory: np.ndarray
 
 
+class Tape(Protocol):
+    """Hears everything that moves a simulation; see `palaestra.replay.Recorder`."""
+
+    def before(self, sim: Simulation, which: np.ndarray | None) -> None:
+        """Lanes ``which`` (bool ``[N]``) are about to start anew; None: a decision is about to be played as written."""
+        ...
+
+    def after(self, sim: Simulation) -> None:
+        """It has happened. Not called where an action was refused."""
+        ...
+
+
 class Simulation(ABC):
     """N matches of one game.
 
@@ -90,7 +102,12 @@ class Simulation(ABC):
         final_info: Like info, likewise.
         states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and
             tests.
+        origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
+        tape: Who hears what moves the simulation, or None. A copy has none.
     """
+
+    origin: tuple[str, dict[str, Any]] | None = None
+    tape: Tape | None = None
 
     def __init__(
         self,
@@ -207,8 +224,12 @@ class Simulation(ABC):
         unseeded = self.states["seeded"] == 0
         if unseeded.any():
             self.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), unseeded)
+        if self.tape is not None:
+            self.tape.before(self, which)
         self._reset_lanes(which)
         self._started = True
+        if self.tape is not None:
+            self.tape.after(self)
         return self.observations
 
     def step(self, actions: Any = None, out: Mapping[str, np.ndarray] | None = None) -> None:
@@ -231,6 +252,8 @@ class Simulation(ABC):
             self._take_actions(actions)
         remembered = self._ask_opponents() if self._seats else ()
         before = self._take_buffers(out) if out is not None else {}
+        if self.tape is not None:
+            self.tape.before(self, None)
         offender = self._step_lanes()
         if offender >= 0:
             if before:
@@ -238,6 +261,8 @@ class Simulation(ABC):
             raise refusal(self.game, self._words, self._word_names, self._wi, offender)
         for seat, lanes, memory in remembered:
             seat.memory[lanes] = memory
+        if self.tape is not None:
+            self.tape.after(self)
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
