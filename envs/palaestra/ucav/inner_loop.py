@@ -1,0 +1,147 @@
+"""The learned inner loop: what it sees, and how it flies an aircraft record from inside the rules of another game.
+
+`palaestra/UcavTrack-v0` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
+same function and evaluates the saved network (`palaestra.ucav.network`) in its `command` hook. Both are kernel
+functions, so an inner loop costs no call into a learning framework and plays back to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from palaestra.core.fields import Continuous, Field, record_dtype
+from palaestra.ucav.geometry import clip, wrap_angle_rad
+from palaestra.ucav.network import WIDEST, mlp
+from palaestra.ucav.sight import SPEED_UNIT_MPS, see_ego
+
+SPEED_ERROR_UNIT_MPS = 100.0
+TIME_UNIT_S = 10.0
+LARGEST_ERROR = 5.0
+"""Scales of the command part, and where its errors are clipped."""
+
+STICK = (
+    Continuous("aileron", about="positive rolls right"),
+    Continuous("elevator", about="positive is nose up"),
+    Continuous("rudder", about="positive yaws right"),
+    Continuous("throttle", about="-1 idle, 0 military power, 1 full afterburner"),
+)
+
+
+def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
+    """Observation of the inner loop; every command mode has the same layout.
+
+    Args:
+        turn: What the first error is an error of.
+        climb: What the second error is an error of.
+        climb_unit: What 1 stands for in the second error.
+    """
+    return (
+        Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level"),
+        Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle"),
+        Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle"),
+        Field("velocity", (3,), -5.0, 5.0, "340 m/s", "velocity through the air in body axes: forward, right, down"),
+        Field("airspeed", (), 0.0, 5.0, "340 m/s", "true airspeed"),
+        Field("climb_rate", (), -5.0, 5.0, "340 m/s", "vertical speed, positive up"),
+        Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes"),
+        Field("angle_of_attack", (), -1.6, 1.6, "rad", "angle of attack"),
+        Field("sideslip", (), -1.6, 1.6, "rad", "sideslip angle"),
+        Field("load_factor", (), -3.0, 3.0, "9 g", "load factor, 1/9 in level flight"),
+        Field("mach", (), 0.0, 5.0, "1", "Mach number"),
+        Field("calibrated_airspeed", (), 0.0, 5.0, "340 m/s", "what the air feels like: root of dynamic pressure"),
+        Field("engine", (), 0.0, 2.0, "1", "speed of the high-pressure spool"),
+        Field("fuel", (), 0.0, 5.0, "1361 kg", "fuel left; 1 is JSBSim's standard load"),
+        Field("turn_error", (2,), -1.0, 1.0, "1", f"sine and cosine of the {turn} error, command minus own"),
+        Field("climb_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error, command minus own"),
+        Field("speed_error", (), -LARGEST_ERROR, LARGEST_ERROR, "100 m/s", "true airspeed error, command minus own"),
+        Field("command_age", (), 0.0, 5.0, "10 s", "time since the command was given"),
+        Field("last_action", (4,), -1.0, 1.0, "1", "aileron, elevator, rudder and throttle of the last action"),
+    )
+
+
+TRACKING = tracking_table("roll angle", "flight-path angle", "rad")
+
+SCRATCH = (
+    ("tracking", record_dtype(TRACKING)),
+    ("inputs", "f8", (WIDEST,)),
+    ("front", "f8", (WIDEST,)),
+    ("back", "f8", (WIDEST,)),
+)
+"""Work fields that a game with a learned inner loop adds to its scratch record."""
+
+
+def write_tracking_observation(o, body, turn_error_rad, climb_error, speed_error_mps, command_age_s):
+    """Writes the observation of the inner loop.
+
+    Args:
+        o: Record of `tracking_table`.
+        body: Aircraft record; its commands are the last action.
+        turn_error_rad: Error of the angle that the mode turns by.
+        climb_error: Error in the unit of the mode's table.
+        speed_error_mps: Error of the true airspeed.
+        command_age_s: Time since the command was given.
+    """
+    see_ego(o, body)
+    o.calibrated_airspeed = clip(body.calibrated_airspeed_mps / SPEED_UNIT_MPS, 0.0, 5.0)
+    o.turn_error[0], o.turn_error[1] = math.sin(turn_error_rad), math.cos(turn_error_rad)
+    o.climb_error = clip(climb_error, -LARGEST_ERROR, LARGEST_ERROR)
+    o.speed_error = clip(speed_error_mps / SPEED_ERROR_UNIT_MPS, -LARGEST_ERROR, LARGEST_ERROR)
+    o.command_age = clip(command_age_s / TIME_UNIT_S, 0.0, 5.0)
+    o.last_action[0] = clip(body.aileron_command, -1.0, 1.0)
+    o.last_action[1] = clip(body.elevator_command, -1.0, 1.0)
+    o.last_action[2] = clip(body.rudder_command, -1.0, 1.0)
+    o.last_action[3] = clip(2.0 * body.throttle_command - 1.0, -1.0, 1.0)
+
+
+def write_attitude_observation(o, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s):
+    """Writes the observation of ``command="attitude"`` for any commands: what a macro's inner loop sees."""
+    write_tracking_observation(
+        o,
+        body,
+        wrap_angle_rad(roll_command_rad - body.roll_rad),
+        wrap_angle_rad(flight_path_command_rad - body.flight_path_angle_rad),
+        speed_command_mps - body.true_airspeed_mps,
+        command_age_s,
+    )
+
+
+def flatten(o, x):
+    """Copies a tracking observation into a row of numbers, in the order of the table. Returns how many there are."""
+    x[0] = o.altitude
+    x[1], x[2] = o.roll[0], o.roll[1]
+    x[3], x[4] = o.pitch[0], o.pitch[1]
+    x[5], x[6], x[7] = o.velocity[0], o.velocity[1], o.velocity[2]
+    x[8], x[9] = o.airspeed, o.climb_rate
+    x[10], x[11], x[12] = o.rates[0], o.rates[1], o.rates[2]
+    x[13], x[14], x[15], x[16] = o.angle_of_attack, o.sideslip, o.load_factor, o.mach
+    x[17], x[18], x[19] = o.calibrated_airspeed, o.engine, o.fuel
+    x[20], x[21] = o.turn_error[0], o.turn_error[1]
+    x[22], x[23], x[24] = o.climb_error, o.speed_error, o.command_age
+    x[25], x[26], x[27], x[28] = o.last_action[0], o.last_action[1], o.last_action[2], o.last_action[3]
+    return 29
+
+
+def steer_by_network(
+    weights, biases, sizes, scratch, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s
+):
+    """Lets a trained network fly roll, flight-path angle and speed. Writes the four commands of ``body``.
+
+    Args:
+        weights: As in `palaestra.ucav.network.Network`, from the game's `world`.
+        biases: As above.
+        sizes: As above; 29 inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
+        scratch: Record with the fields `SCRATCH`.
+        body: Aircraft record.
+        roll_command_rad: Wanted roll angle.
+        flight_path_command_rad: Wanted climb angle of the velocity.
+        speed_command_mps: Wanted true airspeed.
+        command_age_s: Time since the command was given.
+    """
+    write_attitude_observation(
+        scratch.tracking, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s
+    )
+    flatten(scratch.tracking, scratch.inputs)
+    mlp(weights, biases, sizes, scratch.inputs, scratch.front, scratch.back)
+    body.aileron_command = clip(scratch.front[0], -1.0, 1.0)
+    body.elevator_command = clip(scratch.front[1], -1.0, 1.0)
+    body.rudder_command = clip(scratch.front[2], -1.0, 1.0)
+    body.throttle_command = 0.5 * (clip(scratch.front[3], -1.0, 1.0) + 1.0)
