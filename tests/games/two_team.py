@@ -54,7 +54,7 @@ GUARD = Role(
     (
         MOVE,
         Choice("trigger", 2, ("hold", "strike")),
-        Continuous("effort", (), 0.1, 0.9, "1", "share of its own energy that a strike may cost"),
+        Continuous("effort", (), 0.1, 0.9, "1", "share of its own energy that a strike may cost", 0.1),
     ),
 )
 PARAMETERS = (

@@ -24,7 +24,7 @@ agree to the bit. Numba has no nested bool arrays: flags inside records are uint
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -33,6 +33,7 @@ import numpy as np
 from palaestra.core.fields import (
     ActionField,
     Choice,
+    Continuous,
     Field,
     Parameter,
     action_dtype,
@@ -176,10 +177,8 @@ class Game:
     def __post_init__(self) -> None:
         """Derives the slots, teams and record layouts, and refuses contradictions."""
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 (frozen)
-        if (self.step is None) == (self.judge is None):
-            raise ValueError(f"{self.name}: give either step, or command, judge and plant")
-        if self.judge is not None and (self.command is None or self.plant is None):
-            raise ValueError(f"{self.name}: judge needs command and plant")
+        for contradiction in _contradictions(self):
+            raise ValueError(f"{self.name}: {contradiction}")
         agents = tuple(a for role in self.roles for a in role.agents)
         if len(set(agents)) != len(agents):
             raise ValueError(f"{self.name}: agent names repeat: {agents}")
@@ -247,3 +246,41 @@ class Game:
                 return role, slot
             slot -= len(role.agents)
         raise IndexError(f"{self.name} has {len(self.agents)} slots")
+
+
+def _contradictions(game: Game) -> Iterator[str]:
+    """What an author cannot have meant, in words."""
+    if (game.step is None) == (game.judge is None):
+        yield "give either step, or command, judge and plant"
+    if game.judge is not None and (game.command is None or game.plant is None):
+        yield "judge needs command and plant"
+    if (game.script is None) != (not game.scripts):
+        yield "give script and the names of the scripts together"
+    if game.default_opponent not in (*game.scripts, "random", *(["mix"] if game.scripts else [])):
+        yield f"default_opponent {game.default_opponent!r} is not a script"
+    if (game.global_state is None) != (game.global_state_size == 0):
+        yield "give global_state and global_state_size together"
+    if game.legal is not None and not any(isinstance(a, Choice) for r in game.roles for a in r.action):
+        yield "legal has no choice to forbid"
+    names = [*(r.name for r in game.roles), "team", "lane"]
+    if len(set(names)) != len(names):
+        yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"
+    for name, dtype, *_ in game.state:
+        kind = np.dtype(dtype).base
+        if kind.kind == "b" or (kind.kind == "f" and kind.itemsize < 8):
+            yield f"state field {name!r} is {kind}: flags are uint8 and real numbers float64 in a match record"
+    yield from _bad_numbers(game)
+
+
+def _bad_numbers(game: Game) -> Iterator[str]:
+    seen = [*game.lane_observation, *game.team_observation, *(f for r in game.roles for f in r.observation)]
+    for f in (*seen, *(a for r in game.roles for a in r.action if isinstance(a, Continuous))):
+        if not (np.isfinite(f.low) and np.isfinite(f.high) and f.low <= f.high):
+            yield f"{f.name!r} has no finite bounds: [{f.low:g}, {f.high:g}]"
+    for action in (a for r in game.roles for a in r.action):
+        low, high = (0, action.n - 1) if isinstance(action, Choice) else (action.low, action.high)
+        if not low <= action.noop <= high:
+            yield f"noop of {action.name!r} is {action.noop:g}, not in [{low:g}, {high:g}]"
+    for p in game.parameters:
+        if not p.low <= p.default <= p.high:
+            yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"

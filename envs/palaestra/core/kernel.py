@@ -202,7 +202,7 @@ class _Compiled(_Interpreted):
     ) -> Callable:
         unused = {name: _absent for name in HOOKS if name not in hooks}
         bound = self._rebuild(template, {**unused, **names})
-        home = sys.modules[hooks["observe"].__module__]
+        home = sys.modules.get(hooks["observe"].__module__, lanes)
         filename = hooks["observe"].__code__.co_filename
         driver = types.FunctionType(
             bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, bound.__defaults__
