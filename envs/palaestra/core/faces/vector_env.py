@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
-from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
 
 GYMNASIUM_MODES = {
@@ -24,8 +24,9 @@ class GameVectorEnv(VectorEnv):
 
     Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
     ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds
-    arrays ``[N, ...]`` of the game's own fields, ``winner`` (team number or -1), ``end_reason`` (number), ``illegal``
-    and ``action_mask`` where the game forbids actions, ``acting`` where there are opponents. With ``copy=False`` all
+    arrays ``[N, ...]`` of the game's own fields; ``illegal`` and ``action_mask`` where the game forbids actions and
+    ``acting`` where there are opponents (``[N]``, or ``[N, A_team]`` for a team of several); and when a match ended,
+    ``winner`` (team number or -1) and ``end_reason`` (number) of the lanes in ``_winner``. With ``copy=False`` all
     arrays are the simulation's own: valid until the next step.
     """
 
@@ -66,14 +67,14 @@ class GameVectorEnv(VectorEnv):
         self.single_action_space = self.port.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._screen = Screen(game)
         self._slot = game.teams[self.control][0]
-        slots = list(self.port.slots)
-        self._info_views = {f.name: sim.info[f.name] for f in game.info}
-        self._end_views = {"winner": sim.info["winner"], "end_reason": sim.info["end_reason"]}
-        self._illegal = sim.info["illegal"][:, slots[0]] if game.legal and len(slots) == 1 else None
-        self._slots = slots
+        slots = game.teams[self.control]
+        side_by_side = slots == tuple(range(slots[0], slots[-1] + 1))
+        own: Any = slice(slots[0], slots[-1] + 1) if side_by_side else list(slots)
+        self._own = slots[0] if len(slots) == 1 else own
+        self._own_fields = {f.name: sim.info[f.name] for f in game.info}
         self._all = np.ones(self.num_envs, np.bool_)
+        self._all.flags.writeable = False
 
     def reset(
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
@@ -101,10 +102,8 @@ class GameVectorEnv(VectorEnv):
         sim.step()
         rewards, terminated, truncated = sim.rewards[:, self._slot], sim.terminated, sim.truncated
         info = self._info()
-        if sim.autoreset_mode == "same_step":
-            over = terminated | truncated
-            if over.any():
-                self._finals(over, info)
+        if terminated.any() or truncated.any():
+            self._add_ends(terminated | truncated, info)
         if self.copy:
             return self._observe(), rewards.copy(), terminated.copy(), truncated.copy(), info
         return self._observe(), rewards, terminated, truncated, info
@@ -115,38 +114,40 @@ class GameVectorEnv(VectorEnv):
         return self.port.observe(self.copy)
 
     def _info(self) -> dict[str, Any]:
+        sim = self.sim
         info: dict[str, Any] = {}
-        views = dict(self._info_views)
-        if self.sim.legal is not None:
+        views = dict(self._own_fields)
+        if sim.legal is not None:
+            views["illegal"] = sim.info["illegal"][:, self._own]
             if self.port.mask_mode == "info":
-                views["action_mask"] = self.port.masks(False)  # type: ignore[assignment]
-            views["illegal"] = (
-                self._illegal if self._illegal is not None else self.sim.info["illegal"][:, self._slots].sum(axis=1)
-            )
-        if len(self.sim.game.teams) > 1:
-            views["acting"] = self.sim.acting[:, self._slots].any(axis=1)
-        views.update(self._end_views)
-        over = self.sim.terminated | self.sim.truncated
+                info["action_mask"], info["_action_mask"] = self.port.masks(self.copy), self._all
+        if len(sim.game.teams) > 1:
+            views["acting"] = sim.acting[:, self._own]
         for name, view in views.items():
-            info[name] = view.copy() if self.copy else view
-            info[f"_{name}"] = over if name in self._end_views else self._all.copy() if self.copy else self._all
+            info[name], info[f"_{name}"] = view.copy() if self.copy else view, self._all
         return info
 
-    def _finals(self, over: np.ndarray, info: dict[str, Any]) -> None:
-        """Observations and info of the matches that ended in this step, under SAME_STEP."""
-        finished = np.flatnonzero(over)
+    def _add_ends(self, over: np.ndarray, info: dict[str, Any]) -> None:
+        """How the matches ended that ended in this step, and under SAME_STEP what was last seen of them."""
+        sim, finished = self.sim, np.flatnonzero(over)
+        same_step = sim.autoreset_mode == "same_step"
+        source = sim.final_info if same_step else sim.info
+        for name, nothing in (("winner", -1), ("end_reason", 0)):
+            values = np.full(self.num_envs, nothing, np.int64)
+            values[finished] = source[name][finished]
+            info[name], info[f"_{name}"] = values, over
+        if not same_step:
+            return
         finals = np.full(self.num_envs, None, dtype=object)
         for lane in finished:
             finals[lane] = self.port.observe_lane(int(lane), final=True)
-        info["final_obs"], info["_final_obs"] = finals, over.copy()
-        final_info: dict[str, Any] = {}
-        for name in (*self._info_views, *self._end_views):
-            values = np.zeros_like(self.sim.info[name])
-            values[finished] = self.sim.final_info[name][finished]
-            final_info[name], final_info[f"_{name}"] = values, over.copy()
-            if name in self._end_views:
-                info[name], info[f"_{name}"] = values, over.copy()
-        info["final_info"], info["_final_info"] = final_info, over.copy()
+        final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
+        for name in self._own_fields:
+            values = np.zeros_like(sim.info[name])
+            values[finished] = sim.final_info[name][finished]
+            final_info[name], final_info[f"_{name}"] = values, over
+        info["final_obs"], info["_final_obs"] = finals, over
+        info["final_info"], info["_final_info"] = final_info, over
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Pictures of all lanes, or None without a render mode."""
