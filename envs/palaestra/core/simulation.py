@@ -88,6 +88,8 @@ class Simulation(ABC):
         num_envs: Number of lanes N.
         observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured
             ``[N, A_role]`` array.
+        team_observations: What each team sees besides, structured ``[N, T]`` in the order of ``game.teams``, or None.
+        lane_observations: What everybody sees besides, structured ``[N]``, or None.
         actions: Per role, the simulation's own: int64 ``[N, A_role]`` (one choice) or ``[N, A_role, K]``, float64
             ``[N, A_role, K]``, or structured ``[N, A_role]`` for composite actions.
         rewards: float32 ``[N, A]``.
@@ -167,6 +169,9 @@ class Simulation(ABC):
         self.acting = self.states["acting"].view("?")
         self.actions = self._per_role(lambda r: action_rows(self._wi, game, r))
         self._name_observations()
+        seen: Any = self._observation_memory
+        self.team_observations: np.ndarray | None = seen["team"] if game.team_observation else None
+        self.lane_observations: np.ndarray | None = seen["lane"] if game.lane_observation else None
         self.final_observations = self._per_role(lambda r: observation_rows(self._final_memory, game, r))
         self.legal: Arrays | None = (
             self._per_role(lambda r: mask_rows(self._mask_memory, game, r)) if game.legal is not None else None
