@@ -281,6 +281,8 @@ def _bad_numbers(game: Game) -> Iterator[str]:
         low, high = (0, action.n - 1) if isinstance(action, Choice) else (action.low, action.high)
         if not low <= action.noop <= high:
             yield f"noop of {action.name!r} is {action.noop:g}, not in [{low:g}, {high:g}]"
+    if game.horizon < 1:
+        yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:
         if not p.low <= p.default <= p.high:
             yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"

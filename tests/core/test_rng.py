@@ -1,0 +1,58 @@
+"""Random streams of 8 bytes a lane."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaestra.core import rng
+
+
+def splitmix64(state: int) -> int:
+    """The published algorithm (Steele, Lea, Flood 2014) in unbounded integers."""
+    z = (state + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_a_draw_is_the_top_53_bits_of_splitmix64(state: int):
+    s = SimpleNamespace(rng=np.uint64(state))
+    with np.errstate(over="ignore"):
+        value = rng.uniform(s, 0.0, 1.0)
+    assert value == (splitmix64(state) >> 11) * 2.0**-53
+    assert int(s.rng) == (state + 0x9E3779B97F4A7C15) % 2**64
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 1000))
+def test_an_integer_is_below_its_limit(state: int, n: int):
+    with np.errstate(over="ignore"):
+        assert 0 <= rng.integer(SimpleNamespace(rng=np.uint64(state)), n) < n
+
+
+def test_scripts_have_luck_of_their_own():
+    s = SimpleNamespace(rng=np.uint64(1), script_rng=np.uint64(2))
+    with np.errstate(over="ignore"):
+        rng.script_uniform(s, 0.0, 1.0)
+    assert (int(s.rng), int(s.script_rng)) == (1, (2 + 0x9E3779B97F4A7C15) % 2**64)
+
+
+def test_a_key_depends_on_its_seed_and_salt_alone():
+    seeds = np.arange(1000, dtype=np.uint64)
+    keys = rng.lane_keys(seeds, rng.SALT_RULES)
+    np.testing.assert_array_equal(keys[7:9], rng.lane_keys(seeds[7:9], rng.SALT_RULES))
+    assert len(set(keys.tolist()) | set(rng.lane_keys(seeds, rng.SALT_SCRIPTS).tolist())) == 2000
+
+
+@pytest.mark.parametrize("seeds", [range(64), range(2**32, 2**32 + 64)])
+def test_neighbouring_seeds_draw_what_is_not_alike(seeds: range):
+    streams = rng.lane_keys(np.array(seeds, np.uint64), rng.SALT_RULES)
+    everywhere = np.ones(64, np.bool_)
+    draws = np.array([rng.draw_integers(streams, everywhere, 2**20) for _ in range(256)]) / 2**20
+    assert abs(draws.mean() - 0.5) < 0.01  # standard error 0.0023
+    assert abs(draws.var() - 1 / 12) < 0.005
+    correlations = np.corrcoef(draws.T)[~np.eye(64, dtype=bool)]
+    assert np.abs(correlations).max() < 0.35  # 5.6 standard errors

@@ -1,0 +1,114 @@
+"""What tests of the core do with a simulation, whatever its game: make actions, compare lanes, hash a match."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.fields import Choice
+from palaestra.core.game import Role
+from palaestra.core.simulation import KernelSimulation, Simulation
+
+
+def random_actions(sim: Simulation, rng: np.random.Generator) -> Any:
+    """Actions inside their spaces for every slot, legal or not, as `Simulation.step` takes them."""
+    parts = {role.name: _role_actions(role, sim.num_envs, rng) for role in sim.game.roles}
+    return parts if len(parts) > 1 else next(iter(parts.values()))
+
+
+def _role_actions(role: Role, n: int, rng: np.random.Generator) -> Any:
+    count = len(role.agents)
+    fields = {
+        f.name: rng.integers(f.n, size=(n, count))
+        if isinstance(f, Choice)
+        else rng.uniform(f.low, f.high, (n, count, *f.shape))
+        for f in role.action
+    }
+    choices = [isinstance(f, Choice) for f in role.action]
+    if any(choices) and not all(choices):
+        return fields
+    if all(choices) and len(choices) == 1:
+        return next(iter(fields.values()))
+    return np.concatenate([a.reshape(n, count, -1) for a in fields.values()], axis=2)
+
+
+def idle_actions(sim: Simulation) -> Any:
+    """Actions of zero, the no-op of most games: edit and step."""
+    actions = random_actions(sim, np.random.default_rng(0))
+    return _map(np.zeros_like, actions)
+
+
+def lanes_of(actions: Any, lanes: Any) -> Any:
+    """The rows of some lanes."""
+    return _map(lambda array: array[lanes], actions)
+
+
+def _map(function: Any, tree: Any) -> Any:
+    return {k: _map(function, v) for k, v in tree.items()} if isinstance(tree, dict) else function(tree)
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The arrays of an array, a dict of arrays or None."""
+    if tree is None:
+        return []
+    return [leaf for value in tree.values() for leaf in leaves(value)] if isinstance(tree, dict) else [tree]
+
+
+def seen_bytes(sim: Simulation) -> np.ndarray:
+    """Everything that leaves the simulation, uint8 ``[N, bytes]``: observations, masks, rewards, flags and info."""
+    arrays = [
+        *leaves(sim.observations),
+        *leaves(sim.team_observations),
+        *leaves(sim.lane_observations),
+        *leaves(sim.legal),
+        *(sim.rewards, sim.terminated, sim.truncated, sim.agent_terminated, sim.alive, sim.acting),
+        *leaves(sim.info),
+    ]
+    return np.concatenate([_bytes(a) for a in arrays], axis=1)
+
+
+def all_bytes(sim: Simulation) -> np.ndarray:
+    """What leaves the simulation and its match records, uint8 ``[N, bytes]``."""
+    return np.concatenate([seen_bytes(sim), _bytes(sim.states)], axis=1)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
+
+
+def match_hash(name: str, steps: int = 150, threads: int = 1, mode: str = "next_step") -> str:
+    """Hash of all bytes of three lanes that random actions play against a script drawn for each match."""
+    game = importlib.import_module(f"games.{name}").game()
+    sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode)
+    if len(game.teams) > 1:
+        sim.set_opponent(list(game.teams)[1], "mix")
+    sim.reset(seed=7)
+    rng, sha = np.random.default_rng(7), hashlib.sha256()
+    for _ in range(steps):
+        sim.step(random_actions(sim, rng))
+        sha.update(all_bytes(sim).tobytes())
+    return sha.hexdigest()
+
+
+def python(program: str, *arguments: str, **environment: str | None) -> str:
+    """Standard output of a program in a process of its own that sees what this one can import.
+
+    Keywords set variables of its environment, None removes one.
+    """
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={k: v for k, v in variables.items() if v is not None},
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
