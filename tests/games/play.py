@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,27 @@ from palaestra.core.simulation import KernelSimulation, Simulation
 
 def random_actions(sim: Simulation, rng: np.random.Generator) -> Any:
     """Actions inside their spaces for every slot, legal or not, as `Simulation.step` takes them."""
-    parts = {role.name: _role_actions(role, sim.num_envs, rng) for role in sim.game.roles}
+
+    def draw(f: Any, shape: tuple[int, ...]) -> np.ndarray:
+        return rng.integers(f.n, size=shape) if _is_choice(f) else rng.uniform(f.low, f.high, shape)
+
+    return _actions(sim, draw)
+
+
+def idle_actions(sim: Simulation) -> Any:
+    """The no-op for every slot: edit and step."""
+    return _actions(sim, lambda f, shape: np.full(shape, f.noop))
+
+
+def _actions(sim: Simulation, values: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
+    parts = {role.name: _role_actions(role, sim.num_envs, values) for role in sim.game.roles}
     return parts if len(parts) > 1 else next(iter(parts.values()))
 
 
-def _role_actions(role: Role, n: int, rng: np.random.Generator) -> Any:
+def _role_actions(role: Role, n: int, values: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
     count = len(role.agents)
-    fields = {
-        f.name: rng.integers(f.n, size=(n, count))
-        if isinstance(f, Choice)
-        else rng.uniform(f.low, f.high, (n, count, *f.shape))
-        for f in role.action
-    }
-    choices = [isinstance(f, Choice) for f in role.action]
+    fields = {f.name: values(f, (n, count, *f.shape)) for f in role.action}
+    choices = [_is_choice(f) for f in role.action]
     if any(choices) and not all(choices):
         return fields
     if all(choices) and len(choices) == 1:
@@ -38,10 +47,8 @@ def _role_actions(role: Role, n: int, rng: np.random.Generator) -> Any:
     return np.concatenate([a.reshape(n, count, -1) for a in fields.values()], axis=2)
 
 
-def idle_actions(sim: Simulation) -> Any:
-    """Actions of zero, the no-op of most games: edit and step."""
-    actions = random_actions(sim, np.random.default_rng(0))
-    return _map(np.zeros_like, actions)
+def _is_choice(f: Any) -> bool:
+    return isinstance(f, Choice)
 
 
 def lanes_of(actions: Any, lanes: Any) -> Any:
