@@ -17,16 +17,12 @@ POINTS = 2 * SIDE
 ARENA, SPEED, REACH = 1.0, 0.1, 0.3
 WIPED_OUT = 2
 
-POINT = Role(
-    "point",
-    tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(SIDE)),
-    (
-        Field("position", (2,), -ARENA, ARENA),
-        Field("velocity", (2,), -SPEED, SPEED),
-        Field("offset", (POINTS, 2), -2 * ARENA, 2 * ARENA, about="of all points, in their order"),
-        Field("hit_points", (POINTS,), 0, 1),
-    ),
-    (Continuous("thrust", (2,)),),
+AGENTS = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(SIDE))
+SEEN = (
+    Field("position", (2,), -ARENA, ARENA),
+    Field("velocity", (2,), -SPEED, SPEED),
+    Field("offset", (POINTS, 2), -2 * ARENA, 2 * ARENA, about="of all points, in their order"),
+    Field("hit_points", (POINTS,), 0, 1),
 )
 PARAMETERS = (Parameter("damage", 0.02, 0, 1, "1", "hit points that a hit takes"),)
 
@@ -103,10 +99,10 @@ def script(s, world, slot, which, actions, scratch):
             actions.point[slot].thrust[axis] = (s.position[target, axis] - s.position[slot, axis]) / length
 
 
-def game() -> Game:
+def game(thrust: float = 1.0) -> Game:
     return Game(
         name="Melee",
-        roles=(POINT,),
+        roles=(Role("point", AGENTS, SEEN, (Continuous("thrust", (2,), -thrust, thrust),)),),
         state=(("position", "f8", (POINTS, 2)), ("velocity", "f8", (POINTS, 2)), ("hit_points", "f8", (POINTS,))),
         reset=reset,
         step=step,

@@ -1,0 +1,92 @@
+"""What may be done now: masks, and what happens to who does not care."""
+
+import numpy as np
+from games import two_team, two_team_homogeneous
+from games.play import idle_actions, leaves, random_actions
+
+from palaestra.core.simulation import KernelSimulation
+
+GAME = two_team.game()  # a ring: two of the three exits of a node lead somewhere
+
+
+def test_masks_stand_by_role_with_the_choices_side_by_side():
+    sim = KernelSimulation(GAME, 3)
+    sim.reset(seed=1)
+    assert sim.legal["scout"].shape == (3, 3, 4)
+    assert sim.legal["guard"].shape == (3, 2, 4 + 2)
+    assert sim.legal["guard"].dtype == np.int8
+
+
+def test_who_is_asked_may_do_what_the_rules_allow():
+    sim = KernelSimulation(GAME, 1)
+    sim.reset(seed=1)
+    np.testing.assert_array_equal(sim.legal["scout"][0, 0], [1, 1, 1, 0])
+    np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # nobody to strike
+
+
+def test_who_is_not_asked_has_the_noop_alone():
+    sim = KernelSimulation(GAME, 1)
+    sim.reset(seed=1)
+    np.testing.assert_array_equal(sim.legal["scout"][0, 1:], [[1, 0, 0, 0]] * 2)  # not arrived, not its turn
+    np.testing.assert_array_equal(sim.legal["guard"][0, 1], [1, 0, 0, 0, 1, 0])
+
+
+def test_an_illegal_choice_is_the_noop_and_is_counted():
+    sim = KernelSimulation(GAME, 2)
+    sim.reset(seed=1)
+    before = sim.states["node"].copy()
+    actions = idle_actions(sim)
+    actions["scout"][1, 0] = 3  # there is no third exit
+    actions["guard"]["trigger"][1, 0] = 1  # nobody to strike
+    actions["guard"]["move"][1, 0] = 1  # but this may be done
+    sim.step(actions)
+    np.testing.assert_array_equal(sim.info["illegal"], [[0] * 5, [1, 0, 0, 1, 0]])
+    assert sim.info["strikes"].sum() == 0
+    assert sim.actions["scout"][1, 0] == 0
+    assert (sim.states["node"] != before).tolist() == [[False] * 5, [False, False, False, True, False]]
+
+
+def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
+    sim = KernelSimulation(GAME, 1, parameters={"horizon": 6})
+    sim.reset(seed=1)
+    actions = idle_actions(sim)
+    actions["scout"][0, 0] = 3
+    counts = []
+    for _ in range(8):
+        sim.step(actions)
+        counts.append(int(sim.info["illegal"][0, 0]))
+    assert counts == [1, 1, 2, 2, 3, 3, 0, 1]  # every other decision is red's; the seventh call starts a match
+
+
+def test_the_uniform_player_does_what_is_legal_and_all_of_it():
+    sim = KernelSimulation(GAME, 64, opponents={"red": "random", "blue": "random"})
+    sim.reset(seed=1)
+    seen = set()
+    for _ in range(60):
+        allowed, acting = sim.legal["guard"].copy(), sim.acting[:, 3:].copy()
+        sim.step()
+        chosen = sim.actions["guard"]
+        for lane, slot in zip(*np.nonzero(acting), strict=True):
+            move, trigger = int(chosen["move"][lane, slot]), int(chosen["trigger"][lane, slot])
+            assert allowed[lane, slot, move]
+            assert allowed[lane, slot, 4 + trigger]
+            assert 0.1 <= chosen["effort"][lane, slot] <= 0.9
+            seen.add((move, trigger))
+    assert sim.info["illegal"].sum() == 0
+    assert seen == {(move, trigger) for move in range(3) for trigger in range(2)}
+
+
+def test_a_slot_always_has_a_legal_choice():
+    sim, rng = KernelSimulation(GAME, 16, autoreset_mode="same_step"), np.random.default_rng(0)
+    sim.reset(seed=1)
+    for _ in range(80):
+        for mask in leaves(sim.legal):
+            assert mask[:, :, :4].any(axis=2).all()
+        assert sim.legal["guard"][:, :, 4:].any(axis=2).all()
+        sim.step(random_actions(sim, rng))
+
+
+def test_a_game_that_forbids_nothing_has_no_masks():
+    sim = KernelSimulation(two_team_homogeneous.game(), 1)
+    sim.reset(seed=1)
+    assert sim.legal is None
