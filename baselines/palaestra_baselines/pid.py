@@ -1,0 +1,275 @@
+"""Cascaded PID: the classical inner loop of the UCAV family, and the search for its gains.
+
+What a learned inner loop has to beat. The laws are `palaestra.ucav.autopilot`; this file flies them on
+`palaestra/UcavTrack-v0` and chooses their gains on the commands of that task, so that nobody compares a tuned network
+with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID" and print no
+gains; all numbers here are ours)::
+
+    python -m palaestra_baselines.pid            # fly the gains in use and print their errors
+    python -m palaestra_baselines.pid --grid     # fly all sets of the grid, keep a table; stopped and started again,
+    it goes on
+
+Every set flies the same matches: the same seeds give the same commands and starts. A set is as good as the mean of
+its six root mean square errors (roll, flight path, speed; settled and whole window), each over a reference figure.
+Sets that end a match by a rule or move the stick more than `MOST_ACTION_CHANGE` are out. *Settled* is what lies more
+than five seconds after a command.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+
+from palaestra.core.engine import EngineSimulation
+from palaestra.core.fields import Parameter
+from palaestra.core.game import Game
+from palaestra.ucav import track
+from palaestra.ucav.autopilot import GAINS, Gains, steer_with
+
+SETTLED_AFTER_S = 5.0
+MOST_ACTION_CHANGE = 0.02  # mean absolute change of the four actions a decision; a PID that chatters is no reference
+REFERENCE = {  # errors that make a score of 1, those of a first PID tuned by hand: settled and whole window
+    "roll_settled_deg": 0.47,
+    "flight_path_settled_deg": 0.42,
+    "speed_settled_mps": 13.0,
+    "roll_deg": 10.2,
+    "flight_path_deg": 2.8,
+    "speed_mps": 18.0,
+}
+GRID = {
+    "roll": (1.5, 2.0, 2.5),
+    "flight_path": (3.0, 4.0, 5.0),
+    "flight_path_lead": (0.15, 0.3),
+    "pitch_rate": (3.0, 4.0, 6.0),
+    "speed": (0.1, 0.2),
+}
+"""The sets: all combinations, the other gains as in `GAINS`."""
+
+
+@dataclass
+class Args:
+    """Arguments.
+
+    Attributes:
+        grid: Fly the grid instead of the gains in use alone.
+        flights: Aircraft a set flies with.
+        horizon: Decisions of a flight, ten a second.
+        seed: Seed of the first flight.
+        directory: Where the grid keeps its results while it runs.
+        table: Where the finished table goes; empty for nowhere.
+    """
+
+    grid: bool = False
+    flights: int = 16
+    horizon: int = 600
+    seed: int = 0
+    directory: Path = Path("runs/pid")
+    table: Path = Path("assets/palaestra_assets/tables/pid_grid.csv")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What a set of gains achieved: root mean squares over all flights and decisions.
+
+    Attributes:
+        rms: The six figures by the names of `REFERENCE`.
+        action_change: Mean absolute change of the four actions a decision.
+        reward: Mean reward a decision with the default scales of the task.
+        ended: Matches that a rule ended.
+    """
+
+    rms: dict[str, float]
+    action_change: float
+    reward: float
+    ended: int
+
+    @property
+    def score(self) -> float:
+        """Mean of the six errors over their references, infinite for a set that is out."""
+        if self.ended or self.action_change > MOST_ACTION_CHANGE:
+            return math.inf
+        return sum(self.rms[name] / reference for name, reference in REFERENCE.items()) / len(REFERENCE)
+
+    def row(self) -> dict[str, float]:
+        """One line of the table."""
+        return {
+            **self.rms,
+            "action_change": self.action_change,
+            "reward": self.reward,
+            "ended": self.ended,
+            "score": self.score,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of `train`.
+
+    Attributes:
+        best: The best set.
+        results: Errors by set, `GAINS` among them.
+    """
+
+    best: Gains
+    results: dict[Gains, Errors] = field(default_factory=dict)
+
+
+def fly_script(s, world, slot, which, actions, scratch):
+    """Script of the game under `tuning_game`: the PID with the gains in the match's parameters."""
+    p, body, action = s.parameters, s.body[0], actions.pilot[0]
+    gains = Gains(
+        p.gain_roll,
+        p.gain_roll_rate,
+        p.gain_roll_integral,
+        p.gain_flight_path,
+        p.gain_flight_path_lead,
+        p.gain_flight_path_integral,
+        p.gain_pitch_rate,
+        p.gain_load_factor,
+        p.gain_load_factor_integral,
+        p.gain_speed,
+        p.gain_speed_integral,
+        p.gain_sideslip,
+        p.gain_turn_rate,
+    )
+    aileron, elevator = body.aileron_command, body.elevator_command
+    rudder, throttle = body.rudder_command, body.throttle_command
+    steer_with(gains, body, s.autopilot, s.turn_command_rad, s.climb_command, s.speed_command_mps)
+    action.aileron = body.aileron_command
+    action.elevator = body.elevator_command
+    action.rudder = body.rudder_command
+    action.throttle = 2.0 * body.throttle_command - 1.0
+    body.aileron_command, body.elevator_command = aileron, elevator
+    body.rudder_command, body.throttle_command = rudder, throttle
+
+
+def tuning_game() -> Game:
+    """`palaestra/UcavTrack-v0` with the gains as parameters, so that sets change without a new compilation."""
+    game = track.game()
+    gains = tuple(Parameter(f"gain_{name}", value) for name, value in GAINS._asdict().items())
+    return dataclasses.replace(game, script=fly_script, parameters=(*game.parameters[1:], *gains))
+
+
+def fly(sim: Any, gains: Gains, seed: int) -> Errors:
+    """Flies all lanes of ``sim`` to the horizon with one set of gains."""
+    sim.set_parameters(**{f"gain_{name}": value for name, value in gains._asdict().items()})
+    sim.reset(seed=seed)
+    errors, age, change, reward, ended = [], [], [], [], 0
+    for _ in range(int(sim.parameters["horizon"][0])):
+        sim.step(sim.actions)
+        info = sim.info
+        errors.append(np.stack([info["turn_error_rad"], info["climb_error"], info["speed_error_mps"]], axis=-1))
+        age.append(info["command_age_s"].copy())
+        change.append(info["action_change"].mean())
+        reward.append(sim.rewards.mean())
+        ended += int(sim.terminated.sum())
+    squares = np.stack(errors) ** 2 * np.array([math.degrees(1.0) ** 2, math.degrees(1.0) ** 2, 1.0])
+    settled = squares[np.stack(age) > SETTLED_AFTER_S].mean(axis=0)
+    whole = squares.mean(axis=(0, 1))
+    rms = dict(zip(REFERENCE, np.sqrt(np.concatenate([settled, whole])).tolist(), strict=True))
+    return Errors(rms, float(np.mean(change)), float(np.mean(reward)), ended)
+
+
+def sets() -> Iterator[Gains]:
+    """The gains in use, then every set of the grid."""
+    yield GAINS
+    for values in itertools.product(*GRID.values()):
+        gains = GAINS._replace(**dict(zip(GRID, values, strict=True)))
+        if gains != GAINS:
+            yield gains
+
+
+def train(args: Args) -> Report:
+    """Flies the gains in use, or the grid, and returns the best set.
+
+    The grid appends to ``directory/grid_*.csv`` after each set and skips what is there, so that it can be stopped at
+    any time.
+    """
+    wanted = list(sets()) if args.grid else [GAINS]
+    record = args.directory / f"grid_{args.flights}x{args.horizon}_seed{args.seed}.csv"
+    results = read_results(record) if args.grid else {}
+    todo = [gains for gains in wanted if gains not in results]
+    sim = EngineSimulation(
+        tuning_game(), args.flights, parameters={"horizon": args.horizon}, opponents={"pilot": "pid"}
+    )
+    start = time.perf_counter()
+    for number, gains in enumerate(todo, 1):
+        results[gains] = fly(sim, gains, args.seed)
+        if args.grid:
+            append_result(record, gains, results[gains])
+            left = (time.perf_counter() - start) / number * (len(todo) - number)
+            print(f"{number:4d}/{len(todo)} score {results[gains].score:6.3f}, {left:4.0f} s left", flush=True)
+    sim.close()
+    results = {gains: results[gains] for gains in wanted}
+    report = Report(min(results, key=lambda gains: results[gains].score), results)
+    print_report(report)
+    if args.grid and str(args.table) not in ("", "."):
+        write_table(args.table, report)
+    return report
+
+
+def print_report(report: Report) -> None:
+    """Prints the errors of the best set and of the gains in use."""
+    print(f"{'':22s}" + "".join(f"{name:>26s}" for name in REFERENCE))
+    for label, gains in (("best of the grid", report.best), ("in use (GAINS)", GAINS)):
+        errors = report.results[gains]
+        print(f"{label:22s}" + "".join(f"{errors.rms[name]:26.3f}" for name in REFERENCE))
+        print(
+            f"{'':22s}score {errors.score:.4f}, reward {errors.reward:.4f}, "
+            f"action change {errors.action_change:.4f}, matches ended by a rule {errors.ended}"
+        )
+    print("best:", report.best)
+
+
+def write_table(path: Path, report: Report) -> None:
+    """Writes all sets, the best first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = sorted(report.results.items(), key=lambda item: item[1].score)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Gains._fields, *rows[0][1].row()])
+        for gains, errors in rows:
+            writer.writerow([*gains, *(f"{value:.5g}" for value in errors.row().values())])
+    print(f"{len(rows)} sets in {path}")
+
+
+def append_result(path: Path, gains: Gains, errors: Errors) -> None:
+    """Adds one set to the record of a running grid."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow([*Gains._fields, *errors.row()])
+        writer.writerow([*gains, *(repr(float(value)) for value in errors.row().values())])
+
+
+def read_results(path: Path) -> dict[Gains, Errors]:
+    """Reads the record of a grid that was stopped; nothing if there is none."""
+    if not path.exists():
+        return {}
+    results = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            numbers = {name: float(value) for name, value in row.items()}
+            results[Gains(*(numbers[name] for name in Gains._fields))] = Errors(
+                {name: numbers[name] for name in REFERENCE},
+                numbers["action_change"],
+                numbers["reward"],
+                int(numbers["ended"]),
+            )
+    return results
+
+
+if __name__ == "__main__":
+    train(tyro.cli(Args))
