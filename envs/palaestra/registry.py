@@ -6,7 +6,7 @@ import difflib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -59,15 +59,17 @@ def _register_everywhere(row: Row) -> None:
             vector_entry_point="palaestra.registry:make_vec",
             kwargs={"id": row.id},
         )
-    if hasattr(pettingzoo, "register") and row.id not in _pettingzoo_ids():
+    if hasattr(pettingzoo, "register") and not _pettingzoo_knows(row.id):
         pettingzoo.register("parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"id": row.id})
 
 
-def _pettingzoo_ids() -> set[str]:
-    from pettingzoo import env_registry
+def _pettingzoo_knows(id: str) -> bool:
+    from pettingzoo.env_registry.exceptions import PettingZooRegistryError
 
-    tables = getattr(env_registry, "registry", {})
-    return set(tables.get("parallel", ())) if isinstance(tables, Mapping) else set()
+    try:
+        return pettingzoo.spec("parallel", id).id == id
+    except PettingZooRegistryError:
+        return False
 
 
 def row(id: str) -> Row:
