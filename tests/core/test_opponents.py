@@ -1,0 +1,266 @@
+"""Whoever plays the teams that the user does not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from games import two_team, two_team_homogeneous
+from games.play import all_bytes, idle_actions, random_actions
+from games.two_team import FIGHTER, IDLER, RUNNER
+
+from palaestra.calibration import cartpole
+from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
+from palaestra.core.opponents import resolve
+from palaestra.core.simulation import ActionError, KernelSimulation
+
+RAID, MELEE = two_team.game(), two_team_homogeneous.game()
+BLUE = list(RAID.teams["blue"])
+
+
+def started(opponent: Any = None, n: int = 4, game=MELEE, **options) -> KernelSimulation:
+    sim = KernelSimulation(game, n, opponents={"blue": opponent}, **options)
+    sim.reset(seed=1)
+    return sim
+
+
+class Counter:
+    """Thrusts by the number of decisions it remembers, and keeps what it was shown."""
+
+    memory_size = 2
+
+    def __init__(self, scale: float = 0.01) -> None:
+        self.scale = scale
+        self.calls: list[dict] = []
+
+    def act(self, observations, legal, acting, first, seeds, memory):
+        shown = {"observations": observations, "legal": legal, "acting": acting, "first": first, "seeds": seeds}
+        self.calls.append({**shown, "memory": memory.copy()})
+        memory[:, 0] += 1
+        return np.broadcast_to((self.scale * memory[:, 0])[:, None, None], (len(memory), 5, 2))
+
+
+def test_a_name_is_a_script():
+    assert [resolve(RAID, "blue", name) for name in ("runner", "fighter", "idler")] == [RUNNER, FIGHTER, IDLER]
+    assert [resolve(RAID, "blue", spec) for spec in (None, "random", "mix")] == [EXTERNAL, RANDOM, MIX]
+
+
+@pytest.mark.parametrize(
+    ("game", "spec", "error", "complaint"),
+    [
+        (RAID, "runer", ValueError, r"neither a script of Raid \(runner, fighter, idler, random, mix\).*mean 'runner'"),
+        (RAID, "absent.safetensors", ValueError, "nor a saved policy"),
+        (cartpole.game(), "mix", ValueError, 'CartPole has no scripts to mix: use opponent="random"'),
+        (RAID, 3, TypeError, "a name, a file, a callable or an Opponent, got int"),
+    ],
+)
+def test_what_cannot_play_is_refused(game, spec, error, complaint: str):
+    with pytest.raises(error, match=complaint):
+        resolve(game, "blue", spec)
+
+
+def test_a_team_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="Raid has no team 'green': choose from red, blue"):
+        KernelSimulation(RAID, 1).set_opponent("green", "random")
+
+
+def test_a_game_of_one_team_without_scripts_has_no_opponents():
+    with pytest.raises(ValueError, match="CartPole has one team and no scripts"):
+        KernelSimulation(cartpole.game(), 1).set_opponent("cart", "random")
+
+
+def test_what_is_given_for_a_scripted_team_is_ignored():
+    sim, twin = started("runner", game=RAID), started("runner", game=RAID)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        actions = random_actions(sim, rng)
+        sim.step(actions)
+        actions["scout"][:, 2] = 99  # blue's
+        twin.step(actions)
+        np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
+
+
+def test_a_script_that_says_nothing_does_nothing():
+    sim, twin = started("idler", game=RAID), started(None, game=RAID)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        actions = random_actions(sim, rng)
+        actions["scout"][:, 2] = 0
+        actions["guard"]["move"][:, 1] = actions["guard"]["trigger"][:, 1] = 0
+        actions["guard"]["effort"][:, 1] = 0.1
+        twin.step(actions)
+        actions["scout"][:, 2] = actions["guard"]["move"][:, 1] = 2
+        sim.step(actions)
+        np.testing.assert_array_equal(sim.states["node"], twin.states["node"])
+        assert not sim.actions["scout"][:, 2].any()
+        assert not sim.actions["guard"]["move"][:, 1].any()
+
+
+def test_a_script_remembers_in_the_match():
+    sim = started("runner", game=RAID, parameters={"horizon": 1000})
+    turned_back = 0
+    for _ in range(12):
+        came_from, node = sim.states["came_from"][:, BLUE].copy(), sim.states["node"][:, BLUE].copy()
+        sim.step(idle_actions(sim))
+        moved = sim.states["node"][:, BLUE] != node
+        turned_back += int((moved & (sim.states["node"][:, BLUE] == came_from) & (came_from != node)).sum())
+    assert sim.states["came_from"][:, BLUE].max() >= 0
+    assert turned_back == 0
+
+
+def test_the_luck_of_scripts_does_not_shift_the_dice_of_the_rules():
+    sims = [started(o, game=RAID, parameters={"horizon": 10}) for o in (None, "idler", "runner", "random", "mix")]
+    for sim in sims:
+        for _ in range(9):
+            sim.step(idle_actions(sim))
+        np.testing.assert_array_equal(sim.states["rng"], sims[0].states["rng"])
+    assert (sims[2].states["script_rng"] != sims[1].states["script_rng"]).all()
+
+
+def test_mix_draws_a_script_for_each_match_and_draws_it_again_under_the_same_seed():
+    sim, twin = started("mix", 64, RAID), started("mix", 64, RAID)
+    first = sim.states["playing"][:, BLUE].copy()
+    assert set(first.ravel()) == {RUNNER, FIGHTER, IDLER}
+    assert (first[:, 0] == first[:, 1]).all()  # one script plays the whole team
+    np.testing.assert_array_equal(first, twin.states["playing"][:, BLUE])
+    sim.reset()
+    assert 20 < (sim.states["playing"][:, BLUE[0]] != first[:, 0]).sum() < 64
+    assert (sim.states["playing"][:, list(RAID.teams["red"])] == EXTERNAL).all()
+
+
+def test_mix_plays_the_running_match_too():
+    sim = started("idler", 64, RAID)
+    rules = sim.states["rng"].copy()
+    sim.set_opponent("blue", "mix")
+    assert set(sim.states["playing"][:, BLUE[0]]) == {RUNNER, FIGHTER, IDLER}
+    np.testing.assert_array_equal(sim.states["rng"], rules)
+
+
+def test_a_callable_plays_on_batched_observations():
+    seen = []
+
+    def retreat(observations: np.ndarray) -> np.ndarray:
+        seen.append(observations.copy())
+        return np.full((len(observations), 5, 2), -1.0)
+
+    sim = started(retreat)
+    before = sim.observations[:, 5:].copy()
+    sim.step(idle_actions(sim))
+    np.testing.assert_array_equal(seen[0], before)
+    assert (sim.actions[:, 5:] == -1).all()
+    assert (sim.actions[:, :5] == 0).all()
+
+
+def test_a_team_of_several_roles_is_played_by_role():
+    class Watcher:
+        memory_size = 0
+
+        def act(self, observations, legal, acting, first, seeds, memory):
+            assert observations["scout"].shape == (2, 1, 5)
+            assert observations["guard"].shape == (2, 1)
+            assert legal["scout"].shape == (2, 1, 4)
+            assert legal["guard"].shape == (2, 1, 6)
+            assert acting.shape == (2, 2)
+            guard = {"move": np.ones((2, 1), int), "trigger": np.zeros((2, 1), int), "effort": np.full((2, 1), 0.5)}
+            return {"scout": np.ones((2, 1), int), "guard": guard}
+
+    sim = started(Watcher(), n=2, game=RAID)
+    sim.step(idle_actions(sim))
+    before = sim.states["node"].copy()
+    sim.step(idle_actions(sim))
+    assert (sim.states["node"] != before).tolist() == [[False, False, True, False, True]] * 2
+
+
+def test_an_opponent_is_told_of_new_matches_and_remembers_within_one():
+    counter = Counter()
+    sim = started(counter, parameters={"horizon": 3})
+    for _ in range(8):
+        sim.step(idle_actions(sim))
+    # three decisions, one call that starts the next match and asks nobody, three decisions, one such call
+    assert [c["memory"][:, 0].tolist() for c in counter.calls] == [[0.0] * 4, [1.0] * 4, [2.0] * 4] * 2
+    assert [c["first"].tolist() for c in counter.calls] == [[True] * 4, [False] * 4, [False] * 4] * 2
+    assert counter.calls[0]["acting"].all()
+    assert counter.calls[0]["legal"] is None
+    np.testing.assert_array_equal(counter.calls[0]["seeds"], [1, 2, 3, 4])
+
+
+def test_an_opponent_is_asked_only_for_lanes_that_play():
+    counter = Counter()
+    sim = started(counter, autoreset_mode="off", parameters={"horizon": [1, 2, 3, 4]})
+    for _ in range(4):
+        sim.step(idle_actions(sim))
+    assert [c["seeds"].tolist() for c in counter.calls] == [[1, 2, 3, 4], [2, 3, 4], [3, 4], [4]]
+
+
+def test_lanes_may_have_different_opponents():
+    sim, plus, minus = started(), Counter(0.5), Counter(-0.5)
+    sim.set_opponent("blue", plus, lanes=np.array([True, False, False, False]))
+    sim.set_opponent("blue", minus, lanes=[1])
+    sim.set_opponent("blue", "chaser", lanes=[2])
+    given = idle_actions(sim)
+    given[3, 5:] = 0.25
+    sim.step(given)
+    assert sim.actions[[0, 1, 3], 5, 0].tolist() == [0.5, -0.5, 0.25]
+    scripted = started("chaser")
+    scripted.step(idle_actions(scripted))
+    np.testing.assert_array_equal(sim.actions[2], scripted.actions[2])
+
+
+def test_an_opponent_may_be_replaced_while_a_match_runs():
+    sim, counter = started("chaser"), Counter()
+    sim.step(idle_actions(sim))
+    sim.set_opponent("blue", counter)
+    sim.step(idle_actions(sim))
+    assert counter.calls[0]["first"].tolist() == [False] * 4
+    assert (sim.actions[:, 5:] == 0.01).all()
+    sim.set_opponent("blue", None)
+    sim.step(idle_actions(sim))
+    assert not sim.actions[:, 5:].any()
+    assert len(counter.calls) == 1
+
+
+def test_both_teams_may_have_opponents():
+    sim = KernelSimulation(MELEE, 2, opponents={"red": Counter(0.1), "blue": Counter(-0.1)})
+    sim.reset(seed=1)
+    sim.step()
+    assert (sim.actions[:, :5] == 0.1).all()
+    assert (sim.actions[:, 5:] == -0.1).all()
+
+
+def test_memory_is_part_of_a_snapshot():
+    sim = started(Counter())
+    sim.step(idle_actions(sim))
+    snapshot = sim.snapshot()
+    after = []
+    for _ in range(2):
+        sim.restore(snapshot)
+        for _ in range(5):
+            sim.step(idle_actions(sim))
+        after.append(all_bytes(sim))
+    np.testing.assert_array_equal(*after)
+    assert (sim.actions[:, 5:] == 0.06).all()
+
+
+def test_a_refused_decision_is_not_remembered():
+    counter = Counter()
+    sim = started(counter)
+    actions = idle_actions(sim)
+    actions[0, 0, 0] = 2.0
+    with pytest.raises(ActionError, match="red_0"):
+        sim.step(actions)
+    sim.step(idle_actions(sim))
+    assert [c["memory"][0, 0] for c in counter.calls] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (np.full((4, 5, 2), 2.0), r"lane 0, blue_0: thrust\[0\] = 2 is not in \[-1, 1\]"),
+        (np.zeros((4, 10, 2)), r"must have shape \(4, 5, 2\), got \(4, 10, 2\)"),
+    ],
+)
+def test_a_wrong_answer_of_an_opponent_is_refused_like_any_other(answer: np.ndarray, complaint: str):
+    sim = started(lambda observations: answer)
+    before = all_bytes(sim)
+    with pytest.raises(ActionError, match=complaint):
+        sim.step(idle_actions(sim))
+    np.testing.assert_array_equal(all_bytes(sim), before)
