@@ -95,10 +95,13 @@ class Errors:
 
     @property
     def score(self) -> float:
-        """Mean of the six errors over their references, infinite for a set that is out."""
-        if self.ended or self.action_change > MOST_ACTION_CHANGE:
-            return math.inf
+        """Mean of the six errors over their references."""
         return sum(self.rms[name] / reference for name, reference in REFERENCE.items()) / len(REFERENCE)
+
+    @property
+    def eligible(self) -> bool:
+        """Whether the set may be chosen: it lost no aircraft and does not chatter."""
+        return not self.ended and self.action_change <= MOST_ACTION_CHANGE
 
     def row(self) -> dict[str, float]:
         """One line of the table."""
@@ -108,6 +111,7 @@ class Errors:
             "reward": self.reward,
             "ended": self.ended,
             "score": self.score,
+            "eligible": int(self.eligible),
         }
 
 
@@ -180,6 +184,11 @@ def fly(sim: Any, gains: Gains, seed: int) -> Errors:
     return Errors(rms, float(np.mean(change)), float(np.mean(reward)), ended)
 
 
+def rank(errors: Errors) -> tuple[bool, float]:
+    """Sorts sets from the best to the worst, those that may not be chosen last."""
+    return not errors.eligible, errors.score
+
+
 def sets() -> Iterator[Gains]:
     """The gains in use, then every set of the grid."""
     yield GAINS
@@ -208,10 +217,10 @@ def train(args: Args) -> Report:
         if args.grid:
             append_result(record, gains, results[gains])
             left = (time.perf_counter() - start) / number * (len(todo) - number)
-            print(f"{number:4d}/{len(todo)} score {results[gains].score:6.3f}, {left:4.0f} s left", flush=True)
+            print(f"{number:4d}/{len(todo)} score {results[gains].score:.4f}, {left:4.0f} s left", flush=True)
     sim.close()
     results = {gains: results[gains] for gains in wanted}
-    report = Report(min(results, key=lambda gains: results[gains].score), results)
+    report = Report(min(results, key=lambda gains: rank(results[gains])), results)
     print_report(report)
     if args.grid and str(args.table) not in ("", "."):
         write_table(args.table, report)
@@ -234,7 +243,7 @@ def print_report(report: Report) -> None:
 def write_table(path: Path, report: Report) -> None:
     """Writes all sets, the best first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = sorted(report.results.items(), key=lambda item: item[1].score)
+    rows = sorted(report.results.items(), key=lambda item: rank(item[1]))
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*Gains._fields, *rows[0][1].row()])
