@@ -24,7 +24,7 @@ GAME: Any = SimpleNamespace(
 
 def make_states(lanes: int = 1) -> Any:
     """Level flight at 6 km, two aircraft of different speed and height."""
-    states = np.zeros(lanes, GAME.state_dtype)
+    states: Any = np.zeros(lanes, GAME.state_dtype)
     body = states["body"]
     body["altitude_m"] = (6000.0, 4500.0)
     body["true_airspeed_mps"] = (240.0, 290.0)
@@ -271,6 +271,6 @@ def test_the_version_names_the_engine():
 
 
 def test_the_plant_costs_little_over_bare_jsbsim():
-    figures = bench(rounds=3)
+    figures = bench(rounds=5)
     assert figures["kept"] > 0.6  # 0.75 and more on a quiet machine, see `python -m palaestra.ucav.plant`
-    assert figures["reset_ms"] < 2.0
+    assert figures["reset_ms"] < 5.0  # 0.3 on a quiet machine

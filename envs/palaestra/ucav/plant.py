@@ -362,9 +362,17 @@ def body_field(state: np.dtype) -> str:
 @contextlib.contextmanager
 def silence(jsbsim: Any) -> Iterator[None]:
     """Keeps JSBSim's banner off the terminal."""
-    before, quiet = jsbsim.get_logger(), jsbsim.DefaultLogger()
-    quiet.set_min_level(jsbsim.LogLevel.FATAL)
-    jsbsim.set_logger(quiet)
+
+    class Silence(jsbsim.FGLogger):
+        """Takes every message and says nothing."""
+
+        def nothing(self, *message: Any) -> None:
+            """Forgets."""
+
+        set_level = file_location = message = format = flush = nothing
+
+    before = jsbsim.get_logger()
+    jsbsim.set_logger(Silence())
     try:
         yield
     finally:
