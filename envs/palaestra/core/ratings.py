@@ -12,6 +12,8 @@ NORMAL_95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
 ELO_PER_LOGIT = 400.0 / math.log(10.0)
 """Elo points of one natural unit of the logistic curve: 400 points are odds of ten to one."""
+SATURATED_LOGITS = 20.0
+"""A difference that no number of matches shows: odds of a thousand million to one, 3474 Elo points."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def fit_elo(
     elo = np.array([anchors.get(name, np.mean(list(anchors.values()) or [0.0])) for name in names], np.float64)
     strength = elo / ELO_PER_LOGIT
     free = np.array([name not in anchors for name in names])
+    curvature = np.zeros((int(free.sum()),) * 2)
     for _ in range(100):
         expected = 1.0 / (1.0 + np.exp(strength[None, :] - strength[:, None]))
         gradient = (won - games * expected).sum(axis=1)[free]
@@ -88,7 +91,7 @@ def fit_elo(
         strength[free] += change
         if np.abs(change).max(initial=0.0) < 1e-10:
             break
-    else:
+    if np.ptp(strength[met.any(axis=0)]) > SATURATED_LOGITS + np.ptp(list(anchors.values()) or [0.0]) / ELO_PER_LOGIT:
         raise ValueError("somebody won or lost everything, so no rating is the most likely: use virtual_draws")
     if not anchors:
         strength -= strength.mean()
