@@ -1,0 +1,159 @@
+"""Compiled games are kept on disk, and never served when anything that they were made of has changed."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from games import two_team
+from games.play import python
+
+from palaestra.core.game import Game
+from palaestra.core.kernel import jit_disabled, link
+
+pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+
+RULES = """
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from tools import GAIN, HELD, bonus
+import tools
+{extra}
+def reset(s, world):
+    s.x = 0.0
+
+def step(s, world, actions, rewards, scratch):
+    s.x += GAIN + bonus(s.x) + HELD[1] + tools.OFFSET {more}
+    return False
+
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x
+
+def game():
+    role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+    return Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
+"""
+TOOLS = """
+import numpy as np
+GAIN = 1.0
+HELD = np.array([0.0, 10.0])
+OFFSET = 100.0
+def bonus(x):
+    return 1000.0
+"""
+PLAY = """
+from rules import game
+from palaestra.core.simulation import KernelSimulation
+sim = KernelSimulation(game(), 1)
+sim.reset(seed=1)
+sim.step([[0]])
+print(sim.states["x"][0], sum(sum(d.stats.cache_hits.values()) for d in sim._kernel.drivers.values()))
+"""
+
+
+def write(folder: Path, tools: str = TOOLS, extra: str = "", more: str = "") -> None:
+    (folder / "rules.py").write_text(RULES.format(extra=extra, more=more))
+    (folder / "tools.py").write_text(tools)
+
+
+def test_a_second_process_compiles_nothing_and_an_edit_elsewhere_is_compiled_anew(tmp_path: Path):
+    def play() -> list[str]:
+        path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
+        return python(PLAY, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", NUMBA_CACHE_DIR=None).split()
+
+    write(tmp_path)
+    assert play() == ["1111.0", "0"]
+    assert play() == ["1111.0", "3"]  # step, reset and see
+    write(tmp_path, TOOLS.replace("GAIN = 1.0", "GAIN = 2.0"))
+    assert play() == ["1112.0", "0"]
+    write(tmp_path)
+    assert play() == ["1111.0", "3"]  # the old one is still there
+
+
+def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Game:
+    """The game of the files in a folder as they stand now."""
+    for name in ("tools", "rules"):
+        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+    return sys.modules["rules"].game()
+
+
+CLOSURE = "def make(k):\n    return lambda: k\nmore = make({})"
+EDITS = {
+    "a constant": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")},
+    "its type": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 1")},
+    "an array": {"tools": TOOLS.replace("10.0]", "11.0]")},
+    "the type of an array": {"tools": TOOLS.replace("10.0])", "10.0], np.float32)")},
+    "a member of a module": {"tools": TOOLS.replace("OFFSET = 100.0", "OFFSET = 101.0")},
+    "the body of a helper": {"tools": TOOLS.replace("return 1000.0", "return 1000.0 * x")},
+    "a number in the body of a helper": {"tools": TOOLS.replace("return 1000.0", "return 1001.0")},
+    "a default of a helper": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, y=1):")},
+    "a helper that its author compiled": {"tools": TOOLS.replace("def bonus", "import numba\n@numba.njit\ndef bonus")},
+    "a closure": {"extra": CLOSURE.format(1), "more": "+ more()"},
+    "another closure": {"extra": CLOSURE.format(2), "more": "+ more()"},
+    "a helper of a helper": {"tools": TOOLS.replace("1000.0", "deep()") + "def deep():\n    return 3.0\n"},
+}
+
+
+def test_every_kind_of_edit_changes_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write(tmp_path)
+    digests = {"nothing": link(load(tmp_path, monkeypatch)).digest}
+    assert link(load(tmp_path, monkeypatch)).digest == digests["nothing"]
+    for name, edit in EDITS.items():
+        write(tmp_path, **edit)
+        digests[name] = link(load(tmp_path, monkeypatch)).digest
+    deep = EDITS["a helper of a helper"]["tools"]
+    for name, after in {"one deeper": "return 4.0", "its helper's code": "return 3.0 + GAIN"}.items():
+        write(tmp_path, deep.replace("return 3.0", after))
+        digests[name] = link(load(tmp_path, monkeypatch)).digest
+    compiled = EDITS["a helper that its author compiled"]["tools"]
+    assert digests.pop("a helper that its author compiled") == digests["nothing"]  # it is the same machine code
+    write(tmp_path, compiled.replace("1000.0", "1002.0"))
+    digests["a number in a helper that its author compiled"] = link(load(tmp_path, monkeypatch)).digest
+    assert len(set(digests.values())) == len(digests), digests
+
+
+def test_games_that_differ_in_numbers_and_sizes_of_their_world_share_one_kernel():
+    small, large = two_team.game(nodes=6), two_team.game(nodes=20)
+    assert link(small) is link(large)
+
+
+def test_games_whose_worlds_lie_differently_in_memory_do_not():
+    game, frozen, strided = two_team.game(), two_team.game(), two_team.game()
+    adjacency = game.world.adjacency.copy()
+    adjacency.flags.writeable = False
+    object.__setattr__(frozen, "world", game.world._replace(adjacency=adjacency))
+    object.__setattr__(strided, "world", game.world._replace(adjacency=np.zeros((6, 12), np.uint8)[:, ::2]))
+    assert len({link(game), link(frozen), link(strided)}) == 3
+
+
+def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_path: Path):
+    write(tmp_path)
+    program = """
+import warnings
+import numba.core.caching
+from games import two_team
+from palaestra.core.kernel import link
+from palaestra.core.simulation import KernelSimulation
+from rules import game
+
+numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: nobody finds a folder
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    link(two_team.game())
+    sim = KernelSimulation(game(), 1)
+    sim.reset(seed=1)
+    sim.step([[0]])
+print(sim.states["x"][0], [str(w.message) for w in caught])
+"""
+    path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
+    x, _, messages = python(program, PYTHONPATH=path, NUMBA_CACHE_DIR=None).partition(" ")
+    assert x == "1111.0"
+    assert messages.count("Set NUMBA_CACHE_DIR to a writable directory") == 1
+    assert messages.count("', '") == 0

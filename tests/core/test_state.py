@@ -1,0 +1,34 @@
+"""The global state for centralised critics."""
+
+import numpy as np
+from games import two_team, two_team_homogeneous
+from games.play import idle_actions
+
+from palaestra.core.simulation import KernelSimulation
+
+
+def test_a_game_says_what_its_global_state_is():
+    sim = KernelSimulation(two_team.game(), 3)
+    sim.reset(seed=1)
+    sim.step(idle_actions(sim))
+    state = sim.state()
+    assert (state.shape, state.dtype) == ((3, 11), np.float32)
+    np.testing.assert_array_equal(state[:, 0:10:2], sim.states["node"])
+    np.testing.assert_array_equal(state[:, 1:10:2], np.float32(sim.states["energy"]))
+    np.testing.assert_array_equal(state[:, 10], [1, 1, 1])
+
+
+def test_otherwise_it_is_all_observations_side_by_side():
+    sim = KernelSimulation(two_team_homogeneous.game(), 3)
+    sim.reset(seed=1)
+    state = sim.state()
+    assert state.shape == (3, 10 * 34)
+    assert sorted(state[1]) == sorted(sim.observations[1].ravel())
+
+
+def test_the_global_state_is_a_copy():
+    sim = KernelSimulation(two_team.game(), 2)
+    sim.reset(seed=1)
+    first = sim.state()
+    first[:] = 9
+    assert not (sim.state() == 9).any()
