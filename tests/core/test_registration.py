@@ -31,4 +31,5 @@ def test_a_file_imported_under_another_name_has_compiled_code_of_its_own(monkeyp
     again = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "raid_by_another_name", again)
     spec.loader.exec_module(again)
-    assert link(again.game()).digest != link(two_team.game()).digest
+    names = {link(module.game()).drivers["step_lanes"].__qualname__ for module in (again, two_team)}
+    assert len(names) == 2

@@ -98,9 +98,7 @@ def link(game: Game) -> Kernel:
         ("state_lanes",) if game.global_state is not None else ()
     )
     constants = _constants(game)
-    # Cache files name modules: a file that was once imported under another name must not find them.
-    homes = {hook.__module__ for hook in hooks.values()} | {type(game.world).__module__}
-    digest = _digest([*hooks.values(), *(getattr(lanes, n) for n in names)], {**constants, "homes": sorted(homes)})
+    digest = _digest([*hooks.values(), *(getattr(lanes, n) for n in names)], constants)
     layout = (game.state_dtype, game.action_dtype, game.observation_dtype, game.mask_dtype, game.scratch_dtype)
     key = (digest, layout, type(game.world), _types(game.world), jit_disabled())
     if key not in _linked:
@@ -210,8 +208,9 @@ class _Compiled(_Interpreted):
             bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, bound.__defaults__
         )
         driver.__module__ = home.__name__  # a module that exists: the cache refuses to load from '<dynamic>'
-        # The module's name is in the name too: the cache loads what it stored for the same file under another name, and fails.
-        driver.__qualname__ = f"{template.__name__}_{hashlib.sha256((digest + home.__name__).encode()).hexdigest()[:16]}"
+        # The module is in the name too: what was stored for the same file under another name cannot be loaded.
+        key = hashlib.sha256((digest + home.__name__).encode()).hexdigest()[:16]
+        driver.__qualname__ = f"{template.__name__}_{key}"
         return _cached(driver)
 
 
