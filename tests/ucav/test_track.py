@@ -203,7 +203,6 @@ def test_the_autopilot_earns_most_of_what_there_is_in_every_mode():
         sim.close()
 
 
-@pytest.mark.xfail(strict=False, reason="restore compares the padding of BODY, which NumPy's copies leave undefined")
 def test_a_match_comes_back_to_the_bit_from_a_snapshot():
     sim = make_sim(2)
     sim.reset(seed=11)
