@@ -16,7 +16,8 @@ class GameEnv(gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
     ``info`` holds the game's own fields; ``action_mask`` (int8) and ``illegal`` where the game forbids actions;
-    ``acting`` where the team has opponents; and in the last step of a match ``winner`` (a team's name or None) and
+    ``acting`` where the team has opponents (both as in `GameVectorEnv`: arrays, one entry a member, where the team has
+    several); and in the last step of a match ``winner`` (a team's name or None) and
     ``end_reason``.
     """
 
@@ -49,7 +50,9 @@ class GameEnv(gymnasium.Env):
         self.observation_space = self.port.observation_space
         self.action_space = self.port.action_space
         self._screen = Screen(game)
-        self._slot = game.teams[self.control][0]
+        slots = game.teams[self.control]
+        self._slot = slots[0]
+        self._own: Any = slots[0] if len(slots) == 1 else list(slots)
         self._own_fields = [f.name for f in game.info]
         self._says_acting = len(game.teams) > 1
         self._names = list(game.teams)
@@ -94,9 +97,11 @@ class GameEnv(gymnasium.Env):
         if sim.legal is not None:
             if self.port.mask_mode == "info":
                 info["action_mask"] = self.port.mask_lane()
-            info["illegal"] = int(sim.info["illegal"][0, list(self.port.slots)].sum())
+            counts = sim.info["illegal"][0, self._own]
+            info["illegal"] = counts.copy() if counts.ndim else int(counts)
         if self._says_acting:
-            info["acting"] = bool(sim.acting[0, list(self.port.slots)].any())
+            acting = sim.acting[0, self._own]
+            info["acting"] = acting.copy() if acting.ndim else bool(acting)
         if over:
             winner = int(sim.info["winner"][0])
             info["winner"] = self._names[winner] if winner >= 0 else None

@@ -82,12 +82,9 @@ class Port:
             raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
         if mask == "obs" and game.legal is None:
             raise ValueError(f"{game.name} forbids nothing: it has no masks (mask=None)")
-        self.blocks = _blocks(sim, slots)
         self.team = int(game.team_index[slots[0]])
         self.codec = _codec(game, codec, slots)
-        self._views = self._observation_views(sim._observation_memory)
-        self._final_views = self._observation_views(sim._final_memory)
-        self._mask_views = self._legal_views()
+        self._take_views()
         role = self.blocks[0].role
         if self.codec is not None:
             base = self.codec.observation_space(role)
@@ -100,6 +97,22 @@ class Port:
             width = sum(v.shape[1] for v in self._mask_views or ())
             masks = spaces.Box(0, 1, (width,), np.int8)
             self.observation_space = spaces.Dict({"observation": base, "action_mask": masks})
+
+    def _take_views(self) -> None:
+        """Finds the slots' rows in the memory of the simulation."""
+        self.blocks = _blocks(self.sim, self.slots)
+        self._views = self._observation_views(self.sim._observation_memory)
+        self._final_views = self._observation_views(self.sim._final_memory)
+        self._mask_views = self._legal_views()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of a view is no view: copies of a port find the rows of their own simulation anew."""
+        return {k: v for k, v in vars(self).items() if k not in ("blocks", "_views", "_final_views", "_mask_views")}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """See `__getstate__`."""
+        vars(self).update(saved)
+        self._take_views()
 
     # -- observations --------------------------------------------------------------------------------------------------
 
@@ -165,7 +178,10 @@ class Port:
             for b in self.blocks:
                 self._write_block(b, _batched(given[b.role.name]))
         elif block.count == 1 and type(action) is int and block.actions is not None and block.actions.ndim == 2:
-            block.actions[0, 0] = action  # the common case, without the price of arrays
+            try:
+                block.actions[0, 0] = action  # the common case, without the price of arrays
+            except OverflowError as error:
+                raise ActionError(f"{block.role.action[0].name} = {action} is far outside its space") from error
         else:
             self._write_block(block, _batched(action))
 

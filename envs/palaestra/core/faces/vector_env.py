@@ -72,7 +72,7 @@ class GameVectorEnv(VectorEnv):
         side_by_side = slots == tuple(range(slots[0], slots[-1] + 1))
         own: Any = slice(slots[0], slots[-1] + 1) if side_by_side else list(slots)
         self._own = slots[0] if len(slots) == 1 else own
-        self._own_fields = {f.name: sim.info[f.name] for f in game.info}
+        self._own_fields = [f.name for f in game.info]
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
 
@@ -116,7 +116,7 @@ class GameVectorEnv(VectorEnv):
     def _info(self) -> dict[str, Any]:
         sim = self.sim
         info: dict[str, Any] = {}
-        views = dict(self._own_fields)
+        views = {name: sim.info[name] for name in self._own_fields}
         if sim.legal is not None:
             views["illegal"] = sim.info["illegal"][:, self._own]
             if self.port.mask_mode == "info":
