@@ -1,0 +1,73 @@
+"""UcavPursuit: hunt a target that does not shoot back.
+
+## Description
+
+The rules of `palaestra/UcavDogfight-v0` (`palaestra.ucav.dogfight`) with an unarmed target and a quiet arena, for one
+learner: red hunts, blue is a script (``opponent="straight"``, ``"level_turn"``, ``"weave"``, or any other pilot of the
+dogfight). Whoever takes ``control="blue"`` evades instead.
+
+Against the dogfight these defaults differ: blue's gun is off, red starts behind blue or neutral with equal chances,
+and leaving the arena costs nothing, so that a target that holds its course is a fair one.
+
+## Action Space
+
+As in the dogfight: `commands="stick"` at 10 Hz or `commands="macro"` at 2 Hz.
+
+<!-- table: action -->
+
+## Observation Space
+
+As in the dogfight.
+
+<!-- table: observation -->
+
+## Rewards
+
+As in the dogfight. A target that cannot shoot makes the reward of the hunter the share of the target's health that it
+took, and 1 more for the kill.
+
+## Starting State
+
+As in the dogfight, with other weights.
+
+## Episode End
+
+As in the dogfight: a kill, a crash, an overload, and 200 s.
+
+## Arguments
+
+* `commands`: ``"stick"`` or ``"macro"``.
+* `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from palaestra.core.game import Game
+from palaestra.ucav.dogfight import PARAMETERS, build
+
+DEFAULTS = {"blue_gun": 0.0, "arena_drain": 0.0, "neutral_weight": 1.0, "blue_behind_weight": 0.0}
+"""Defaults that differ from the dogfight's."""
+
+
+def game(commands: Literal["stick", "macro"] = "stick", inner_loop: str = "pid") -> Game:
+    """The rules of `palaestra/UcavPursuit-v0`.
+
+    Args:
+        commands: What a pilot decides: ``"stick"`` (10 Hz) or ``"macro"`` (2 Hz).
+        inner_loop: What flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
+
+    Raises:
+        ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
+        FileNotFoundError: There is no such network.
+    """
+    parameters = tuple(replace(p, default=DEFAULTS.get(p.name, p.default)) for p in PARAMETERS)
+    return build("UcavPursuit", commands, inner_loop, parameters, "weave")
