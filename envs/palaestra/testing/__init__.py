@@ -1,0 +1,114 @@
+"""The conformance kit: whether an environment keeps what every environment of this suite promises. Ours and yours.
+
+::
+
+    from palaestra.testing import check
+
+    report = check("palaestra/CartPole-v0")  # two seconds
+    report = check("mine/Rope-v0", "full", skip=["gymnasium_check_env"], recovery=0.4)
+    print(report)
+    report.raise_if_failed()
+
+Gymnasium's and PettingZoo's own tests run first, then what they miss. `CHECKS` has every check with what it proves;
+each is shown to catch a planted fault (tests/testing/faults.py). Golden hashes and playthroughs are in
+`palaestra.testing.golden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from palaestra import registry
+from palaestra.testing import (  # each enters its checks into CHECKS
+    actions,
+    autoreset,
+    buffers,
+    copies,
+    lanes,
+    matches,
+    opponents,
+    pages,
+    pictures,
+    standard,
+    survey,
+)
+from palaestra.testing.harness import CHECKS, Check, CheckError, Report, Result, Skipped, conformance, run
+from palaestra.testing.subject import Level, Subject
+
+__all__ = [
+    "CHECKS",
+    "Check",
+    "CheckError",
+    "Level",
+    "Report",
+    "Result",
+    "Skipped",
+    "Subject",
+    "check",
+    "check_all",
+    "conformance",
+]
+
+_ORDER = (standard, lanes, autoreset, copies, buffers, survey, matches, actions, opponents, pictures, pages)
+for _module in _ORDER:
+    for _name in [n for n, c in CHECKS.items() if c.run.__module__ == _module.__name__]:
+        CHECKS[_name] = CHECKS.pop(_name)
+
+
+def check(
+    id: str | Subject,
+    level: Level = "fast",
+    *,
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    **kwargs: Any,
+) -> Report:
+    """Puts an environment to the test.
+
+    Args:
+        id: Registered id, or a `Subject` that makes its faces in another way (then level and keywords are its own).
+        level: ``"fast"`` (seconds) or ``"full"`` (minutes; more steps, worker processes).
+        only: Names of the checks to run, all if None.
+        skip: Names of checks to leave out.
+        **kwargs: Keywords of the id, as every face takes them.
+
+    Returns:
+        The report; it prints as a table. `Report.raise_if_failed` turns failures into one error.
+
+    Raises:
+        KeyError: No such id; suggests the near one.
+        ValueError: No such check or level.
+        ImportError: An optional package is missing; names the command that installs it.
+    """
+    if isinstance(id, str):
+        registry.row(id)
+        id = Subject(id, level, **kwargs)
+    return run(id, only, skip)
+
+
+def check_all(
+    level: Level = "fast",
+    *,
+    ids: Iterable[str] | None = None,
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+) -> list[Report]:
+    """Puts every registered environment to the test.
+
+    Args:
+        level: As for `check`.
+        ids: These ids instead of all.
+        only: As for `check`.
+        skip: As for `check`.
+
+    Returns:
+        One report an id. Where an optional package is missing it holds one skipped result that says so.
+    """
+    reports = []
+    for id in list(registry.ROWS) if ids is None else ids:
+        try:
+            reports.append(check(id, level, only=only, skip=skip))
+        except ImportError as error:
+            reports.append(Report(id, level, [Result("all", "skipped", 0.0, str(error))]))
+    return reports

@@ -1,0 +1,98 @@
+"""What a face returns belongs to the user: it is never the simulation's memory, and nothing changes it later."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from palaestra.testing.frames import unlike
+from palaestra.testing.harness import conformance, require
+from palaestra.testing.lanes import SEED, SHORT
+from palaestra.testing.runs import LANES, EnvRun, ParallelRun, Run, VectorRun
+from palaestra.testing.subject import Subject
+
+
+def arrays_in(value: Any, path: str) -> Iterator[tuple[str, np.ndarray]]:
+    """All arrays in a nested result, with where they are."""
+    if isinstance(value, np.ndarray):
+        if value.dtype != object:
+            yield path, value
+            return
+        value = list(value)
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            yield from arrays_in(member, f"{path}[{key!r}]")
+    elif isinstance(value, tuple | list):
+        for number, member in enumerate(value):
+            yield from arrays_in(member, f"{path}[{number}]")
+
+
+def memory_of(sim: Any) -> list[tuple[str, np.ndarray]]:
+    """All arrays that a simulation holds."""
+    return [found for name, value in vars(sim).items() for found in arrays_in(value, name)]
+
+
+def _runs(subject: Subject) -> list[Run]:
+    made: list[Run] = [EnvRun(subject.env(horizon=SHORT), SEED), ParallelRun(subject.parallel(horizon=SHORT), SEED)]
+    modes = ("next_step", "same_step", "off")
+    made += [VectorRun(subject.vec(LANES, horizon=SHORT, autoreset_mode=m), SEED) for m in modes]
+    return made
+
+
+@conformance()
+def no_live_buffers(subject: Subject) -> None:
+    """No returned array shares memory with the simulation, nor, if it can be written, with another result."""
+    for run in _runs(subject):
+        earlier: list[tuple[str, np.ndarray]] = []
+        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+            result = run.start() if number == 0 else run.play()
+            arrays, live = list(arrays_in(result, f"{run.name} call {number} ")), memory_of(run.face.sim)
+            for where, array in arrays:
+                for name, memory in live:
+                    require(not _shared(array, memory), f"{where} is the simulation's own memory ({name})")
+                for other, before in earlier if array.flags.writeable else ():
+                    require(not _shared(array, before), f"{where} shares memory with {other}")
+            earlier = arrays
+
+
+def _shared(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.size > 0 and b.size > 0 and np.may_share_memory(a, b) and np.shares_memory(a, b)
+
+
+@conformance()
+def results_keep_their_values(subject: Subject) -> None:
+    """A result is the same after later steps as when it was returned."""
+    for run in _runs(subject):
+        kept = []
+        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+            result = run.start() if number == 0 else run.play()
+            kept.append((result, copy.deepcopy(result)))
+        for number, (result, as_returned) in enumerate(kept):
+            found = unlike(as_returned, result)
+            require(not found, f"{run.name}: later calls changed the result of call {number}: {found} (then and now)")
+
+
+@conformance()
+def scribbling_changes_nothing(subject: Subject) -> None:
+    """Whoever writes into results and into its own actions does not change how the match goes on."""
+    for scribbled, clean in zip(_runs(subject), _runs(subject), strict=True):
+        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+            one = scribbled.start() if number == 0 else scribbled.play()
+            other = clean.start() if number == 0 else clean.play()
+            found = unlike(other, one)
+            require(not found, f"{clean.name}, call {number}: {found} (clean, and after writing into earlier results)")
+            _scribble(one, scribbled)
+
+
+def _scribble(result: Any, run: Run) -> None:
+    for value in (result, run.given):
+        for _, array in arrays_in(value, ""):
+            if not array.flags.writeable:
+                continue
+            if array.dtype == np.bool_:
+                array[...] = ~array
+            else:
+                array[...] = 85

@@ -1,0 +1,233 @@
+"""What a check is, how checks run, and how their results are told."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+import io
+import re
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from palaestra.testing.subject import Level, Subject
+
+Status = Literal["passed", "FAILED", "skipped"]
+
+
+class CheckError(AssertionError):
+    """An environment breaks a promise; the message names lane, agent, field and values."""
+
+
+class Skipped(Exception):
+    """A check does not apply; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise and the function that puts it to the test.
+
+    Attributes:
+        name: Name of the function, what ``only=`` and ``skip=`` take.
+        group: Module in which it stands, for tables.
+        about: Its docstring: what it proves, in its first line, and the reasons for exceptions.
+        run: Raises `CheckError` (or any exception) where the promise is broken, `Skipped` where there is none to keep.
+        levels: At which levels it runs.
+        expected_warnings: Patterns of warnings that do not fail the check, each with its reason.
+    """
+
+    name: str
+    group: str
+    about: str
+    run: Callable[[Subject], None]
+    levels: tuple[Level, ...] = ("fast", "full")
+    expected_warnings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """What it proves, in one line."""
+        return self.about.split("\n")[0]
+
+
+CHECKS: dict[str, Check] = {}
+"""All checks by name, in the order in which they run."""
+
+
+def conformance(
+    *, levels: tuple[Level, ...] = ("fast", "full"), expected_warnings: Sequence[tuple[str, str]] = ()
+) -> Callable[[Callable[[Subject], None]], Callable[[Subject], None]]:
+    """Enters a function into `CHECKS` under its own name.
+
+    Args:
+        levels: See `Check`.
+        expected_warnings: See `Check`.
+    """
+
+    def enter(function: Callable[[Subject], None]) -> Callable[[Subject], None]:
+        name = getattr(function, "__name__", "")
+        about = inspect.cleandoc(function.__doc__ or "")
+        if not about or name in CHECKS:
+            raise ValueError(f"check {name!r} needs a docstring and a name of its own")
+        group = function.__module__.rpartition(".")[2]
+        CHECKS[name] = Check(name, group, about, function, levels, tuple(expected_warnings))
+        return function
+
+    return enter
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one check went.
+
+    Attributes:
+        name: Name of the check.
+        status: ``"passed"``, ``"FAILED"`` or ``"skipped"``.
+        seconds: Wall time.
+        message: What is broken, why it was skipped, or how much was looked at.
+    """
+
+    name: str
+    status: Status
+    seconds: float
+    message: str = ""
+
+
+@dataclass
+class Report:
+    """Results of all checks of one environment; prints as a table.
+
+    Attributes:
+        id: The environment.
+        level: ``"fast"`` or ``"full"``.
+        results: In the order in which they ran.
+        compile_seconds: Time of the first step, compilation included; not part of any check.
+    """
+
+    id: str
+    level: str
+    results: list[Result] = field(default_factory=list)
+    compile_seconds: float = 0.0
+
+    @property
+    def failures(self) -> list[Result]:
+        """The checks that failed."""
+        return [r for r in self.results if r.status == "FAILED"]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no check failed."""
+        return not self.failures
+
+    @property
+    def seconds(self) -> float:
+        """Time of all checks."""
+        return sum(r.seconds for r in self.results)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __getitem__(self, name: str) -> Result:
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(f"check {name!r} was not run on {self.id}")
+
+    def __str__(self) -> str:
+        counts = [f"{n} {s}" for s in ("passed", "FAILED", "skipped") if (n := self._count(s))]
+        head = f"{self.id}, level {self.level}: {', '.join(counts) or 'nothing run'} in {self.seconds:.1f} s"
+        if self.compile_seconds >= 0.5:
+            head += f" (and {self.compile_seconds:.1f} s to compile)"
+        width = max((len(r.name) for r in self.results), default=0)
+        rows = []
+        for r in self.results:
+            first, *more = r.message.splitlines() or [""]
+            rows.append(f"  {r.name:<{width}}  {r.status:<7}  {r.seconds:6.2f} s  {first}".rstrip())
+            rows += [f"  {'':<{width}}  {'':<7}  {'':<8}  {line}".rstrip() for line in more]
+        return "\n".join([head, *rows])
+
+    def _count(self, status: str) -> int:
+        return sum(r.status == status for r in self.results)
+
+    def raise_if_failed(self) -> None:
+        """Raises one `CheckError` with all that failed."""
+        if self.failures:
+            broken = "\n".join(f"* {r.name}: {r.message}" for r in self.failures)
+            raise CheckError(f"{self.id} breaks {len(self.failures)} of its promises:\n{broken}")
+
+
+def run(subject: Subject, only: Iterable[str] | None = None, skip: Iterable[str] = ()) -> Report:
+    """Runs the checks on a subject. See `palaestra.testing.check`."""
+    chosen, left_out = _names(only), _names(skip) or []
+    report = Report(subject.id, subject.level)
+    started = time.perf_counter()
+    subject.warm_up()
+    report.compile_seconds = time.perf_counter() - started
+    for name, entry in CHECKS.items():
+        asked_for = chosen is not None and name in chosen
+        if name in left_out or (chosen is not None and not asked_for):
+            continue
+        if subject.level in entry.levels or asked_for:
+            report.results.append(run_one(subject, entry))
+    return report
+
+
+def run_one(subject: Subject, entry: Check) -> Result:
+    """Runs one check and turns what happens into a result."""
+    started = time.perf_counter()
+    status: Status
+    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("always")
+        try:
+            entry.run(subject)
+            status, message = "passed", subject.take_note()
+        except Skipped as reason:
+            status, message = "skipped", str(reason)
+        except CheckError as error:
+            status, message = "FAILED", str(error)
+        except Exception as error:
+            status, message = "FAILED", _told(error)
+        finally:
+            subject.take_note()
+            subject.close()
+    unexpected = _unexpected(caught, entry)
+    if unexpected and status != "FAILED":
+        status, message = "FAILED", "\n".join(["unexpected warnings:", *unexpected])
+    return Result(entry.name, status, time.perf_counter() - started, message)
+
+
+def _unexpected(caught: Iterable[warnings.WarningMessage], entry: Check) -> list[str]:
+    texts = {}
+    for warning in caught:
+        text = re.sub(r"\x1b\[\d+m", "", str(warning.message))  # Gymnasium colours its warnings
+        if not any(re.search(pattern, text) for pattern, _ in entry.expected_warnings):
+            texts.setdefault(text, f"{warning.category.__name__}: {text} ({warning.filename}:{warning.lineno})")
+    return list(texts.values())
+
+
+def _told(error: Exception) -> str:
+    """An exception that is no `CheckError`: its text and where it came from."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno} in {place.name})"
+
+
+def _names(given: Iterable[str] | None) -> list[str] | None:
+    """The names of checks, each of which must exist."""
+    if given is None:
+        return None
+    names = [given] if isinstance(given, str) else list(given)
+    for name in names:
+        if name not in CHECKS:
+            near = difflib.get_close_matches(name, CHECKS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CHECKS)}"
+            raise ValueError(f"there is no check {name!r}: {hint}")
+    return names
+
+
+def require(condition: Any, message: str) -> None:
+    """Raises `CheckError` unless the condition holds."""
+    if not condition:
+        raise CheckError(message)

@@ -1,0 +1,92 @@
+"""Scripts are players like any other: their moves are legal, and their luck is their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.testing.frames import difference, frame
+from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.subject import Subject
+
+SEED = 400
+
+
+def _who(subject: Subject) -> list[str]:
+    """All that can play: scripts, chance, and the mixture."""
+    scripts = subject.game.scripts
+    if not scripts and len(subject.game.teams) == 1:
+        raise Skipped("a game of one team without scripts")
+    return [*scripts, "random", *(["mix"] if scripts else [])]
+
+
+def _let_play(sim: Any, name: str) -> None:
+    for team in sim.game.teams:
+        sim.set_opponent(team, name)
+
+
+@conformance()
+def scripts_play_legally(subject: Subject) -> None:
+    """Each script plays each team within the action ranges and the masks."""
+    steps = 0
+    names = _who(subject)
+    sim = subject.batch(4)
+    for name in names:
+        _let_play(sim, name)
+        sim.reset(seed=SEED)
+        for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
+            sim.step()
+            steps += sim.num_envs
+            place = f"script {name!r}, step {number}"
+            _check_ranges(sim, place)
+            for lane, slot in np.argwhere(sim.info["illegal"] != 0):
+                count = int(sim.info["illegal"][lane, slot])
+                require(False, f"lane {lane}, {sim.game.agents[slot]}, {place}: {count} illegal actions")
+    subject.note(f"{steps} lane-steps of {', '.join(names)}")
+
+
+def _check_ranges(sim: Any, place: str) -> None:
+    reals = sim._wi.view(np.float64)
+    for w, (word, name) in enumerate(zip(sim._words, sim._word_names, strict=True)):
+        values = sim._wi[:, w] if word["n"] else reals[:, w]
+        low, high = (0, word["n"] - 1) if word["n"] else (word["low"], word["high"])
+        for lane in np.flatnonzero(~((values >= low) & (values <= high))):
+            agent = sim.game.agents[int(word["agent"])]
+            require(False, f"lane {lane}, {agent}, {place}: {name} = {values[lane]} is not in [{low}, {high}]")
+
+
+@conformance()
+def scripts_touch_actions_alone(subject: Subject) -> None:
+    """The moves of scripts, given by hand, lead to the same matches: a script changes no state and takes no dice."""
+    steps = 0
+    names = _who(subject)
+    played, repeated = subject.batch(3), subject.batch(3)
+    for name in names:
+        _let_play(played, name)
+        for sim in (played, repeated):
+            sim.reset(seed=SEED)
+        for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
+            played.step()
+            repeated._wi[...] = played._wi
+            repeated.step()
+            steps += played.num_envs
+            found = difference(subject.game, frame(played), frame(repeated))
+            require(not found, f"{found}: script {name!r} playing, and its actions given by hand (step {number})")
+    subject.note(f"{steps} lane-steps of {', '.join(names)}")
+
+
+@conformance()
+def luck_of_scripts_is_apart(subject: Subject) -> None:
+    """Who plays, and with what luck, does not change how a match starts: the rules draw from a stream of their own."""
+    names = _who(subject)
+    sim = subject.batch(4)
+    sim.reset(seed=SEED)
+    nobody = frame(sim)
+    for number, name in enumerate(names, 1):
+        _let_play(sim, name)
+        sim.seed(SEED)
+        sim.states["script_rng"] += np.uint64(7919 * number)
+        sim.reset()
+        found = difference(subject.game, nobody, frame(sim))
+        require(not found, f"{found}: the start of a match with nobody and with {name!r} playing")

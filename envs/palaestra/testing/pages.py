@@ -1,0 +1,36 @@
+"""Documentation: an id has a page, and its tables are those of the game."""
+
+from __future__ import annotations
+
+import re
+
+from palaestra import docs
+from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.subject import FACE_KEYWORDS, Subject
+
+
+@conformance()
+def documentation_is_complete(subject: Subject) -> None:
+    """The page has all sections in order, a table of every action, observation and parameter, and no marker left over.
+
+    Third-party games that have not begun a page are left in peace.
+    """
+    text = docs.docstring(subject.id)
+    if not re.search(r"^## ", text, re.MULTILINE) and not subject.id.startswith("palaestra/"):
+        raise Skipped("the factory's module has no page in its docstring")
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    wanted = [t for t in docs.SECTIONS if t in titles]
+    missing = [t for t in docs.SECTIONS if t not in titles]
+    require(not missing, f"the docstring has no section {', '.join(missing)}")
+    require(
+        [t for t in titles if t in docs.SECTIONS] == wanted,
+        f"the sections are in the order {titles}, not {list(docs.SECTIONS)}",
+    )
+    for marker in ("action", "observation", "parameters"):
+        require(f"<!-- table: {marker} -->" in text, f"the docstring does not say where <!-- table: {marker} --> goes")
+    keywords = {k: v for k, v in subject.keywords.items() if k not in FACE_KEYWORDS}
+    page = docs.page(subject.id, **keywords)
+    left = re.findall(r"<!-- table: [^>]*-->", page)
+    require(not left, f"the page has markers that nothing fills: {', '.join(left)}")
+    for name in docs.names(subject.game):
+        require(f"`{name}`" in page, f"the page does not name {name}")

@@ -1,0 +1,153 @@
+"""Random players whose every choice is a function of the lane's seed and the number of its decision alone.
+
+So the same lane plays the same in a batch of any size, behind any face, before and after a copy, and on any machine.
+Lanes differ in temper (`STYLES`): uniform noise alone hardly ever holds a stick in a corner, and there bounds break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from palaestra.core.lanes import RUNNING
+from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
+
+STYLES = ("uniform", "sticky", "corners", "constant")
+"""What lane seed modulo 4 means: new values each decision, held for 8; bounds held for 16 and for 256 decisions."""
+HELD = np.array([1, 8, 16, 256])
+TO_BOUNDS = np.array([False, False, True, True])
+SALT = np.uint64(0x706C_6179_6572_7321)
+
+
+def draws(seeds: np.ndarray, decisions: np.ndarray, count: int) -> np.ndarray:
+    """Uniform numbers ``[N, count]`` in [0, 1) for lanes of these seeds at these decisions."""
+    with np.errstate(over="ignore"):
+        lane = mix64(seeds.astype(np.uint64) ^ SALT)[:, None]
+        when = mix64(lane + GOLDEN * (decisions.astype(np.uint64)[:, None] + np.uint64(1)))
+        bits = mix64(when + GOLDEN * (np.arange(count, dtype=np.uint64) + np.uint64(1)))
+    return (bits >> SHIFT_11).astype(np.float64) * TO_UNIT
+
+
+class Player:
+    """Plays every slot of a simulation, legally, by writing into its `actions`."""
+
+    def __init__(self, sim: Any) -> None:
+        """Starts counting decisions."""
+        self._decisions = np.zeros(sim.num_envs, np.int64)
+
+    def play(self, sim: Any) -> None:
+        """Writes the actions of the next decision; lanes that are about to be reset do not count it."""
+        sim._wi[...] = self.choose(sim)
+        self._decisions += sim.states["pending"] == RUNNING
+
+    def choose(self, sim: Any) -> np.ndarray:
+        """Action words ``[N, W]`` of the next decision: int64, or the bits of float64."""
+        words, n = sim._words, sim.num_envs
+        style = (sim.lane_seeds % np.uint64(len(STYLES))).astype(np.int64)
+        values = draws(sim.lane_seeds, self._decisions // HELD[style], len(words))
+        chosen = np.zeros((n, len(words)), np.int64)
+        reals = chosen.view(np.float64)
+        for number in np.flatnonzero(words["n"] == 0):
+            share = np.where(TO_BOUNDS[style], np.floor(3 * values[:, number]) / 2, values[:, number])
+            low, high = words["low"][number], words["high"][number]
+            reals[:, number] = np.clip(low + share * (high - low), low, high)
+        masks = sim._mask_memory.view(np.int8).reshape(n, -1)
+        for size in np.unique(words["n"][words["n"] > 0]):
+            which = np.flatnonzero(words["n"] == size)
+            if sim.legal is None:
+                chosen[:, which] = values[:, which] * size
+                continue
+            places = words["mask_offset"][which][:, None] + np.arange(size)
+            upto = np.cumsum(masks[:, places] != 0, axis=2)
+            rank = np.floor(values[:, which] * upto[:, :, -1])
+            chosen[:, which] = np.argmax(upto > rank[:, :, None], axis=2)
+        return chosen
+
+
+class SpacePlayer:
+    """Plays one learner behind a face: samples of a space, within the mask."""
+
+    def __init__(self, space: spaces.Space, seed: int, slot: int = 0) -> None:
+        """Starts counting decisions."""
+        self.space, self._seed, self._slot = space, seed, slot
+        self._decisions = 0
+
+    def act(self, mask: np.ndarray | None = None) -> Any:
+        """The next action."""
+        style = self._seed % len(STYLES)
+        seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
+        values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
+        self._decisions += 1
+        return _take(self.space, list(values), None if mask is None else list(mask), bool(TO_BOUNDS[style]))
+
+
+class RememberingPlayer:
+    """An `Opponent` whose moves depend on its memory: it counts its own decisions there.
+
+    It plays simulations of games whose team has one role of choices or of reals; see `fits`.
+    """
+
+    memory_size = 1
+
+    def __init__(self, sim: Any, team: str) -> None:
+        """Learns the shape of the team's actions."""
+        ((role, slots),) = sim.team_roles(team).items()
+        actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role]
+        self._shape, self._real = (len(slots), *actions.shape[2:]), actions.dtype.kind == "f"
+        first = sim.game.teams[team][0]
+        words = sim._words[sim._words["agent"] == first]
+        self._low, self._high, self._n = words["low"], words["high"], words["n"]
+
+    @staticmethod
+    def fits(sim: Any, team: str) -> bool:
+        """Whether it can play the team."""
+        roles = sim.team_roles(team)
+        actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[next(iter(roles))]
+        return len(roles) == 1 and actions.dtype.names is None
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: np.ndarray, memory: np.ndarray) -> Any:
+        """See `palaestra.core.opponents.Opponent`."""
+        n, count = len(seeds), int(np.prod(self._shape))
+        values = draws(seeds, memory[:, 0].astype(np.int64), count).reshape(n, self._shape[0], -1)
+        memory[:, 0] += 1.0
+        chosen = self._low + values * (self._high - self._low) if self._real else (values * self._n).astype(np.int64)
+        return chosen.reshape(n, *self._shape)
+
+
+def mask_of(observation: Any, info: Mapping[str, Any]) -> np.ndarray | None:
+    """The mask that came with an observation, wherever it is."""
+    if isinstance(observation, Mapping) and "action_mask" in observation:
+        return observation["action_mask"]
+    return info.get("action_mask")
+
+
+def _size(space: spaces.Space) -> int:
+    if isinstance(space, spaces.Dict):
+        return sum(_size(s) for s in space.values())
+    return 1 if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or (1,)))
+
+
+def _take(space: spaces.Space, values: list[float], mask: list[int] | None, to_bounds: bool) -> Any:
+    """Uses up values and mask from the left."""
+    if isinstance(space, spaces.Dict):
+        return {name: _take(part, values, mask, to_bounds) for name, part in space.spaces.items()}
+    if isinstance(space, spaces.Discrete):
+        return _choice(int(space.n), values.pop(0), mask)
+    if isinstance(space, spaces.MultiDiscrete):
+        return np.array([_choice(int(n), values.pop(0), mask) for n in space.nvec.ravel()]).reshape(space.shape)
+    if isinstance(space, spaces.Box):
+        shares = np.array([values.pop(0) for _ in range(space.low.size)])
+        shares = (np.floor(3 * shares) / 2 if to_bounds else shares).reshape(space.shape)
+        return (space.low + shares * (space.high - space.low)).astype(space.dtype)
+    raise TypeError(f"the kit cannot play the action space {space}")
+
+
+def _choice(n: int, value: float, mask: list[int] | None) -> int:
+    if mask is None:
+        return int(value * n)
+    allowed = [j for j in range(n) if mask[j]]
+    del mask[:n]
+    return allowed[int(value * len(allowed))] if allowed else 0

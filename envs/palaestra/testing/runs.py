@@ -1,0 +1,170 @@
+"""A face with its own random player: one way to drive all of them, result by result, through resets."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from gymnasium.vector.utils import concatenate, create_empty_array
+
+from palaestra.testing.frames import frame
+from palaestra.testing.players import Player, SpacePlayer, mask_of
+
+LANES = 3
+"""Lanes of a run with several."""
+
+
+class Run:
+    """A face and its player. ``play()`` goes one decision further and returns what the face said.
+
+    Attributes:
+        face: The batch, Env, VectorEnv or ParallelEnv.
+        name: What it is called in messages.
+        ended: Matches that have ended.
+        given: The last action.
+    """
+
+    name = ""
+
+    def __init__(self, face: Any, seed: int) -> None:
+        """Takes a face that was not reset yet."""
+        self.face, self.seed = face, seed
+        self.ended = 0
+        self.given: Any = None
+
+    def start(self, seed: int | None = None) -> Any:
+        """First reset: what the face said."""
+        raise NotImplementedError
+
+    def play(self) -> Any:
+        """One decision (or the reset after a match): what the face said."""
+        raise NotImplementedError
+
+    def with_face(self, face: Any) -> Run:
+        """A run that goes on from here with another face, a copy of this one's."""
+        twin = copy.copy(self)
+        twin.__dict__.update({k: copy.deepcopy(v) for k, v in vars(self).items() if k != "face"})
+        twin.face = face
+        return twin
+
+
+class BatchRun(Run):
+    """The simulation itself."""
+
+    name = "batch"
+
+    def start(self, seed: int | None = None) -> Any:
+        """See `Run`."""
+        self._player = Player(self.face)
+        self.face.reset(seed=self.seed if seed is None else seed)
+        return frame(self.face)
+
+    def play(self) -> Any:
+        """See `Run`."""
+        self._player.play(self.face)
+        self.face.step()
+        self.ended += int((self.face.terminated | self.face.truncated).sum())
+        return frame(self.face)
+
+
+class EnvRun(Run):
+    """Gymnasium's Env, reset by hand after each match."""
+
+    name = "Env"
+
+    def start(self, seed: int | None = None) -> Any:
+        """See `Run`."""
+        self._player = SpacePlayer(self.face.action_space, self.seed)
+        return self._seen(self.face.reset(seed=self.seed if seed is None else seed), False)
+
+    def play(self) -> Any:
+        """See `Run`."""
+        if self._over:
+            return self._seen(self.face.reset(), False)
+        self.given = self._player.act(self._mask)
+        result = self.face.step(self.given)
+        return self._seen(result, result[2] or result[3])
+
+    def _seen(self, result: Any, over: bool) -> Any:
+        self._mask, self._over = copy.copy(mask_of(result[0], result[-1])), over
+        self.ended += over
+        return result
+
+
+class VectorRun(Run):
+    """Gymnasium's VectorEnv in any autoreset mode; with ``DISABLED`` finished lanes are reset by ``reset_mask``."""
+
+    name = "VectorEnv"
+
+    def start(self, seed: int | None = None) -> Any:
+        """See `Run`."""
+        n = self.face.num_envs
+        self._players = [SpacePlayer(self.face.single_action_space, self.seed + i) for i in range(n)]
+        self._over = np.zeros(n, np.bool_)
+        self._mode = self.face.metadata["autoreset_mode"].name
+        return self._seen(self.face.reset(seed=self.seed if seed is None else seed))
+
+    def play(self) -> Any:
+        """See `Run`."""
+        n = self.face.num_envs
+        if self._mode == "DISABLED" and self._over.any():
+            self._over, which = np.zeros(n, np.bool_), self._over
+            return self._seen(self.face.reset(options={"reset_mask": which}))
+        space = self.face.single_action_space
+        # A lane that is reset by this step ignores its action: its player does not move on.
+        asked = ~self._over if self._mode == "NEXT_STEP" else np.ones(n, np.bool_)
+        actions = [
+            p.act(self._mask(i)) if asked[i] else copy.deepcopy(p).act(self._mask(i))
+            for i, p in enumerate(self._players)
+        ]
+        self.given = concatenate(space, actions, create_empty_array(space, n))
+        result = self.face.step(self.given)
+        self._over = np.array(result[2] | result[3])
+        self.ended += int(self._over.sum())
+        return self._seen(result)
+
+    def _mask(self, lane: int) -> np.ndarray | None:
+        return None if self._masks is None else self._masks[lane]
+
+    def _seen(self, result: Any) -> Any:
+        masks = mask_of(result[0], result[-1])
+        self._masks = None if masks is None else masks.copy()
+        return result
+
+
+class ParallelRun(Run):
+    """PettingZoo's ParallelEnv, reset by hand after each match."""
+
+    name = "ParallelEnv"
+
+    def start(self, seed: int | None = None) -> Any:
+        """See `Run`."""
+        face = self.face
+        self._players = {
+            a: SpacePlayer(face.action_space(a), self.seed, slot) for slot, a in enumerate(face.possible_agents)
+        }
+        return self._seen(face.reset(seed=self.seed if seed is None else seed))
+
+    def play(self) -> Any:
+        """See `Run`."""
+        if not self.face.agents:
+            return self._seen(self.face.reset())
+        self.given = {a: self._players[a].act(self._masks[a]) for a in self.face.agents}
+        result = self.face.step(self.given)
+        self.ended += not self.face.agents
+        return self._seen(result)
+
+    def _seen(self, result: Any) -> Any:
+        observations, infos = result[0], result[-1]
+        self._masks = {a: copy.copy(mask_of(observations[a], infos[a])) for a in observations}
+        return result
+
+
+def runs(subject: Any, seed: int, batch: bool = True, **options: Any) -> list[Run]:
+    """A run of each face, not started."""
+    made: list[Run] = [BatchRun(subject.batch(LANES, **options), seed)] if batch else []
+    made.append(EnvRun(subject.env(**options), seed))
+    made.append(VectorRun(subject.vec(LANES, **options), seed))
+    made.append(ParallelRun(subject.parallel(**options), seed))
+    return made

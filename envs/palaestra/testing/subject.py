@@ -1,0 +1,181 @@
+"""What is put to the test: an id, its keywords, and how its faces are made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from palaestra import registry
+from palaestra.core.game import Game
+from palaestra.testing.players import Player
+
+Level = Literal["fast", "full"]
+
+FACE_KEYWORDS = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
+"""Keywords of the faces, which a batch does not take."""
+GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
+"""Keywords of Gymnasium's faces alone."""
+
+SECONDS = {"fast": 0.15, "full": 15.0}
+"""Processor time that one loop of steps may take once it has done its least number."""
+
+
+class Subject:
+    """An environment under test. Subclasses may break a face on purpose, to show that a check sees it.
+
+    Attributes:
+        id: Registered id.
+        level: ``"fast"`` or ``"full"``.
+        keywords: Keywords of the id.
+    """
+
+    def __init__(self, id: str, level: Level = "fast", **keywords: Any) -> None:
+        """Makes nothing yet.
+
+        Args:
+            id: Registered id.
+            level: How much is looked at.
+            **keywords: Keywords of the id, as every face takes them.
+
+        Raises:
+            ValueError: Unknown level.
+        """
+        if level not in ("fast", "full"):
+            raise ValueError(f"level must be one of {', '.join(SECONDS)}, got {level!r}")
+        self.id, self.level, self.keywords = id, level, keywords
+        self.memory: dict[str, Any] = {}
+        self._game: Game | None = None
+        self._note = ""
+        self._open: list[Any] = []
+
+    # -- faces ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def game(self) -> Game:
+        """The rules."""
+        if self._game is None:
+            keywords = {k: v for k, v in self.keywords.items() if k not in FACE_KEYWORDS}
+            self._game, _ = registry.make_game(self.id, **keywords)
+        return self._game
+
+    def batch(self, num_envs: int = 1, **options: Any) -> Any:
+        """A new simulation."""
+        keywords = {k: v for k, v in self.keywords.items() if k not in FACE_KEYWORDS}
+        return self._kept(registry.make_batch(self.id, num_envs, **{**keywords, **options}))
+
+    def env(self, **options: Any) -> Any:
+        """A new Gymnasium Env, without the wrappers of `gymnasium.make`."""
+        import gymnasium
+
+        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.keywords, **options})
+        return self._kept(made.unwrapped)
+
+    def vec(self, num_envs: int, **options: Any) -> Any:
+        """A new Gymnasium VectorEnv."""
+        import gymnasium
+
+        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.keywords, **options}))
+
+    def parallel(self, **options: Any) -> Any:
+        """A new PettingZoo ParallelEnv."""
+        keywords = {k: v for k, v in self.keywords.items() if k not in GYMNASIUM_KEYWORDS}
+        return self._kept(registry.make_parallel(self.id, **{**keywords, **options}))
+
+    def _kept(self, made: Any) -> Any:
+        self._open.append(made)
+        return made
+
+    def close(self) -> None:
+        """Closes everything that was made."""
+        while self._open:
+            self._open.pop().close()
+
+    def warm_up(self) -> None:
+        """Compiles and plays one decision, so that no check pays for it.
+
+        Raises:
+            ImportError: An optional package is missing; names the command that installs it.
+        """
+        for options in ({"autoreset_mode": "off"}, {"threads": 2}):
+            if "threads" in options and self.is_engine_game:
+                continue
+            sim = self.batch(2, **options)
+            sim.reset(seed=0)
+            Player(sim).play(sim)
+            sim.step()
+            sim.state()
+        self.close()
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_engine_game(self) -> bool:
+        """Whether another engine moves the bodies."""
+        return self.game.plant is not None
+
+    @property
+    def default_horizon(self) -> int:
+        """Decisions until a match is truncated, with these keywords."""
+        return int(self.batch(1).states["parameters"]["horizon"][0])
+
+    def opponents(self, but: str | None = None) -> dict[str, str]:
+        """Scripts (or chance) for all teams, or for all teams but one."""
+        who = "mix" if self.game.scripts else "random"
+        return {team: who for team in self.game.teams if team != but}
+
+    def why_not_drawn(self, human: bool = False) -> str:
+        """Why pictures cannot be looked at, or ``""``."""
+        if self.game.render is None:
+            return "the game has no picture"
+        packages = ("PIL", "pygame") if human else ("PIL",)
+        missing = [p for p in packages if find_spec(p) is None]
+        return f'pip install "palaestra[render]" ({", ".join(missing)} missing)' if missing else ""
+
+    # -- how much is looked at -----------------------------------------------------------------------------------------
+
+    def rounds(self, least: int, fast: int, full: int, seconds: float | None = None) -> Iterator[int]:
+        """Counts rounds: always ``least``, then up to the level's number as long as there is time.
+
+        Args:
+            least: Rounds that are always played, whatever they cost.
+            fast: Most rounds at the level ``"fast"``.
+            full: Most rounds at the level ``"full"``.
+            seconds: Limit of processor time; the level's if None.
+        """
+        limit = SECONDS[self.level] if seconds is None else seconds
+        most = fast if self.level == "fast" else full
+        end = time.process_time() + limit  # a busy machine makes a check slower, not weaker
+        for number in range(most):
+            if number >= least and time.process_time() > end:
+                return
+            yield number
+
+    def note(self, text: str) -> None:
+        """Says in the report how much was looked at."""
+        self._note = f"{self._note}, {text}" if self._note else text
+
+    def take_note(self) -> str:
+        """What was noted since the last call."""
+        note, self._note = self._note, ""
+        return note
+
+
+@contextlib.contextmanager
+def without_display() -> Iterator[None]:
+    """Windows open on no screen within this block."""
+    before = {
+        name: os.environ.get(name) for name in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER", "PYGAME_HIDE_SUPPORT_PROMPT")
+    }
+    os.environ.update(SDL_VIDEODRIVER="dummy", SDL_AUDIODRIVER="dummy", PYGAME_HIDE_SUPPORT_PROMPT="1")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -1,0 +1,358 @@
+"""One long random walk through many matches, watched by monitors; each monitor is a check of its own.
+
+The walk is played once for all of them: by random players of several tempers, by the game's scripts, and with a horizon
+so short that matches are truncated.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.fields import Field
+from palaestra.core.lanes import HORIZON
+from palaestra.testing.frames import agent_name
+from palaestra.testing.harness import conformance, require
+from palaestra.testing.players import Player
+from palaestra.testing.subject import Subject
+
+SEED = 1000
+
+
+@dataclass
+class Survey:
+    """What the walk found: the first violation that each monitor saw.
+
+    Attributes:
+        violations: First message by monitor.
+        lane_steps: Decisions played.
+        ends: Matches that ended, by reason.
+        deaths: Agents that left a running match.
+    """
+
+    violations: dict[str, str] = field(default_factory=dict)
+    lane_steps: int = 0
+    ends: Counter = field(default_factory=Counter)
+    deaths: int = 0
+
+
+@dataclass
+class Watch:
+    """What the monitors know while they watch one walk.
+
+    Attributes:
+        sim: The simulation, in ``autoreset_mode="same_step"``: finals and new matches are both seen.
+        legally: The actions of this walk are legal by the masks.
+        before: Who was alive before the step.
+        dead: Who has left the running match.
+    """
+
+    sim: Any
+    legally: bool
+    before: np.ndarray
+    dead: np.ndarray
+
+    @property
+    def over(self) -> np.ndarray:
+        """Lanes whose match ended in this step."""
+        return self.sim.terminated | self.sim.truncated
+
+
+def survey(subject: Subject) -> Survey:
+    """The walk of this subject; played when first asked for."""
+    if "survey" not in subject.memory:
+        found = Survey()
+        share = (2500, 50_000) if subject.game.scripts else (5000, 100_000)
+        _walk(subject, found, {}, SEED, share)
+        if subject.game.scripts:
+            _walk(subject, found, subject.opponents(), SEED + 500, share)
+        _walk(subject, found, {}, SEED + 900, (160, 1600), horizon=5)
+        subject.memory["survey"] = found
+    return subject.memory["survey"]
+
+
+def _walk(
+    subject: Subject, found: Survey, opponents: dict[str, str], seed: int, most: tuple[int, int], **options: Any
+) -> None:
+    lanes = 4 if subject.is_engine_game else 16
+    sim = subject.batch(lanes, autoreset_mode="same_step", opponents=opponents, **options)
+    watch = Watch(sim, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
+    sim.reset(seed=seed)
+    _look(watch, found, 0)
+    player = Player(sim)
+    least = 160 // lanes
+    for number in subject.rounds(least, most[0] // lanes, most[1] // lanes, _seconds(subject)):
+        watch.before = sim.alive.copy()
+        if not opponents:
+            player.play(sim)
+        sim.step()
+        found.lane_steps += lanes
+        _look(watch, found, number + 1)
+        over = watch.over
+        for reason in sim.final_info["end_reason"][over]:
+            found.ends[int(reason)] += 1
+        found.deaths += int(sim.agent_terminated[~over].sum())
+        watch.dead |= sim.agent_terminated
+        watch.dead[over] = False
+
+
+def _seconds(subject: Subject) -> float:
+    return 0.4 if subject.level == "fast" else 60.0
+
+
+def _look(watch: Watch, found: Survey, step: int) -> None:
+    for name, monitor in MONITORS.items():
+        if name not in found.violations and (message := monitor(watch)):
+            found.violations[name] = f"{message} (after {step} steps of batch seed {SEED} on)"
+
+
+def report_on(subject: Subject, *monitors: str) -> None:
+    """Raises what the monitors saw on the walk, or notes how far it went."""
+    seen = survey(subject)
+    for name in monitors:
+        require(name not in seen.violations, seen.violations.get(name, ""))
+    subject.note(f"{seen.lane_steps} lane-steps, {sum(seen.ends.values())} ends, {seen.deaths} deaths")
+
+
+# -- monitors: the first violation in words, or "" ---------------------------------------------------------------------
+
+
+def _observations(watch: Watch) -> str:
+    sim, game = watch.sim, watch.sim.game
+    tables = [(role.name, role.observation) for role in game.roles]
+    tables += [("team", game.team_observation)] * bool(game.team_observation)
+    tables += [("lane", game.lane_observation)] * bool(game.lane_observation)
+    over = watch.over
+    for what, memory, lanes in (
+        ("observation", sim._observation_memory, np.arange(sim.num_envs)),
+        ("final observation", sim._final_memory[: len(over)], np.flatnonzero(over)),
+    ):
+        for name, table in tables:
+            block = memory[name]
+            for f in table:
+                if message := _outside(f, block[f.name][lanes], lanes):
+                    row, index, value = message
+                    field = f"{_owner(game, name, index)}: {what} {f.name}{_tail(name, index)}"
+                    return f"lane {row}{field} = {value} is not in [{f.low:g}, {f.high:g}]"
+    return ""
+
+
+def _outside(f: Field, values: np.ndarray, lanes: np.ndarray) -> tuple[int, tuple[int, ...], Any] | None:
+    kind = values.dtype.type
+    with np.errstate(over="ignore"):
+        inside = (values >= kind(f.low)) & (values <= kind(f.high))
+    if inside.all():
+        return None
+    lane, *index = (int(i) for i in np.argwhere(~inside)[0])
+    return int(lanes[lane]), tuple(index), values[(lane, *index)]
+
+
+def _owner(game: Any, name: str, index: tuple[int, ...]) -> str:
+    if name == "lane":
+        return ""
+    if name == "team":
+        return f", team {list(game.teams)[index[0]]}"
+    return f", {agent_name(game, name, index[0])}"
+
+
+def _tail(name: str, index: tuple[int, ...]) -> str:
+    rest = index if name == "lane" else index[1:]
+    return str(list(rest)) if rest else ""
+
+
+def _finite_rewards(watch: Watch) -> str:
+    bad = np.argwhere(~np.isfinite(watch.sim.rewards))
+    if len(bad) == 0:
+        return ""
+    lane, slot = bad[0]
+    return f"lane {lane}, {watch.sim.game.agents[slot]}: reward {watch.sim.rewards[lane, slot]}"
+
+
+def _equal_rewards(watch: Watch) -> str:
+    sim = watch.sim
+    for team, slots in sim.game.teams.items():
+        rewards = sim.rewards[:, list(slots)]
+        bad = np.argwhere(rewards != rewards[:, :1])
+        if len(bad):
+            lane, k = bad[0]
+            first, other = sim.game.agents[slots[0]], sim.game.agents[slots[k]]
+            return f"lane {lane}, team {team}: {first} gets {rewards[lane, 0]} but {other} gets {rewards[lane, k]}"
+    return ""
+
+
+def _zero_sum(watch: Watch) -> str:
+    sim = watch.sim
+    if not sim.game.zero_sum:
+        return ""
+    names = list(sim.game.teams)
+    red, blue = (sim.team_rewards(team) for team in names)
+    bad = np.flatnonzero(red.astype(np.float64) + blue != 0.0)
+    if len(bad) == 0:
+        return ""
+    return f"lane {bad[0]}: {names[0]} gets {red[bad[0]]}, {names[1]} gets {blue[bad[0]]}: they do not add up to 0"
+
+
+def _masks(watch: Watch) -> str:
+    sim = watch.sim
+    if sim.legal is None:
+        return ""
+    masks = sim._mask_memory.view(np.int8).reshape(sim.num_envs, -1)
+    bad = np.argwhere((masks != 0) & (masks != 1))
+    if len(bad):
+        return f"lane {bad[0][0]}: mask entry {bad[0][1]} is {masks[tuple(bad[0])]}, neither 0 nor 1"
+    for word, name in zip(sim._words, sim._word_names, strict=True):
+        if word["n"] == 0:
+            continue
+        agent = int(word["agent"])
+        entries = masks[:, word["mask_offset"] : word["mask_offset"] + word["n"]]
+        empty = np.flatnonzero(~entries.any(axis=1))
+        if len(empty):
+            return f"lane {empty[0]}, {sim.game.agents[agent]}: the mask of {name} forbids all {word['n']} alternatives"
+        idle = ~(sim.alive[:, agent] & sim.acting[:, agent])
+        wrong = np.flatnonzero(idle & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
+        if len(wrong):
+            who = f"lane {wrong[0]}, {sim.game.agents[agent]}"
+            return f"{who} is not asked, but its mask of {name} is {entries[wrong[0]].tolist()}, not the no-op alone"
+    return ""
+
+
+def _legal_counts(watch: Watch) -> str:
+    if not watch.legally:
+        return ""
+    sim = watch.sim
+    for counts in (sim.info["illegal"], sim.final_info["illegal"][: sim.num_envs]):
+        bad = np.argwhere(counts != 0)
+        if len(bad):
+            lane, slot = bad[0]
+            player = (
+                "a script"
+                if sim.states["playing"][lane, slot] >= -1 and sim.states["assigned"][lane, slot] != -1
+                else "a player"
+            )
+            return (
+                f"lane {lane}, {sim.game.agents[slot]}: {counts[lane, slot]} illegal actions counted, though {player} "
+                "chose among what the mask allows"
+            )
+    return ""
+
+
+def _flags(watch: Watch) -> str:
+    sim = watch.sim
+    both = np.flatnonzero(sim.terminated & sim.truncated)
+    return f"lane {both[0]}: terminated and truncated in one step" if len(both) else ""
+
+
+def _reasons(watch: Watch) -> str:
+    sim, game = watch.sim, watch.sim.game
+    known = 2 + len(game.end_reasons)
+    for lane in range(sim.num_envs):
+        over = bool(sim.terminated[lane] or sim.truncated[lane])
+        reason = int((sim.final_info if over else sim.info)["end_reason"][lane])
+        winner = int((sim.final_info if over else sim.info)["winner"][lane])
+        if not over and reason != 0:
+            return f"lane {lane}: end_reason is {reason} while the match goes on"
+        if over and not 0 < reason < known:
+            return f"lane {lane}: the match is over, but end_reason is {reason}, not one of 1 to {known - 1}"
+        if over and (reason == HORIZON) != bool(sim.truncated[lane]):
+            flag = "truncated" if sim.truncated[lane] else "terminated"
+            return f"lane {lane}: {flag} with end_reason {reason} ({game.end_reason(reason)!r}): 1 is the horizon alone"
+        if not -1 <= winner < len(game.teams):
+            return f"lane {lane}: winner is {winner}, not a team (0 to {len(game.teams) - 1}) and not -1"
+        if not over and winner != -1:
+            return f"lane {lane}: winner is {winner} while the match goes on"
+    return ""
+
+
+def _deaths(watch: Watch) -> str:
+    sim = watch.sim
+    running = ~watch.over
+    for lane, slot in np.argwhere(running[:, None] & watch.dead & sim.alive):
+        return (
+            f"lane {lane}, {sim.game.agents[slot]}: had left the match and is back: a newcomer needs a slot of its own"
+        )
+    gone = watch.before & ~sim.alive
+    for lane, slot in np.argwhere(running[:, None] & (gone != sim.agent_terminated)):
+        said = bool(sim.agent_terminated[lane, slot])
+        was, now = watch.before[lane, slot], sim.alive[lane, slot]
+        who = f"lane {lane}, {sim.game.agents[slot]}"
+        return f"{who}: alive {was} before and {now} after the step, but agent_terminated is {said}"
+    for lane, slot in np.argwhere(sim.acting & ~sim.alive):
+        return f"lane {lane}, {sim.game.agents[slot]}: is asked for an action but not alive"
+    return ""
+
+
+MONITORS = {
+    "observations": _observations,
+    "finite rewards": _finite_rewards,
+    "equal rewards": _equal_rewards,
+    "zero sum": _zero_sum,
+    "masks": _masks,
+    "legal counts": _legal_counts,
+    "flags": _flags,
+    "reasons": _reasons,
+    "deaths": _deaths,
+}
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+@conformance()
+def observations_are_in_their_spaces(subject: Subject) -> None:
+    """Every field of every agent, team and lane stays within its table, last observations of matches included."""
+    for table in (
+        *(r.observation for r in subject.game.roles),
+        subject.game.team_observation,
+        subject.game.lane_observation,
+    ):
+        for f in table:
+            bounded = np.isfinite([f.low, f.high]).all() and f.low < f.high
+            require(
+                bounded, f"observation {f.name} has the bounds [{f.low:g}, {f.high:g}]: give finite ones, low < high"
+            )
+    report_on(subject, "observations")
+
+
+@conformance()
+def rewards_are_finite(subject: Subject) -> None:
+    """No reward is infinite or NaN."""
+    report_on(subject, "finite rewards")
+
+
+@conformance()
+def team_rewards_are_equal(subject: Subject) -> None:
+    """All members of a team carry the same reward, dead or alive, to the bit."""
+    report_on(subject, "equal rewards")
+
+
+@conformance()
+def zero_sum_is_exact(subject: Subject) -> None:
+    """Where the game says zero-sum, the two team rewards add up to exactly 0 in every step."""
+    report_on(subject, "zero sum")
+
+
+@conformance()
+def masks_leave_a_choice(subject: Subject) -> None:
+    """Masks hold 0 and 1, allow at least one alternative of each choice, and only the no-op to who is not asked."""
+    report_on(subject, "masks")
+
+
+@conformance()
+def legal_actions_are_accepted(subject: Subject) -> None:
+    """Nothing that a mask allows is counted as illegal, whether a random player or a script chose it."""
+    report_on(subject, "legal counts")
+
+
+@conformance()
+def ends_are_explained(subject: Subject) -> None:
+    """Every end has a reason of the game's list (the horizon's for truncation alone); running matches have none."""
+    report_on(subject, "reasons")
+
+
+@conformance()
+def the_dead_stay_dead(subject: Subject) -> None:
+    """An agent that leaves is flagged in that step and in no other, is not asked any more, and does not come back."""
+    report_on(subject, "deaths")
