@@ -1,0 +1,173 @@
+"""The learning figures, each made by one command that can be stopped and started again.
+
+    python -m palaestra_baselines.figures             # all of them
+    python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
+
+A figure trains the seeds that are missing under ``runs/``, judges every seed on the same matches, and writes
+``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+import palaestra_assets
+from palaestra_baselines import ppo_tracking
+from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
+from palaestra_baselines.common.tracking import ERRORS, TEST_SEED, Tracking, evaluation_flights, track
+
+INNER_LOOP = "ucav_inner_loop"
+"""Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""
+LABELS = {
+    "roll_rms_deg": "roll error, RMS in degrees",
+    "flight_path_rms_deg": "flight-path error, RMS in degrees",
+    "speed_rms_mps": "airspeed error, RMS in m/s",
+}
+
+
+@dataclass
+class Args:
+    """Arguments.
+
+    Attributes:
+        names: Figures to make; all if none is named.
+        seeds: Runs of each method.
+        runs: Where training keeps its files.
+        assets: Where figures and weights go.
+        workers: Processes that simulate.
+    """
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    seeds: int = 3
+    runs: Path = Path("runs")
+    assets: Path = Path(palaestra_assets.path("py.typed")).parent
+    workers: int = 2
+
+
+def tracking(args: Args) -> None:
+    """PPO's inner loop over decisions, with the tuned PID and the untrained policy as lines."""
+    logs, tests, best = [], {}, []
+    for seed in range(args.seeds):
+        run = ppo_tracking.Args(seed=seed, directory=args.runs / "ppo_tracking", workers=args.workers, resume=True)
+        if not finished(run):
+            report = ppo_tracking.train(run)
+            facts = {"args": arguments(run), "steps": report.steps, "wall_s": report.wall_s, "cpu_s": report.cpu_s}
+            (run.folder / "done.json").write_text(json.dumps(facts))
+        logs.append(read_rows(run.folder / "log.csv"))
+        weights = run.folder / "best.safetensors"
+        arrays, notes = read_policy(weights)
+        tests[f"PPO, seed {seed}"] = judge(args.workers, ppo_tracking.player_of(arrays_to_layers(arrays)))
+        best.append((notes["score"], weights))
+    pid = tests["PID"] = judge(args.workers, None)
+    install_weights(min(best)[1], args.assets)
+    untrained = {name: float(np.mean([log[0][name] for log in logs])) for name in ERRORS}
+    panels = [
+        {
+            "label": LABELS[name],
+            "x_label": "decisions",
+            "curves": {f"PPO, {args.seeds} seeds": curve_over_seeds(logs, "steps", name)[1:]},
+            "lines": {"tuned PID": getattr(pid, name), "untrained": untrained[name]},
+            "log": True,
+        }
+        for name in ERRORS
+    ]
+    title = "Settled tracking error: IQM and 95 % bootstrap interval"
+    plot_panels(args.assets / "figures" / "tracking.png", panels, title)
+    write_table(args.assets / "figures" / "tracking.csv", logs, tests)
+    print_table(tests, pid)
+
+
+def arguments(run: ppo_tracking.Args) -> dict[str, Any]:
+    """What decides the result of a run."""
+    values = {k: v for k, v in dataclasses.asdict(run).items() if k not in ("directory", "resume", "quiet", "workers")}
+    return json.loads(json.dumps(values))
+
+
+def finished(run: ppo_tracking.Args) -> bool:
+    """Whether the run is there already, made with the same arguments; a run of other arguments is thrown away."""
+    done, state = run.folder / "done.json", run.folder / "state.json"
+    if done.exists() and json.loads(done.read_text())["args"] == arguments(run):
+        return True
+    if done.exists():
+        done.unlink()
+        state.unlink(missing_ok=True)
+    return False
+
+
+def judge(workers: int, player: Callable[[np.ndarray], np.ndarray] | None) -> Tracking:
+    """Flies the test flights; None is the PID."""
+    sim = evaluation_flights(workers=workers, script=None if player else "pid")
+    result = track(sim, TEST_SEED, player)
+    sim.close()
+    return result
+
+
+def install_weights(source: Path, assets: Path) -> None:
+    """Copies the best weights, as policy file and as network of the dogfight, to the assets."""
+    (assets / "weights").mkdir(parents=True, exist_ok=True)
+    for suffix in (".safetensors", ".npz"):
+        shutil.copyfile(source.with_suffix(suffix), assets / "weights" / f"{INNER_LOOP}{suffix}")
+
+
+def write_table(path: Path, logs: list[list[dict[str, float]]], tests: dict[str, Tracking]) -> None:
+    """Writes all evaluations of all seeds, and the tests (steps left empty)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = [f.name for f in dataclasses.fields(Tracking)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["flights", "player", "steps", *columns, "wall_s", "cpu_s"])
+        for name, result in tests.items():
+            writer.writerow(["test", name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
+        for seed, log in enumerate(logs):
+            for row in log:
+                figures = [f"{row[name]:.5g}" for name in columns]
+                times = [f"{row['wall_s']:.0f}", f"{row['cpu_s']:.0f}"]
+                writer.writerow(["selection", f"PPO, seed {seed}", int(row["steps"]), *figures, *times])
+
+
+def print_table(tests: dict[str, Tracking], pid: Tracking) -> None:
+    """Prints errors and their ratios to the PID's."""
+    print(
+        f"{'settled RMS, test flights':26s}"
+        + "".join(f"{name:>28s}" for name in ERRORS)
+        + f"{'ended':>8s}{'stick':>8s}"
+    )
+    for name, result in tests.items():
+        cells = "".join(
+            f"{getattr(result, error):18.3f} ({ratio:5.2f} x)"
+            for error, ratio in zip(ERRORS, result.ratios(pid), strict=True)
+        )
+        print(f"{name:26s}{cells}{result.ended:8d}{result.action_change:8.3f}")
+    learnt = np.array([result.ratios(pid) for name, result in tests.items() if name != "PID"])
+    for number, error in enumerate(ERRORS):
+        mean, low, high = bootstrap_interval(learnt[:, number])
+        print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")
+
+
+FIGURES: dict[str, Callable[[Args], None]] = {"tracking": tracking}
+"""Figure by name, in the order in which they are made."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Makes the named figures, or all."""
+    args = tyro.cli(Args, args=argv)
+    unknown = [name for name in args.names if name not in FIGURES]
+    if unknown:
+        raise SystemExit(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")
+    for name in args.names or FIGURES:
+        FIGURES[name](args)
+
+
+if __name__ == "__main__":
+    main()

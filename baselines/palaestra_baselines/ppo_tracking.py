@@ -1,0 +1,378 @@
+"""PPO learns to fly a commanded attitude: the inner loop of the UCAV family.
+
+Chai, Chen, Zhu, Yao and Zhao, "A Hierarchical Deep RL Framework for 6-DOF UCAV Air-to-Air Combat" (arXiv 2212.03830)
+split air combat into an outer loop that wants a macro behaviour and an inner loop that flies it, both trained with PPO
+(Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks better than a tuned PID. States, actions,
+rewards and networks are not public, so all of them are ours here:
+
+* the task is `palaestra/UcavTrack-v0`: roll angle, flight-path angle and airspeed, ten decisions a second;
+* the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that an
+  error of one degree is not lost beside an airspeed; the scales are folded into the first layer when it is saved;
+* the reward is the task's, but its scales shrink while it learns: wide ones lead to the command from afar, narrow ones
+  pay for the last tenth of a degree;
+* the learning rate falls to a tenth, and a cost on moving the stick keeps it calm;
+* a share of the lanes flies *wide* commands, up to inverted flight, steep climbs and new commands twice a second: the
+  dogfight asks for those. The figures are all on the commands of the task as it is registered.
+
+PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`::
+
+    python -m palaestra_baselines.ppo_tracking --seed 1
+    python -m palaestra_baselines.ppo_tracking --seed 1 --resume      # goes on after the last checkpoint
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
+from palaestra.core.game import Game
+from palaestra.ucav.network import fold_normalisation, make_network, save_network
+from palaestra_baselines.common.curves import CurveLog
+from palaestra_baselines.common.policy_file import (
+    Layers,
+    PerceptronPlayer,
+    arrays_to_layers,
+    layer_arrays,
+    perceptron_player,
+    read_policy,
+    save_policy,
+)
+from palaestra_baselines.common.progress import Progress
+from palaestra_baselines.common.tracking import (
+    ENV_ID,
+    ERRORS,
+    TEST_SEED,
+    Tracking,
+    cpu_seconds,
+    evaluation_flights,
+    track,
+)
+
+METHOD = "ppo_tracking"
+SELECTION_SEED = 1 << 50
+"""Seed of the flights on which the best weights of a run are chosen."""
+WIDE = {
+    "roll_range_deg": 180.0,
+    "flight_path_range_deg": 60.0,
+    "speed_low_mps": 150.0,
+    "speed_high_mps": 380.0,
+    "command_low_s": 0.5,
+    "command_high_s": 8.0,
+    "altitude_low_m": 3000.0,
+    "altitude_high_m": 8000.0,
+}
+"""Parameters of the lanes with wide commands."""
+
+# In the order of `palaestra.ucav.inner_loop.tracking_table`: about 1 / (range of the number in flight that matters).
+INPUT_SCALE = (
+    *(0.5, 1.0, 1.0, 2.0, 3.0),  # altitude, roll, pitch
+    *(1.0, 5.0, 5.0, 1.0, 2.0),  # velocity, airspeed, climb rate
+    *(1.0, 3.0, 3.0, 5.0, 10.0, 3.0),  # rates, angle of attack, sideslip, load factor
+    *(1.0, 1.0, 1.0, 0.5),  # mach, calibrated airspeed, engine, fuel
+    *(4.0, 1.0, 4.0, 1.5, 1.0),  # errors, age of the command
+    *(1.0, 2.0, 2.0, 1.0),  # last action
+)
+
+
+@dataclass
+class Args:
+    """Arguments.
+
+    Attributes:
+        seed: Seed of weights, actions and flights.
+        total_steps: Decisions to learn from.
+        lanes: Aircraft that fly at once.
+        workers: Processes that fly them.
+        wide_share: Share of the lanes with the wide commands of `WIDE`.
+        horizon: Decisions of a flight in training.
+        rollout_steps: Decisions of each aircraft between two updates.
+        batch_size: Decisions in a gradient step.
+        epochs: Passes over a rollout.
+        learning_rate: Of Adam, at the start and at the end; falls by a constant factor a decision.
+        gamma: Discount per decision.
+        gae_lambda: Decay of generalised advantage estimation.
+        clip_range: How far an update may change the probability of an action.
+        hidden: Width of the two layers of policy and value function.
+        std: Standard deviation of the actions, at the start and at the end; falls by a constant factor a decision.
+        roll_scale_deg: Scale of the roll error in the reward, at the start and at the end.
+        flight_path_scale_deg: Of the flight-path error.
+        speed_scale_mps: Of the airspeed error.
+        narrowed_at: Share of the training after which the scales are those of the end.
+        control_rate_cost: Reward that a mean change of the four actions by 1 costs.
+        evaluations: How often the policy is judged while it learns.
+        flights: Aircraft of such an evaluation.
+        directory: Where logs, checkpoints and weights go, in a folder per seed.
+        resume: Go on after the last checkpoint of this seed.
+        quiet: Print nothing.
+    """
+
+    seed: int = 0
+    total_steps: int = 3_000_000
+    lanes: int = 256
+    workers: int = 2
+    wide_share: float = 0.25
+    horizon: int = 200
+    rollout_steps: int = 32
+    batch_size: int = 2048
+    epochs: int = 6
+    learning_rate: tuple[float, float] = (1e-3, 3e-5)
+    gamma: float = 0.96
+    gae_lambda: float = 0.9
+    clip_range: float = 0.2
+    hidden: int = 64
+    std: tuple[float, float] = (0.4, 0.03)
+    roll_scale_deg: tuple[float, float] = (15.0, 0.7)
+    flight_path_scale_deg: tuple[float, float] = (5.0, 0.7)
+    speed_scale_mps: tuple[float, float] = (40.0, 40.0)
+    narrowed_at: float = 0.8
+    control_rate_cost: float = 0.1
+    evaluations: int = 20
+    flights: int = 32
+    directory: Path = Path("runs/ppo_tracking")
+    resume: bool = False
+    quiet: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Folder of this seed."""
+        return self.directory / f"seed_{self.seed}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of `train`.
+
+    Attributes:
+        weights: Saved policy of the best evaluation.
+        best: That evaluation, on the selection flights.
+        steps: Decisions learnt from.
+        wall_s: Wall time of all parts of the run, evaluations included.
+        cpu_s: Processor time of all its processes.
+        log: One row per evaluation.
+    """
+
+    weights: Path
+    best: Tracking
+    steps: int
+    wall_s: float
+    cpu_s: float
+    log: list[dict[str, float]] = field(default_factory=list)
+
+
+# ----------------------------------------------------------------------------------------------------------- policy
+
+
+class ScaledInput(BaseFeaturesExtractor):
+    """Multiplies the observation by `INPUT_SCALE`."""
+
+    scale: torch.Tensor
+
+    def __init__(self, observation_space: Any) -> None:
+        """Keeps the scales beside the weights."""
+        super().__init__(observation_space, len(INPUT_SCALE))
+        self.register_buffer("scale", torch.tensor(INPUT_SCALE))
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Scaled observations."""
+        return observations * self.scale
+
+
+def policy_layers(model: PPO) -> Layers:
+    """The mean of the policy as a perceptron on the raw observation."""
+    policy: Any = model.policy
+    linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
+    layers = [(m.weight.detach().double().numpy(), m.bias.detach().double().numpy()) for m in linear]
+    scale = np.array(INPUT_SCALE)
+    return [fold_normalisation(layers[0], np.zeros_like(scale), 1.0 / scale), *layers[1:]]
+
+
+def player_of(layers: Layers) -> PerceptronPlayer:
+    """The deterministic player of some layers."""
+    return PerceptronPlayer(layers, np.full(4, -1.0), np.full(4, 1.0))
+
+
+def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
+    """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.ucav.network` loads."""
+    save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args, **notes)
+    save_network(path.with_suffix(".npz"), make_network(layers))
+
+
+def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
+    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`."""
+    return perceptron_player(read_policy(path)[0], game, team)
+
+
+# --------------------------------------------------------------------------------------------------------- training
+
+
+def make_vec_env(args: Args) -> SimulationVecEnv:
+    """The training flights, the last lanes with wide commands."""
+    vec = as_vec_env(
+        ENV_ID,
+        args.lanes,
+        workers=args.workers,
+        monitor=True,
+        horizon=args.horizon,
+        control_rate_cost=args.control_rate_cost,
+    )
+    wide = range(args.lanes - round(args.wide_share * args.lanes), args.lanes)
+    for name, value in WIDE.items():
+        if wide:
+            vec.set_attr(name, value, indices=wide)
+    return vec
+
+
+def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
+    """PPO with a small policy, so that it also runs inside the rules of the dogfight."""
+    return PPO(
+        "MlpPolicy",
+        vec,
+        learning_rate=lambda left: between(args.learning_rate, 1.0 - left),
+        n_steps=args.rollout_steps,
+        batch_size=args.batch_size,
+        n_epochs=args.epochs,
+        gamma=args.gamma,
+        gae_lambda=args.gae_lambda,
+        clip_range=args.clip_range,
+        seed=args.seed,
+        device="cpu",
+        policy_kwargs={
+            "net_arch": [args.hidden, args.hidden],
+            "activation_fn": torch.nn.Tanh,
+            "log_std_init": math.log(args.std[0]),
+            "features_extractor_class": ScaledInput,
+        },
+    )
+
+
+def between(ends: tuple[float, float], share: float) -> float:
+    """Goes from the first to the second number by a constant factor; stays there when ``share`` is over 1."""
+    return ends[0] * (ends[1] / ends[0]) ** min(share, 1.0)
+
+
+class Trainer(BaseCallback):
+    """Between two rollouts: narrows the reward, judges the policy, keeps the best and a checkpoint."""
+
+    def __init__(self, args: Args, vec: SimulationVecEnv, progress: Progress, before: dict[str, Any]) -> None:
+        """Flies the PID once, as the measure of what is best.
+
+        Args:
+            args: Of the run.
+            vec: The training flights.
+            progress: What the user sees.
+            before: State of an interrupted run, empty for a new one.
+        """
+        super().__init__()
+        self.args, self.vec, self.progress = args, vec, progress
+        self.log = CurveLog(args.folder / "log.csv", before.get("steps"))
+        self.rows: list[dict[str, float]] = []
+        self.best_score: float = before.get("best_score", math.inf)
+        self.best = Tracking(**before["best"]) if "best" in before else None
+        self.wall_before, self.cpu_before = before.get("wall_s", 0.0), before.get("cpu_s", 0.0)
+        self.started_s, self.cpu_started_s = time.perf_counter(), cpu_seconds(vec.sim)
+        self.interval = args.total_steps // args.evaluations
+        self.next_evaluation = (before.get("steps", -1) // self.interval + 1) * self.interval
+        pid = evaluation_flights(args.flights, args.workers, script="pid")
+        self.reference = track(pid, SELECTION_SEED)
+        pid.close()
+        self.sim = evaluation_flights(args.flights, args.workers)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        args = self.args
+        share = self.num_timesteps / args.total_steps
+        for name in ("roll_scale_deg", "flight_path_scale_deg", "speed_scale_mps"):
+            self.vec.set_attr(name, between(getattr(args, name), share / args.narrowed_at))
+        log_std: Any = self.model.policy.log_std
+        log_std.requires_grad_(False).fill_(math.log(between(args.std, share)))
+        if self.num_timesteps >= self.next_evaluation:
+            self.evaluate()
+            self.next_evaluation += self.interval
+        episodes = self.model.ep_info_buffer or ()
+        reward = np.mean([e["r"] / e["l"] for e in episodes]) if episodes else math.nan
+        self.progress.update(self.num_timesteps, reward=float(reward))
+
+    def evaluate(self) -> None:
+        """Flies the selection flights with the mean action, logs, and keeps the weights if they are the best."""
+        assert isinstance(self.model, PPO)
+        layers = policy_layers(self.model)
+        result = track(self.sim, SELECTION_SEED, player_of(layers))
+        score = max(result.ratios(self.reference)) + result.ended
+        std = between(self.args.std, self.num_timesteps / self.args.total_steps)
+        wall_s = self.wall_before + time.perf_counter() - self.started_s
+        cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, self.sim) - self.cpu_started_s
+        row = {"steps": self.num_timesteps, **vars(result), "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
+        self.log.write(row)
+        self.rows.append(row)
+        path = self.args.folder / "best.safetensors"
+        if score < self.best_score or not path.exists():
+            self.best_score, self.best = score, result
+            save_weights(path, layers, self.args, steps=self.num_timesteps, score=score, tracking=vars(result))
+        state = {"steps": self.num_timesteps, "best_score": self.best_score, "best": vars(self.best)}
+        self.model.save(self.args.folder / "checkpoint.zip")
+        (self.args.folder / "state.json").write_text(json.dumps(state | {"wall_s": wall_s, "cpu_s": cpu_s}))
+        figures = "  ".join(f"{name} {getattr(result, name):.3g}" for name in ERRORS)
+        self.progress.say(f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures}  ended {result.ended}  std {std:.2f}")
+
+
+def train(args: Args) -> Report:
+    """Learns, or goes on learning, and returns the best weights.
+
+    Files of the run, in `Args.folder`: ``log.csv`` (a row per evaluation), ``best.safetensors`` and ``best.npz``,
+    ``checkpoint.zip`` and ``state.json``.
+    """
+    torch.set_num_threads(1)
+    state = args.folder / "state.json"
+    before = json.loads(state.read_text()) if args.resume and state.exists() else {}
+    done = before.get("steps", 0)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if not before:
+        (args.folder / "best.safetensors").unlink(missing_ok=True)
+    vec = make_vec_env(args)
+    model = make_model(args, vec)
+    if before:
+        model.set_parameters(str(args.folder / "checkpoint.zip"), device="cpu")
+        model.num_timesteps = done
+    vec.seed((args.seed << 32) + done)  # a resumed run flies other flights, not the first ones again
+    with Progress(f"ppo_tracking, seed {args.seed}", args.total_steps, done, args.quiet) as progress:
+        trainer = Trainer(args, vec, progress, before)
+        model.learn(max(args.total_steps - done, 0), callback=trainer, reset_num_timesteps=not before)
+        trainer.evaluate()
+    vec.close()
+    trainer.sim.close()
+    assert trainer.best is not None
+    last = trainer.rows[-1]
+    weights = args.folder / "best.safetensors"
+    return Report(weights, trainer.best, int(last["steps"]), last["wall_s"], last["cpu_s"], trainer.rows)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains, and judges the best weights on the test flights next to the PID."""
+    args = tyro.cli(Args, args=argv)
+    report = train(args)
+    layers = arrays_to_layers(read_policy(report.weights)[0])
+    sim, pid = evaluation_flights(workers=args.workers), evaluation_flights(workers=args.workers, script="pid")
+    for name, result in (("pid", track(pid, TEST_SEED)), ("ppo", track(sim, TEST_SEED, player_of(layers)))):
+        print(name, "  ".join(f"{key} {value:.3g}" for key, value in vars(result).items()))
+    for flights in (sim, pid):
+        flights.close()
+    print(f"{report.weights}: {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of processor")
+
+
+if __name__ == "__main__":
+    main()

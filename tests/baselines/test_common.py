@@ -1,0 +1,154 @@
+"""What several methods share: saved policies, curves, progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("safetensors")
+pytest.importorskip("tyro")
+
+from palaestra.core.fields import Continuous, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.opponents import policy_metadata
+from palaestra.ucav.network import WIDEST, make_network, mlp
+from palaestra_baselines.common.curves import (
+    CurveLog,
+    bootstrap_interval,
+    curve_over_seeds,
+    interquartile_mean,
+    plot_panels,
+    read_rows,
+)
+from palaestra_baselines.common.policy_file import (
+    PerceptronPlayer,
+    arrays_to_layers,
+    layer_arrays,
+    perceptron_player,
+    read_policy,
+    save_policy,
+)
+from palaestra_baselines.common.progress import Progress, clock, short
+
+
+@dataclass
+class Arguments:
+    seed: int = 3
+    folder: Path = Path("somewhere")
+
+
+def random_layers(*sizes: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in pairwise(sizes)]
+
+
+def nothing(*_): ...
+
+
+def steering(inputs: int) -> Game:
+    action = (Continuous("wheel", (), -1.0, 1.0), Continuous("pedal", (), 0.0, 0.5))
+    role = Role("driver", ("red_0", "blue_0"), (Field("road", (inputs,), -9.0, 9.0),), action)
+    return Game("Steering", (role,), (("x", "f8"),), reset=nothing, observe=nothing, step=nothing)
+
+
+def test_a_saved_policy_comes_back_with_what_made_it(tmp_path: Path):
+    path, layers = tmp_path / "deep" / "policy.safetensors", random_layers(3, 8, 2)
+    save_policy(path, layer_arrays(layers), method="mine", env_id="palaestra/X-v0", args=Arguments(), score=1.5)
+    arrays, notes = read_policy(path)
+    for (weight, bias), (weight_back, bias_back) in zip(layers, arrays_to_layers(arrays), strict=True):
+        np.testing.assert_array_equal(weight, weight_back)
+        np.testing.assert_array_equal(bias, bias_back)
+    expected = {"method": "mine", "env_id": "palaestra/X-v0", "args": {"seed": 3, "folder": "somewhere"}, "score": 1.5}
+    assert notes == expected
+    assert policy_metadata(path)["method"] == "mine"
+    assert [p.name for p in path.parent.iterdir()] == ["policy.safetensors"]
+
+
+def test_a_perceptron_player_is_the_network_of_the_kernels_with_clipped_output():
+    layers = random_layers(5, 16, 16, 2)
+    network, player = make_network(layers), PerceptronPlayer(layers, np.full(2, -0.5), np.full(2, 0.5))
+    seen = np.random.default_rng(1).normal(size=(7, 1, 5)).astype(np.float32)
+    front, back = np.zeros(WIDEST), np.zeros(WIDEST)
+    chosen = player.act(seen, None, None, None, None, None)
+    assert chosen.shape == (7, 1, 2)
+    for k in range(7):
+        mlp(network.weights, network.biases, network.sizes, seen[k, 0].astype(np.float64), front, back)
+        np.testing.assert_allclose(chosen[k, 0], np.clip(front[:2], -0.5, 0.5), atol=1e-12)
+
+
+def test_a_player_keeps_to_the_bounds_of_its_action():
+    layers = [(np.zeros((2, 4)), np.array([-5.0, 5.0]))]
+    player = perceptron_player(layer_arrays(layers), steering(4), "blue")
+    np.testing.assert_array_equal(player(np.zeros((3, 4))), [[-1.0, 0.5]] * 3)
+
+
+def test_a_policy_of_another_game_is_refused():
+    arrays = layer_arrays(random_layers(3, 8, 2))
+    with pytest.raises(ValueError, match="sees 3 numbers and gives 2; red of Steering sees 4 and gives 2"):
+        perceptron_player(arrays, steering(4), "red")
+
+
+def test_the_interquartile_mean_ignores_a_quarter_on_each_side():
+    assert interquartile_mean(np.array([-1000.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1000.0])) == pytest.approx(3.5)
+    assert interquartile_mean(np.array([1.0, 2.0, 6.0])) == pytest.approx(3.0)  # three values have no quarter
+
+
+def test_the_bootstrap_resamples_runs_within_each_task():
+    constant_tasks = np.array([[0.0, 10.0]] * 5)
+    assert bootstrap_interval(constant_tasks) == (5.0, 5.0, 5.0)
+    scores = np.random.default_rng(0).normal(3.0, 1.0, 400)
+    mean, low, high = bootstrap_interval(scores)
+    assert low < mean < high
+    assert abs(mean - 3.0) < 0.2
+    assert 0.15 < high - low < 0.35  # 2 x 1.96 x 1.1 / sqrt(400) is 0.22
+    assert bootstrap_interval(scores) == (mean, low, high)
+
+
+def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path: Path):
+    path = tmp_path / "log.csv"
+    log = CurveLog(path)
+    for steps in (0, 100, 200):
+        log.write({"steps": steps, "error": steps / 7})
+    CurveLog(path, resume_from=100).write({"steps": 150, "error": 1.0})
+    assert [row["steps"] for row in read_rows(path)] == [0, 100, 150]
+    CurveLog(path)
+    assert not path.exists()
+
+
+def test_a_curve_stands_where_all_runs_have_a_value():
+    runs = [[{"steps": 0.0, "e": 1.0}, {"steps": 10.0, "e": 4.0}], [{"steps": 10.0, "e": 2.0}]]
+    curve = curve_over_seeds(runs, "steps", "e")
+    np.testing.assert_array_equal(curve[:, :2], [[10.0, 3.0]])
+    assert 2.0 <= curve[0, 2] <= curve[0, 3] <= 4.0
+
+
+def test_panels_become_a_picture(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    curve = np.array([[0.0, 3.0, 2.0, 4.0], [10.0, 1.0, 0.5, 2.0]])
+    panel = {"label": "error", "x_label": "steps", "curves": {"ours": curve}, "lines": {"theirs": 1.5}, "log": True}
+    plot_panels(tmp_path / "a" / "b.png", [panel, panel], "title")
+    assert (tmp_path / "a" / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_progress_prints_plain_lines_where_nobody_watches(capsys: pytest.CaptureFixture[str]):
+    with Progress("training", 2000, 500) as progress:
+        progress.update(1000, reward=0.123456)
+        progress.say("hello")
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "hello"
+    assert said[1].startswith("training: steps 1k/2k  steps/s ")
+    assert "left 0:00" in said[1]
+    assert said[1].endswith("reward 0.123")
+    with Progress("training", 10, quiet=True) as progress:
+        progress.update(5)
+        progress.say("unheard")
+    assert capsys.readouterr().out == ""
+
+
+def test_numbers_and_times_are_short():
+    assert [short(n) for n in (7, 1234, 2_500_000, 3e9)] == ["7", "1.23k", "2.5M", "3G"]
+    assert [clock(s) for s in (5, 65, 3725, float("nan"))] == ["0:05", "1:05", "1:02:05", "?"]

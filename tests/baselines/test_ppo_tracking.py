@@ -1,0 +1,130 @@
+"""The learned inner loop: it learns in seconds, its files are what they say, and a stopped run goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jsbsim")
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("tyro")
+
+
+import palaestra
+from palaestra.ucav.inner_loop import TRACKING
+from palaestra.ucav.network import load_network
+from palaestra_baselines import ppo_tracking
+from palaestra_baselines.common.curves import read_rows
+from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
+from palaestra_baselines.common.tracking import ENV_ID, TEST_SEED, evaluation_flights, track
+
+SMALL = ppo_tracking.Args(
+    total_steps=1024, lanes=8, workers=0, rollout_steps=32, batch_size=128, evaluations=2, flights=2, quiet=True
+)
+
+
+def small(folder: Path, **changes) -> ppo_tracking.Args:
+    return dataclasses.replace(SMALL, directory=folder, **changes)
+
+
+def test_the_scales_of_the_input_fit_the_observation():
+    assert len(ppo_tracking.INPUT_SCALE) == sum(f.size for f in TRACKING)
+
+
+def test_a_short_training_writes_what_it_promises(tmp_path: Path):
+    args = small(tmp_path)
+    report = ppo_tracking.train(args)
+    assert report.steps == 1024
+    assert report.weights == tmp_path / "seed_0" / "best.safetensors"
+    rows = read_rows(args.folder / "log.csv")
+    assert [row["steps"] for row in rows] == [0, 512, 1024]
+    assert report.cpu_s > 0
+    arrays, notes = read_policy(report.weights)
+    assert notes["method"] == "ppo_tracking"
+    assert notes["env_id"] == ENV_ID
+    assert notes["args"]["total_steps"] == 1024
+    network = load_network(report.weights.with_suffix(".npz"))
+    assert network.sizes.tolist() == [29, 64, 64, 4]
+    np.testing.assert_array_equal(network.weights[: 29 * 64].reshape(64, 29), arrays["layer_0.weight"])
+
+
+def test_the_saved_perceptron_is_the_mean_of_sb3s_policy():
+    vec = ppo_tracking.make_vec_env(SMALL)
+    vec.seed(0)
+    model = ppo_tracking.make_model(SMALL, vec)
+    seen = vec.reset()
+    assert isinstance(seen, np.ndarray)
+    expected, _ = model.predict(seen, deterministic=True)
+    np.testing.assert_allclose(ppo_tracking.player_of(ppo_tracking.policy_layers(model))(seen), expected, atol=1e-6)
+    vec.close()
+
+
+def test_the_last_lanes_fly_wide_commands():
+    vec = ppo_tracking.make_vec_env(dataclasses.replace(SMALL, wide_share=0.25))
+    assert vec.get_attr("roll_range_deg") == [60.0] * 6 + [180.0] * 2
+    vec.close()
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path):
+    ppo_tracking.train(small(tmp_path, total_steps=512, evaluations=1))
+    report = ppo_tracking.train(small(tmp_path, resume=True))
+    assert report.steps == 1024
+    assert [row["steps"] for row in read_rows(tmp_path / "seed_0" / "log.csv")] == [0, 512, 1024]
+    again = ppo_tracking.train(small(tmp_path, resume=True))
+    assert again.steps == 1024
+
+
+def test_a_saved_policy_plays_as_an_opponent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = ppo_tracking.train(small(tmp_path, total_steps=256, evaluations=1)).weights
+    monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: [EntryPoint()])
+    sim = palaestra.make_batch(ENV_ID, 2, opponents={"pilot": str(path)})
+    sim.reset(seed=0)
+    first = np.array(sim.observations)
+    sim.step()
+    player = ppo_tracking.player_of(arrays_to_layers(read_policy(path)[0]))
+    np.testing.assert_allclose(sim.states["body"]["aileron_command"], player(first)[:, :, 0], atol=1e-12)
+
+
+class EntryPoint:
+    """What an installed palaestra says of the method."""
+
+    name = "ppo_tracking"
+
+    def load(self):
+        return ppo_tracking
+
+
+def test_equal_seeds_give_every_player_the_same_commands():
+    sim, pid = evaluation_flights(2, 0), evaluation_flights(2, 0, script="pid")
+    for flights in (sim, pid):
+        flights.reset(seed=TEST_SEED)
+    np.testing.assert_array_equal(sim.states["turn_command_rad"], pid.states["turn_command_rad"])
+
+
+def test_the_pid_settles_on_the_evaluation_flights():
+    result = track(evaluation_flights(4, 0, script="pid"), TEST_SEED)
+    assert result.roll_rms_deg < 0.5
+    assert result.flight_path_rms_deg < 0.5
+    assert result.ended == 0
+
+
+def test_it_learns_to_hold_a_command_in_seconds(tmp_path: Path):
+    args = small(tmp_path, total_steps=24_576, lanes=64, batch_size=512, std=(0.4, 0.3), wide_share=0.0, evaluations=1)
+    args = dataclasses.replace(args, roll_scale_deg=(15.0, 15.0), flight_path_scale_deg=(5.0, 5.0), flights=8)
+    report = ppo_tracking.train(args)
+    untrained, learnt = report.log[0], report.log[-1]
+    assert learnt["roll_rms_deg"] < 0.2 * untrained["roll_rms_deg"]
+    assert learnt["flight_path_rms_deg"] < 0.5 * untrained["flight_path_rms_deg"]
+
+
+@pytest.mark.learning
+def test_it_tracks_within_twice_the_errors_of_the_tuned_pid(tmp_path: Path):
+    report = ppo_tracking.train(ppo_tracking.Args(directory=tmp_path))
+    pid = track(evaluation_flights(script="pid"), TEST_SEED)
+    player = ppo_tracking.player_of(arrays_to_layers(read_policy(report.weights)[0]))
+    learnt = track(evaluation_flights(), TEST_SEED, player)
+    assert max(learnt.ratios(pid)) <= 2.0
+    assert learnt.ended == 0
