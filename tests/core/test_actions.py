@@ -14,6 +14,8 @@ from palaestra.core.fields import action_space
 from palaestra.core.game import Game
 from palaestra.core.simulation import ActionError, KernelSimulation
 
+pytestmark = pytest.mark.jitless
+
 RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.game()
 N = 5
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from games import two_team
 from games.play import all_bytes, idle_actions, lanes_of, leaves, random_actions, seen_bytes
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.core.simulation import KernelSimulation
+
+pytestmark = pytest.mark.jitless
 
 GAME = two_team.game()
 N, STEPS, SEED = 5, 150, 11
@@ -108,6 +110,7 @@ def test_off_lets_a_finished_lane_wait_without_a_change_until_it_is_reset():
     assert (sim.states["steps"][done] == 0).all()
 
 
+@settings(max_examples=20)
 @given(st.lists(st.booleans(), min_size=N, max_size=N), st.booleans())
 def test_a_reset_of_some_lanes_touches_nothing_else(chosen: list[bool], seeded: bool):
     sim, which = batch("off"), np.array(chosen)

@@ -9,6 +9,8 @@ from games.play import idle_actions, leaves, random_actions, seen_bytes
 
 from palaestra.core.simulation import ActionError, KernelSimulation
 
+pytestmark = pytest.mark.jitless
+
 RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 N, STEPS = 3, 60
 

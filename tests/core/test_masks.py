@@ -1,10 +1,13 @@
 """What may be done now: masks, and what happens to who does not care."""
 
 import numpy as np
+import pytest
 from games import two_team, two_team_homogeneous
 from games.play import idle_actions, leaves, random_actions
 
 from palaestra.core.simulation import KernelSimulation
+
+pytestmark = pytest.mark.jitless
 
 GAME = two_team.game()  # a ring: two of the three exits of a node lead somewhere
 

@@ -13,6 +13,8 @@ from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
 from palaestra.core.simulation import ActionError, KernelSimulation
 
+pytestmark = pytest.mark.jitless
+
 RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 BLUE = list(RAID.teams["blue"])
 

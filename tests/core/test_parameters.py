@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from games import two_team
 from games.play import all_bytes, idle_actions, random_actions
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.core.simulation import KernelSimulation
+
+pytestmark = pytest.mark.jitless
 
 GAME = two_team.game()
 
@@ -49,6 +51,7 @@ def test_a_change_acts_in_the_running_match_and_in_its_lane_alone():
     assert cut == [[False] * 3, [False] * 3, [False, False, True]]
 
 
+@settings(max_examples=20)
 @given(st.floats(0, 10), st.integers(0, 2))
 def test_lanes_differ_in_nothing_but_their_parameters(damage: float, lane: int):
     sim, twin, rng = started(), started(), np.random.default_rng(0)

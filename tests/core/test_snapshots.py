@@ -10,6 +10,8 @@ from games.play import all_bytes, random_actions
 
 from palaestra.core.simulation import KernelSimulation, Simulation
 
+pytestmark = pytest.mark.jitless
+
 RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 
 

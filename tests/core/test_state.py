@@ -1,10 +1,13 @@
 """The global state for centralised critics."""
 
 import numpy as np
+import pytest
 from games import two_team, two_team_homogeneous
 from games.play import idle_actions
 
 from palaestra.core.simulation import KernelSimulation
+
+pytestmark = pytest.mark.jitless
 
 
 def test_a_game_says_what_its_global_state_is():
