@@ -221,5 +221,15 @@ def test_a_tracking_flight_is_written_too(tmp_path: Path):
     np.testing.assert_allclose(pilot.times_s, (0.0, 0.1, 0.2))
 
 
+def test_a_second_match_follows_the_first_with_aircraft_of_its_own(tmp_path: Path):
+    write_acmi(tmp_path / "two.acmi", GAME, np.concatenate([make_fight(11), make_fight(6, seed=1)]))
+    recording = read_acmi(tmp_path / "two.acmi")
+    second = {RED + 0x10000: 2.0, BLUE + 0x10000: 2.0}
+    assert {id: o.times_s[0] for id, o in recording.objects.items()} == {RED: 0.0, BLUE: 0.0} | second
+    assert recording.objects[RED].removed_s == 1.0
+    end = ("Destroyed", "Bookmark")
+    assert [event.kind for event in recording.events] == [*end, "LeftArea", *end]
+
+
 def test_ids_name_team_and_number():
     assert [object_id(GAME, slot) for slot in range(2)] == [RED, BLUE]

@@ -81,6 +81,7 @@ class AcmiWriter:
         self._known: dict[int, dict[str, str]] = {0: {}}
         self._gone: set[int] = set()
         self._over = False
+        self._match, self._start_s, self._match_s = 0, 0.0, 0.0
         self._file.write("FileType=text/acmi/tacview\nFileVersion=2.2\n")
         self.update(0, None, **{"ReferenceTime": reference_time, "DataRecorder": "palaestra", **properties})
 
@@ -135,16 +136,22 @@ class AcmiWriter:
     def write_match(self, game: Game, s: np.void) -> None:
         """Writes one moment of a match of this family: every aircraft, who was lost, and the end.
 
+        When its time goes back another match has begun: it follows a second later, with aircraft of its own.
+
         Args:
             game: The rules.
             s: The match record.
         """
-        self.begin(match_time_s(game, s))
+        time_s = match_time_s(game, s)
+        if time_s < self._match_s:
+            self._next_match(game)
+        self._match_s = time_s
+        self.begin(self._start_s + time_s)
         fields = s.dtype.names or ()
         bodies = s[body_field(s.dtype)]
         teams = list(game.teams)
         for slot, agent in enumerate(game.agents):
-            id = object_id(game, slot)
+            id = object_id(game, slot, self._match)
             if id in self._gone:
                 continue
             team = teams[game.team_index[slot]].capitalize()
@@ -166,6 +173,14 @@ class AcmiWriter:
         if s["info"]["end_reason"] and not self._over:
             self._over = True
             self.event("Bookmark", text=outcome(game, s))
+
+    def _next_match(self, game: Game) -> None:
+        for slot in range(len(game.agents)):
+            id = object_id(game, slot, self._match)
+            if id in self._known:
+                self.event("LeftArea", id)
+                self.remove(id)
+        self._match, self._start_s, self._over = self._match + 1, self._start_s + self._match_s + 1.0, False
 
     def close(self) -> None:
         """Finishes the file; may be called twice."""
@@ -200,10 +215,10 @@ def write_acmi(
             writer.write_match(game, s)
 
 
-def object_id(game: Game, slot: int) -> int:
-    """Tacview's id of a slot: red_0 is 101, red_1 is 102, blue_0 is 201 (hexadecimal)."""
+def object_id(game: Game, slot: int, match: int = 0) -> int:
+    """Tacview's id of a slot: red_0 is 101, red_1 is 102, blue_0 is 201 (hexadecimal), in the next match 10101 ..."""
     team = int(game.team_index[slot])
-    return 0x100 * (team + 1) + list(game.teams.values())[team].index(slot) + 1
+    return 0x10000 * match + 0x100 * (team + 1) + list(game.teams.values())[team].index(slot) + 1
 
 
 def transform_of(body: np.void) -> tuple[float, float, float, float, float, float]:
