@@ -87,8 +87,8 @@ class Canvas:
         self._words: list[tuple[Point, str, Color, int, str]] = []
 
     def line(self, points: Sequence[Point], color: Color, width: float = 1.0) -> None:
-        """A polyline. Round joints cost time for each point; where points are many the corners are small."""
-        joint = "curve" if width > 1 and len(points) < 20 else None
+        """A polyline."""
+        joint = "curve" if width > 1 else None
         self._pen.line(_enlarge(points), color, max(1, round(width * OVERSAMPLING)), joint)
 
     def dashes(self, start: Point, end: Point, color: Color, width: float = 1.0, dash: float = 5.0) -> None:
