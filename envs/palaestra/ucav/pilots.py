@@ -76,11 +76,11 @@ CORNER_SPEED_MPS = 250.0
 FULL_SPEED_MPS = 400.0
 
 # The law of `point`, tuned on JSBSim's f16 at 10 Hz.
-AIM_GAIN = 1.2
+AIM_GAIN = 1.7
 """Nose rate per aiming error, 1/s."""
 FASTEST_NOSE_RADPS = 0.6
-ROLL_GAIN = 1.07
-"""Stick per radian of roll error: 3 rad/s per rad over a full stick of 2.8 rad/s."""
+ROLL_GAIN = 1.25
+"""Stick per radian of roll error; a full stick is about 3 rad/s."""
 PITCH_RATE_GAIN = 0.6
 """Stick per rad/s of pitch-rate error."""
 TRIM_GAIN = 0.1
@@ -189,7 +189,15 @@ def point(body, m):
     m.ease = clip(m.ease + EASE_GAIN * excess, 0.0, 0.4)
     furthest = stick_for(clip(LIMIT_LOAD_G / strongest, 0.0, 1.0)) - 2.0 * EASE_GAIN * max(excess, 0.0) - m.ease
     body.elevator_command = clip(stick, -0.44, furthest)
-    body.rudder_command = 0.0
+    body.rudder_command = coordinating_rudder(body)
+
+
+def coordinating_rudder(body):
+    """Rudder against sideslip, with what the yaw rate of a coordinated turn needs, as `steer` has it."""
+    turn_rate = (
+        GRAVITY_MPS2 / max(body.true_airspeed_mps, SLOWEST_MPS) * math.sin(body.roll_rad) * math.cos(body.pitch_rad)
+    )
+    return clip(GAINS.sideslip * body.sideslip_rad + GAINS.turn_rate * turn_rate, -1.0, 1.0)
 
 
 def impact_pressure_kpa(body):

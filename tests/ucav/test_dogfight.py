@@ -1,0 +1,589 @@
+"""The rules of the dogfight, one behaviour a test. Most write the aircraft records themselves: no engine flies."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaestra.core.fields import box_space
+from palaestra.core.game import Game
+from palaestra.ucav import dogfight, pursuit
+from palaestra.ucav.dogfight import BLUE, RED
+from palaestra.ucav.inner_loop import TRACKING
+from palaestra.ucav.network import make_network, save_network
+
+pytestmark = pytest.mark.jitless
+
+STICK, MACRO = dogfight.game(), dogfight.game(commands="macro")
+ALTITUDE_M, SPEED_MPS = 5000.0, 250.0
+
+
+class Match:
+    """One match whose aircraft are put where a test wants them."""
+
+    def __init__(self, game: Game = STICK, seed: int = 1, **parameters: float) -> None:
+        self.game = game
+        self.s: Any = np.zeros(1, game.state_dtype).view(np.recarray)[0]
+        for parameter in game.parameters:
+            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
+        self.scratch: Any = np.zeros(1, game.scratch_dtype).view(np.recarray)[0]
+        self.actions: Any = np.zeros(1, game.action_dtype).view(np.recarray)[0]
+        self.rewards = np.zeros(2, np.float32)
+        self.start(seed)
+
+    def start(self, seed: int) -> None:
+        self.s.rng = seed
+        self.s.info.winner = -1
+        with np.errstate(over="ignore"):
+            self.game.reset(self.s, self.game.world)
+
+    def put(self, slot: int, ahead_m: float, heading_deg: float = 0.0, altitude_m: float = ALTITUDE_M) -> Any:
+        """Puts an aircraft on the north-south line through the origin, flying level."""
+        body = self.s.body[slot]
+        body.north_m, body.east_m, body.altitude_m = ahead_m, 0.0, altitude_m
+        body.roll_rad, body.pitch_rad, body.heading_rad = 0.0, 0.0, math.radians(heading_deg)
+        body.true_airspeed_mps, body.load_factor_g = SPEED_MPS, 1.0
+        body.velocity_north_mps = SPEED_MPS * math.cos(body.heading_rad)
+        body.velocity_east_mps = SPEED_MPS * math.sin(body.heading_rad)
+        return body
+
+    def chase(self, range_m: float = 400.0, off_deg: float = 0.0) -> Match:
+        """Red right behind blue, its nose so far off."""
+        self.put(RED, 0.0, off_deg)
+        self.put(BLUE, range_m)
+        return self
+
+    def judge(self) -> bool:
+        """One decision in which nothing moves."""
+        self.rewards[:] = 0.0
+        self.s.steps += 1
+        return any(bool(self.game.judge(self.s, None, self.rewards, None)) for _ in range(self.game.periods))
+
+    def see(self) -> Any:
+        rows: Any = np.zeros(1, self.game.observation_dtype).view(np.recarray)[0]
+        self.game.observe(self.s, self.game.world, rows, self.scratch)
+        return rows.pilot
+
+    @property
+    def reason(self) -> str:
+        return self.game.end_reason(int(self.s.info.end_reason))
+
+
+# ---------------------------------------------------------------------------------------------------------- the gun
+
+
+def test_a_target_in_the_cone_takes_exactly_the_damage_of_its_range():
+    match = Match().chase(range_m=500.0)
+    assert not match.judge()
+    expected = 0.1 * (914.4 - 500.0) / (914.4 - 152.4)
+    assert match.s.health[BLUE] == pytest.approx(1.0 - expected, rel=1e-12)
+    assert match.s.health[RED] == 1.0
+    assert match.s.info.gun_damage[RED] == pytest.approx(expected)
+
+
+def test_damage_falls_with_range():
+    near, far = Match().chase(200.0), Match().chase(900.0)
+    near.judge(), far.judge()
+    assert near.s.health[BLUE] < far.s.health[BLUE] < 1.0
+
+
+@pytest.mark.parametrize("range_m", [150.0, 920.0])
+def test_outside_the_range_window_the_gun_does_nothing(range_m):
+    match = Match().chase(range_m)
+    match.judge()
+    assert match.s.health[BLUE] == 1.0
+
+
+def test_outside_the_cone_the_gun_does_nothing():
+    match = Match().chase(off_deg=1.01)
+    match.judge()
+    assert match.s.health[BLUE] == 1.0
+
+
+def test_a_wider_cone_hits_what_a_narrow_one_misses():
+    match = Match(cone_half_angle_deg=2.0).chase(off_deg=1.9)
+    match.judge()
+    assert match.s.health[BLUE] < 1.0
+
+
+def test_the_cone_widens_on_the_schedule_of_the_contest():
+    match = Match(cone_step_deg=1.0)
+    for seconds, degrees in ((0, 1), (99.9, 1), (100, 2), (149.9, 2), (150, 3), (200, 4)):
+        match.s.periods = round(10 * seconds)
+        assert math.degrees(dogfight.cone_half_angle_rad(match.s)) == pytest.approx(degrees)
+
+
+def test_by_default_the_cone_stays_as_it_is():
+    match = Match()
+    match.s.periods = 1990
+    assert math.degrees(dogfight.cone_half_angle_rad(match.s)) == pytest.approx(1.0)
+
+
+def test_an_unarmed_aircraft_does_no_damage():
+    match = Match(red_gun=0.0).chase()
+    match.judge()
+    assert match.s.health[BLUE] == 1.0
+    assert match.s.info.cone_seconds[RED] == pytest.approx(0.1)
+
+
+def test_head_on_both_guns_hit():
+    match = Match()
+    match.put(RED, 0.0)
+    match.put(BLUE, 400.0, heading_deg=180.0)
+    match.judge()
+    assert match.s.health[RED] == match.s.health[BLUE] < 1.0
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+def test_the_funnel_counts_an_opportunity_once_and_its_seconds_all():
+    match = Match().chase(off_deg=5.0)
+    for _ in range(3):
+        match.judge()
+    assert match.s.info.opportunities.tolist() == [1, 0]
+    assert match.s.info.opportunity_seconds[RED] == pytest.approx(0.3)
+    assert match.s.info.cone_seconds[RED] == 0.0
+
+
+# ---------------------------------------------------------------------------------------------------- ends of a match
+
+
+def test_a_kill_wins_and_pays_the_last_health_and_one():
+    match = Match().chase()
+    match.s.health[BLUE] = 0.01
+    assert match.judge()
+    assert (match.reason, match.s.info.winner) == ("kill", RED)
+    assert match.s.health[BLUE] == 0.0
+    assert match.rewards.tolist() == pytest.approx([1.01, -1.01])
+
+
+def crash(body: Any) -> None:
+    body.altitude_m = 304.0
+
+
+def break_up(body: Any) -> None:
+    body.load_factor_g = 12.1
+
+
+def break_down(body: Any) -> None:
+    body.load_factor_g = -12.1
+
+
+def depart(body: Any) -> None:
+    body.in_tables = 0
+
+
+def diverge(body: Any) -> None:
+    body.finite = 0
+
+
+ENDS = {
+    crash: "crash",
+    break_up: "overload",
+    break_down: "overload",
+    depart: "off_tables",
+    diverge: "not_finite",
+}
+
+
+@pytest.mark.parametrize("slot", [RED, BLUE])
+@pytest.mark.parametrize(("mistake", "reason"), ENDS.items())
+def test_whoever_makes_a_mistake_loses(slot, mistake, reason):
+    match = Match().chase(range_m=2000.0)
+    mistake(match.s.body[slot])
+    assert match.judge()
+    assert (match.reason, match.s.info.winner) == (reason, 1 - slot)
+    assert match.rewards[slot] == -1.0
+    assert match.rewards[1 - slot] == 1.0
+
+
+def test_both_at_once_is_a_draw():
+    match = Match().chase(range_m=2000.0)
+    crash(match.s.body[RED])
+    depart(match.s.body[BLUE])
+    assert match.judge()
+    assert (match.reason, match.s.info.winner) == ("both", -1)
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+def test_two_guns_that_kill_in_the_same_period_are_a_draw():
+    match = Match()
+    match.put(RED, 0.0)
+    match.put(BLUE, 200.0, heading_deg=180.0)
+    match.s.health[:] = 0.01
+    assert match.judge()
+    assert match.reason == "both"
+
+
+def test_nine_g_may_be_exceeded_for_half_a_second_and_no_longer():
+    match = Match().chase(range_m=2000.0)
+    match.s.body[RED].load_factor_g = 9.5
+    assert [match.judge() for _ in range(6)] == [False] * 5 + [True]
+    assert (match.reason, match.s.info.winner) == ("overload", BLUE)
+
+
+def test_a_pause_forgives_the_overload_before_it():
+    match = Match().chase(range_m=2000.0)
+    for load in (9.5, 9.5, 9.5, 9.5, 8.9, 9.5, 9.5, 9.5, 9.5):
+        match.s.body[RED].load_factor_g = load
+        assert not match.judge()
+
+
+def test_outside_the_arena_health_drains_and_counts_as_damage_by_the_other():
+    match = Match(arena_drain=0.5).chase(range_m=2000.0)
+    match.s.body[BLUE].north_m = 15_001.0
+    assert not match.judge()
+    assert match.s.health[BLUE] == pytest.approx(0.95)
+    assert match.s.info.arena_damage[RED] == pytest.approx(0.05)
+    assert match.rewards.tolist() == pytest.approx([0.05, -0.05])
+
+
+def test_who_flees_until_its_health_is_gone_has_lost():
+    match = Match(arena_drain=5.0).chase(range_m=2000.0)
+    match.s.body[BLUE].north_m = 20_000.0
+    assert [match.judge() for _ in range(2)] == [False, True]
+    assert (match.reason, match.s.info.winner) == ("fled", RED)
+
+
+def test_at_the_horizon_more_damage_wins_and_nothing_is_paid_for_it():
+    match = Match(horizon=2).chase(range_m=2000.0)
+    match.s.health[RED] = 0.5
+    assert not match.judge()
+    assert match.s.info.winner == -1
+    assert not match.judge()
+    assert match.s.info.winner == BLUE
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+def test_at_the_horizon_equal_damage_is_a_draw():
+    match = Match(horizon=1).chase(range_m=2000.0)
+    match.judge()
+    assert match.s.info.winner == -1
+
+
+def test_a_macro_match_decides_the_horizon_in_the_last_period():
+    match = Match(MACRO, horizon=1).chase(range_m=2000.0)
+    match.s.health[RED] = 0.5
+    match.s.steps = 1
+    winners = []
+    for _ in range(5):
+        match.game.judge(match.s, None, match.rewards, None)
+        winners.append(int(match.s.info.winner))
+    assert winners == [-1] * 4 + [BLUE]
+
+
+def test_a_macro_decision_adds_up_the_damage_of_its_periods():
+    macro, stick = Match(MACRO).chase(), Match().chase()
+    macro.judge()
+    for _ in range(5):
+        stick.judge()
+    assert macro.s.health[BLUE] == stick.s.health[BLUE]
+    assert macro.rewards[RED] == pytest.approx(1.0 - macro.s.health[BLUE], rel=1e-6)
+
+
+# -------------------------------------------------------------------------------------------------- rewards, shaping
+
+WEIGHTS = {"posture_weight": 1.0, "altitude_weight": 0.7, "energy_weight": 0.3, "aim_weight": 2.0}
+
+
+def scatter(match: Match, random: np.random.Generator) -> None:
+    """Both aircraft anywhere near the floor, the other's gun and the edge of the arena."""
+    for body in match.s.body:
+        body.north_m, body.east_m = random.uniform(-400, 400, 2)
+        body.altitude_m = random.uniform(200, 6000)
+        body.roll_rad, body.pitch_rad = random.uniform(-3, 3), random.uniform(-1.5, 1.5)
+        body.heading_rad = random.uniform(0, 2 * math.pi)
+        body.true_airspeed_mps = random.uniform(60, 500)
+        for name in ("velocity_north_mps", "velocity_east_mps", "velocity_down_mps", "u_mps", "v_mps", "w_mps"):
+            body[name] = random.uniform(-400, 400)
+        for name in ("p_radps", "q_radps", "r_radps"):
+            body[name] = random.uniform(-20, 20)
+        body.load_factor_g = random.uniform(-9, 9)
+
+
+@given(st.integers(0, 2**32))
+def test_the_rewards_add_up_to_exactly_zero(seed):
+    random = np.random.default_rng(seed)
+    match = Match(STICK if seed % 2 else MACRO, seed, cone_half_angle_deg=60.0, arena_radius_m=1000.0, **WEIGHTS)
+    for _ in range(5):
+        scatter(match, random)
+        over = match.judge()
+        assert match.rewards[RED] + match.rewards[BLUE] == 0.0
+        if over:
+            break
+
+
+def test_nothing_is_paid_where_nothing_happens():
+    match = Match().chase(range_m=2000.0)
+    match.judge()
+    match.put(RED, 500.0, heading_deg=90.0, altitude_m=1000.0)
+    match.judge()
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("item", ["posture", "altitude", "energy", "aim"])
+def test_shaping_telescopes_to_the_difference_of_the_potential(item):
+    random = np.random.default_rng(3)
+    match = Match(**{f"{item}_weight": 0.5})
+    before = float(getattr(dogfight, f"{item}_potential")(match.s))
+    paid = 0.0
+    for _ in range(20):
+        scatter(match, random)
+        for body in match.s.body:
+            body.altitude_m += 305.0
+        match.judge()
+        paid += float(match.rewards[RED])
+        match.s.health[:] = 1.0
+    after = float(getattr(dogfight, f"{item}_potential")(match.s))
+    assert match.s.info[f"reward_{item}"] == pytest.approx(0.5 * (after - before), abs=1e-9)
+    assert paid == pytest.approx(0.5 * (after - before) + match.s.info.reward_damage, abs=1e-5)
+
+
+def test_after_an_end_by_rule_the_potential_is_zero():
+    match = Match(posture_weight=1.0)
+    start = float(dogfight.posture_potential(match.s))
+    crash(match.s.body[RED])
+    match.judge()
+    assert match.rewards[RED] == pytest.approx(-1.0 - start)
+
+
+def test_shaping_discounts_the_next_potential():
+    match = Match(posture_weight=1.0, shaping_discount=0.9).chase(range_m=2000.0)
+    start = float(match.s.potentials[dogfight.POSTURE])
+    match.judge()
+    assert match.rewards[RED] == pytest.approx(0.9 * 1.0 - start)
+
+
+@pytest.mark.parametrize("item", ["posture", "altitude", "energy", "aim"])
+def test_every_potential_changes_its_sign_when_the_two_change_places(item):
+    match = Match()
+    scatter(match, np.random.default_rng(4))
+    match.s.body[BLUE].altitude_m = 700.0
+    potential = getattr(dogfight, f"{item}_potential")
+    value = float(potential(match.s))
+    match.s.body[RED], match.s.body[BLUE] = match.s.body[BLUE].copy(), match.s.body[RED].copy()
+    assert float(potential(match.s)) == -value != 0.0
+
+
+def test_posture_is_one_right_behind_the_other_and_zero_head_on():
+    match = Match().chase()
+    assert dogfight.posture_potential(match.s) == pytest.approx(1.0)
+    match.put(BLUE, 400.0, heading_deg=180.0)
+    assert dogfight.posture_potential(match.s) == pytest.approx(0.0)
+
+
+# ------------------------------------------------------------------------------------------------------------- starts
+
+NEUTRAL = {"red_behind_weight": 0.0, "blue_behind_weight": 0.0}
+RED_BEHIND = {"neutral_weight": 0.0, "blue_behind_weight": 0.0}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_neutral_start_is_its_own_image_under_half_a_turn(seed):
+    red, blue = Match(seed=seed, **NEUTRAL).s.body
+    assert (red.north_m, red.east_m) == pytest.approx((-blue.north_m, -blue.east_m))
+    assert math.cos(red.heading_rad - blue.heading_rad) == pytest.approx(-1.0)
+    assert 1500.0 <= 2.0 * math.hypot(red.north_m, red.east_m) <= 4000.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_behind_means_behind_and_pointing_at_it(seed):
+    s = Match(seed=seed, **RED_BEHIND).s
+    nose = dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE])
+    tail = math.pi - dogfight.antenna_train_angle_rad(s.body[BLUE], s.body[RED])
+    assert math.degrees(nose) < 40.0  # 20 degrees in the plane; the difference of height comes on top
+    assert math.degrees(tail) < 60.0
+
+
+def test_both_sides_start_alike_on_average():
+    values = []
+    for seed in range(400):
+        s = Match(seed=seed * 7919).s
+        values.append(
+            (
+                dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE]),
+                dogfight.antenna_train_angle_rad(s.body[BLUE], s.body[RED]),
+                s.body[RED].altitude_m - s.body[BLUE].altitude_m,
+                s.body[RED].true_airspeed_mps - s.body[BLUE].true_airspeed_mps,
+            )
+        )
+    red, blue, altitude, speed = np.array(values).T
+    assert abs(red.mean() - blue.mean()) < 4.0 * (red - blue).std() / 20.0
+    assert abs(altitude.mean()) < 4.0 * altitude.std() / 20.0
+    assert abs(speed.mean()) < 4.0 * speed.std() / 20.0
+
+
+def test_heights_and_speeds_start_within_their_ranges():
+    for seed in range(50):
+        for body in Match(seed=seed).s.body:
+            assert 2750.0 <= body.altitude_m <= 5250.0
+            assert 200.0 <= body.true_airspeed_mps <= 280.0
+            assert 0.0 <= body.heading_rad <= 2.0 * math.pi
+
+
+# -------------------------------------------------------------------------------------------------------------- sight
+
+
+@given(st.integers(0, 2**32))
+def test_what_is_seen_lies_within_the_bounds_of_the_table(seed):
+    random = np.random.default_rng(seed)
+    match = Match(seed=seed)
+    scatter(match, random)
+    for body in match.s.body:
+        for name in ("north_m", "east_m", "altitude_m"):
+            body[name] *= random.choice([1.0, 1e3])
+    match.judge()
+    space = box_space(match.game.roles[0].observation)
+    for row in match.see():
+        assert space.contains(np.frombuffer(row.tobytes(), np.float32))
+
+
+def test_north_is_nowhere_in_what_is_seen():
+    match = Match()
+    scatter(match, np.random.default_rng(5))
+    before = match.see().tobytes()
+    angle = 2.0
+    for body in match.s.body:
+        for north, east in (("north_m", "east_m"), ("velocity_north_mps", "velocity_east_mps")):
+            x, y = float(body[north]), float(body[east])
+            body[north] = math.cos(angle) * x - math.sin(angle) * y
+            body[east] = math.sin(angle) * x + math.cos(angle) * y
+        body.heading_rad += angle
+    after = np.frombuffer(match.see().tobytes(), np.float32)
+    np.testing.assert_allclose(after, np.frombuffer(before, np.float32), atol=2e-6)
+
+
+def test_the_two_pilots_see_the_same_match_from_two_cockpits():
+    match = Match()
+    scatter(match, np.random.default_rng(6))
+    match.s.health[:] = 0.25, 0.75
+    red, blue = match.see()
+    match.s.body[RED], match.s.body[BLUE] = match.s.body[BLUE].copy(), match.s.body[RED].copy()
+    match.s.health[:] = 0.75, 0.25
+    swapped = match.see()
+    assert swapped[RED].tobytes() == blue.tobytes()
+    assert swapped[BLUE].tobytes() == red.tobytes()
+
+
+def test_a_pilot_sees_whose_gun_hits():
+    match = Match().chase()
+    match.judge()
+    red, blue = match.see()
+    assert (red.in_my_gun, red.in_its_gun) == (1.0, 0.0)
+    assert (blue.in_my_gun, blue.in_its_gun) == (0.0, 1.0)
+
+
+def test_the_fine_sight_reads_right_and_up():
+    match = Match().chase(off_deg=-2.0)
+    match.put(BLUE, 400.0, altitude_m=ALTITUDE_M + 400.0 * math.tan(math.radians(3.0)))
+    right, up = match.see()[RED].aim_error
+    assert right == pytest.approx(0.2, abs=1e-3)
+    assert up == pytest.approx(0.3, abs=1e-3)
+
+
+def test_the_centre_of_the_arena_is_seen_from_the_nose():
+    match = Match().chase()
+    match.put(RED, -7500.0, heading_deg=90.0)  # south of the centre, flying east: it lies on the left
+    red = match.see()[RED]
+    assert red.centre == pytest.approx((0.0, -1.0), abs=1e-6)
+    assert red.centre_distance == pytest.approx(0.5)
+
+
+# ----------------------------------------------------------------------------------------------------------- commands
+
+
+def test_the_stick_moves_the_controls_and_half_a_throttle_is_military_power():
+    match = Match()
+    match.actions.pilot[RED] = (0.1, 0.2, 0.3, 0.0)
+    match.actions.pilot[BLUE] = (0.0, 0.0, 0.0, -1.0)
+    match.game.command(match.s, None, match.actions, match.scratch)
+    red, blue = match.s.body
+    assert (red.aileron_command, red.elevator_command, red.rudder_command) == (0.1, 0.2, 0.3)
+    assert (red.throttle_command, blue.throttle_command) == (0.5, 0.0)
+    assert match.see()[RED].last_action == pytest.approx((0.1, 0.2, 0.3, 0.0))
+
+
+def test_a_macro_is_flown_by_the_autopilot():
+    match = Match(MACRO).chase()
+    match.actions.pilot[RED] = (0.25, 0.0, 0.0)  # 45 degrees to the right
+    match.actions.pilot[BLUE] = (-0.25, 0.0, 0.0)
+    match.game.command(match.s, None, match.actions, match.scratch)
+    assert match.s.body[RED].aileron_command > 0.3
+    assert match.s.body[BLUE].aileron_command < -0.3
+
+
+def test_a_macro_speed_of_minus_one_is_120_and_of_one_is_400():
+    assert dogfight.macro_speed_mps(-1.0) == 120.0
+    assert dogfight.macro_speed_mps(0.0) == 260.0
+    assert dogfight.macro_speed_mps(1.0) == 400.0
+
+
+def inner_loop_file(folder: Path, inputs: int) -> str:
+    """A network that gives the same four commands whatever it sees."""
+    layers = [(np.zeros((4, inputs)), np.array([0.1, -0.2, 0.3, 1.0]))]
+    save_network(folder / "loop.npz", make_network(layers))
+    return str(folder / "loop.npz")
+
+
+def test_a_macro_is_flown_by_a_network_from_a_file(tmp_path):
+    size = sum(f.size for f in TRACKING)
+    match = Match(dogfight.game(commands="macro", inner_loop=inner_loop_file(tmp_path, size)))
+    match.game.command(match.s, match.game.world, match.actions, match.scratch)
+    body = match.s.body[BLUE]
+    assert (body.aileron_command, body.elevator_command) == (0.1, -0.2)
+    assert (body.rudder_command, body.throttle_command) == (0.3, 1.0)
+
+
+# --------------------------------------------------------------------------------------------------------------- game
+
+
+def test_a_network_of_another_shape_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no inner loop"):
+        dogfight.game(commands="macro", inner_loop=inner_loop_file(tmp_path, 7))
+
+
+def test_a_missing_network_is_refused():
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        dogfight.game(commands="macro", inner_loop="nowhere.npz")
+
+
+def test_unknown_commands_are_refused():
+    with pytest.raises(ValueError, match="stick"):
+        dogfight.game(commands="yoke")  # type: ignore[arg-type]
+
+
+def test_the_stick_has_no_inner_loop():
+    with pytest.raises(ValueError, match="macro"):
+        dogfight.game(inner_loop="ppo")
+
+
+def test_both_kinds_of_commands_last_200_seconds():
+    assert (STICK.horizon * 0.1, MACRO.horizon * 0.5) == (200.0, 200.0)
+    assert (STICK.periods, MACRO.periods) == (1, 5)
+    assert len(STICK.roles[0].action) == 4
+    assert len(MACRO.roles[0].action) == 3
+
+
+def test_the_target_of_the_pursuit_is_unarmed_and_may_leave_the_arena():
+    match = Match(pursuit.game()).chase(range_m=2000.0)
+    match.put(RED, 0.0)
+    match.put(BLUE, 400.0, heading_deg=180.0)
+    match.s.body[BLUE].east_m = 0.0
+    match.judge()
+    assert match.s.health[BLUE] < 1.0
+    assert match.s.health[RED] == 1.0
+    assert match.s.parameters.arena_drain == 0.0
+
+
+def test_the_pursuit_starts_neutral_or_with_the_hunter_behind():
+    angles = []
+    for seed in range(60):
+        s = Match(pursuit.game(), seed=seed * 104729).s
+        angles.append(math.degrees(dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE])))
+    assert sum(angle < 40.0 for angle in angles) > 25
+    assert sum(angle > 60.0 for angle in angles) > 10
