@@ -5,6 +5,7 @@ The faces differ in whom they give a port (a team, or each agent) and in how the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Codec, Game, Role
 from palaestra.core.simulation import Simulation
 
+PLAIN_INTEGERS = (int, np.int64, np.int32)
+"""Types of a single choice that need no array to be checked: no bool, none that an int64 cannot hold."""
 ObservationMode = Literal["flat", "dict"]
 MaskMode = Literal["info", "obs"] | None
 
@@ -26,24 +29,27 @@ class Block:
 
     Attributes:
         role: The role.
-        rows: Indices of the slots within the role.
-        slots: Indices of the slots within the match.
+        rows: The slots within the role.
+        count: Their number.
+        actions: View of their actions, ``[N, count]``, ``[N, count, K]`` or records ``[N, count]``.
+        mixed: Whether an action is a record of choices and real numbers.
     """
 
-    def __init__(self, sim: Simulation, role: Role, rows: list[int], slots: list[int]) -> None:
-        """Finds views of the rows, without a copy where they lie side by side."""
-        self.role, self.slots = role, slots
-        contiguous = rows == list(range(rows[0], rows[-1] + 1))
-        self.rows: slice | list[int] = slice(rows[0], rows[-1] + 1) if contiguous else rows
-        self.count = len(rows)
-        actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role.name]
-        self.actions = actions[:, self.rows] if contiguous else None
-        self._all_actions = actions
+    def __init__(self, sim: Simulation, role: Role, rows: list[int]) -> None:
+        """Finds views of the rows.
 
-    def write(self, name: str | None, values: np.ndarray) -> None:
-        """Writes the actions of all lanes, ``[N, count, ...]``."""
-        target = self._all_actions if name is None else self._all_actions[name]
-        target[:, self.rows] = values
+        Raises:
+            ValueError: The rows are not evenly spaced, so that no view has them.
+        """
+        step = rows[1] - rows[0] if len(rows) > 1 else 1
+        if rows != list(range(rows[0], rows[-1] + 1, step)):
+            team = role.agents[rows[0]].rpartition("_")[0]
+            listed = ", ".join(map(str, rows))
+            raise ValueError(f"{team}'s slots {listed} of the role {role.name} are not evenly spaced")
+        self.role, self.rows, self.count = role, slice(rows[0], rows[-1] + 1, step), len(rows)
+        actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role.name]
+        self.actions = actions[:, self.rows]
+        self.mixed = actions.dtype.names is not None
 
 
 class Port:
@@ -160,7 +166,7 @@ class Port:
         if self.codec is not None:
             role = self.blocks[0].role
             decoded = [self.codec.decode(role, a) for a in actions]
-            self.blocks[0].write(None, np.asarray(decoded).reshape(n, 1, *np.shape(decoded)[1:]))
+            self.blocks[0].actions[...] = np.asarray(decoded).reshape(n, 1, *np.shape(decoded)[1:])
         elif len(self.blocks) > 1:
             given = _fields_of(actions, [b.role.name for b in self.blocks])
             for block in self.blocks:
@@ -177,7 +183,7 @@ class Port:
             given = _fields_of(action, [b.role.name for b in self.blocks])
             for b in self.blocks:
                 self._write_block(b, _batched(given[b.role.name]))
-        elif block.count == 1 and type(action) is int and block.actions is not None and block.actions.ndim == 2:
+        elif type(action) in PLAIN_INTEGERS and block.actions.shape == (1, 1) and not block.mixed:
             try:
                 block.actions[0, 0] = action  # the common case, without the price of arrays
             except OverflowError as error:
@@ -186,16 +192,13 @@ class Port:
             self._write_block(block, _batched(action))
 
     def _write_block(self, block: Block, given: Any) -> None:
-        n, count = self.sim.num_envs, block.count
-        choices = [isinstance(f, Choice) for f in block.role.action]
-        if any(choices) and not all(choices):
+        if block.mixed:
             parts = _fields_of(given, [f.name for f in block.role.action])
             for f in block.role.action:
-                block.write(f.name, _checked(parts[f.name], (n, count, *f.shape), f, n))
+                target = block.actions[f.name]
+                target[...] = _checked(parts[f.name], target.shape, f)
         else:
-            width = sum(f.size for f in block.role.action)
-            shape = (n, count) if choices[0] and width == 1 else (n, count, width)
-            block.write(None, _checked(given, shape, block.role.action[0], n))
+            block.actions[...] = _checked(given, block.actions.shape, block.role.action[0])
 
     # -- spaces and views ----------------------------------------------------------------------------------------------
 
@@ -241,7 +244,8 @@ class Port:
         n = len(memory)
         if self.mode == "flat":
             flat = [_flat_view(memory, self.sim.game, b) for b in self.blocks]
-            parts = [v.reshape(n, -1) if v.flags.c_contiguous or v.shape[1] == 1 else v for v in flat]
+            joined = [v.reshape(n, -1) for v in flat]  # views where the rows lie side by side
+            parts = [j if np.may_share_memory(j, memory) else v for j, v in zip(joined, flat, strict=True)]
             parts += [v.reshape(n, -1) if v.ndim != 2 else v for v in shared.values()]
             return parts[0] if len(parts) == 1 and parts[0].ndim == 2 else parts
         blocks = {
@@ -277,13 +281,11 @@ class Port:
 
 
 def _blocks(sim: Simulation, slots: tuple[int, ...]) -> list[Block]:
-    found: dict[str, tuple[Role, list[int], list[int]]] = {}
+    found: dict[str, tuple[Role, list[int]]] = {}
     for slot in slots:
         role, index = sim.game.role_of(slot)
-        entry = found.setdefault(role.name, (role, [], []))
-        entry[1].append(index)
-        entry[2].append(slot)
-    return [Block(sim, *entry) for entry in found.values()]
+        found.setdefault(role.name, (role, []))[1].append(index)
+    return [Block(sim, role, rows) for role, rows in found.values()]
 
 
 def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None:
@@ -297,7 +299,7 @@ def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None
 
 
 def _flat_view(memory: np.ndarray, game: Game, block: Block) -> np.ndarray:
-    """Rows of a block as ``[N, count, size]`` without a copy where they are contiguous."""
+    """Rows of a block as ``[N, count, size]``, without a copy."""
     if not tables.is_homogeneous(block.role.observation):
         raise ValueError(f'{game.name} has no flat observation for {block.role.name}: use observation="dict"')
     return observation_rows(memory, game, block.role)[:, block.rows]
@@ -327,7 +329,7 @@ def _fields_of(given: Any, names: list[str]) -> Mapping[str, Any]:
     return given
 
 
-def _checked(given: Any, shape: tuple[int, ...], f: Choice | Continuous, n: int) -> np.ndarray:
+def _checked(given: Any, shape: tuple[int, ...], f: Choice | Continuous) -> np.ndarray:
     """The values in the memory's shape; a batch may come flattened as the spaces are.
 
     Raises:
@@ -337,7 +339,9 @@ def _checked(given: Any, shape: tuple[int, ...], f: Choice | Continuous, n: int)
     discrete = isinstance(f, Choice)
     if array.dtype.kind not in ("iu" if discrete else "iuf"):
         raise ActionError(f"{f.name} must be {'integers' if discrete else 'real numbers'}, got {array.dtype}")
-    if array.shape != shape and (array.ndim == 0 or array.shape[0] != n or array.size != np.prod(shape)):
-        size = int(np.prod(shape[1:]))
+    if array.shape == shape:
+        return array
+    if array.ndim == 0 or array.shape[0] != shape[0] or array.size != math.prod(shape):
+        size, n = math.prod(shape[1:]), shape[0]
         raise ActionError(f"{f.name} must have {size} numbers in each of {n} lanes, got shape {array.shape}")
     return array.reshape(shape)
