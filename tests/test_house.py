@@ -112,7 +112,7 @@ def late():
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
-        ("palaestra.core.kernel", "palaestra.registry"),
+        ("palaestra.core.linker", "palaestra.registry"),
         ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
         ("palaestra.ucav.body", "palaestra.cli"),

@@ -144,7 +144,7 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
         from palaestra.core.engine import EngineSimulation
 
         return EngineSimulation
-    from palaestra.core.simulation import KernelSimulation
+    from palaestra.core.kernel import KernelSimulation
 
     return KernelSimulation
 

@@ -14,7 +14,8 @@ import pytest
 import palaestra
 from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Game, Role
-from palaestra.core.simulation import ActionError, KernelSimulation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import ActionError
 
 pytest.importorskip("stable_baselines3")
 import torch

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from palaestra.calibration import cartpole
 from palaestra.core.fields import box_space
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 

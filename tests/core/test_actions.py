@@ -12,7 +12,8 @@ from games.play import all_bytes, idle_actions, random_actions
 from palaestra.calibration import cartpole
 from palaestra.core.fields import action_space
 from palaestra.core.game import Game
-from palaestra.core.simulation import ActionError, KernelSimulation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import ActionError
 
 pytestmark = pytest.mark.jitless
 

@@ -11,7 +11,7 @@ from games import two_team
 from games.play import python
 
 from palaestra.core.game import Game
-from palaestra.core.kernel import jit_disabled, link
+from palaestra.core.linker import jit_disabled, link
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
@@ -45,7 +45,7 @@ def bonus(x):
 """
 PLAY = """
 from rules import game
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 sim = KernelSimulation(game(), 1)
 sim.reset(seed=1)
 sim.step([[0]])
@@ -139,8 +139,8 @@ def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_pa
 import warnings
 import numba.core.caching
 from games import two_team
-from palaestra.core.kernel import link
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.linker import link
+from palaestra.core.kernel import KernelSimulation
 from rules import game
 
 numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: nobody finds a folder

@@ -7,7 +7,7 @@ an error.
 import pytest
 from games.play import match_hash, python
 
-from palaestra.core.kernel import jit_disabled
+from palaestra.core.linker import jit_disabled
 
 HASH = "import sys; from games.play import match_hash; print(match_hash(sys.argv[1], int(sys.argv[2])))"
 
@@ -28,7 +28,7 @@ def test_the_interpreted_twin_finds_an_index_outside_its_array():
     program = """
 from games import two_team_homogeneous as melee
 from games.play import idle_actions
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 inside = melee.observe
 melee.observe = lambda s, world, observations, scratch: s.hit_points[melee.POINTS]
 try:

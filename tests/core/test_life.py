@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.core.fields import box_space, dict_space
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 

@@ -9,9 +9,10 @@ from games.play import all_bytes, idle_actions, random_actions
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
+from palaestra.core.kernel import KernelSimulation
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
-from palaestra.core.simulation import ActionError, KernelSimulation
+from palaestra.core.simulation import ActionError
 
 pytestmark = pytest.mark.jitless
 

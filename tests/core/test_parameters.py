@@ -7,7 +7,7 @@ from games.play import all_bytes, idle_actions, random_actions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 

@@ -10,7 +10,7 @@ import pytest
 from games import two_team
 
 from palaestra import registry
-from palaestra.core.kernel import link
+from palaestra.core.linker import link
 
 
 def test_registering_again_changes_nothing_and_says_nothing():

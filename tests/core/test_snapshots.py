@@ -8,7 +8,8 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
-from palaestra.core.simulation import KernelSimulation, Simulation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 
 pytestmark = pytest.mark.jitless
 

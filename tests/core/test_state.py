@@ -5,7 +5,7 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import idle_actions
 
-from palaestra.core.simulation import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 

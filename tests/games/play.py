@@ -14,7 +14,8 @@ import numpy as np
 
 from palaestra.core.fields import Choice
 from palaestra.core.game import Role
-from palaestra.core.simulation import KernelSimulation, Simulation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 
 
 def random_actions(sim: Simulation, rng: np.random.Generator) -> Any:

@@ -14,7 +14,8 @@ import palaestra
 from palaestra import registry
 from palaestra.core.fields import Continuous, Field
 from palaestra.core.game import Game, Role
-from palaestra.core.simulation import KernelSimulation, Simulation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 from palaestra.replay import file as replay_file
 from palaestra.replay.identity import rules_digest
@@ -279,7 +280,6 @@ def test_an_exact_game_repeats_on_every_platform(monkeypatch: pytest.MonkeyPatch
 RULES = """
 from palaestra.core.fields import Continuous, Field
 from palaestra.core.game import Game, Role
-from palaestra.core.simulation import KernelSimulation, Simulation
 
 LIMIT = 1.0
 

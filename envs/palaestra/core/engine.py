@@ -15,9 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.core.kernel import link, record_view
+from palaestra.core.kernel import lane_arguments, world_of
 from palaestra.core.lanes import RESET_DUE, RUNNING
-from palaestra.core.simulation import Simulation, lane_arguments, world_of
+from palaestra.core.linker import link, record_view
+from palaestra.core.simulation import Simulation
 
 
 class Plant(Protocol):

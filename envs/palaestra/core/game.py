@@ -1,7 +1,7 @@
 """What an author supplies: tables of named quantities and a few small functions of ONE match.
 
 The functions are plain Python that reads like the rules. The suite compiles them, together with every plain function
-they call, into the one batch loop of `palaestra.core.kernel`; with ``NUMBA_DISABLE_JIT=1`` the same source runs in
+they call, into the one batch loop of `palaestra.core.linker`; with ``NUMBA_DISABLE_JIT=1`` the same source runs in
 CPython with the same bits.
 
 The match record ``s`` has the author's fields (`Game.state`) and these of the suite:

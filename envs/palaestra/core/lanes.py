@@ -5,7 +5,7 @@ One match is *prepared* (scripts decide, illegal choices become no-ops), *played
 whole of it for a kernel game; an engine game calls the pieces. Arrays: S matches, W action words, O observations, M
 masks, all one row a lane.
 
-The names in capitals are compile-time constants of the game; the hooks are bound by `palaestra.core.kernel.link`.
+The names in capitals are compile-time constants of the game; the hooks are bound by `palaestra.core.linker.link`.
 Lanes are counted by unsigned integers because numba guards every signed index against negative values, a tenth of the
 time of a small game.
 """

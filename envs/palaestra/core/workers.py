@@ -19,8 +19,9 @@ import numpy as np
 
 from palaestra.core.engine import EngineSimulation, FlightLog, engine_drivers
 from palaestra.core.game import Game
-from palaestra.core.kernel import link
-from palaestra.core.simulation import KernelSimulation, Simulation, lane_arguments
+from palaestra.core.kernel import KernelSimulation, lane_arguments
+from palaestra.core.linker import link
+from palaestra.core.simulation import Simulation
 
 ALIGNMENT = 64
 START_SECONDS = 300.0

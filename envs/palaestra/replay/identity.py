@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.core.kernel import HOOKS
+from palaestra.core.linker import HOOKS
 
 
 def rules_digest(game: Game) -> str:

@@ -43,7 +43,7 @@ BODY = np.dtype(
         ("fuel_kg", "f8"),
         ("finite", "u1"),  # 0 as soon as an output is not a finite number; the others keep their last finite value
         ("in_tables", "u1"),  # 0 outside the envelope of the engine's aerodynamic tables
-        ("reserved", "u1", (6,)),  # no gaps: what NumPy leaves in the gaps of a copy is undefined, and bytes are compared
+        ("reserved", "u1", (6,)),  # no gaps: a copy leaves them undefined, and bytes are compared
     ],
     align=True,
 )
