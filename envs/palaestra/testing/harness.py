@@ -211,7 +211,8 @@ def _unexpected(caught: Iterable[warnings.WarningMessage], entry: Check) -> list
 def _told(error: Exception) -> str:
     """An exception that is no `CheckError`: its text and where it came from."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno} in {place.name})"
+    text = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {text} ({place.filename}:{place.lineno} in {place.name})"
 
 
 def _names(given: Iterable[str] | None) -> list[str] | None:

@@ -35,6 +35,7 @@ ZEROS = (
     "(Observation|State) numpy array is all zeros",
     "zero is a value like any other, and all that a dead agent or an empty board may show",
 )
+SINGLES = ("(Observation|State|Action mask) is a single number", "a small game may show one number")
 LATE = (
     "No agents present but not all possible_agents are terminated or truncated",
     "slots of newcomers who did not arrive before the end",
@@ -106,7 +107,7 @@ def pettingzoo_parallel_api_test(subject: Subject) -> None:
     parallel_api_test(make(), num_cycles=_cycles(subject, 150, 1000))
 
 
-@conformance(expected_warnings=(IMPORTS, DICTS, ACTIONS, ROLES, ZEROS))
+@conformance(expected_warnings=(IMPORTS, DICTS, ACTIONS, ROLES, ZEROS, SINGLES))
 def pettingzoo_api_test(subject: Subject) -> None:
     """PettingZoo's api_test on the AEC face that its own converter makes."""
     from pettingzoo.test import api_test
@@ -125,7 +126,7 @@ def pettingzoo_seed_tests(subject: Subject) -> None:
     parallel_seed_test(make, num_cycles=_cycles(subject, 30, 500))
 
 
-@conformance(expected_warnings=(IMPORTS, ZEROS))
+@conformance(expected_warnings=(IMPORTS, ZEROS, SINGLES))
 def pettingzoo_state_test(subject: Subject) -> None:
     """PettingZoo's state_test: `state` lies in `state_space`."""
     from pettingzoo.test import state_test

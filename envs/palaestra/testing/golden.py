@@ -1,0 +1,342 @@
+"""Golden files: a hash and a readable playthrough of every environment, so that a changed rule shows as a diff.
+
+::
+
+    python -m palaestra.testing.golden --update         # after a change of rules that is meant (raise the id's version)
+    python -m palaestra.testing.golden --check
+
+A hash covers states, observations, masks, rewards, flags and info of 4 lanes over some hundred decisions, by random
+players and by the game's scripts. It is one for all machines where a game is ``exact``; where it is ``pinned`` it is
+kept by engine, platform and compiler (`platform_key`), and a platform that nobody has recorded is no failure.
+Playthroughs are compared word by word, the numbers of pinned games within `TOLERANCE`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import platform
+import re
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game
+from palaestra.testing.frames import frame
+from palaestra.testing.harness import CheckError, Skipped
+from palaestra.testing.players import Player
+
+FOLDER = Path("tests", "golden")
+LANES, STEPS, SCRIPT_STEPS, SEED = 4, 200, 100, 5
+DECISIONS, LOOK_EVERY = 25, 5
+"""Length of a playthrough, and how often it shows what is seen."""
+SHOWN = 12
+"""Numbers of an array that a playthrough writes out."""
+TOLERANCE = 1e-3
+"""Relative (and below 1 absolute) difference of numbers in playthroughs of pinned games."""
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.])")
+COMMAND = "python -m palaestra.testing.golden --update"
+
+
+# -- hashes ------------------------------------------------------------------------------------------------------------
+
+
+def fingerprint(id: str) -> str:
+    """Hash of what happens in the first decisions of an id."""
+    digest = hashlib.sha256()
+    sim = registry.make_batch(id, LANES)
+    _play(sim, digest, STEPS)
+    if sim.game.scripts:
+        for team in sim.game.teams:
+            sim.set_opponent(team, "mix")
+        _play(sim, digest, SCRIPT_STEPS)
+    sim.close()
+    return digest.hexdigest()[:32]
+
+
+def _play(sim: Any, digest: Any, steps: int) -> None:
+    player = Player(sim)
+    sim.reset(seed=SEED)
+    own = [name for name, *_ in sim.game.state]
+    for number in range(steps + 1):
+        if number:
+            player.play(sim)
+            sim.step()
+            digest.update(sim._wi.tobytes())
+        for array in frame(sim).values():
+            _add(digest, array)
+        for name in own:
+            _add(digest, sim.states[name])
+
+
+def _add(digest: Any, array: np.ndarray) -> None:
+    """Adds the values without the padding of records."""
+    if array.dtype.names is None:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for name in array.dtype.names or ():
+        _add(digest, array[name])
+
+
+def platform_key(game: Game) -> str:
+    """What the bits of a pinned game depend on: engine, platform and compiler."""
+    engine = game.engine_version() if game.engine_version is not None else game.name
+    libc = "-".join(part for part in platform.libc_ver() if part) or platform.release()
+    return f"{engine}, {platform.system()} {platform.machine()} {libc}, numba {version('numba')}"
+
+
+def read_hashes(folder: Path) -> dict[str, Any]:
+    """The recorded hashes: ``{"exact": {id: hash}, "pinned": {id: {platform: hash}}}``."""
+    path = folder / "hashes.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"exact": {}, "pinned": {}}
+
+
+def compare_hash(id: str, folder: Path = FOLDER) -> None:
+    """Compares the fingerprint of an id with the recorded one.
+
+    Raises:
+        CheckError: It is another; says how to record it.
+        Skipped: A pinned id on a platform that nobody has recorded.
+    """
+    game, _ = registry.make_game(id)
+    hashes = read_hashes(folder)
+    if game.reproducibility == "exact":
+        recorded, where = hashes["exact"].get(id), "on all machines"
+    else:
+        known, where = hashes["pinned"].get(id, {}), f"on {platform_key(game)}"
+        recorded = known.get(platform_key(game))
+        if known and recorded is None:
+            raise Skipped(f"no hash of {id} was recorded {where}: {COMMAND}")
+    if recorded is None:
+        raise CheckError(f"{id} has no golden hash: {COMMAND} {id}")
+    found = fingerprint(id)
+    if found != recorded:
+        raise CheckError(
+            f"{id} plays otherwise than recorded {where} (hash {found}, not {recorded}). If that is meant, raise its "
+            f"version and run: {COMMAND} {id}"
+        )
+
+
+# -- playthroughs ------------------------------------------------------------------------------------------------------
+
+
+def playthrough(id: str) -> str:
+    """The first decisions of one match in words."""
+    game, _ = registry.make_game(id)
+    sim = registry.make_batch(id, 1, autoreset_mode="off")
+    player = Player(sim)
+    sim.reset(seed=SEED)
+    lines = [f"{id}, seed {SEED}, everybody plays at random among what is legal", "", "start"]
+    lines += _look(sim)
+    for number in range(1, DECISIONS + 1):
+        player.play(sim)
+        asked = [bool(sim.alive[0, a] and sim.acting[0, a]) for a in range(len(game.agents))]
+        told = _actions(sim, asked)
+        sim.step()
+        over = bool(sim.terminated[0] or sim.truncated[0])
+        lines += ["", f"decision {number}", *told, f"  rewards  {_rewards(sim)}"]
+        gone = [a for k, a in enumerate(game.agents) if sim.agent_terminated[0, k]]
+        lines += [f"  left     {', '.join(gone)}"] if gone else []
+        if over or number % LOOK_EVERY == 0:
+            lines += _look(sim)
+        if over:
+            flag = "terminated" if sim.terminated[0] else "truncated"
+            winner = int(sim.info["winner"][0])
+            who = list(game.teams)[winner] if winner >= 0 else "nobody"
+            lines += ["", f"{flag}: {game.end_reason(int(sim.info['end_reason'][0]))}, winner {who}"]
+            break
+    sim.close()
+    return "\n".join(lines) + "\n"
+
+
+def _actions(sim: Any, asked: list[bool]) -> list[str]:
+    lines = []
+    slot = 0
+    for role in sim.game.roles:
+        rows = sim._action_rows[role.name][0]
+        for k, agent in enumerate(role.agents):
+            if asked[slot] and sim.states["playing"][0, slot] == -1:
+                parts = [f"{f.name} {_action(f, rows[f.name][k])}" for f in role.action]
+                lines.append(f"  {agent} does {', '.join(parts)}")
+            slot += 1
+    return lines
+
+
+def _action(f: Any, value: Any) -> str:
+    if isinstance(f, Choice):
+        return f"{int(value)} ({f.meanings[int(value)]})" if f.meanings else str(int(value))
+    return f"{_value(value)}{_unit(f.unit)}"
+
+
+def _rewards(sim: Any) -> str:
+    return ", ".join(f"{team} {_value(sim.team_rewards(team)[0])}" for team in sim.game.teams)
+
+
+def _look(sim: Any) -> list[str]:
+    """What the first agent of each role sees, what teams and everybody see, and the info."""
+    game, memory = sim.game, sim._observation_memory
+    lines = []
+    for role in game.roles:
+        lines += [f"  {role.agents[0]} sees", *_table(role.observation, memory[role.name][0, 0])]
+        masks = [c for c in role.action if isinstance(c, Choice)] if game.legal is not None else []
+        for c in masks:
+            allowed = np.flatnonzero(sim._mask_memory[role.name][c.name][0, 0])
+            lines.append(f"    {'may ' + c.name:<28} {_value(allowed)}")
+    for number, team in enumerate(game.teams if game.team_observation else ()):
+        lines += [f"  team {team} sees", *_table(game.team_observation, memory["team"][0, number])]
+    if game.lane_observation:
+        lines += ["  everybody sees", *_table(game.lane_observation, memory["lane"][0])]
+    if game.info:
+        lines += ["  info", *_table(game.info, sim.states["info"][0])]
+    return lines
+
+
+def _table(fields: Sequence[Field], row: Any) -> list[str]:
+    return [f"    {f.name:<28} {_value(row[f.name])}{_unit(f.unit)}" for f in fields]
+
+
+def _unit(unit: str) -> str:
+    return "" if unit in ("", "1") else f" x {unit}" if unit[0].isdigit() else f" {unit}"
+
+
+def _value(value: Any) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        number = array.item()
+        return str(int(number)) if isinstance(number, bool | int) else f"{number + 0.0:.6g}"
+    flat = array.reshape(-1)
+    text = ", ".join(_value(v) for v in flat[:SHOWN])
+    rest = "" if flat.size <= SHOWN else f", ... ({flat.size} numbers, sum {_value(np.float64(flat.sum()))})"
+    return f"[{text}{rest}]"
+
+
+def playthrough_path(id: str, folder: Path = FOLDER) -> Path:
+    """File of an id's playthrough."""
+    return folder / "playthroughs" / f"{id.split('/')[-1]}.txt"
+
+
+def compare_playthrough(id: str, folder: Path = FOLDER) -> None:
+    """Compares the playthrough of an id with the recorded one.
+
+    Raises:
+        CheckError: It differs; names the first line that does.
+    """
+    path = playthrough_path(id, folder)
+    if not path.exists():
+        raise CheckError(f"{id} has no playthrough: {COMMAND} {id}")
+    game, _ = registry.make_game(id)
+    recorded, found = path.read_text(encoding="utf-8"), playthrough(id)
+    if message := first_other_line(recorded, found, game.reproducibility == "pinned"):
+        raise CheckError(f"{path.name}, {message}\nIf that is meant, raise the version of {id} and run: {COMMAND} {id}")
+
+
+def first_other_line(recorded: str, found: str, numerically: bool) -> str:
+    """The first line that differs, in words, or ``""``. Numbers may differ by `TOLERANCE` if asked for."""
+    one, other = recorded.splitlines(), found.splitlines()
+    for number, (was, now) in enumerate(zip(one, other, strict=False), 1):
+        if not (_like(was, now) if numerically else was == now):
+            return f"line {number}: recorded {was.strip()!r}, now {now.strip()!r}"
+    return "" if len(one) == len(other) else f"it had {len(one)} lines and now has {len(other)}"
+
+
+def _like(was: str, now: str) -> bool:
+    if NUMBER.sub("#", was) != NUMBER.sub("#", now):
+        return False
+    pairs = zip(NUMBER.findall(was), NUMBER.findall(now), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=TOLERANCE, abs_tol=TOLERANCE) for a, b in pairs)
+
+
+# -- command -----------------------------------------------------------------------------------------------------------
+
+
+def makeable(ids: Iterable[str] = ()) -> list[str]:
+    """These ids (ours if none are given) as far as their packages are installed."""
+    found = []
+    for id in ids or [i for i in registry.ROWS if i.startswith("palaestra/")]:
+        try:
+            registry.make_batch(id, 1).close()
+        except ImportError:
+            continue
+        found.append(id)
+    return found
+
+
+def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
+    """Records hashes and playthroughs. Returns what has changed.
+
+    A hash that changes here takes those of other platforms with it: they are of other rules.
+    """
+    hashes, changed = read_hashes(folder), []
+    for kind in ("exact", "pinned"):
+        for id in [i for i in hashes[kind] if i not in registry.ROWS]:
+            del hashes[kind][id]
+            changed.append(f"{id} is no more")
+    for id in makeable(ids):
+        game, _ = registry.make_game(id)
+        found = fingerprint(id)
+        exact = game.reproducibility == "exact"
+        hashes["pinned" if exact else "exact"].pop(id, None)
+        if exact:
+            known, name = hashes["exact"], id
+        else:
+            known, name = hashes["pinned"].setdefault(id, {}), platform_key(game)
+        if known.get(name) != found:
+            if not exact and name in known:
+                known.clear()
+            known[name] = found
+            changed.append(f"hash of {id}")
+        path, text = playthrough_path(id, folder), playthrough(id)
+        same = path.exists() and not first_other_line(path.read_text(encoding="utf-8"), text, not exact)
+        if not same:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            changed.append(str(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(hashes, indent=2, sort_keys=True) + "\n"
+    (folder / "hashes.json").write_text(text, encoding="utf-8", newline="\n")
+    for path in orphans(folder):
+        path.unlink()
+        changed.append(f"{path} removed")
+    return changed
+
+
+def orphans(folder: Path = FOLDER) -> list[Path]:
+    """Playthroughs of ids that are no more."""
+    known = {playthrough_path(id, folder) for id in registry.ROWS}
+    return [p for p in sorted((folder / "playthroughs").glob("*.txt")) if p not in known]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m palaestra.testing.golden", description="Golden files.")
+    verb = parser.add_mutually_exclusive_group(required=True)
+    verb.add_argument("--update", action="store_true", help="record what the environments do now")
+    verb.add_argument("--check", action="store_true", help="fail where they do something else than recorded")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"default: {FOLDER}")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="these ids (default: all)")
+    given = parser.parse_args(arguments)
+    if given.update:
+        for line in update(given.ids, given.folder) or ["nothing has changed"]:
+            print(line)
+        return 0
+    failures = 0
+    for id in makeable(given.ids):
+        for compare in (compare_hash, compare_playthrough):
+            try:
+                compare(id, given.folder)
+            except Skipped as reason:
+                print(f"skipped: {reason}")
+            except CheckError as error:
+                print(error)
+                failures += 1
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

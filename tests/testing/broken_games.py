@@ -1,0 +1,325 @@
+"""Two small sound games in which single rules can be broken by number: ``fault=3`` breaks the third, ``fault=0`` none.
+
+All faults share one compiled game each, so that planting forty of them costs two compilations.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import NamedTuple
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Continuous, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import integer, script_integer, script_uniform, uniform
+
+SOUND = 0
+FAULTS = (
+    "none",
+    "lanes share their dice",
+    "matches remember earlier ones",
+    "lanes share scratch",
+    "worker processes play on",
+    "observation above its bound",
+    "observation is NaN",
+    "infinite reward",
+    "one member is paid",
+    "rewards do not add up",
+    "empty mask",
+    "script plays illegally",
+    "end without a reason",
+    "winner out of nowhere",
+    "the dead come back",
+    "horizon moves",
+    "illegal actions hurt",
+    "script throws the dice of the rules",
+    "script heals itself",
+    "start depends on the luck of scripts",
+    "script pulls too hard",
+    "state is infinite",
+    "pictures wound",
+)
+NUMBER = {name: number for number, name in enumerate(FAULTS)}
+(
+    SHARED_DICE, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
+    NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
+    SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND,
+) = range(1, len(FAULTS))  # fmt: skip
+
+IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
+FAULT = Parameter("fault", SOUND, 0, len(FAULTS) - 1, "1", "number of the planted fault")
+
+# -- duel: two against two on a line, with masks, deaths and scripts ---------------------------------------------------
+
+WAIT, LEFT, RIGHT, STRIKE = range(4)
+PLACES, HEALTH, CHARGE = 5, 3.0, 2
+RED, BLUE = 0, 1
+WIPED_OUT = 2
+STRIKER, WALKER = 0, 1
+FIGHTER = Role(
+    "fighter",
+    ("red_0", "red_1", "blue_0", "blue_1"),
+    (
+        Field("health", (), 0, HEALTH, "1", "left"),
+        Field("place", (), 0, PLACES - 1, "1", "on the line"),
+        Field("charge", (), 0, CHARGE, "1", "of the weapon"),
+        Field("foes_health", (2,), 0, HEALTH, "1", "left to each of them"),
+    ),
+    (Choice("move", 4, ("wait", "left", "right", "strike")),),
+)
+
+
+class World(NamedTuple):
+    """Read-only by contract: two faults write into it."""
+
+    memory: np.ndarray
+
+
+def reset(s, world):
+    fault = s.parameters.fault
+    if fault in (SHARED_DICE, REMEMBERS):
+        world.memory[0] += 1
+    for a in range(4):
+        s.health[a] = HEALTH
+        s.place[a] = integer(s, PLACES)
+        if fault in (SHARED_DICE, REMEMBERS):
+            s.place[a] = (s.place[a] + world.memory[0]) % PLACES
+        if fault == SCRIPT_START:
+            s.place[a] = script_integer(s, PLACES)
+    if fault == IN_WORKER and IS_WORKER == 1.0:
+        s.place[0] = (s.place[0] + 1) % PLACES
+
+
+def walk(s, a, move):
+    if move == WAIT:
+        s.charge[a] = min(s.charge[a] + 1, CHARGE)
+    elif move == LEFT:
+        s.place[a] -= 1
+    elif move == RIGHT:
+        s.place[a] += 1
+    elif move == STRIKE:
+        s.charge[a] -= 1
+
+
+def strike(s, a, damage):
+    """Hits every foe next to the striker; the dice fall for each of them, hit or not."""
+    points = 0.0
+    first = 2 if a < 2 else 0
+    for b in range(first, first + 2):
+        luck = uniform(s, 0.0, 1.0)
+        if damage[a] > 0.0 and s.alive[b] and abs(s.place[a] - s.place[b]) <= 1 and luck < 0.8:
+            s.health[b] = max(s.health[b] - damage[a], 0.0)
+            points += damage[a]
+    return points
+
+
+def step(s, world, actions, rewards, scratch):
+    fault = s.parameters.fault
+    for a in range(4):
+        if fault != SHARED_SCRATCH:
+            scratch.damage[a] = 0.0
+        walk(s, a, actions.fighter[a].move)
+        if actions.fighter[a].move == STRIKE:
+            scratch.damage[a] += 1.0
+        if fault == HURTING_ILLEGAL and s.info.illegal[a] > 0:
+            s.health[a] = max(s.health[a] - 0.5, 0.0)
+    points = 0.0
+    for a in range(4):
+        gained = strike(s, a, scratch.damage)
+        points += gained if a < 2 else -gained
+    for a in range(4):
+        s.alive[a] = s.alive[a] and s.health[a] > 0.0
+        rewards[a] = points if a < 2 else -points
+    if fault == RESURRECTION and s.steps % 7 == 0:
+        for a in range(4):
+            s.alive[a] = 1
+            s.health[a] = HEALTH
+    break_rewards(fault, s.steps, rewards)
+    if fault == MOVING_HORIZON and s.steps == 3:
+        s.parameters.horizon += 1.0
+    if fault == ODD_WINNER:
+        s.info.winner = s.steps % 2
+    return judge_match(s, fault)
+
+
+def break_rewards(fault, steps, rewards):
+    if fault == INFINITE_REWARD and steps % 11 == 10:
+        for a in range(4):
+            rewards[a] = np.inf if a < 2 else -np.inf
+    if fault == ONE_PAID:
+        rewards[1] = 0.0
+        rewards[3] = 0.0
+    if fault == NOT_ZERO_SUM:
+        rewards[2] *= 0.5
+        rewards[3] *= 0.5
+
+
+def judge_match(s, fault):
+    red = s.alive[0] or s.alive[1]
+    blue = s.alive[2] or s.alive[3]
+    if red and blue:
+        return False
+    if fault != NO_REASON:
+        s.info.end_reason = WIPED_OUT
+    if red or blue:
+        s.info.winner = RED if red else BLUE
+    return True
+
+
+def observe(s, world, observations, scratch):
+    fault = s.parameters.fault
+    for a in range(4):
+        if not s.alive[a]:
+            continue
+        seen = observations.fighter[a]
+        seen.health, seen.place, seen.charge = s.health[a], s.place[a], s.charge[a]
+        first = 2 if a < 2 else 0
+        for k in range(2):
+            seen.foes_health[k] = s.health[first + k]
+        if fault == ABOVE_BOUND and a == 2 and s.charge[a] == CHARGE:
+            seen.charge = CHARGE + 1
+        if fault == NOT_A_NUMBER and a == 3 and s.steps == 4:
+            seen.place = np.nan
+    observations.lane.time_left = max(0.0, 1.0 - s.steps / s.parameters.horizon)
+
+
+def legal(s, world, mask):
+    for a in range(4):
+        allowed = mask.fighter[a].move
+        allowed[WAIT] = 1
+        allowed[LEFT] = s.place[a] > 0
+        allowed[RIGHT] = s.place[a] < PLACES - 1
+        allowed[STRIKE] = s.charge[a] > 0
+        if s.parameters.fault == EMPTY_MASK and s.charge[a] == 0 and s.place[a] == 0:
+            for move in range(4):
+                allowed[move] = 0
+
+
+def script(s, world, slot, which, actions, scratch):
+    """0 "striker": strikes whenever it can; 1 "walker": wanders."""
+    fault = s.parameters.fault
+    move = STRIKE if s.charge[slot] > 0 else WAIT
+    if which == WALKER:
+        move = LEFT if script_uniform(s, 0.0, 1.0) < 0.5 else RIGHT
+        if (move == LEFT and s.place[slot] == 0) or (move == RIGHT and s.place[slot] == PLACES - 1):
+            move = WAIT
+    if fault == ILLEGAL_SCRIPT:
+        move = STRIKE
+    if fault == SCRIPT_DICE:
+        uniform(s, 0.0, 1.0)
+    if fault == SCRIPT_HEALS:
+        s.health[slot] = HEALTH
+    actions.fighter[slot].move = move
+
+
+def global_state(s, world, out):
+    for a in range(4):
+        out[a] = s.health[a] if s.parameters.fault != INFINITE_STATE else np.inf
+        out[4 + a] = s.place[a]
+
+
+def draw(game, world, s):
+    """One column a place, one row a fighter."""
+    picture = np.zeros((4, PLACES, 3), np.uint8)
+    for a in range(4):
+        picture[a, s["place"][a]] = 50 + 60 * int(s["health"][a])
+    if s["parameters"]["fault"] == PICTURES_WOUND:
+        s["health"][0] -= 0.25
+    return picture
+
+
+def duel() -> Game:
+    """Two against two on a line."""
+    return Game(
+        name="Duel",
+        roles=(FIGHTER,),
+        state=(("health", "f8", (4,)), ("place", "i8", (4,)), ("charge", "i8", (4,))),
+        reset=reset,
+        step=step,
+        observe=observe,
+        legal=legal,
+        script=script,
+        scripts=("striker", "walker"),
+        parameters=(FAULT,),
+        horizon=30,
+        end_reasons=("wiped_out",),
+        lane_observation=(Field("time_left", (), 0, 1, "1", "share of the match"),),
+        global_state=global_state,
+        global_state_size=8,
+        scratch=(("damage", "f8", (4,)),),
+        world=World(np.zeros(1, np.int64)),
+        zero_sum=True,
+        reproducibility="exact",
+        default_opponent="striker",
+        render="testing.broken_games:draw",
+    )
+
+
+# -- tug: one against one with real numbers ----------------------------------------------------------------------------
+
+PULLER = Role(
+    "puller",
+    ("red_0", "blue_0"),
+    (Field("knot_m", (), -2, 2, "m", "positive towards red"),),
+    (Continuous("pull", (), -0.3, 0.7, "1", "negative gives way"), Continuous("stance", (2,), about="feet")),
+)
+
+
+def reset_tug(s, world):
+    s.knot_m = uniform(s, -0.1, 0.1)
+
+
+def step_tug(s, world, actions, rewards, scratch):
+    s.knot_m += actions.puller[0].pull - actions.puller[1].pull
+    if abs(s.knot_m) < 1.0:
+        return False
+    s.info.end_reason = 2
+    s.info.winner = RED if s.knot_m > 0.0 else BLUE
+    rewards[0] = 1.0 if s.knot_m > 0.0 else -1.0
+    rewards[1] = -rewards[0]
+    return True
+
+
+def observe_tug(s, world, observations, scratch):
+    for a in range(2):
+        observations.puller[a].knot_m = s.knot_m
+
+
+def script_tug(s, world, slot, which, actions, scratch):
+    """0 "strong": pulls as hard as it can."""
+    actions.puller[slot].pull = 0.7 if s.parameters.fault != SCRIPT_PULLS else 2.0
+
+
+def tug() -> Game:
+    """A rope, two pullers."""
+    return Game(
+        name="Tug",
+        roles=(PULLER,),
+        state=(("knot_m", "f8"),),
+        reset=reset_tug,
+        step=step_tug,
+        observe=observe_tug,
+        script=script_tug,
+        scripts=("strong",),
+        parameters=(FAULT,),
+        horizon=40,
+        end_reasons=("dragged_over",),
+        zero_sum=True,
+        reproducibility="exact",
+        default_opponent="strong",
+    )
+
+
+def half_documented() -> Game:
+    """A page without most of its sections.
+
+    ## Description
+
+    A rope.
+
+    ## Action Space
+
+    Pull.
+    """
+    return tug()

@@ -1,0 +1,416 @@
+"""A planted fault for every check: a rule broken by number in `broken_games`, or a face broken here by hand."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from testing import broken_games
+
+from palaestra import register, registry
+from palaestra.core.actions import ActionError
+from palaestra.testing import Subject
+
+DUEL, TUG, HALF_DOCUMENTED, CALLABLE = (
+    "faults/Duel-v0",
+    "faults/Tug-v0",
+    "faults/HalfDocumented-v0",
+    "faults/Callable-v0",
+)
+FACES = ("batch", "env", "vec", "parallel")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault and the check that has to see it.
+
+    Attributes:
+        check: Name of the check.
+        about: The fault in words.
+        subject: Makes the faulty subject.
+        match: Pattern that the check's message has to show: it failed for the planted reason.
+    """
+
+    check: str
+    about: str
+    subject: Callable[[], Subject]
+    match: str
+
+
+class Tampered(Subject):
+    """A subject whose faces are broken after they were made."""
+
+    def __init__(self, id: str, face: str, tamper: Callable[[Any], Any], **keywords: Any) -> None:
+        super().__init__(id, **keywords)
+        self._face, self._tamper = face, tamper
+
+    def batch(self, num_envs: int = 1, **options: Any) -> Any:
+        return self._broken("batch", super().batch(num_envs, **options))
+
+    def env(self, **options: Any) -> Any:
+        return self._broken("env", super().env(**options))
+
+    def vec(self, num_envs: int, **options: Any) -> Any:
+        return self._broken("vec", super().vec(num_envs, **options))
+
+    def parallel(self, **options: Any) -> Any:
+        return self._broken("parallel", super().parallel(**options))
+
+    def _broken(self, face: str, made: Any) -> Any:
+        if face == self._face:
+            self._tamper(made)
+        return made
+
+
+def games() -> None:
+    """Registers the games."""
+    register(DUEL, "testing.broken_games:duel")
+    register(TUG, "testing.broken_games:tug")
+    register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
+    gymnasium.register(CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"id": CALLABLE})
+    register(CALLABLE, "testing.broken_games:tug")
+
+
+def no_games() -> None:
+    """Takes them back: other tests look at all ids."""
+    for id in (DUEL, TUG, HALF_DOCUMENTED, CALLABLE):
+        registry.ROWS.pop(id, None)
+        gymnasium.registry.pop(id, None)
+
+
+FAULTS: list[Fault] = []
+
+
+def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
+    """Plants a broken rule."""
+    number = broken_games.NUMBER[name]
+    FAULTS.append(Fault(check, name, lambda: Subject(id, fault=number), match))
+
+
+def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callable[[Any], None]], Callable]:
+    """Plants a broken face."""
+    assert which in FACES
+
+    def plant(tamper: Callable[[Any], None]) -> Callable[[Any], None]:
+        about = (tamper.__doc__ or "").strip()
+        FAULTS.append(Fault(check, about, lambda: Tampered(id, which, tamper), match))
+        return tamper
+
+    return plant
+
+
+def replace_step(made: Any, change: Callable[[Any, tuple], Any]) -> None:
+    """Lets ``change(action, result)`` answer in the place of ``step``."""
+    step = made.step
+    made.step = lambda action: change(action, step(action))
+
+
+# -- Gymnasium's and PettingZoo's own ----------------------------------------------------------------------------------
+
+
+@face("gymnasium_check_env", "env", "truncates after 1 step")
+def numpy_flags(env: Any) -> None:
+    """truncated is a numpy.bool"""
+    replace_step(env, lambda action, result: (*result[:3], np.bool_(result[3]), result[4]))
+
+
+@face("pettingzoo_parallel_api_test", "parallel", "exact same space object")
+def new_spaces(parallel: Any) -> None:
+    """action_space makes a new space each time"""
+    spaces = parallel.action_spaces
+    parallel.action_space = lambda agent: copy.deepcopy(spaces[agent])
+
+
+@face("pettingzoo_api_test", "parallel", "is not True or False")
+def numpy_terminations(parallel: Any) -> None:
+    """terminations are numpy.bool"""
+    replace_step(parallel, lambda _, r: (*r[:2], {a: np.bool_(t) for a, t in r[2].items()}, *r[3:]))
+
+
+@face("pettingzoo_seed_tests", "parallel", "Incorrect info")
+def random_info(parallel: Any) -> None:
+    """infos hold fresh noise"""
+    noise = np.random.default_rng()
+    replace_step(parallel, lambda _, r: (*r[:4], {a: {**i, "noise": noise.random()} for a, i in r[4].items()}))
+
+
+rule("pettingzoo_state_test", "state is infinite", "outside of it's state space")
+
+
+@face("pettingzoo_max_cycles_test", "parallel", "AssertionError")
+def deaf_to_max_cycles(parallel: Any) -> None:
+    """max_cycles is not heard"""
+    parallel.sim.set_parameters(horizon=30)
+
+
+@face("pettingzoo_render_test", "parallel", "valid image")
+def float_picture(parallel: Any) -> None:
+    """pictures are of float32"""
+    render = parallel.render
+    parallel.render = lambda: None if (p := render()) is None else p.astype(np.float32)
+
+
+FAULTS.append(
+    Fault(
+        "registered_everywhere", "the entry point is a lambda", lambda: Subject(CALLABLE), "Cannot|JSON|lambda|callable"
+    )
+)
+
+
+@face("spaces_contain_results", "env", "float64")
+def double_observations(env: Any) -> None:
+    """observations are of float64, their space is not"""
+    replace_step(env, lambda _, result: (result[0].astype(np.float64), *result[1:]))
+
+
+# -- lanes -------------------------------------------------------------------------------------------------------------
+
+rule("lanes_equal_singles", "lanes share their dice", "in a batch of 5 and alone")
+
+
+@face("same_seed_same_matches", "parallel", "two with seed")
+def deaf_to_seeds(parallel: Any) -> None:
+    """reset does not hear the seed"""
+    reset = parallel.reset
+    parallel.reset = lambda seed=None, options=None: reset(options=options)
+
+
+rule("a_seed_leaves_no_trace", "matches remember earlier ones", "had played seed")
+
+
+@face("faces_agree", "parallel", "observation")
+def swapped_observations(parallel: Any) -> None:
+    """red_0 sees what blue_0 should see"""
+    parallel._ports["red_0"]._views = parallel._ports["blue_0"]._views
+
+
+rule("threads_same_bits", "lanes share scratch", "one thread and with two")
+rule("workers_same_bits", "worker processes play on", "without workers and with two")
+
+# -- autoreset ---------------------------------------------------------------------------------------------------------
+
+
+@face("autoreset_next_step", "vec", "reward")
+def paid_resets(vec: Any) -> None:
+    """the step that resets pays a reward"""
+    over = np.zeros(vec.num_envs, np.bool_)
+
+    def change(_: Any, result: tuple) -> tuple:
+        rewards = result[1] + over
+        over[:] = result[2] | result[3]
+        return (result[0], rewards, *result[2:])
+
+    replace_step(vec, change)
+
+
+@face("autoreset_same_step", "vec", "final_obs")
+def early_finals(vec: Any) -> None:
+    """final_obs is the first observation of the next match"""
+
+    def change(_: Any, result: tuple) -> tuple:
+        for lane in np.flatnonzero(result[4].get("_final_obs", ())):
+            result[4]["final_obs"][lane] = result[0][lane].copy()
+        return result
+
+    replace_step(vec, change)
+
+
+@face("autoreset_off", "vec", "out of the caller's options")
+def greedy_reset(vec: Any) -> None:
+    """reset takes reset_mask out of the caller's dict"""
+    reset = vec.reset
+
+    def pop(*, seed: Any = None, options: Any = None) -> Any:
+        mask = (options or {}).pop("reset_mask", None)
+        return reset(seed=seed, options=None if mask is None else {"reset_mask": mask})
+
+    vec.reset = pop
+
+
+@face("reset_mask_touches_nothing_else", "batch", "not in the mask")
+def deaf_to_masks(sim: Any) -> None:
+    """reset starts all lanes, whatever the mask"""
+    reset = sim.reset
+    sim.reset = lambda mask=None, *, seed=None: reset(seed=seed)
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+@face("snapshot_continues", "batch", "restored")
+def forgetful_snapshot(sim: Any) -> None:
+    """the snapshot forgets the dice"""
+    snapshot = sim.snapshot
+
+    def forget() -> Any:
+        saved = snapshot()
+        saved.states["rng"] = 0
+        return saved
+
+    sim.snapshot = forget
+
+
+@face("deepcopy_continues", "env", "decisions after the copy")
+def shallow_copy(env: Any) -> None:
+    """a deep copy is the env itself"""
+    env.__deepcopy__ = lambda memo: env
+
+
+@face("pickle_continues", "parallel", "pickle|lambda")
+def unpicklable(parallel: Any) -> None:
+    """an attribute cannot be pickled"""
+    parallel.helper = lambda: None
+
+
+# -- buffers -----------------------------------------------------------------------------------------------------------
+
+
+@face("no_live_buffers", "vec", "own memory")
+def live_vectors(vec: Any) -> None:
+    """the VectorEnv hands out its own arrays"""
+    vec.copy = False
+
+
+@face("results_keep_their_values", "env", "later calls changed")
+def reused_buffer(env: Any) -> None:
+    """all observations are written into one array"""
+    buffer = np.zeros(env.observation_space.shape, np.float32)
+
+    def change(_: Any, result: tuple) -> tuple:
+        buffer[...] = result[0]
+        return (buffer, *result[1:])
+
+    replace_step(env, change)
+
+
+@face("scribbling_changes_nothing", "env", "after writing")
+def kept_observation(env: Any) -> None:
+    """the reward is computed from the observation that was returned before"""
+    kept = [np.zeros(1)]
+
+    def change(_: Any, result: tuple) -> tuple:
+        before, kept[0] = kept[0], result[0]
+        return (result[0], result[1] + float(before.sum()), *result[2:])
+
+    replace_step(env, change)
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+rule("observations_are_in_their_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
+rule("observations_are_in_their_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
+rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
+rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
+rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
+rule("masks_leave_a_choice", "empty mask", "the mask of move forbids all 4 alternatives")
+rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
+rule("ends_are_explained", "end without a reason", "end_reason is 0")
+rule("ends_are_explained", "winner out of nowhere", "while the match goes on")
+rule("the_dead_stay_dead", "the dead come back", "is back")
+rule("horizon_is_exact", "horizon moves", "not over")
+
+
+@face("one_flag_at_the_end", "parallel", "at the end the flags are")
+def mixed_flags(parallel: Any) -> None:
+    """at the horizon red is truncated and blue terminated"""
+
+    def change(_: Any, r: tuple) -> tuple:
+        if not any(r[3].values()):
+            return r
+        terminated = {a: a.startswith("blue") for a in r[2]}
+        return (*r[:2], terminated, {a: not t for a, t in terminated.items()}, r[4])
+
+    replace_step(parallel, change)
+
+
+@face("leavers_get_their_last_reward", "parallel", "was in the match but got no")
+def silent_deaths(parallel: Any) -> None:
+    """who dies is left out of the results"""
+
+    def change(_: Any, r: tuple) -> tuple:
+        return tuple({a: v for a, v in part.items() if a in parallel.agents or not parallel.agents} for part in r)
+
+    replace_step(parallel, change)
+
+
+@face("calls_out_of_order_are_refused", "batch", "step before reset is not refused")
+def eager_batch(sim: Any) -> None:
+    """step does not wait for the first reset"""
+    sim._started = True
+
+
+# -- actions -----------------------------------------------------------------------------------------------------------
+
+
+@face("malformed_actions_are_refused", "env", "is not refused")
+def forgiving_env(env: Any) -> None:
+    """what is malformed is replaced by the first action"""
+    step = env.step
+
+    def forgive(action: Any) -> Any:
+        try:
+            return step(action)
+        except ActionError:
+            return step(env.action_space.sample() * 0)
+
+    env.step = forgive
+
+
+@face("malformed_actions_are_refused", "batch", "has changed")
+def refusal_that_moves(sim: Any) -> None:
+    """a refused step has thrown the dice"""
+    step = sim.step
+
+    def throw(actions: Any = None, out: Any = None) -> None:
+        sim.states["rng"] += np.uint64(1)
+        step(actions, out)
+
+    sim.step = throw
+
+
+@face("bounds_are_inside", "env", "ActionError", TUG)
+def open_bounds(env: Any) -> None:
+    """the bounds themselves are refused"""
+    step = env.step
+
+    def refuse(action: Any) -> Any:
+        if (np.asarray(action) >= env.action_space.high).any():
+            raise ActionError("at its bound")
+        return step(action)
+
+    env.step = refuse
+
+
+rule("illegal_actions_are_counted_noops", "illegal actions hurt", "after an illegal action and after the no-op")
+
+
+@face("idle_actions_do_nothing", "batch", "agents that were not asked")
+def haunted_batch(sim: Any) -> None:
+    """the dead are paid for what they would do"""
+    step = sim.step
+
+    def haunt(actions: Any = None) -> None:
+        wishes = (sim._wi * ~sim.alive).sum(axis=1)
+        step(actions)
+        sim.rewards[:] += wishes[:, None]
+
+    sim.step = haunt
+
+
+# -- opponents, pictures, pages ----------------------------------------------------------------------------------------
+
+rule("scripts_play_legally", "script plays illegally", "illegal actions")
+rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", TUG)
+rule("scripts_touch_actions_alone", "script throws the dice of the rules", "its actions given by hand")
+rule("scripts_touch_actions_alone", "script heals itself", "its actions given by hand")
+rule("luck_of_scripts_is_apart", "start depends on the luck of scripts", "the start of a match")
+rule("pictures_look_and_do_not_touch", "pictures wound", "changed the match record of lane 1: health")
+FAULTS.append(
+    Fault(
+        "documentation_is_complete", "half a page", lambda: Subject(HALF_DOCUMENTED), "has no section Observation Space"
+    )
+)

@@ -1,0 +1,47 @@
+"""Every check catches the fault that is planted for it, and sound games pass all of them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from testing.faults import DUEL, FAULTS, TUG, Fault, games, no_games
+
+from palaestra.testing import CHECKS, check
+
+SLOW = {"workers_same_bits"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def broken_games_are_registered() -> Iterator[None]:
+    games()
+    yield
+    no_games()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_there_is_a_fault_for_every_check(name: str):
+    assert name in {fault.check for fault in FAULTS}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(f, id=f"{f.check}: {f.about}", marks=[pytest.mark.slow] * (f.check in SLOW)) for f in FAULTS],
+)
+def test_a_check_catches_its_fault(fault: Fault):
+    report = check(fault.subject(), only=[fault.check])
+    result = report[fault.check]
+    assert result.status == "FAILED", f"not seen: {fault.about}\n{report}"
+    assert re.search(fault.match, result.message), result.message
+
+
+@pytest.mark.parametrize("id", [DUEL, TUG])
+def test_sound_games_pass_everything(id: str):
+    report = check(id)
+    assert report.passed, str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", [DUEL])
+def test_sound_games_pass_at_length(id: str):
+    report = check(id, "full", skip=["registered_everywhere"])
+    assert report.passed, str(report)

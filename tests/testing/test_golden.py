@@ -1,0 +1,117 @@
+"""Golden files: what every environment does is what was recorded, and a changed rule is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from testing.faults import DUEL, TUG, games, no_games
+
+from palaestra import registry
+from palaestra.testing import CheckError, Skipped, golden
+
+FOLDER = Path(__file__).parents[1] / "golden"
+OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
+
+
+@pytest.fixture
+def broken_games_are_registered() -> Iterator[None]:
+    games()
+    yield
+    no_games()
+
+
+def needs_package(id: str) -> None:
+    if not golden.makeable([id]):
+        pytest.skip(f"an optional package of {id} is missing")
+
+
+@pytest.mark.parametrize("id", OURS)
+def test_an_id_plays_as_recorded(id: str):
+    needs_package(id)
+    try:
+        golden.compare_hash(id, FOLDER)
+    except Skipped as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("id", OURS)
+def test_a_playthrough_reads_as_recorded(id: str):
+    needs_package(id)
+    golden.compare_playthrough(id, FOLDER)
+
+
+def test_golden_files_are_of_ids_that_exist():
+    assert golden.orphans(FOLDER) == []
+    hashes = golden.read_hashes(FOLDER)
+    assert not {*hashes["exact"], *hashes["pinned"]} - set(registry.ROWS)
+
+
+@pytest.mark.jitless
+@pytest.mark.usefixtures("broken_games_are_registered")
+def test_an_exact_hash_is_the_same_interpreted_and_compiled():
+    assert golden.fingerprint(DUEL) == "1b1457319063a9f4c785fa12e35974c1"
+
+
+@pytest.mark.usefixtures("broken_games_are_registered")
+def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(CheckError, match="has no golden hash"):
+        golden.compare_hash(DUEL, tmp_path)
+    with pytest.raises(CheckError, match="has no playthrough"):
+        golden.compare_playthrough(DUEL, tmp_path)
+    assert golden.update([DUEL], tmp_path) == [f"hash of {DUEL}", str(tmp_path / "playthroughs" / "Duel-v0.txt")]
+    golden.compare_hash(DUEL, tmp_path)
+    golden.compare_playthrough(DUEL, tmp_path)
+    assert golden.update([DUEL], tmp_path) == []
+    monkeypatch.setitem(registry.ROWS, DUEL, registry.Row(DUEL, "testing.broken_games:duel", kwargs={"fault": 9}))
+    with pytest.raises(CheckError, match="plays otherwise than recorded on all machines"):
+        golden.compare_hash(DUEL, tmp_path)
+    with pytest.raises(CheckError, match=r"Duel-v0.txt, line \d+: recorded 'rewards"):
+        golden.compare_playthrough(DUEL, tmp_path)
+
+
+def test_a_platform_that_nobody_recorded_is_skipped_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    id = "palaestra/CartPole-v0"
+    golden.update([id], tmp_path)
+    monkeypatch.setattr(golden, "platform_key", lambda game: "another planet")
+    with pytest.raises(Skipped, match="recorded on another planet"):
+        golden.compare_hash(id, tmp_path)
+    golden.update([id], tmp_path)
+    assert len(golden.read_hashes(tmp_path)["pinned"][id]) == 2
+
+
+def test_a_changed_hash_takes_those_of_other_platforms_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    id = "palaestra/CartPole-v0"
+    golden.update([id], tmp_path)
+    monkeypatch.setattr(golden, "platform_key", lambda game: "another planet")
+    golden.update([id], tmp_path)
+    monkeypatch.setattr(golden, "fingerprint", lambda id: "0" * 32)
+    golden.update([id], tmp_path)
+    assert golden.read_hashes(tmp_path)["pinned"][id] == {"another planet": "0" * 32}
+
+
+def test_the_command_updates_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = ["--folder", str(tmp_path), "palaestra/CartPole-v0"]
+    assert golden.main(["--check", *arguments]) == 1
+    assert golden.main(["--update", *arguments]) == 0
+    assert golden.main(["--check", *arguments]) == 0
+    assert "hash of palaestra/CartPole-v0" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("broken_games_are_registered")
+def test_a_playthrough_tells_who_does_what():
+    text = golden.playthrough(TUG)
+    assert text.startswith(f"{TUG}, seed 5, ")
+    assert "decision 1\n  red_0 does pull " in text
+    assert "    knot_m                       -0.0" in text
+    assert text.rstrip().splitlines()[-1].startswith("terminated: dragged_over, winner ")
+
+
+def test_numbers_of_pinned_games_may_differ_a_little_and_words_not():
+    was = "  roll 0.5 rad\n  x 1e-17"
+    assert golden.first_other_line(was, "  roll 0.5001 rad\n  x -3e-18", numerically=True) == ""
+    assert golden.first_other_line(was, "  roll 0.51 rad\n  x 0", numerically=True).startswith("line 1")
+    assert golden.first_other_line(was, "  yaw 0.5 rad\n  x 1e-17", numerically=True).startswith("line 1")
+    assert golden.first_other_line(was, "  roll 0.5001 rad\n  x 1e-17", numerically=False).startswith("line 1")
+    assert golden.first_other_line(was, "  roll 0.5 rad", numerically=True) == "it had 2 lines and now has 1"

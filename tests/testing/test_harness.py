@@ -1,0 +1,134 @@
+"""How checks run and how their results are told."""
+
+import warnings
+
+import pytest
+
+from palaestra import testing
+from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
+from palaestra.testing.harness import Check, run_one
+
+ID = "palaestra/CartPole-v0"
+QUICK = "rewards_are_finite"
+
+
+def run(function, expected_warnings=()):
+    return run_one(Subject(ID), Check("mine", "mine", "Mine.", function, expected_warnings=expected_warnings))
+
+
+def test_an_unexpected_warning_fails_a_check():
+    def warn(subject):
+        warnings.warn("odd", UserWarning, stacklevel=1)
+
+    result = run(warn)
+    assert result.status == "FAILED"
+    assert "UserWarning: odd" in result.message
+    assert run(warn, [("^od", "known")]).status == "passed"
+
+
+def test_a_failure_says_what_is_broken():
+    def broken(subject):
+        raise CheckError("lane 3, red_0: health = 4 is not in [0, 3]")
+
+    result = run(broken)
+    assert (result.status, result.message) == ("FAILED", "lane 3, red_0: health = 4 is not in [0, 3]")
+
+
+def test_any_exception_is_a_failure_with_its_place():
+    result = run(lambda subject: 1 / 0)
+    assert result.status == "FAILED"
+    assert result.message.startswith("ZeroDivisionError: division by zero (")
+    assert "test_harness.py" in result.message
+
+
+def test_a_check_that_does_not_apply_gives_its_reason():
+    def skip(subject):
+        raise Skipped("no masks")
+
+    result = run(skip)
+    assert (result.status, result.message) == ("skipped", "no masks")
+
+
+def test_what_a_check_prints_is_not_shown(capsys: pytest.CaptureFixture[str]):
+    run(lambda subject: print("Passed API test"))
+    assert capsys.readouterr().out == ""
+
+
+def test_what_a_check_makes_is_closed_after_it():
+    made = []
+    run(lambda subject: made.append(subject.batch(1)))
+    with pytest.raises(RuntimeError, match="closed"):
+        made[0].reset()
+
+
+def test_only_and_skip_choose_checks():
+    assert [r.name for r in check(ID, only=[QUICK]).results] == [QUICK]
+    assert [r.name for r in check(ID, only=QUICK).results] == [QUICK]
+    assert check(ID, only=[QUICK, "masks_leave_a_choice"], skip=[QUICK]).results[0].name == "masks_leave_a_choice"
+
+
+def test_a_check_that_does_not_exist_is_refused_with_the_near_name():
+    with pytest.raises(ValueError, match="did you mean 'rewards_are_finite'"):
+        check(ID, only=["rewards_are_finit"])
+    with pytest.raises(ValueError, match="did you mean 'rewards_are_finite'"):
+        check(ID, skip=["rewards_are_finit"])
+
+
+def test_an_id_that_does_not_exist_is_refused_with_the_near_name():
+    with pytest.raises(KeyError, match="CartPole-v0"):
+        check("palaestra/CartPol-v0")
+
+
+def test_a_level_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="fast, full"):
+        check(ID, "quick")  # type: ignore[arg-type]
+
+
+def test_keywords_reach_the_environment():
+    subject = Subject(ID, gravity_mps2=1.6, observation="dict")
+    assert subject.batch().states["parameters"]["gravity_mps2"][0] == 1.6
+    assert set(subject.env().observation_space.spaces) == {
+        "position_m", "velocity_mps", "angle_rad", "velocity_radps",
+    }  # fmt: skip
+    subject.close()
+
+
+def test_a_report_prints_as_a_table():
+    report = Report(ID, "fast", [Result("a", "passed", 0.5, "9 steps"), Result("bcd", "FAILED", 1.0, "one\ntwo")])
+    assert str(report).splitlines() == [
+        "palaestra/CartPole-v0, level fast: 1 passed, 1 FAILED in 1.5 s",
+        "  a    passed     0.50 s  9 steps",
+        "  bcd  FAILED     1.00 s  one",
+        "                          two",
+    ]
+
+
+def test_a_report_knows_what_failed():
+    good, bad = Result("good", "passed", 0.0), Result("bad", "FAILED", 0.0, "why")
+    report = Report(ID, "fast", [good, bad])
+    assert not report.passed
+    assert not report
+    assert report.failures == [bad]
+    assert report["good"] is good
+    with pytest.raises(CheckError, match=r"breaks 1 of its promises:\n\* bad: why"):
+        report.raise_if_failed()
+    Report(ID, "fast", [good]).raise_if_failed()
+
+
+def test_a_missing_package_is_one_skipped_result(monkeypatch: pytest.MonkeyPatch):
+    def missing(*arguments, **keywords):
+        raise ImportError('pip install "palaestra[flight]"')
+
+    monkeypatch.setattr(testing, "check", missing)
+    (report,) = check_all(ids=[ID])
+    assert report.passed
+    assert report.results == [Result("all", "skipped", 0.0, 'pip install "palaestra[flight]"')]
+
+
+def test_every_check_says_in_one_line_what_it_proves():
+    for entry in CHECKS.values():
+        assert 20 < len(entry.headline) < 120, entry.name
+        assert entry.headline.endswith("."), entry.name
+        for pattern, reason in entry.expected_warnings:
+            assert pattern, entry.name
+            assert reason, entry.name
