@@ -84,6 +84,7 @@ def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Game:
     return sys.modules["rules"].game()
 
 
+NESTED = TOOLS + "import types\ninner = types.ModuleType('inner')\ninner.DEEP = {}\n"
 CLOSURE = "def make(k):\n    return lambda: k\nmore = make({})"
 EDITS = {
     "a constant": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")},
@@ -95,6 +96,16 @@ EDITS = {
     "a number in the body of a helper": {"tools": TOOLS.replace("return 1000.0", "return 1001.0")},
     "a default of a helper": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, y=1):")},
     "a helper that its author compiled": {"tools": TOOLS.replace("def bonus", "import numba\n@numba.njit\ndef bonus")},
+    "the middle of a long table": {"extra": "LONG = (tools.np.arange(5000.0),)", "more": "+ LONG[0][1]"},
+    "another middle": {"extra": "LONG = (tools.np.arange(5000.0),)\nLONG[0][2500] = 1", "more": "+ LONG[0][1]"},
+    "a module in a module": {
+        "tools": TOOLS + "import fractions\nfractions.DEEP = 1\n",
+        "more": "+ tools.fractions.DEEP",
+    },
+    "a constant in there": {
+        "tools": TOOLS + "import fractions\nfractions.DEEP = 2\n",
+        "more": "+ tools.fractions.DEEP",
+    },
     "a closure": {"extra": CLOSURE.format(1), "more": "+ more()"},
     "another closure": {"extra": CLOSURE.format(2), "more": "+ more()"},
     "a helper of a helper": {"tools": TOOLS.replace("1000.0", "deep()") + "def deep():\n    return 3.0\n"},

@@ -34,6 +34,9 @@ ENGINE_DRIVERS = (
     "see_lanes",
 )
 
+DEEPEST = 4
+"""Modules may hold each other; constants are looked for in ``a.b.c.d`` and no deeper."""
+
 _linked: dict[tuple, Kernel] = {}
 _warned_uncached = False
 
@@ -287,10 +290,13 @@ class _Digest:
         if isinstance(value, types.FunctionType):
             self.add(value)
         elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
-            for member in names:
+            for member in names if name.count(".") < DEEPEST else ():
                 if hasattr(value, member):
-                    self._add_value(f"{name}.{member}", getattr(value, member), [])
-        elif isinstance(value, np.ndarray):
+                    self._add_value(f"{name}.{member}", getattr(value, member), names)
+        elif isinstance(value, tuple):
+            for k, member in enumerate(value):
+                self._add_value(f"{name}.{k}", member, names)
+        elif isinstance(value, np.ndarray | np.generic):  # their repr leaves out what is in the middle
             self.sha.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
-        elif isinstance(value, int | float | str | bool | tuple | np.generic):
+        elif isinstance(value, int | float | str):
             self.sha.update(f"{name}={value!r}".encode())
