@@ -98,7 +98,9 @@ def fit_elo(
     spread = np.zeros(len(names))
     spread[free] = np.sqrt(np.maximum(0.0, np.diag(np.linalg.pinv(curvature, hermitian=True))))
     return {
-        name: Rating(float(ELO_PER_LOGIT * strength[k]), float(NORMAL_95 * ELO_PER_LOGIT * spread[k]))
+        name: Rating(
+            float(anchors.get(name, ELO_PER_LOGIT * strength[k])), float(NORMAL_95 * ELO_PER_LOGIT * spread[k])
+        )
         for k, name in enumerate(names)
     }
 

@@ -1,0 +1,131 @@
+"""The command line: ``palaestra list | info | demo | train | eval | bench | replay | check | doctor``.
+
+One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
+passes words on to somebody else also has ``split(words) -> its own``. Errors are one line on stderr and a code other
+than 0; ``--debug`` shows where they come from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from palaestra.cli.common import near
+
+COMMANDS = {
+    "list": "palaestra.cli.listing",
+    "info": "palaestra.cli.info",
+    "demo": "palaestra.cli.demo",
+    "train": "palaestra.cli.train",
+    "eval": "palaestra.cli.evaluate",
+    "bench": "palaestra.cli.bench",
+    "replay": "palaestra.cli.replay",
+    "check": "palaestra.cli.check",
+    "doctor": "palaestra.cli.doctor",
+}
+"""Commands and their modules, in the order of the help."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with code 2, as `argparse` does."""
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows what there is)\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        argv: Words after the program's name; those of the process if None.
+
+    Returns:
+        Exit code: 0 when all is well, 1 for a failure, 2 for words that make no command, 130 when interrupted.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in (words[:1] if "train" in words[:2] or "demo" in words[:2] else words)
+    if debug:
+        words.remove("--debug")
+    try:
+        return _run(words)
+    except SystemExit as exit:  # argparse has said why
+        return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else _fail(str(exit.code))
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except BrokenPipeError:  # the reader of the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        return _fail(one_line(error))
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, without line breaks; of a long story the first and the last line."""
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}"
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "--version"):
+        _overview().parse_args(words)
+        _overview().print_help()
+        return 0 if words else 2
+    name, *rest = words
+    if name not in COMMANDS:
+        return _fail(f"no command {name!r}{near(name, COMMANDS)} (palaestra --help shows all)", 2)
+    module = importlib.import_module(COMMANDS[name])
+    parser = _parser(name, module)
+    own = rest if not hasattr(module, "split") else module.split(rest)
+    arguments = parser.parse_args(own)
+    arguments.passed_on = rest[len(own) :]
+    return module.run(arguments)
+
+
+def _overview() -> Parser:
+    parser = Parser(
+        prog="palaestra",
+        description="Multi-agent environments, compiled, batched and reproducible.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="palaestra [--version] [--debug] COMMAND ...",
+        epilog="\n".join(
+            [
+                "commands:",
+                *(f"  {name:<8} {importlib.import_module(module).ABOUT}" for name, module in COMMANDS.items()),
+                "",
+                "palaestra COMMAND --help ends with an example; --debug COMMAND shows where an error is from.",
+                "",
+                "example:\n  palaestra info CartPole",
+            ]
+        ),
+    )
+    from palaestra import __version__
+
+    parser.add_argument("--version", action="version", version=f"palaestra {__version__}")
+    return parser
+
+
+def _parser(name: str, module: ModuleType) -> Parser:
+    parser = Parser(
+        prog=f"palaestra {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"example:\n  {module.EXAMPLE}",
+    )
+    module.add_arguments(parser)
+    return parser
+
+
+def _fail(message: str, code: int = 1) -> int:
+    print(f"palaestra: {message}", file=sys.stderr)
+    return code

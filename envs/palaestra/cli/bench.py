@@ -1,0 +1,122 @@
+"""Measures the speed of environments, every face of each, or prints the suite's speed figures with their bars."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from palaestra import registry
+from palaestra.cli import measure, subjects
+from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json, print_table
+from palaestra.cli.progress import Progress
+
+ABOUT = "steps per second of every face, and the speed figures"
+EXAMPLE = "palaestra bench CartPole --num-envs 1 1024"
+
+KERNEL_LANES, ENGINE_LANES = (1, 64, 1024), (1, 8)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    add_id(parser, optional=True)
+    parser.add_argument("--all", action="store_true", help="every registered environment")
+    parser.add_argument(
+        "--figures", nargs="*", metavar="LETTER", help="the speed figures, all or those of these letters"
+    )
+    parser.add_argument(
+        "--game", metavar="MODULE:FUNCTION", help="with --figures: a homogeneous two-team game for overhead and threads"
+    )
+    parser.add_argument("--num-envs", type=int, nargs="+", metavar="N", help="lanes (default 1 64 1024; engines 1 8)")
+    parser.add_argument("--opponent", help="who plays the other teams (default: the game's own default)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the batch and vector faces")
+    parser.add_argument("--workers", type=int, default=0, help="processes of the batch and vector faces")
+    parser.add_argument("--rounds", type=int, default=measure.ROUNDS, help=f"rounds (default {measure.ROUNDS})")
+    add_keywords(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`.
+
+    Raises:
+        ValueError: Not exactly one of an id, ``--all`` and ``--figures``.
+    """
+    if (args.id is not None) + args.all + (args.figures is not None) != 1:
+        raise ValueError("say what to measure: an ID, --all, or --figures")
+    if args.figures is not None:
+        from palaestra.cli import figures
+
+        return figures.run(args.figures, args.game, args.json)
+    if args.all and args.keywords:
+        raise ValueError("--set goes with an ID, not with --all")
+    if args.rounds < 1 or any(n < 1 for n in args.num_envs or ()):
+        raise ValueError("--rounds and --num-envs must be at least 1")
+    rows: list[dict[str, Any]] = []
+    for id in registry.ROWS if args.all else [find_id(args.id)]:
+        try:
+            measured = _measure(id, args)
+        except ImportError as error:
+            if not args.all:
+                raise
+            measured = []
+            if not args.json:
+                print(f"{id}: {error}")
+        rows += measured
+        if not args.json and measured:
+            _print(id, measured)
+    if args.json:
+        print_json(rows)
+    return 0
+
+
+def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
+    keywords = keywords_of(args)
+    if args.threads != 1:
+        keywords["threads"] = args.threads
+    if args.workers:
+        keywords["workers"] = args.workers
+    rules = {name: value for name, value in keywords.items() if name not in ("threads", "workers")}
+    game, _ = registry.make_game(id, **rules)
+    lanes = args.num_envs or (KERNEL_LANES if game.plant is None else ENGINE_LANES)
+    rows = []
+    for n in lanes:
+        rivals = subjects.faces(id, n, args.opponent, **keywords)
+        yardstick = subjects.calibration()
+        with Progress("rounds") as tell:
+            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds, tell=tell)
+        for rival, timing in zip(rivals, timings, strict=True):
+            rows.append(
+                {
+                    "id": id,
+                    "face": rival.name,
+                    "num_envs": n,
+                    "threads": args.threads,
+                    "workers": args.workers,
+                    "steps_per_second": timing.per_second / len(game.agents),
+                    "ns_per_agent_step": 1e9 * timing.wall_s / timing.size,
+                    "cpu_ns_per_agent_step": timing.ns,
+                    "times_calibration": timing.wall_s / timing.size / (unit.wall_s / unit.size),
+                }
+            )
+        for subject in (*rivals, yardstick):
+            subject.close()
+    return rows
+
+
+def _print(id: str, rows: list[dict[str, Any]]) -> None:
+    extra = "".join(f", {rows[0][name]} {name}" for name in ("threads", "workers") if rows[0][name] > 1)
+    print(f"{id}{extra}")
+    table = [
+        [
+            row["face"],
+            f"{row['num_envs']}",
+            f"{row['steps_per_second']:,.0f}",
+            f"{row['ns_per_agent_step']:,.1f}",
+            f"{row['cpu_ns_per_agent_step']:,.1f}",
+            f"{row['times_calibration']:,.2f}",
+        ]
+        for row in rows
+    ]
+    headings = ["face", "lanes", "steps/s", "ns/agent-step", "CPU ns", "x calibration"]
+    print_table(table, headings)
+    print()

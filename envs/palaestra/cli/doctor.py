@@ -1,0 +1,162 @@
+"""Shows what is installed, what is missing and where compiled games are kept; --warm compiles every game now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import tempfile
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from palaestra import __version__, registry
+from palaestra.cli.common import add_json, print_json, print_table
+from palaestra.cli.progress import Progress
+
+ABOUT = "what is installed, what is missing, where compiled games are kept"
+EXAMPLE = "palaestra doctor --warm"
+
+REQUIRED = ("numpy", "gymnasium", "pettingzoo", "numba", "llvmlite")
+OPTIONAL = {
+    "jsbsim": "flight",
+    "mujoco": "robots",
+    "scipy": "exact",
+    "pygame-ce": "render",
+    "pillow": "render",
+    "matplotlib": "render",
+    "torch": "baselines",
+    "stable-baselines3": "baselines",
+    "tyro": "baselines",
+    "safetensors": "baselines",
+    "rich": "baselines",
+    "transformers": "text",
+    "ray": "ray",
+}
+"""Package and the extra that brings it."""
+YARDSTICK = "palaestra/CartPole-v0"
+"""Game whose cache says where all are kept."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    parser.add_argument(
+        "--warm", action="store_true", help="compile every registered game now, so that nobody waits later"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`."""
+    told: dict[str, Any] = {
+        "palaestra": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": _cores(),
+        "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+        "environments": len(registry.ROWS),
+        "cache": _cache(),
+        "video_driver": os.environ.get("SDL_VIDEODRIVER", ""),
+        "display": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"),
+    }
+    if args.warm:
+        told["games"] = _warm()
+    if args.json:
+        print_json(told)
+    else:
+        _print(told)
+    broken = [name for name in REQUIRED if told["packages"][name] is None]
+    broken += [game["id"] for game in told.get("games", ()) if game["status"] == "failed"]
+    return 1 if broken else 0
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cache() -> dict[str, Any]:
+    """Where numba keeps compiled games, and whether it can."""
+    from palaestra.core.linker import jit_disabled, link
+
+    if jit_disabled():
+        return {"folder": None, "writable": False, "note": "NUMBA_DISABLE_JIT is set: nothing is compiled"}
+    driver: Any = link(registry.make_game(YARDSTICK)[0]).drivers["step_lanes"]
+    folder = driver.stats.cache_path
+    if folder is None:
+        return {"folder": None, "writable": False, "note": "none: set NUMBA_CACHE_DIR to a writable folder"}
+    return {"folder": folder, "writable": _is_writable(Path(folder)), "note": ""}
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _warm() -> list[dict[str, Any]]:
+    """Compiles every game by playing a decision of it."""
+    games = []
+    with Progress("games") as tell:
+        for done, id in enumerate(registry.ROWS):
+            tell(done, len(registry.ROWS), id)
+            start = time.perf_counter()
+            try:
+                _play_one_decision(id)
+            except ImportError as error:
+                games.append({"id": id, "status": "missing", "seconds": 0.0, "note": str(error)})
+            except Exception as error:
+                note = f"{type(error).__name__}: {error}".splitlines()[0]
+                games.append({"id": id, "status": "failed", "seconds": time.perf_counter() - start, "note": note})
+            else:
+                games.append({"id": id, "status": "ready", "seconds": time.perf_counter() - start, "note": ""})
+    return games
+
+
+def _play_one_decision(id: str) -> None:
+    sim = registry.make_batch(id, 2, threads=2)  # two threads use one driver more
+    try:
+        sim.reset(seed=0)
+        for team in sim.game.teams:
+            if len(sim.game.teams) > 1:
+                sim.set_opponent(team, "random")
+        sim.step()
+        sim.state()
+    finally:
+        sim.close()
+
+
+def _print(told: dict[str, Any]) -> None:
+    print(f"palaestra {told['palaestra']}, {told['environments']} environments")
+    print(f"Python {told['python']} on {told['platform']}, {told['cores']} cores")
+    print()
+    rows = []
+    for name, found in told["packages"].items():
+        missing = f'missing: pip install "palaestra[{OPTIONAL[name]}]"' if name in OPTIONAL else "MISSING"
+        rows.append([name, found or "", "" if found else missing])
+    print_table(rows, ["package", "version", ""])
+    cache = told["cache"]
+    print()
+    state = "writable" if cache["writable"] else "NOT writable: set NUMBA_CACHE_DIR to a writable folder"
+    print(f"compiled games: {cache['note'] or cache['folder'] + ' (' + state + ')'}")
+    driver = told["video_driver"]
+    window = (
+        f"SDL_VIDEODRIVER={driver}" if driver else "a display" if told["display"] else 'no display: render_mode="human"'
+    )
+    print(f"windows: {window}" + ("" if driver or told["display"] else " needs one, or SDL_VIDEODRIVER=dummy"))
+    if "games" in told:
+        print()
+        rows = [[g["id"], g["status"], f"{g['seconds']:.1f}", g["note"]] for g in told["games"]]
+        print_table(rows, ["game", "", "s", ""])

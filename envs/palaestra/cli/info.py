@@ -1,0 +1,80 @@
+"""Shows the page of an environment: what it is, spaces, rewards, ends and keywords."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from palaestra import docs, registry
+from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
+from palaestra.core.fields import table_rows
+from palaestra.core.game import Game
+
+ABOUT = "the page of one environment"
+EXAMPLE = "palaestra info CartPole"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    add_id(parser)
+    add_keywords(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`."""
+    id, keywords = find_id(args.id), keywords_of(args)
+    if args.json:
+        print_json(_facts(id, registry.make_game(id, **keywords)[0]))
+    else:
+        _show(docs.page(id, **keywords))
+    return 0
+
+
+def _facts(id: str, game: Game) -> dict[str, Any]:
+    row = registry.row(id)
+    return {
+        "id": id,
+        "family": row.family,
+        "about": row.about,
+        "teams": {team: [game.agents[slot] for slot in slots] for team, slots in game.teams.items()},
+        "roles": [
+            {
+                "name": role.name,
+                "agents": list(role.agents),
+                "observation": table_rows(role.observation),
+                "action": table_rows(role.action),
+            }
+            for role in game.roles
+        ],
+        "team_observation": table_rows(game.team_observation),
+        "lane_observation": table_rows(game.lane_observation),
+        "parameters": [
+            {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
+            for p in game.parameters
+        ],
+        "info": table_rows(game.info),
+        "end_reasons": ["horizon", *game.end_reasons],
+        "masks": game.legal is not None,
+        "zero_sum": game.zero_sum,
+        "reproducibility": game.reproducibility,
+        "opponents": [*game.scripts, *(["random"] if len(game.teams) > 1 else []), *(["mix"] if game.scripts else [])],
+        "default_opponent": game.default_opponent,
+        "codecs": list(game.codecs),
+        "pictures": game.render is not None,
+    }
+
+
+def _show(page: str) -> None:
+    """Prints Markdown, set by rich where there is a terminal."""
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.markdown import Markdown
+        except ImportError:
+            pass
+        else:
+            Console().print(Markdown(page))
+            return
+    print(page)

@@ -1,0 +1,115 @@
+"""Shows what a replay holds, proves it by playing it again, and makes pictures, tables and flight recordings of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from palaestra.cli.common import add_json, print_json
+from palaestra.replay import Replay, frames, load, to_csv, to_gif, verify
+from palaestra.replay.playback import check_fits
+
+ABOUT = "show, verify or export a replay"
+EXAMPLE = "palaestra replay match.npz --verify --gif match.gif"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="a replay")
+    parser.add_argument("--verify", action="store_true", help="play it again and compare every state, to the bit")
+    parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
+    parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")
+    parser.add_argument("--lane", type=int, default=0, help="which match to export (default 0)")
+    parser.add_argument("--every", type=int, default=1, help="decisions from picture to picture (default 1)")
+    parser.add_argument("--speed", type=float, default=1.0, help="simulated seconds a second in the GIF (default 1)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`."""
+    replay = load(args.file)
+    told: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
+    lines = _lines(args.file, replay)
+    ok = True
+    if args.verify:
+        result = verify(replay)
+        ok = result.ok
+        told["verification"] = {
+            "ok": result.ok,
+            "steps": result.steps,
+            "digest": result.digest,
+            "lane": result.lane if result.lane >= 0 else None,
+            "diverged_after": result.first_step if result.lane >= 0 else None,
+            "diverged_by": result.last_step if result.lane >= 0 else None,
+        }
+        lines.append(str(result))
+    if args.gif:
+        told["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
+        lines.append(f"{args.gif}: {told['pictures']} pictures")
+    if args.csv:
+        told["rows"] = to_csv(replay, args.csv, lane=args.lane)
+        lines.append(f"{args.csv}: {told['rows']} rows")
+    if args.acmi:
+        _write_acmi(replay, args.acmi, args.lane)
+        lines.append(f"{args.acmi}: for Tacview")
+    if args.json:
+        print_json(told)
+    else:
+        print("\n".join(lines))
+    return 0 if ok else 1
+
+
+def _summary(replay: Replay) -> dict[str, Any]:
+    return {
+        "id": replay.id,
+        "keywords": dict(replay.keywords),
+        "palaestra": replay.palaestra,
+        "engine": replay.engine,
+        "num_envs": replay.num_envs,
+        "autoreset_mode": replay.autoreset_mode,
+        "seeds": replay.seeds,
+        "players": dict(replay.players),
+        "steps": replay.steps,
+        "matches": replay.matches,
+        "digest": replay.digest,
+    }
+
+
+def _lines(file: Path, replay: Replay) -> list[str]:
+    keywords = "".join(f", {name}={value!r}" for name, value in replay.keywords.items())
+    seeds = ", ".join(map(str, replay.seeds[:4])) + (", ..." if len(replay.seeds) > 4 else "")
+    lines = [
+        f"{file}: {replay.id}{keywords}",
+        f"  {replay.num_envs} lane{'s' if replay.num_envs > 1 else ''}, {replay.steps} decisions, seed {seeds}, "
+        f"recorded by palaestra {replay.palaestra}" + (f" with {replay.engine}" if replay.engine else ""),
+        "  players: " + ", ".join(f"{team} {player}" for team, player in replay.players.items()),
+    ]
+    if len(replay.matches) > 8:
+        for title, key in (("won", "winner"), ("ended", "end_reason")):
+            counts = Counter(match[key] or "nobody" for match in replay.matches).most_common()
+            lines.append(f"  {title}: " + ", ".join(f"{name} {count}" for name, count in counts))
+    for match in replay.matches if len(replay.matches) <= 8 else ():
+        winner = match["winner"] or "nobody"
+        lines.append(f"  lane {match['lane']}, decision {match['step']}: {winner} wins, {match['end_reason']}")
+    return lines
+
+
+def _write_acmi(replay: Replay, path: Path, lane: int) -> None:
+    """Writes the flights of one lane.
+
+    Raises:
+        ValueError: The game has no aircraft.
+    """
+    from palaestra.ucav.acmi import AcmiWriter
+    from palaestra.ucav.plant import body_field
+
+    try:
+        body_field(check_fits(replay).state_dtype)
+    except ValueError as error:
+        raise ValueError(f"--acmi writes flights, and {replay.id} has none") from error
+    with AcmiWriter(path, Title=f"{replay.id}, seed {replay.seeds[lane]}") as writer:
+        for sim in frames(replay):
+            writer.write_match(sim.game, sim.states[lane])

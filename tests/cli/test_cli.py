@@ -1,0 +1,579 @@
+"""The command line: what it prints, what it refuses and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import palaestra
+from palaestra import registry
+from palaestra.cli import COMMANDS, common, figures, main, measure, one_line, progress
+from palaestra.cli import train as train_command
+from palaestra.core.game import Game
+from palaestra.replay import record
+
+MELEE, CARTPOLE = "test/Melee-v0", "palaestra/CartPole-v0"
+palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", about="five against five")
+
+
+def push_right(observations: np.ndarray) -> np.ndarray:
+    return (observations[..., 2] > 0).astype(np.int64)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]):
+    def run(*words: object) -> SimpleNamespace:
+        code = main([str(word) for word in words])
+        told = capsys.readouterr()
+        return SimpleNamespace(code=code, out=told.out, err=told.err, json=lambda: json.loads(told.out))
+
+    return run
+
+
+def refused(result: SimpleNamespace, code: int = 1) -> str:
+    """What a refusal says: one line on stderr, nothing on stdout."""
+    assert (result.code, result.out) == (code, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith("palaestra")
+    return result.err
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_ends_with_an_example_of_its_command(command: str, run):
+    told = run(command, "--help")
+    assert told.code == 0
+    assert "example:" in told.out.splitlines()[-2]
+    assert told.out.splitlines()[-1].startswith(f"  palaestra {command}")
+
+
+def test_without_a_command_the_overview_names_them_all(run):
+    told = run()
+    assert told.code == 2
+    assert all(f"  {command} " in told.out for command in COMMANDS)
+    assert run("--help").code == 0
+
+
+def test_the_version_is_told(run):
+    assert run("--version").out == f"palaestra {palaestra.__version__}\n"
+
+
+def test_an_unknown_command_suggests_the_near_one(run):
+    assert "no command 'chekc', did you mean 'check'?" in refused(run("chekc"), 2)
+
+
+def test_a_wrong_option_is_one_line(run):
+    assert "unrecognized arguments: --what" in refused(run("list", "--what"), 2)
+
+
+def test_debug_shows_where_an_error_comes_from(run):
+    assert "no environment" in refused(run("info", "nothing"))
+    for words in (("--debug", "info", "nothing"), ("info", "nothing", "--debug")):
+        with pytest.raises(KeyError, match="no environment"):
+            main(words)
+
+
+def test_an_interruption_ends_with_130(run, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("palaestra.cli.listing.run", interrupted)
+    assert run("list").code == 130
+
+
+def test_long_errors_become_one_line():
+    assert one_line(ValueError("a worker failed:\nTraceback ...\n  File\nKeyError: 'x'\n")) == (
+        "a worker failed: KeyError: 'x'"
+    )
+    assert one_line(KeyError("no such id")) == "no such id"
+    assert one_line(MemoryError()) == "MemoryError"
+
+
+def test_it_runs_as_a_module_into_a_pipe_that_closes_early():
+    program = "import sys; sys.path[:0] = %r; sys.argv[1:] = ['list']; import runpy; runpy.run_module('palaestra')"
+    words = [sys.executable, "-c", program % [p for p in sys.path if p]]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+# -- ids and keywords --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["CartPole", "CartPole-v0", CARTPOLE])
+def test_an_id_may_be_short(word: str):
+    assert common.find_id(word) == CARTPOLE
+
+
+def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "somebodys_games.py").write_text(
+        "import palaestra\npalaestra.register('somebody/Rope-v3', 'palaestra.calibration.cartpole:game')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert common.find_id("somebodys_games:somebody/Rope-v3") == "somebody/Rope-v3"
+    finally:
+        del registry.ROWS["somebody/Rope-v3"]
+
+
+def test_an_unknown_id_suggests_the_near_one():
+    with pytest.raises(KeyError, match="no environment 'CartPol', did you mean 'palaestra/CartPole-v0'"):
+        common.find_id("CartPol")
+
+
+def test_keywords_are_read_as_python_reads_them():
+    args = SimpleNamespace(keywords=["a=1", "b=2.5", "c=[1, 2]", "d=stick", "e=None", "f=x=y"])
+    read = common.keywords_of(args)  # type: ignore[arg-type]
+    assert read == {"a": 1, "b": 2.5, "c": [1, 2], "d": "stick", "e": None, "f": "x=y"}
+
+
+def test_a_keyword_without_a_value_is_refused(run):
+    assert "--set takes NAME=VALUE, got 'horizon'" in refused(run("info", CARTPOLE, "--set", "horizon"))
+
+
+def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str]):
+    common.print_json({"a": float("inf"), "b": [float("nan"), 1.5]})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5]}
+
+
+# -- list, info --------------------------------------------------------------------------------------------------------
+
+
+def test_list_shows_every_id_with_its_family(run):
+    told = run("list")
+    assert told.code == 0
+    assert all(id in told.out for id in registry.ROWS)
+    assert {row["id"] for row in run("list", "--json").json()} == set(registry.ROWS)
+
+
+def test_list_shows_one_family(run):
+    assert [row["id"] for row in run("list", "--family", "calibration", "--json").json()] == [CARTPOLE]
+    assert "no family 'calibratio', did you mean 'calibration'?" in refused(run("list", "--family", "calibratio"))
+
+
+def test_info_prints_the_page(run):
+    told = run("info", "CartPole")
+    assert told.code == 0
+    for heading in ("## Action Space", "## Observation Space", "## Episode End"):
+        assert heading in told.out
+    assert "angle_rad" in told.out
+
+
+def test_info_as_json_has_spaces_parameters_and_ends(run):
+    told = run("info", MELEE, "--json").json()
+    assert told["teams"]["red"] == [f"red_{k}" for k in range(5)]
+    assert [p["name"] for p in told["parameters"]] == ["horizon", "damage"]
+    assert told["end_reasons"] == ["horizon", "wiped_out"]
+    assert told["opponents"] == ["chaser", "random", "mix"]
+    assert told["zero_sum"]
+
+
+# -- train, demo -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def methods(monkeypatch: pytest.MonkeyPatch):
+    """Installs methods: ``methods(name=module)``."""
+
+    def install(**modules: ModuleType | str) -> None:
+        entries = []
+        for name, module in modules.items():
+            if isinstance(module, ModuleType):
+                monkeypatch.setitem(sys.modules, module.__name__, module)
+            target = module.__name__ if isinstance(module, ModuleType) else module
+            entries.append(EntryPoint(name, target, common.METHODS))
+        monkeypatch.setattr(common, "entry_points", lambda group: entries)
+        monkeypatch.setattr(train_command, "entry_points", lambda group: entries)
+
+    return install
+
+
+def module_with(**members: object) -> ModuleType:
+    module = ModuleType("somebodys_method")
+    vars(module).update(members)
+    return module
+
+
+def test_train_hands_everything_else_to_the_method(run, methods):
+    heard = []
+    methods(mine=module_with(main=lambda argv: heard.append(argv)))
+    assert run("train", "mine", "--help", "--steps", "3", "--debug").code == 0
+    assert heard == [["--help", "--steps", "3", "--debug"]]
+
+
+def test_train_ends_as_the_method_ends(run, methods):
+    methods(mine=module_with(main=lambda argv: 3))
+    assert run("train", "mine").code == 3
+
+
+def test_train_reads_the_arguments_of_a_method_without_main(run, methods):
+    pytest.importorskip("tyro")
+    from dataclasses import make_dataclass
+
+    heard = []
+    args = make_dataclass("Args", [("steps", int, 1)])
+    methods(mine=module_with(Args=args, train=heard.append))
+    assert run("train", "mine", "--steps", "5").code == 0
+    assert heard[0].steps == 5
+
+
+def test_train_without_a_method_lists_them(run, methods):
+    methods(mine=module_with())
+    assert run("train").out.splitlines() == ["method  module", "mine    somebodys_method"]
+
+
+def test_an_unknown_method_suggests_the_near_one_and_what_to_install(run, methods):
+    methods(fm3q=module_with())
+    told = refused(run("train", "fm3"))
+    assert "no method 'fm3', did you mean 'fm3q'?" in told
+    assert 'pip install "palaestra[baselines]"' in told
+
+
+def test_a_method_whose_package_is_missing_says_what_to_install(run, methods):
+    methods(mine="a_package_that_nobody_has")
+    told = refused(run("train", "mine"))
+    assert 'mine needs a_package_that_nobody_has, which is not installed: pip install "palaestra[baselines]"' in told
+
+
+def test_demo_is_the_demo_of_the_baselines(run, methods):
+    heard = []
+    methods(demo=module_with(main=lambda argv: heard.append(argv)))
+    assert run("demo", "--seed", "3").code == 0
+    assert heard == [["--seed", "3"]]
+
+
+def test_demo_without_the_baselines_says_what_to_install(run, methods):
+    methods()
+    assert 'pip install "palaestra[baselines]"' in refused(run("demo"))
+
+
+# -- eval --------------------------------------------------------------------------------------------------------------
+
+
+def test_eval_prints_wins_and_intervals(run):
+    told = run("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--set", "horizon=50")
+    assert told.code == 0
+    assert "test/Melee-v0: chaser against random, 6 matches" in told.out
+    assert "95 % interval" in told.out
+
+
+def test_eval_as_json_is_the_same_for_any_number_of_lanes(run):
+    words = ("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--json", "--num-envs")
+    told = run(*words, 2).json()
+    assert told["wins"] + told["losses"] + told["draws"] == told["matches"] == 6
+    assert run(*words, 64).json() == told
+
+
+def test_eval_of_several_players_rates_them(run):
+    players = ("chaser", "random", "mix")
+    told = run("eval", MELEE, "--players", *players, "--anchor", "random=100", "--matches", 2, "--json").json()
+    assert set(told["ratings"]) == set(players)
+    assert told["ratings"]["random"]["elo"] == 100
+    assert len(told["pairs"]) == 3
+
+
+def test_a_player_may_be_a_function_of_a_module(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "somebodys_method", module_with(push=push_right))
+    told = run("eval", "CartPole", "--a", "somebodys_method:push", "--matches", 3, "--json").json()
+    assert told["a"] == "somebodys_method:push"
+    assert told["mean_return"] > 30
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--a", "chase", "--b", "random"), "'chase' is neither a script of Melee"),
+        ((), "say who plays"),
+        (("--players", "chaser", "random", "--a", "chaser"), "say who plays"),
+        (("--a", "chaser", "--b", "random", "--anchor", "random=0"), "--anchor goes with --players"),
+        (("--players", "chaser", "random", "--anchor", "random"), "--anchor takes PLAYER=ELO, got 'random'"),
+        (("--a", "chaser", "--b", "random", "--set", "horizn=3"), "did you mean 'horizon'?"),
+    ],
+)
+def test_eval_refuses_in_one_line(words: tuple, error: str, run):
+    assert error in refused(run("eval", MELEE, *words))
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("replays") / "match.npz"
+    record(CARTPOLE, {"cart": push_right}, seed=3, horizon=20).save(path)
+    return path
+
+
+def test_replay_tells_what_the_file_holds(match: Path, run):
+    told = run("replay", match)
+    assert told.code == 0
+    assert f"{match}: palaestra/CartPole-v0, horizon=20" in told.out
+    assert "players: cart push_right" in told.out
+    assert "1 lane, 20 decisions, seed 3" in told.out
+    assert "nobody wins, horizon" in told.out
+
+
+def test_replay_proves_itself(match: Path, run):
+    assert "repeats to the bit: 20 decisions" in run("replay", match, "--verify").out
+    told = run("replay", match, "--verify", "--json").json()
+    assert told["verification"]["ok"]
+    assert told["verification"]["digest"] == told["digest"]
+
+
+def test_a_replay_that_diverges_ends_with_1_and_says_where(match: Path, run, monkeypatch: pytest.MonkeyPatch):
+    from palaestra.replay import playback
+
+    monkeypatch.setattr(playback, "_step", lambda sim, words, step=playback._step: step(sim, 1 - words))
+    told = run("replay", match, "--verify")
+    assert told.code == 1
+    assert "the replay diverges: lane 0, decision 1" in told.out
+    assert run("replay", match, "--verify", "--json").json()["verification"]["diverged_by"] == 1
+
+
+def test_replay_exports(match: Path, tmp_path: Path, run):
+    pytest.importorskip("PIL")
+    told = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", "--every", 10)
+    assert told.code == 0
+    assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 22
+
+
+def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run):
+    told = refused(run("replay", match, "--acmi", tmp_path / "a.acmi"))
+    assert "--acmi writes flights, and palaestra/CartPole-v0 has none" in told
+    assert not (tmp_path / "a.acmi").exists()
+
+
+def test_a_file_that_is_no_replay_is_one_line(tmp_path: Path, run):
+    (tmp_path / "letter").write_text("dear friend\n" * 99)
+    assert "is no replay of palaestra" in refused(run("replay", tmp_path / "letter"))
+    assert "No such file" in refused(run("replay", tmp_path / "nothing"))
+
+
+# -- check -------------------------------------------------------------------------------------------------------------
+
+
+def report(passed: bool) -> SimpleNamespace:
+    result = SimpleNamespace(name="x", status="passed" if passed else "FAILED", seconds=0.1, message="")
+    return SimpleNamespace(id=MELEE, level="fast", passed=passed, seconds=0.1, compile_seconds=0.0, results=[result])
+
+
+@pytest.fixture
+def kit(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A conformance kit that passes or fails as it is told and notes what it is asked."""
+    kit = SimpleNamespace(passes=True, asked=[])
+
+    def check(id, level, **options):
+        kit.asked.append((id, level, options))
+        return report(kit.passes)
+
+    kit.check, kit.check_all = check, lambda level, *, ids, **options: [check(ids[0], level, **options)]
+    monkeypatch.setitem(sys.modules, "palaestra.testing", kit)  # type: ignore[arg-type]
+    monkeypatch.setattr(palaestra, "testing", kit, raising=False)
+    return kit
+
+
+def test_check_ends_with_the_verdict(kit: SimpleNamespace, run):
+    assert run("check", MELEE).code == 0
+    kit.passes = False
+    assert run("check", MELEE).code == 1
+
+
+def test_check_passes_level_choice_and_keywords_on(kit: SimpleNamespace, run):
+    run("check", "CartPole", "--level", "full", "--skip", "x", "--set", "horizon=9")
+    assert kit.asked == [(CARTPOLE, "full", {"only": None, "skip": ["x"], "horizon": 9})]
+
+
+def test_check_all_takes_every_id(kit: SimpleNamespace, run):
+    told = run("check", "--all", "--json").json()
+    assert [id for id, _, _ in kit.asked] == list(registry.ROWS)
+    assert told[0]["checks"] == [{"name": "x", "status": "passed", "seconds": 0.1, "message": ""}]
+
+
+def test_check_wants_an_id_or_all(run):
+    assert "say what to check: an ID, or --all" in refused(run("check"))
+    assert "say what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
+
+
+def test_check_runs_the_real_kit(run):
+    told = run("check", "CartPole", "--only", "rewards_are_finite")
+    assert told.code == 0
+    assert "rewards_are_finite" in told.out
+
+
+# -- doctor ------------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_names_versions_cores_and_the_cache(run):
+    told = run("doctor")
+    assert told.code == 0
+    assert f"palaestra {palaestra.__version__}" in told.out
+    assert "compiled games: " in told.out
+    facts = run("doctor", "--json").json()
+    assert facts["packages"]["numpy"] == np.__version__
+    assert facts["cores"] >= 1
+    assert set(facts["cache"]) == {"folder", "writable", "note"}
+
+
+def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.MonkeyPatch):
+    from importlib.metadata import PackageNotFoundError
+
+    def version(package: str) -> str:
+        if package == "jsbsim":
+            raise PackageNotFoundError
+        return "1.0"
+
+    monkeypatch.setattr("palaestra.cli.doctor.version", version)
+    told = run("doctor")
+    assert told.code == 0
+    assert 'missing: pip install "palaestra[flight]"' in told.out
+
+
+def test_doctor_fails_without_a_package_that_everything_needs(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("palaestra.cli.doctor.REQUIRED", ("numpy", "a-package-that-nobody-has"))
+    assert run("doctor").code == 1
+
+
+def test_doctor_warms_every_game_and_tells_of_those_that_fail(run, monkeypatch: pytest.MonkeyPatch):
+    def breaks() -> Game:
+        raise ZeroDivisionError("what no game survives")
+
+    broken = registry.Row("test/Broken-v0", breaks, "test")
+    missing = registry.Row("test/Missing-v0", "a_package_that_nobody_has:game", "test")
+    monkeypatch.setattr(registry, "ROWS", {MELEE: registry.ROWS[MELEE], broken.id: broken, missing.id: missing})
+    monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {"folder": "x", "writable": True, "note": ""})
+    told = run("doctor", "--warm", "--json")
+    assert [game["status"] for game in told.json()["games"]] == ["ready", "failed", "missing"]
+    assert told.code == 1
+
+
+def test_the_extras_of_doctor_are_those_of_the_package():
+    import tomllib
+
+    from palaestra.cli.doctor import OPTIONAL
+
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for package, extra in OPTIONAL.items():
+        requirements = project["optional-dependencies"][extra]
+        assert any(text.startswith((f"{package}>", f"{package}[")) for text in requirements), (package, extra)
+
+
+# -- bench -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch):
+    """Measures too shortly to be right."""
+    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
+    monkeypatch.setattr(measure, "ROUND_S", 1e-4)
+    monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "tell": None})
+    monkeypatch.setattr("palaestra.cli.subjects.CALIBRATION_LANES", 2)
+
+
+@pytest.mark.usefixtures("quick")
+def test_bench_measures_every_face(run):
+    rows = run("bench", MELEE, "--num-envs", 1, 3, "--rounds", 1, "--json").json()
+    faces = [(row["face"], row["num_envs"]) for row in rows]
+    both = [(face, n) for n in (1, 3) for face in ("batch", "vector, copies", "vector, no copies")]
+    assert sorted(faces) == sorted([*both, ("gymnasium.make", 1), ("PettingZoo", 1)])
+    assert all(row[name] > 0 for row in rows for name in ("steps_per_second", "ns_per_agent_step", "times_calibration"))
+
+
+@pytest.mark.usefixtures("quick")
+def test_bench_prints_a_table(run):
+    told = run("bench", "CartPole", "--num-envs", 2, "--rounds", 1, "--threads", 2)
+    assert told.out.splitlines()[0] == "palaestra/CartPole-v0, 2 threads"
+    assert [line.split()[0] for line in told.out.splitlines()[1:5]] == ["face", "batch", "vector,", "vector,"]
+
+
+def test_bench_wants_one_thing(run):
+    assert "say what to measure: an ID, --all, or --figures" in refused(run("bench"))
+    assert "at least 1" in refused(run("bench", "CartPole", "--num-envs", 0))
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.MonkeyPatch):
+    seconds = {"fast": iter([3.0, 1.0, 2.0]), "slow": iter([5.0, 7.0, 6.0])}
+    order = []
+
+    def timed(call, calls: int) -> tuple[float, float]:
+        order.append(call())
+        return next(seconds[call()]) * calls, 0.5 * calls
+
+    monkeypatch.setattr(measure, "_warm_up", lambda subject, round_s: 4)
+    monkeypatch.setattr(measure, "_time", timed)
+    rivals = [measure.Subject(name, lambda name=name: name, 2.0) for name in seconds]
+    fast, slow = measure.measure(rivals, rounds=3)
+    assert order == ["fast", "slow"] * 3
+    assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
+    assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
+
+
+def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, monkeypatch: pytest.MonkeyPatch):
+    def measured(game: str | None) -> list[figures.Figure]:
+        return [figures.Figure("x", "speed", 2.0, 1.5, True), figures.Figure("x", "time", 9.0, None, False)]
+
+    def missed(game: str | None) -> list[figures.Figure]:
+        return [figures.Figure("y", "time", 2.0, 1.5, False)]
+
+    def absent(game: str | None) -> list[figures.Figure]:
+        raise figures.NotHere("needs --game")
+
+    table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
+    monkeypatch.setattr(figures, "FIGURES", table)
+    told = run("bench", "--figures", "x", "z", "--json")
+    assert (told.code, [row["holds"] for row in told.json()]) == (0, [True, None, None])
+    assert told.json()[2]["note"] == "needs --game"
+    told = run("bench", "--figures")
+    assert told.code == 1
+    assert "MISSED" in told.out
+    assert "no figure 'q': choose from x, y, z" in refused(run("bench", "--figures", "q"))
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
+    told = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
+    assert told.code in (0, 1)
+    assert {row["letter"] for row in told.json()} == set("abcdefgh")
+    assert all(row["value"] is not None for row in told.json())
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.Progress("matches") as tell:
+        for done in range(1, 13):
+            now[0] += 1.0
+            tell(done, 12, "CartPole")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "2/12 matches CartPole, 10 s left",
+        "7/12 matches CartPole, 5 s left",
+        "12/12 matches CartPole, 0 s left",
+    ]
+
+
+def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.Progress("matches") as tell:
+        tell(1, 2)
+        assert tell._bar.tasks[0].completed == 1
