@@ -97,12 +97,9 @@ def fit_elo(
         strength -= strength.mean()
     spread = np.zeros(len(names))
     spread[free] = np.sqrt(np.maximum(0.0, np.diag(np.linalg.pinv(curvature, hermitian=True))))
-    return {
-        name: Rating(
-            float(anchors.get(name, ELO_PER_LOGIT * strength[k])), float(NORMAL_95 * ELO_PER_LOGIT * spread[k])
-        )
-        for k, name in enumerate(names)
-    }
+    elo = np.where(free, ELO_PER_LOGIT * strength, elo)  # anchors to the bit
+    half_widths = NORMAL_95 * ELO_PER_LOGIT * spread
+    return {name: Rating(float(elo[k]), float(half_widths[k])) for k, name in enumerate(names)}
 
 
 def _curvature(weights: np.ndarray) -> np.ndarray:
