@@ -20,7 +20,7 @@ help: ## Say what can be made
 
 setup: $(READY) ## Create .venv with everything in it (all other targets do so themselves)
 
-demo: $(READY) ## A match of each kind between bundled policies, and a replay to look at
+demo: $(READY) ## A trained pilot fights scripted ones in JSBSim; writes ./palaestra-demo
 	$(BIN)/palaestra demo
 
 test: $(READY) ## The fast tests
@@ -40,11 +40,11 @@ test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported depend
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
-bench: $(READY) ## Steps per second of every environment
-	$(BIN)/palaestra bench --all
+bench: $(READY) ## The speed figures with their bars
+	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game
 
-docs: $(READY) ## Regenerate the tables in README.md
-	$(BIN)/python -m palaestra.cli.docs README.md
+docs: $(READY) ## Write the pages of the environments and the tables in README.md anew
+	$(BIN)/python -m palaestra.docs --write
 
 clean: ## Remove caches and build products
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*

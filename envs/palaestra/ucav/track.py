@@ -394,6 +394,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         end_reasons=END_REASONS,
         world=World(np.array([modes.index(command)], np.int64)),
         reproducibility="pinned",
+        render="palaestra.ucav.render:draw_track",
         render_fps=10.0,
         engine_version=JsbsimPlant.version,
     )
