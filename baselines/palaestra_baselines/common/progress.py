@@ -21,7 +21,7 @@ class Progress:
         started_at: Number of steps at the beginning (a resumed run starts late).
     """
 
-    def __init__(self, title: str, total: int, started_at: int = 0, quiet: bool = False) -> None:
+    def __init__(self, title: str, total: int, started_at: int = 0, quiet: bool = False, unit: str = "steps") -> None:
         """Prepares the display.
 
         Args:
@@ -29,8 +29,9 @@ class Progress:
             total: Number of steps at the end.
             started_at: Number of steps at the beginning.
             quiet: Show nothing.
+            unit: What is counted, in the plural.
         """
-        self.title, self.total, self.started_at, self.quiet = title, total, started_at, quiet
+        self.title, self.total, self.started_at, self.quiet, self.unit = title, total, started_at, quiet, unit
         self.figures: dict[str, float] = {}
         self.done = started_at
         self._live: Any = None
@@ -85,8 +86,8 @@ class Progress:
         """What is shown, by heading."""
         left_s = (self.total - self.done) / self.steps_per_s if self.done > self.started_at else float("nan")
         shown = {
-            "steps": f"{short(self.done)}/{short(self.total)}",
-            "steps/s": short(self.steps_per_s),
+            self.unit: f"{short(self.done)}/{short(self.total)}",
+            f"{self.unit}/s": short(self.steps_per_s),
             "left": clock(left_s),
         }
         return shown | {name: f"{value:.3g}" for name, value in self.figures.items()}
