@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
+from palaestra.core.fields import member_offset
 from palaestra.core.game import Game
 from palaestra.core.kernel import lane_arguments, world_of
 from palaestra.core.lanes import RESET_DUE, RUNNING
@@ -95,6 +97,9 @@ class EngineSimulation(Simulation):
         self._kernel = link(game)
         self._stage = np.zeros(num_envs, np.int64)
         self._bodies = self.states[self.plant.body_field]
+        self._inputs = _joined(self._bodies, self.plant.command_fields)
+        self._all = np.ones(num_envs, np.bool_)
+        self._all_lanes = np.arange(num_envs)
         self._starts = self._bodies.copy()
         self._log: deque[tuple[np.ndarray, np.ndarray]] = deque()
         self._log_offset = 0  # number of the oldest entry kept
@@ -110,7 +115,7 @@ class EngineSimulation(Simulation):
         offender = self._prepare(0, n, True, self._mode, 0, stage, *rest)
         if offender >= 0:
             return offender
-        lanes = np.flatnonzero(stage == RUNNING)
+        lanes = np.flatnonzero(stage == RUNNING) if stage.any() else self._all_lanes
         for _ in range(self.game.periods):
             if lanes.size == 0:
                 break
@@ -119,10 +124,11 @@ class EngineSimulation(Simulation):
             if self._judge(0, n, stage, 0, *rest) < lanes.size:
                 lanes = np.flatnonzero((stage == RUNNING) & ~self.terminated)
         self._close_lanes(0, n, self._mode, 0, stage, *rest)
-        fresh = stage == RESET_DUE
-        if fresh.any():
-            self._start(fresh)
-        self._see_lanes(np.ones(n, np.bool_))
+        if stage.any():
+            fresh = stage == RESET_DUE
+            if fresh.any():
+                self._start(fresh)
+        self._see_lanes(self._all)
         return -1
 
     def _reset_lanes(self, which: np.ndarray) -> None:
@@ -139,8 +145,8 @@ class EngineSimulation(Simulation):
         self.plant.load(self.states, lanes)
 
     def _advance(self, lanes: np.ndarray) -> None:
-        if lanes.size == self.num_envs:
-            inputs = np.stack([self._bodies[name] for name in self.plant.command_fields], axis=-1)
+        if self._inputs is not None:
+            inputs = self._inputs.copy() if lanes.size == self.num_envs else self._inputs[lanes]
         else:
             inputs = np.stack([self._bodies[name][lanes] for name in self.plant.command_fields], axis=-1)
         self._log.append((lanes, inputs))
@@ -195,3 +201,12 @@ class EngineSimulation(Simulation):
         if not self._closed:
             self.plant.close()
         super().close()
+
+
+def _joined(bodies: Any, names: tuple[str, ...]) -> np.ndarray | None:
+    """View ``[N, K, names]`` of members that are float64 and lie side by side; None if they do not."""
+    offsets = [member_offset(bodies.dtype, name) for name in names]
+    kinds = {bodies.dtype[name] for name in names}
+    if kinds != {np.dtype("f8")} or offsets != list(range(offsets[0], offsets[0] + 8 * len(names), 8)):
+        return None
+    return as_strided(bodies[names[0]], (*bodies.shape, len(names)), (*bodies.strides, 8))

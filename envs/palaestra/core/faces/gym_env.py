@@ -89,11 +89,10 @@ class GameEnv(gymnasium.Env):
     def _info(self, over: bool) -> dict[str, Any]:
         sim = self.sim
         info: dict[str, Any] = {}
-        if self._own_fields:
-            row = sim.states["info"][0]
-            for name in self._own_fields:
-                value = row[name]
-                info[name] = value.copy() if value.ndim else value.item()
+        if self._own_fields:  # they come last in the record
+            values = sim.states["info"].item(0)[-len(self._own_fields) :]
+            for name, value in zip(self._own_fields, values, strict=True):
+                info[name] = value.copy() if isinstance(value, np.ndarray) else value
         if sim.legal is not None:
             if self.port.mask_mode == "info":
                 info["action_mask"] = self.port.mask_lane()
