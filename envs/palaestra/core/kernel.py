@@ -80,7 +80,8 @@ def lane_arguments(sim: Simulation) -> tuple:
     """The arrays of `palaestra.core.lanes` drivers, from S to SCRATCH."""
     n = sim.num_envs
     bytes_of = lambda a: a.view("u1").reshape(len(a), -1)  # noqa: E731
-    observation, final, mask = sim._observation_memory, sim._final_memory, sim._mask_memory
+    observation, final = sim._observation_memory, sim._final_memory
+    mask, final_mask = sim._mask_memory, sim._final_mask_memory
     arrays = (
         sim.states,
         bytes_of(sim.states),
@@ -95,6 +96,8 @@ def lane_arguments(sim: Simulation) -> tuple:
         mask.view("i1").reshape(n, -1),
         final,
         bytes_of(final),
+        final_mask,
+        final_mask.view("i1").reshape(len(final_mask), -1),
         sim._final_info,
         sim.rewards,
         sim.terminated,

@@ -159,7 +159,7 @@ def clear_flags(i, R, TERM, TRUNC, GONE):
 
 def step_lanes(
     lo, hi, check, mode, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved)."""
     if check:
@@ -189,7 +189,9 @@ def step_lanes(
                 elif mode == OFF:
                     s.pending = WAITING
                 else:
-                    see(s, world, FB[i], FO[i], MB[i], M[i], scratch)
+                    see(s, world, FB[i], FO[i], FMB[i], FM[i], scratch)
+                    if HAS_LEGAL:
+                        forbid_idle(s, words, FMB[i])
                     FI[i] = s.info
                     begin(s, SB[i], world)
         see(s, world, OB[i], O[i], MB[i], M[i], scratch)
@@ -200,7 +202,7 @@ def step_lanes(
 
 def check_lanes(
     lo, hi,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Number of the first action outside its space, or -1."""
     return first_offender(lo, hi, S, words, WI, WF)
@@ -208,7 +210,7 @@ def check_lanes(
 
 def reset_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Starts a new match in the lanes of [lo, hi) where ``which`` is set."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -223,7 +225,7 @@ def reset_lanes(
 
 def see_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Writes observations and masks of the lanes of [lo, hi) where ``which`` is set."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -235,7 +237,7 @@ def see_lanes(
 
 def begin_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Starts a new match in the rules alone: an engine loads its bodies before anything is seen."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -245,7 +247,7 @@ def begin_lanes(
 
 def prepare_lanes(
     lo, hi, check, mode, thread, stage,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
     if check:
@@ -270,7 +272,7 @@ def prepare_lanes(
 
 def command_lanes(
     lo, hi, stage, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Turns actions into inputs of the engine in the lanes that still play this decision."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -280,7 +282,7 @@ def command_lanes(
 
 def judge_lanes(
     lo, hi, stage, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Applies the rules to what the engine did. Returns how many lanes still play this decision."""
     playing = 0
@@ -293,7 +295,7 @@ def judge_lanes(
 
 def close_lanes(
     lo, hi, mode, thread, stage,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
 ):  # fmt: skip
     """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -307,7 +309,9 @@ def close_lanes(
             elif mode == OFF:
                 s.pending = WAITING
             else:
-                see(s, world, FB[i], FO[i], MB[i], M[i], SCRATCH[thread])
+                see(s, world, FB[i], FO[i], FMB[i], FM[i], SCRATCH[thread])
+                if HAS_LEGAL:
+                    forbid_idle(s, words, FMB[i])
                 FI[i] = s.info
                 stage[i] = RESET_DUE
 

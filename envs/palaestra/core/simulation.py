@@ -98,6 +98,7 @@ class Simulation(ABC):
         legal: int8 masks per role ``[N, A_role, M]`` (the choices side by side), or None if the game has no such rule.
         info: Arrays by name, ``[N, ...]``: winner, end_reason, illegal, and the game's own.
         final_observations: Like observations, valid in lanes that finished in this step under ``same_step``.
+        final_legal: Like legal, likewise.
         final_info: Like info, likewise.
         states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and
             tests.
@@ -159,6 +160,7 @@ class Simulation(ABC):
         self.agent_terminated = zeros("agent_terminated", (n, a), np.dtype("?"))
         finals = n if self._mode == SAME_STEP else 1
         self._final_memory = zeros("final_observations", (finals,), game.observation_dtype)
+        self._final_mask_memory = zeros("final_legal", (finals,), game.mask_dtype)
         self._final_info = zeros("final_info", (finals,), game.info_dtype)
         self._scratch = np.zeros(threads, game.scratch_dtype)
         self._action_rows = self._wi.view(game.action_dtype)[:, 0]
@@ -172,6 +174,9 @@ class Simulation(ABC):
         self.final_observations = self._per_role(lambda r: observation_rows(self._final_memory, game, r))
         self.legal: Arrays | None = (
             self._per_role(lambda r: mask_rows(self._mask_memory, game, r)) if game.legal is not None else None
+        )
+        self.final_legal: Arrays | None = (
+            self._per_role(lambda r: mask_rows(self._final_mask_memory, game, r)) if game.legal is not None else None
         )
         self.info = {name: self.states["info"][name] for name in game.info_dtype.names or ()}
         self.final_info = {name: self._final_info[name] for name in game.info_dtype.names or ()}
@@ -321,7 +326,7 @@ class Simulation(ABC):
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
-    def set_opponent(self, team: str, opponent: OpponentSpec, lanes: np.ndarray | None = None) -> None:
+    def set_opponent(self, team: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None) -> None:
         """Says who plays a team from now on.
 
         Args:
@@ -353,7 +358,7 @@ class Simulation(ABC):
             self.states["assigned"][which, slot] = number
             self.states["playing"][which, slot] = now
 
-    def set_parameters(self, lanes: np.ndarray | None = None, **values: float | np.ndarray) -> None:
+    def set_parameters(self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | np.ndarray) -> None:
         """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
         known = {p.name: p for p in self.game.parameters}
         arrays: dict[str, np.ndarray] = {}
@@ -582,6 +587,7 @@ _LIVE = (
     "_observation_memory",
     "_mask_memory",
     "_final_memory",
+    "_final_mask_memory",
     "_final_info",
     "rewards",
     "terminated",

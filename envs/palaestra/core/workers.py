@@ -156,7 +156,7 @@ class ProcessSimulation(Simulation):
     def _write_state(self, out: np.ndarray) -> None:
         out[...] = np.concatenate(self._ask("state"))
 
-    def _take_buffers(self, out: Any) -> None:
+    def _take_buffers(self, out: Any) -> dict[str, np.ndarray]:
         raise ValueError("out= needs a simulation in this process: leave workers away")
 
     def _save_engine(self) -> Any:

@@ -16,7 +16,7 @@ from palaestra.core import fields as tables
 from palaestra.core.actions import ActionError, observation_rows
 from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Codec, Game, Role
-from palaestra.core.simulation import Simulation
+from palaestra.core.simulation import Arrays, Simulation
 
 PLAIN_INTEGERS = (int, np.int64, np.int32)
 """Types of a single choice that need no array to be checked: no bool, none that an int64 cannot hold."""
@@ -109,11 +109,12 @@ class Port:
         self.blocks = _blocks(self.sim, self.slots)
         self._views = self._observation_views(self.sim._observation_memory)
         self._final_views = self._observation_views(self.sim._final_memory)
-        self._mask_views = self._legal_views()
+        self._mask_views = self._legal_views(self.sim.legal)
+        self._final_mask_views = self._legal_views(self.sim.final_legal)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of a view is no view: copies of a port find the rows of their own simulation anew."""
-        return {k: v for k, v in vars(self).items() if k not in ("blocks", "_views", "_final_views", "_mask_views")}
+        return {k: v for k, v in vars(self).items() if k != "blocks" and not k.endswith("_views")}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """See `__getstate__`."""
@@ -139,20 +140,22 @@ class Port:
         else:
             seen = _lane_of(self._final_views if final else self._views, lane)
         if self.mask_mode == "obs":
-            return {"observation": seen, "action_mask": self.mask_lane(lane)}
+            return {"observation": seen, "action_mask": self.mask_lane(lane, final)}
         return seen
 
-    def masks(self, copy: bool = True) -> np.ndarray | None:
+    def masks(self, copy: bool = True, final: bool = False) -> np.ndarray | None:
         """Masks int8 ``[N, M]`` of all choices of the slots side by side, or None if the game forbids nothing."""
-        if self._mask_views is None:
+        views = self._final_mask_views if final else self._mask_views
+        if views is None:
             return None
-        if len(self._mask_views) == 1:
-            return self._mask_views[0].copy() if copy else self._mask_views[0]
-        return np.concatenate(self._mask_views, axis=1)
+        if len(views) == 1:
+            return views[0].copy() if copy else views[0]
+        return np.concatenate(views, axis=1)
 
-    def mask_lane(self, lane: int = 0) -> np.ndarray | None:
-        """Mask int8 ``[M]`` of one lane."""
-        return None if self._mask_views is None else np.concatenate([v[lane] for v in self._mask_views])
+    def mask_lane(self, lane: int = 0, final: bool = False) -> np.ndarray | None:
+        """Mask int8 ``[M]`` of one lane, a copy; of the match that just ended if ``final``."""
+        views = self._final_mask_views if final else self._mask_views
+        return None if views is None else np.concatenate([v[lane] for v in views])
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
@@ -269,8 +272,7 @@ class Port:
         parts = {b.role.name: tables.action_space(b.role.action, b.count) for b in self.blocks}
         return next(iter(parts.values())) if len(parts) == 1 else spaces.Dict(parts)
 
-    def _legal_views(self) -> list[np.ndarray] | None:
-        legal = self.sim.legal
+    def _legal_views(self, legal: Arrays | None) -> list[np.ndarray] | None:
         if legal is None:
             return None
         views = []

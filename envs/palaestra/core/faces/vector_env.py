@@ -142,9 +142,14 @@ class GameVectorEnv(VectorEnv):
         for lane in finished:
             finals[lane] = self.port.observe_lane(int(lane), final=True)
         final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
-        for name in self._own_fields:
-            values = np.zeros_like(sim.info[name])
-            values[finished] = sim.final_info[name][finished]
+        views: dict[str, Any] = {name: sim.final_info[name] for name in self._own_fields}
+        if sim.legal is not None:
+            views["illegal"] = sim.final_info["illegal"][:, self._own]
+            if self.port.mask_mode == "info":
+                views["action_mask"] = self.port.masks(copy=False, final=True)
+        for name, view in views.items():
+            values = np.zeros_like(view)
+            values[finished] = view[finished]
             final_info[name], final_info[f"_{name}"] = values, over
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
