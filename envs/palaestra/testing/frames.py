@@ -27,7 +27,8 @@ def frame(sim: Any, lane: int | None = None) -> Frame:
         shown["global state"] = sim.state()[rows]
     if sim.autoreset_mode == "same_step":
         over = (sim.terminated | sim.truncated)[rows]
-        for name, memory in (("final observations", sim._final_memory), ("final info", sim._final_info)):
+        memories = sim._final_memory, sim._final_mask_memory, sim._final_info
+        for name, memory in zip(("final observations", "final masks", "final info"), memories, strict=True):
             finals = memory[rows].copy()
             finals[~over] = np.zeros((), finals.dtype)
             shown[name] = finals

@@ -20,7 +20,7 @@ FACE_KEYWORDS = ("control", "observation", "mask", "codec", "render_mode", "copy
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 
-SECONDS = {"fast": 0.15, "full": 15.0}
+SECONDS = {"fast": 0.08, "full": 10.0}
 """Processor time that one loop of steps may take once it has done its least number."""
 
 
