@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -98,10 +99,21 @@ def test_long_errors_become_one_line():
     assert one_line(MemoryError()) == "MemoryError"
 
 
-def test_it_runs_as_a_module_into_a_pipe_that_closes_early():
-    program = "import sys; sys.path[:0] = %r; sys.argv[1:] = ['list']; import runpy; runpy.run_module('palaestra')"
-    words = [sys.executable, "-c", program % [p for p in sys.path if p]]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+def as_a_module(*words: str) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": ""}
+    program = [sys.executable, "-m", "palaestra", *words]
+    return subprocess.Popen(program, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_it_runs_as_a_module():
+    with as_a_module("list", "--family", "calibration") as process:
+        told, errors = process.communicate()
+    assert (process.returncode, errors) == (0, "")
+    assert CARTPOLE in told
+
+
+def test_a_reader_who_leaves_early_is_no_error():
+    with as_a_module("list") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

@@ -53,9 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if debug:
         words.remove("--debug")
     try:
-        return _run(words)
+        code = _run(words)
+        sys.stdout.flush()  # here, where a closed pipe is no surprise
+        return code
     except SystemExit as exit:  # argparse has said why
-        return exit.code if isinstance(exit.code, int) else 0 if exit.code is None else _fail(str(exit.code))
+        return exit.code if isinstance(exit.code, int) else _fail(str(exit.code)) if exit.code else 0
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except BrokenPipeError:  # the reader of the output has left, as `head` does

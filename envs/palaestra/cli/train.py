@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: No such method; suggests the near one.
     """
     if args.method is None:
-        found = sorted(entry_points(group=METHODS))
+        found = sorted(entry_points(group=METHODS), key=lambda entry: entry.name)
         rows = [[entry.name, entry.value] for entry in found] or [["none", 'pip install "palaestra[baselines]"']]
         print_table(rows, ["method", "module"])
         return 0

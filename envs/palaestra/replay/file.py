@@ -87,14 +87,14 @@ class Replay:
         """
         path = Path(path)
         header = {name: getattr(self, name) for name in HEADER}
-        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}, sort_keys=True)
+        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header})
         content = {"header": np.frombuffer(text.encode(), np.uint8)}
         content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
         content["checksum"] = np.frombuffer(_checksum(content), np.uint8)
         unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             with unfinished.open("xb") as file:
-                np.savez_compressed(file, allow_pickle=False, **content)  # type: ignore[arg-type]
+                np.savez_compressed(file, **content)  # type: ignore[arg-type]
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(path)
