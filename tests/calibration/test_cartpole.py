@@ -28,7 +28,7 @@ library's, NumPy may have its own for some processors. Where they agree everythi
 from the same state is equal to a few units in the last place."""
 
 
-def started(n: int = 1, seed: int = 1, **options: Any) -> KernelSimulation:
+def started(n: int = 1, seed: int = 1, **options: Any) -> Any:
     sim = KernelSimulation(GAME, n, **options)
     sim.reset(seed=seed)
     return sim
@@ -39,7 +39,7 @@ def states_of(sim: KernelSimulation) -> np.ndarray:
     return np.stack([sim.states[name] for name in STATE])
 
 
-def balance(sim: KernelSimulation, rng: np.random.Generator, slips: float) -> np.ndarray:
+def balance(sim: KernelSimulation, rng: np.random.Generator, slips: Any) -> np.ndarray:
     """A push under the pole, the wrong way now and then."""
     x, v, angle, w = states_of(sim)
     right = angle + 0.3 * w + 0.05 * x + 0.1 * v > 0

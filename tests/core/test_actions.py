@@ -145,7 +145,7 @@ def test_only_who_is_asked_is_checked():
 
 def test_the_bounds_of_the_space_are_inside_even_where_float32_rounds_them_outwards():
     game = two_team_homogeneous.game(thrust=0.1)
-    space = action_space(game.roles[0].action)
+    space: Any = action_space(game.roles[0].action)
     assert float(space.high[0]) > 0.1
     sim = started(game)
     for bound in (space.low, space.high):

@@ -16,13 +16,13 @@ RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 N, STEPS = 3, 60
 
 
-def started(game=MELEE, **options) -> KernelSimulation:
+def started(game=MELEE, **options) -> Any:
     sim = KernelSimulation(game, N, **options)
     sim.reset(seed=1)
     return sim
 
 
-def rollout(sim: KernelSimulation, steps: int = STEPS, rubbish: float = 7.0) -> dict[str, Any]:
+def rollout(sim: Any, steps: int = STEPS, rubbish: float = 7.0) -> dict[str, Any]:
     """Arrays [T, N, ...] of a learner, full of what was there before."""
     shapes = {"observations": sim.observations.shape, "rewards": sim.rewards.shape}
     slots: dict[str, Any] = {k: np.full((steps, *shape), rubbish, np.float32) for k, shape in shapes.items()}

@@ -36,7 +36,7 @@ def test_a_float32_record_is_the_flat_vector():
 
 def test_the_flat_box_has_the_bounds_of_each_number():
     box = box_space(PILOT)
-    assert box == spaces.Box(np.float32([0, -900, -900, -900]), np.float32([20_000, 900, 900, 900]))
+    assert box == spaces.Box(np.array([0, -900, -900, -900], "f4"), np.array([20_000, 900, 900, 900], "f4"))
     assert box.dtype == np.float32
 
 
@@ -70,7 +70,7 @@ def test_every_word_of_an_action_has_eight_bytes():
         (
             (Continuous("turn"), Continuous("thrust", (2,), 0.0, 3.0)),
             1,
-            spaces.Box(np.float32([-1, 0, 0]), np.float32([1, 3, 3])),
+            spaces.Box(np.array([-1, 0, 0], "f4"), np.array([1, 3, 3], "f4")),
         ),
         ((Continuous("turn", (), -2.0, 2.0),), 2, spaces.Box(-2, 2, (2,))),
         (

@@ -1,5 +1,7 @@
 """What may be done now: masks, and what happens to who does not care."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
@@ -12,31 +14,33 @@ pytestmark = pytest.mark.jitless
 GAME = two_team.game()  # a ring: two of the three exits of a node lead somewhere
 
 
-def test_masks_stand_by_role_with_the_choices_side_by_side():
-    sim = KernelSimulation(GAME, 3)
+def started(n: int, **options: Any) -> Any:
+    sim = KernelSimulation(GAME, n, **options)
     sim.reset(seed=1)
+    return sim
+
+
+def test_masks_stand_by_role_with_the_choices_side_by_side():
+    sim = started(3)
     assert sim.legal["scout"].shape == (3, 3, 4)
     assert sim.legal["guard"].shape == (3, 2, 4 + 2)
     assert sim.legal["guard"].dtype == np.int8
 
 
 def test_who_is_asked_may_do_what_the_rules_allow():
-    sim = KernelSimulation(GAME, 1)
-    sim.reset(seed=1)
+    sim = started(1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 0], [1, 1, 1, 0])
     np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # nobody to strike
 
 
 def test_who_is_not_asked_has_the_noop_alone():
-    sim = KernelSimulation(GAME, 1)
-    sim.reset(seed=1)
+    sim = started(1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 1:], [[1, 0, 0, 0]] * 2)  # not arrived, not its turn
     np.testing.assert_array_equal(sim.legal["guard"][0, 1], [1, 0, 0, 0, 1, 0])
 
 
 def test_an_illegal_choice_is_the_noop_and_is_counted():
-    sim = KernelSimulation(GAME, 2)
-    sim.reset(seed=1)
+    sim = started(2)
     before = sim.states["node"].copy()
     actions = idle_actions(sim)
     actions["scout"][1, 0] = 3  # there is no third exit
@@ -50,8 +54,7 @@ def test_an_illegal_choice_is_the_noop_and_is_counted():
 
 
 def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
-    sim = KernelSimulation(GAME, 1, parameters={"horizon": 6})
-    sim.reset(seed=1)
+    sim = started(1, parameters={"horizon": 6})
     actions = idle_actions(sim)
     actions["scout"][0, 0] = 3
     counts = []
@@ -62,8 +65,7 @@ def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
 
 
 def test_the_uniform_player_does_what_is_legal_and_all_of_it():
-    sim = KernelSimulation(GAME, 64, opponents={"red": "random", "blue": "random"})
-    sim.reset(seed=1)
+    sim = started(64, opponents={"red": "random", "blue": "random"})
     seen = set()
     for _ in range(60):
         allowed, acting = sim.legal["guard"].copy(), sim.acting[:, 3:].copy()
@@ -80,8 +82,7 @@ def test_the_uniform_player_does_what_is_legal_and_all_of_it():
 
 
 def test_a_slot_always_has_a_legal_choice():
-    sim, rng = KernelSimulation(GAME, 16, autoreset_mode="same_step"), np.random.default_rng(0)
-    sim.reset(seed=1)
+    sim, rng = started(16, autoreset_mode="same_step"), np.random.default_rng(0)
     for _ in range(80):
         for mask in leaves(sim.legal):
             assert mask[:, :, :4].any(axis=2).all()

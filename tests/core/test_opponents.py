@@ -20,7 +20,7 @@ RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 BLUE = list(RAID.teams["blue"])
 
 
-def started(opponent: Any = None, n: int = 4, game=MELEE, **options) -> KernelSimulation:
+def started(opponent: Any = None, n: int = 4, game=MELEE, **options) -> Any:
     sim = KernelSimulation(game, n, opponents={"blue": opponent}, **options)
     sim.reset(seed=1)
     return sim
@@ -222,7 +222,7 @@ def test_an_opponent_may_be_replaced_while_a_match_runs():
 
 
 def test_both_teams_may_have_opponents():
-    sim = KernelSimulation(MELEE, 2, opponents={"red": Counter(0.1), "blue": Counter(-0.1)})
+    sim: Any = KernelSimulation(MELEE, 2, opponents={"red": Counter(0.1), "blue": Counter(-0.1)})
     sim.reset(seed=1)
     sim.step()
     assert (sim.actions[:, :5] == 0.1).all()

@@ -54,5 +54,5 @@ def test_neighbouring_seeds_draw_what_is_not_alike(seeds: range):
     draws = np.array([rng.draw_integers(streams, everywhere, 2**20) for _ in range(256)]) / 2**20
     assert abs(draws.mean() - 0.5) < 0.01  # standard error 0.0023
     assert abs(draws.var() - 1 / 12) < 0.005
-    correlations = np.corrcoef(draws.T)[~np.eye(64, dtype=bool)]
+    correlations = np.array(np.corrcoef(draws.T))[~np.eye(64, dtype=bool)]
     assert np.abs(correlations).max() < 0.35  # 5.6 standard errors

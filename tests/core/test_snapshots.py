@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
+from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import Simulation
 
@@ -26,7 +28,7 @@ class Recurrent:
         return np.broadcast_to(np.clip(memory, -1, 1)[:, :, None], (len(memory), 5, 2))
 
 
-def in_the_middle(game=RAID, opponent="mix", mode="next_step") -> Simulation:
+def in_the_middle(game: Game = RAID, opponent: Any = "mix", mode: Any = "next_step") -> Any:
     sim = KernelSimulation(game, 4, opponents={"blue": opponent}, parameters={"horizon": 30}, autoreset_mode=mode)
     sim.reset(seed=1)
     go_on(sim, 0, 45)

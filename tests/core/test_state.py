@@ -1,5 +1,7 @@
 """The global state for centralised critics."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
@@ -22,7 +24,7 @@ def test_a_game_says_what_its_global_state_is():
 
 
 def test_otherwise_it_is_all_observations_side_by_side():
-    sim = KernelSimulation(two_team_homogeneous.game(), 3)
+    sim: Any = KernelSimulation(two_team_homogeneous.game(), 3)
     sim.reset(seed=1)
     state = sim.state()
     assert state.shape == (3, 10 * 34)
