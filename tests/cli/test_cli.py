@@ -15,7 +15,7 @@ import pytest
 
 import palaestra
 from palaestra import registry
-from palaestra.cli import COMMANDS, common, figures, main, measure, one_line, progress
+from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.core.game import Game
 from palaestra.replay import record
@@ -26,24 +26,6 @@ palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", abou
 
 def push_right(observations: np.ndarray) -> np.ndarray:
     return (observations[..., 2] > 0).astype(np.int64)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]):
-    def run(*words: object) -> SimpleNamespace:
-        code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        return SimpleNamespace(code=code, out=told.out, err=told.err, json=lambda: json.loads(told.out))
-
-    return run
-
-
-def refused(result: SimpleNamespace, code: int = 1) -> str:
-    """What a refusal says: one line on stderr, nothing on stdout."""
-    assert (result.code, result.out) == (code, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith("palaestra")
-    return result.err
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
@@ -68,15 +50,15 @@ def test_the_version_is_told(run):
     assert run("--version").out == f"palaestra {palaestra.__version__}\n"
 
 
-def test_an_unknown_command_suggests_the_near_one(run):
+def test_an_unknown_command_suggests_the_near_one(run, refused):
     assert "no command 'chekc', did you mean 'check'?" in refused(run("chekc"), 2)
 
 
-def test_a_wrong_option_is_one_line(run):
+def test_a_wrong_option_is_one_line(run, refused):
     assert "unrecognized arguments: --what" in refused(run("list", "--what"), 2)
 
 
-def test_debug_shows_where_an_error_comes_from(run):
+def test_debug_shows_where_an_error_comes_from(run, refused):
     assert "no environment" in refused(run("info", "nothing"))
     for words in (("--debug", "info", "nothing"), ("info", "nothing", "--debug")):
         with pytest.raises(KeyError, match="no environment"):
@@ -151,7 +133,7 @@ def test_keywords_are_read_as_python_reads_them():
     assert read == {"a": 1, "b": 2.5, "c": [1, 2], "d": "stick", "e": None, "f": "x=y"}
 
 
-def test_a_keyword_without_a_value_is_refused(run):
+def test_a_keyword_without_a_value_is_refused(run, refused):
     assert "--set takes NAME=VALUE, got 'horizon'" in refused(run("info", CARTPOLE, "--set", "horizon"))
 
 
@@ -170,7 +152,7 @@ def test_list_shows_every_id_with_its_family(run):
     assert {row["id"] for row in run("list", "--json").json()} == set(registry.ROWS)
 
 
-def test_list_shows_one_family(run):
+def test_list_shows_one_family(run, refused):
     assert [row["id"] for row in run("list", "--family", "calibration", "--json").json()] == [CARTPOLE]
     assert "no family 'calibratio', did you mean 'calibration'?" in refused(run("list", "--family", "calibratio"))
 
@@ -246,14 +228,14 @@ def test_train_without_a_method_lists_them(run, methods):
     assert run("train").out.splitlines() == ["method  module", "mine    somebodys_method"]
 
 
-def test_an_unknown_method_suggests_the_near_one_and_what_to_install(run, methods):
+def test_an_unknown_method_suggests_the_near_one_and_what_to_install(run, refused, methods):
     methods(fm3q=module_with())
     told = refused(run("train", "fm3"))
     assert "no method 'fm3', did you mean 'fm3q'?" in told
     assert 'pip install "palaestra[baselines]"' in told
 
 
-def test_a_method_whose_package_is_missing_says_what_to_install(run, methods):
+def test_a_method_whose_package_is_missing_says_what_to_install(run, refused, methods):
     methods(mine="a_package_that_nobody_has")
     told = refused(run("train", "mine"))
     assert 'mine needs a_package_that_nobody_has, which is not installed: pip install "palaestra[baselines]"' in told
@@ -266,7 +248,7 @@ def test_demo_is_the_demo_of_the_baselines(run, methods):
     assert heard == [["--seed", "3"]]
 
 
-def test_demo_without_the_baselines_says_what_to_install(run, methods):
+def test_demo_without_the_baselines_says_what_to_install(run, refused, methods):
     methods()
     assert 'pip install "palaestra[baselines]"' in refused(run("demo"))
 
@@ -314,7 +296,7 @@ def test_a_player_may_be_a_function_of_a_module(run, monkeypatch: pytest.MonkeyP
         (("--a", "chaser", "--b", "random", "--set", "horizn=3"), "did you mean 'horizon'?"),
     ],
 )
-def test_eval_refuses_in_one_line(words: tuple, error: str, run):
+def test_eval_refuses_in_one_line(words: tuple, error: str, run, refused):
     assert error in refused(run("eval", MELEE, *words))
 
 
@@ -362,13 +344,13 @@ def test_replay_exports(match: Path, tmp_path: Path, run):
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 22
 
 
-def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run):
+def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run, refused):
     told = refused(run("replay", match, "--acmi", tmp_path / "a.acmi"))
     assert "--acmi writes flights, and palaestra/CartPole-v0 has none" in told
     assert not (tmp_path / "a.acmi").exists()
 
 
-def test_a_file_that_is_no_replay_is_one_line(tmp_path: Path, run):
+def test_a_file_that_is_no_replay_is_one_line(tmp_path: Path, run, refused):
     (tmp_path / "letter").write_text("dear friend\n" * 99)
     assert "is no replay of palaestra" in refused(run("replay", tmp_path / "letter"))
     assert "No such file" in refused(run("replay", tmp_path / "nothing"))
@@ -414,7 +396,7 @@ def test_check_all_takes_every_id(kit: SimpleNamespace, run):
     assert told[0]["checks"] == [{"name": "x", "status": "passed", "seconds": 0.1, "message": ""}]
 
 
-def test_check_wants_an_id_or_all(run):
+def test_check_wants_an_id_or_all(run, refused):
     assert "say what to check: an ID, or --all" in refused(run("check"))
     assert "say what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
 
@@ -480,112 +462,3 @@ def test_the_extras_of_doctor_are_those_of_the_package():
     for package, extra in OPTIONAL.items():
         requirements = project["optional-dependencies"][extra]
         assert any(text.startswith((f"{package}>", f"{package}[")) for text in requirements), (package, extra)
-
-
-# -- bench -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch):
-    """Measures too shortly to be right."""
-    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    monkeypatch.setattr(measure, "ROUND_S", 1e-4)
-    monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "tell": None})
-    monkeypatch.setattr("palaestra.cli.subjects.CALIBRATION_LANES", 2)
-
-
-@pytest.mark.usefixtures("quick")
-def test_bench_measures_every_face(run):
-    rows = run("bench", MELEE, "--num-envs", 1, 3, "--rounds", 1, "--json").json()
-    faces = [(row["face"], row["num_envs"]) for row in rows]
-    both = [(face, n) for n in (1, 3) for face in ("batch", "vector, copies", "vector, no copies")]
-    assert sorted(faces) == sorted([*both, ("gymnasium.make", 1), ("PettingZoo", 1)])
-    assert all(row[name] > 0 for row in rows for name in ("steps_per_second", "ns_per_agent_step", "times_calibration"))
-
-
-@pytest.mark.usefixtures("quick")
-def test_bench_prints_a_table(run):
-    told = run("bench", "CartPole", "--num-envs", 2, "--rounds", 1, "--threads", 2)
-    assert told.out.splitlines()[0] == "palaestra/CartPole-v0, 2 threads"
-    assert [line.split()[0] for line in told.out.splitlines()[1:5]] == ["face", "batch", "vector,", "vector,"]
-
-
-def test_bench_wants_one_thing(run):
-    assert "say what to measure: an ID, --all, or --figures" in refused(run("bench"))
-    assert "at least 1" in refused(run("bench", "CartPole", "--num-envs", 0))
-
-
-@pytest.mark.usefixtures("quick")
-def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.MonkeyPatch):
-    seconds = {"fast": iter([3.0, 1.0, 2.0]), "slow": iter([5.0, 7.0, 6.0])}
-    order = []
-
-    def timed(call, calls: int) -> tuple[float, float]:
-        order.append(call())
-        return next(seconds[call()]) * calls, 0.5 * calls
-
-    monkeypatch.setattr(measure, "_warm_up", lambda subject, round_s: 4)
-    monkeypatch.setattr(measure, "_time", timed)
-    rivals = [measure.Subject(name, lambda name=name: name, 2.0) for name in seconds]
-    fast, slow = measure.measure(rivals, rounds=3)
-    assert order == ["fast", "slow"] * 3
-    assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
-    assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
-
-
-def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, monkeypatch: pytest.MonkeyPatch):
-    def measured(game: str | None) -> list[figures.Figure]:
-        return [figures.Figure("x", "speed", 2.0, 1.5, True), figures.Figure("x", "time", 9.0, None, False)]
-
-    def missed(game: str | None) -> list[figures.Figure]:
-        return [figures.Figure("y", "time", 2.0, 1.5, False)]
-
-    def absent(game: str | None) -> list[figures.Figure]:
-        raise figures.NotHere("needs --game")
-
-    table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
-    monkeypatch.setattr(figures, "FIGURES", table)
-    told = run("bench", "--figures", "x", "z", "--json")
-    assert (told.code, [row["holds"] for row in told.json()]) == (0, [True, None, None])
-    assert told.json()[2]["note"] == "needs --game"
-    told = run("bench", "--figures")
-    assert told.code == 1
-    assert "MISSED" in told.out
-    assert "no figure 'q': choose from x, y, z" in refused(run("bench", "--figures", "q"))
-
-
-@pytest.mark.slow
-def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    told = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
-    assert told.code in (0, 1)
-    assert {row["letter"] for row in told.json()} == set("abcdefgh")
-    assert all(row["value"] is not None for row in told.json())
-
-
-# -- progress ----------------------------------------------------------------------------------------------------------
-
-
-def test_progress_without_a_terminal_is_a_line_now_and_then(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with progress.Progress("matches") as tell:
-        for done in range(1, 13):
-            now[0] += 1.0
-            tell(done, 12, "CartPole")
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "2/12 matches CartPole, 10 s left",
-        "7/12 matches CartPole, 5 s left",
-        "12/12 matches CartPole, 0 s left",
-    ]
-
-
-def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("rich")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress.Progress("matches") as tell:
-        tell(1, 2)
-        assert tell._bar.tasks[0].completed == 1

@@ -1,0 +1,121 @@
+"""Measuring: what is printed, who is held to what, and progress."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import palaestra
+from palaestra.cli import figures, measure, progress
+
+MELEE = "test/Melee-v0"
+palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", about="five against five")
+
+# -- bench -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch):
+    """Measures too shortly to be right."""
+    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
+    monkeypatch.setattr(measure, "ROUND_S", 1e-4)
+    monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "tell": None})
+    monkeypatch.setattr("palaestra.cli.subjects.CALIBRATION_LANES", 2)
+
+
+@pytest.mark.usefixtures("quick")
+def test_bench_measures_every_face(run):
+    rows = run("bench", MELEE, "--num-envs", 1, 3, "--rounds", 1, "--json").json()
+    faces = [(row["face"], row["num_envs"]) for row in rows]
+    both = [(face, n) for n in (1, 3) for face in ("batch", "vector, copies", "vector, no copies")]
+    assert sorted(faces) == sorted([*both, ("gymnasium.make", 1), ("PettingZoo", 1)])
+    assert all(row[name] > 0 for row in rows for name in ("steps_per_second", "ns_per_agent_step", "times_calibration"))
+
+
+@pytest.mark.usefixtures("quick")
+def test_bench_prints_a_table(run):
+    told = run("bench", "CartPole", "--num-envs", 2, "--rounds", 1, "--threads", 2)
+    assert told.out.splitlines()[0] == "palaestra/CartPole-v0, 2 threads"
+    assert [line.split()[0] for line in told.out.splitlines()[1:5]] == ["face", "batch", "vector,", "vector,"]
+
+
+def test_bench_wants_one_thing(run, refused):
+    assert "say what to measure: an ID, --all, or --figures" in refused(run("bench"))
+    assert "at least 1" in refused(run("bench", "CartPole", "--num-envs", 0))
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.MonkeyPatch):
+    seconds = {"fast": iter([3.0, 1.0, 2.0]), "slow": iter([5.0, 7.0, 6.0])}
+    order = []
+
+    def timed(call, calls: int) -> tuple[float, float]:
+        order.append(call())
+        return next(seconds[call()]) * calls, 0.5 * calls
+
+    monkeypatch.setattr(measure, "_warm_up", lambda subject, round_s: 4)
+    monkeypatch.setattr(measure, "_time", timed)
+    rivals = [measure.Subject(name, lambda name=name: name, 2.0) for name in seconds]
+    fast, slow = measure.measure(rivals, rounds=3)
+    assert order == ["fast", "slow"] * 3
+    assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
+    assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
+
+
+def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, refused, monkeypatch: pytest.MonkeyPatch):
+    def measured(game: str | None) -> list[figures.Figure]:
+        return [figures.Figure("x", "speed", 2.0, 1.5, True), figures.Figure("x", "time", 9.0, None, False)]
+
+    def missed(game: str | None) -> list[figures.Figure]:
+        return [figures.Figure("y", "time", 2.0, 1.5, False)]
+
+    def absent(game: str | None) -> list[figures.Figure]:
+        raise figures.NotHere("needs --game")
+
+    table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
+    monkeypatch.setattr(figures, "FIGURES", table)
+    told = run("bench", "--figures", "x", "z", "--json")
+    assert (told.code, [row["holds"] for row in told.json()]) == (0, [True, None, None])
+    assert told.json()[2]["note"] == "needs --game"
+    told = run("bench", "--figures")
+    assert told.code == 1
+    assert "MISSED" in told.out
+    assert "no figure 'q': choose from x, y, z" in refused(run("bench", "--figures", "q"))
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
+    told = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
+    assert told.code in (0, 1)
+    assert {row["letter"] for row in told.json()} == set("abcdefgh")
+    assert all(row["value"] is not None for row in told.json())
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.Progress("matches") as tell:
+        for done in range(1, 13):
+            now[0] += 1.0
+            tell(done, 12, "CartPole")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "2/12 matches CartPole, 10 s left",
+        "7/12 matches CartPole, 5 s left",
+        "12/12 matches CartPole, 0 s left",
+    ]
+
+
+def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.Progress("matches") as tell:
+        tell(1, 2)
+        assert tell._bar.tasks[0].completed == 1
