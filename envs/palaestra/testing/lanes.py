@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +181,9 @@ def threads_same_bits(subject: Subject) -> None:
 @conformance(levels=("full",))
 def workers_same_bits(subject: Subject) -> None:
     """Two worker processes play the same matches as none, to the bit."""
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    if main is not None and not Path(main).exists():
+        raise Skipped("worker processes import the main module, but this one is no file")
     one, two = subject.batch(5, horizon=3 * SHORT), subject.batch(5, workers=2, horizon=3 * SHORT)
     same = _side_by_side(subject, one, two, subject.rounds(16, 60, 400), "without workers and with two")
     subject.note(f"{same} lane-steps")

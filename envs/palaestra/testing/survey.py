@@ -45,12 +45,14 @@ class Watch:
 
     Attributes:
         sim: The simulation, in ``autoreset_mode="same_step"``: finals and new matches are both seen.
+        walk: Who plays, and the seed, for messages.
         legally: The actions of this walk are legal by the masks.
         before: Who was alive before the step.
         dead: Who has left the running match.
     """
 
     sim: Any
+    walk: str
     legally: bool
     before: np.ndarray
     dead: np.ndarray
@@ -79,7 +81,9 @@ def _walk(
 ) -> None:
     lanes = 4 if subject.is_engine_game else 16
     sim = subject.batch(lanes, autoreset_mode="same_step", opponents=opponents, **options)
-    watch = Watch(sim, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
+    players = "scripts" if opponents else "random players"
+    walk = f"{players}, {lanes} lanes with seed {seed}, {options or 'default horizon'}"
+    watch = Watch(sim, walk, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
     sim.reset(seed=seed)
     _look(watch, found, 0)
     player = Player(sim)
@@ -106,7 +110,7 @@ def _seconds(subject: Subject) -> float:
 def _look(watch: Watch, found: Survey, step: int) -> None:
     for name, monitor in MONITORS.items():
         if name not in found.violations and (message := monitor(watch)):
-            found.violations[name] = f"{message} (after {step} steps of batch seed {SEED} on)"
+            found.violations[name] = f"{message} (step {step}; {watch.walk})"
 
 
 def report_on(subject: Subject, *monitors: str) -> None:
