@@ -12,7 +12,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from palaestra.core.game import Game, Role
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RUNNING, SAME_STEP, WAITING
 from palaestra.core.opponents import Opponent, OpponentSpec, resolve
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
+from palaestra.core.tape import Tape
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
@@ -63,18 +64,6 @@ class _Seat:
     opponent: Opponent
     lanes: np.ndarray
     memory: np.ndarray
-
-
-class Tape(Protocol):
-    """Hears everything that moves a simulation; see `palaestra.replay.Recorder`."""
-
-    def before(self, sim: Simulation, which: np.ndarray | None) -> None:
-        """Lanes ``which`` (bool ``[N]``) are about to start anew; None: a decision is about to be played as written."""
-        ...
-
-    def after(self, sim: Simulation) -> None:
-        """It has happened. Not called where an action was refused."""
-        ...
 
 
 class Simulation(ABC):

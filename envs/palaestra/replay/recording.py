@@ -74,7 +74,7 @@ class Recorder:
             self._sim.tape = None
 
     def before(self, sim: Simulation, which: np.ndarray | None) -> None:
-        """See `palaestra.core.simulation.Tape`."""
+        """See `palaestra.core.tape.Tape`."""
         if not self._operations:
             if which is None or not which.all():
                 return
@@ -89,7 +89,7 @@ class Recorder:
         self._pending = (STEP, np.where(outside, sim._wi, 0))
 
     def after(self, sim: Simulation) -> None:
-        """See `palaestra.core.simulation.Tape`."""
+        """See `palaestra.core.tape.Tape`."""
         if self._pending is None:
             return
         operation, what = self._pending
