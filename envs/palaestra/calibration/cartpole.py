@@ -108,11 +108,9 @@ def step(s, world, actions, rewards, scratch):
     rewards[0] = 1.0
     if abs(s.position_m) > POSITION_LIMIT_M:
         s.info.end_reason = OFF_TRACK
-        return True
-    if abs(s.angle_rad) > ANGLE_LIMIT_RAD:
+    elif abs(s.angle_rad) > ANGLE_LIMIT_RAD:
         s.info.end_reason = FELL
-        return True
-    return False
+    return s.info.end_reason != 0
 
 
 def clip(value, limit):
