@@ -107,7 +107,7 @@ def test_every_command_is_inside_its_range_whatever_the_state():
     random = np.random.default_rng(1)
     memory = make_memory()
     for _ in range(300):
-        body = make_body(**{name: random.normal(0, 100) for name in (BODY.names or ())[4:-2]})
+        body = make_body(**{name: random.normal(0, 100) for name in (BODY.names or ())[4:-3]})
         steer(body, memory, *random.normal(0, 100, 3))
         commands = [body[name] for name in COMMANDS]
         assert all(-1.0 <= command <= 1.0 for command in commands)
