@@ -123,6 +123,17 @@ def test_without_actions_what_stands_in_the_arrays_is_played():
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
 
 
+def test_actions_that_nobody_wrote_are_noops():
+    sim = KernelSimulation(RAID, N)
+    sim.reset(seed=1)
+    assert (sim.actions["guard"]["effort"] == 0.1).all()
+    sim.step()
+    twin = KernelSimulation(RAID, N)
+    twin.reset(seed=1)
+    twin.step(idle_actions(twin))
+    np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
+
+
 def test_composite_actions_may_be_records():
     sim, twin = started(RAID), started(RAID)
     actions = random_actions(sim, np.random.default_rng(0))

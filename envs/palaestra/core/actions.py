@@ -49,6 +49,11 @@ def word_table(game: Game) -> tuple[np.ndarray, list[str]]:
     return np.array(words, WORD), names
 
 
+def idle_words(words: np.ndarray) -> np.ndarray:
+    """The words of a lane in which everybody does nothing, int64."""
+    return np.where(words["n"] > 0, words["noop"], words["noop_value"].view(np.int64))
+
+
 def observation_rows(memory: Any, game: Game, role: Role) -> np.ndarray:
     """Rows of one role: flat ``[N, A_role, size]`` where its fields share a dtype, else structured ``[N, A_role]``."""
     block = memory[role.name]

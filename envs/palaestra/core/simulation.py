@@ -19,6 +19,7 @@ import numpy as np
 from palaestra.core.actions import (
     ActionError,
     action_rows,
+    idle_words,
     mask_rows,
     observation_rows,
     refusal,
@@ -178,6 +179,7 @@ class Simulation(ABC):
                 self.states["parameters"][parameter.name] = parameter.default
             self.states["assigned"] = EXTERNAL
             self.states["playing"] = EXTERNAL
+            self._wi[:] = idle_words(self._words)
         if parameters:
             self.set_parameters(**parameters)
         for team, spec in (opponents or {}).items():

@@ -107,8 +107,9 @@ class Port:
     def _take_views(self) -> None:
         """Finds the slots' rows in the memory of the simulation."""
         self.blocks = _blocks(self.sim, self.slots)
-        self._views = self._observation_views(self.sim._observation_memory)
-        self._final_views = self._observation_views(self.sim._final_memory)
+        if self.codec is None:  # a codec reads the record itself
+            self._views = self._observation_views(self.sim._observation_memory)
+            self._final_views = self._observation_views(self.sim._final_memory)
         self._mask_views = self._legal_views(self.sim.legal)
         self._final_mask_views = self._legal_views(self.sim.final_legal)
 
@@ -165,11 +166,14 @@ class Port:
         Raises:
             ActionError: Wrong shape or kind. Ranges are the simulation's business.
         """
-        n = self.sim.num_envs
         if self.codec is not None:
-            role = self.blocks[0].role
-            decoded = [self.codec.decode(role, a) for a in actions]
-            self.blocks[0].actions[...] = np.asarray(decoded).reshape(n, 1, *np.shape(decoded)[1:])
+            if len(actions) != self.sim.num_envs:
+                raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
+            decoded = [self.codec.decode(self.blocks[0].role, a) for a in actions]
+            if isinstance(decoded[0], Mapping):
+                self._write_block(self.blocks[0], {name: np.array([d[name] for d in decoded]) for name in decoded[0]})
+            else:
+                self._write_block(self.blocks[0], np.array(decoded))
         elif len(self.blocks) > 1:
             given = _fields_of(actions, [b.role.name for b in self.blocks])
             for block in self.blocks:
