@@ -9,6 +9,7 @@ import multiprocessing
 from typing import NamedTuple
 
 import numpy as np
+from gymnasium import spaces
 
 from palaestra.core.fields import Choice, Continuous, Field, Parameter
 from palaestra.core.game import Game, Role
@@ -39,12 +40,13 @@ FAULTS = (
     "script pulls too hard",
     "state is infinite",
     "pictures wound",
+    "codec talks too long",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
     SHARED_DICE, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
     NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
-    SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND,
+    SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -291,7 +293,28 @@ def script_tug(s, world, slot, which, actions, scratch):
     actions.puller[slot].pull = 0.7 if s.parameters.fault != SCRIPT_PULLS else 2.0
 
 
-def tug() -> Game:
+class Words:
+    """``"0.25"`` and ``"pull 0.5"``; as a planted fault the knot is told with all its digits."""
+
+    def __init__(self, fault: int) -> None:
+        self._digits = 20 if fault == CODEC_TALKS else 2
+
+    def observation_space(self, role: Role) -> spaces.Text:
+        return spaces.Text(5, charset="-.0123456789")
+
+    def action_space(self, role: Role) -> spaces.Text:
+        return spaces.Text(9, charset="pul -.0123456789")
+
+    def encode(self, role: Role, observation: np.void) -> str:
+        return f"{float(observation['knot_m']):.{self._digits}f}"
+
+    def decode(self, role: Role, action: str) -> list[float]:
+        if not action.startswith("pull "):
+            raise ValueError(f"say 'pull 0.5', not {action!r}")
+        return [float(action[5:]), 0.0, 0.0]
+
+
+def tug(words: int = 0) -> Game:
     """A rope, two pullers."""
     return Game(
         name="Tug",
@@ -308,6 +331,7 @@ def tug() -> Game:
         zero_sum=True,
         reproducibility="exact",
         default_opponent="strong",
+        codecs={"words": Words(words)},
     )
 
 

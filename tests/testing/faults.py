@@ -408,6 +408,14 @@ rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", T
 rule("scripts_touch_actions_alone", "script throws the dice of the rules", "its actions given by hand")
 rule("scripts_touch_actions_alone", "script heals itself", "its actions given by hand")
 rule("luck_of_scripts_is_apart", "start depends on the luck of scripts", "the start of a match")
+FAULTS.append(
+    Fault(
+        "codecs_keep_to_their_spaces",
+        "codec talks too long",
+        lambda: Subject(TUG, words=broken_games.CODEC_TALKS),
+        "is not in its space",
+    )
+)
 rule("pictures_look_and_do_not_touch", "pictures wound", "changed the match record of lane 1: health")
 FAULTS.append(
     Fault(

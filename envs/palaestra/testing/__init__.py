@@ -24,6 +24,7 @@ from palaestra.testing import (  # each enters its checks into CHECKS
     actions,
     autoreset,
     buffers,
+    codecs,
     copies,
     lanes,
     matches,
@@ -50,7 +51,7 @@ __all__ = [
     "conformance",
 ]
 
-_ORDER = (standard, lanes, autoreset, copies, buffers, survey, matches, actions, opponents, pictures, pages)
+_ORDER = (standard, lanes, autoreset, copies, buffers, survey, matches, actions, opponents, codecs, pictures, pages)
 for _module in _ORDER:
     for _name in [n for n, c in CHECKS.items() if c.run.__module__ == _module.__name__]:
         CHECKS[_name] = CHECKS.pop(_name)
