@@ -37,9 +37,9 @@ The geometric mean of three Gaussians of the errors, in (0, 1] per decision::
     reward = exp(-((turn / turn_scale) ^ 2 + (climb / climb_scale) ^ 2 + (speed / speed_scale) ^ 2) / 3)
 
 with the scales of the mode among the parameters, minus `control_rate_cost` times the mean absolute change of the four
-actions since the last decision (off by default). The step that ends a match by a rule is paid nothing, and what could
-have been earned until the horizon is
-lost: with rewards that are never negative, that is the penalty.
+actions since the last decision (off by default). The step that ends a match by a rule is paid nothing, or costs
+`end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that is the
+penalty.
 
 ## Starting State
 
@@ -129,6 +129,7 @@ PARAMETERS = (
     Parameter("load_factor_scale_g", 0.5, 0.01, 10.0, "g", "reward: scale of the load-factor error"),
     Parameter("speed_scale_mps", 30.0, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
     Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
+    Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
 )
 
 DEFAULTS = {"heading": {"heading_range_deg": 90.0, "command_low_s": 20.0, "command_high_s": 40.0}}
@@ -265,6 +266,7 @@ def judge(s, world, rewards, scratch):
     end = fate(s)
     if end:
         s.info.end_reason = end
+        rewards[0] = 0.0 - s.parameters.end_cost
         return True
     rewards[0] = closeness(s, mode) - s.parameters.control_rate_cost * s.info.action_change
     if s.command_age >= s.command_length:
