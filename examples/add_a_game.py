@@ -26,12 +26,14 @@ PULLER = Role(
 
 
 def reset(s, world):
+    """Puts the knot near the middle."""
     s.knot_m = uniform(s, -0.1, 0.1)  # positive towards red
     for k in range(2):
         s.breath[k] = 1.0
 
 
 def step(s, world, actions, rewards, scratch):
+    """Both pull; one metre decides."""
     for k in range(2):
         spent = min(0.5 * actions.puller[k].effort, s.breath[k])
         s.breath[k] = min(s.breath[k] - spent + s.parameters.recovery, 1.0)
@@ -46,6 +48,7 @@ def step(s, world, actions, rewards, scratch):
 
 
 def observe(s, world, observations, scratch):
+    """Each sees the rope from its own end."""
     for k in range(2):
         seen = observations.puller[k]
         seen.knot_m = s.knot_m if k == 0 else -s.knot_m

@@ -1,6 +1,7 @@
 """A league in a few lines: past versions of a policy play in different lanes of one batch, swapped while it runs.
 
-The policy here is a table of one number (how often it heaves), improved by hill climbing: what matters is who plays whom.
+The policy here is a single number (the breath at which it pulls), improved by hill climbing: what matters is who plays
+whom.
 """
 
 import sys

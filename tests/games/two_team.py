@@ -237,10 +237,10 @@ def game(nodes: int = 6) -> Game:
         scripts=("runner", "fighter", "idler"),
         parameters=PARAMETERS,
         horizon=40,
-        info=(Field("goals", (2,), 0, GOALS, dtype="i8"), Field("strikes", (AGENTS,), 0, 1000, dtype="i8")),
+        info=(Field("goals", (2,), 0, GOALS + 2, dtype="i8"), Field("strikes", (AGENTS,), 0, 1000, dtype="i8")),
         end_reasons=("scored", "wiped_out"),
         lane_observation=(Field("phase", (), 0, 1), Field("time_left", (), 0, 1)),
-        team_observation=(Field("goals", (), 0, GOALS),),
+        team_observation=(Field("goals", (), 0, GOALS + 2),),  # several may score at once
         global_state=global_state,
         global_state_size=2 * AGENTS + 1,
         scratch=(("damage", "f8", (AGENTS,)),),

@@ -35,7 +35,7 @@ from palaestra.core.tape import Tape
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
 
-Arrays = np.ndarray | dict[str, np.ndarray]
+Arrays = Any
 """An array where the game has one role, else a dict of arrays by role."""
 
 
