@@ -2,13 +2,14 @@
 
 A docstring writes ``<!-- table: action -->``, ``<!-- table: observation -->`` and ``<!-- table: parameters -->`` where
 the tables go, so that text stands beside the rules and numbers are never copied by hand. ``palaestra info ID`` prints a
-page; ``python -m palaestra.docs --write`` writes `docs/environments/` and the table in README.md, ``--check`` fails
+page; ``python -m palaestra.docs --write`` writes `docs/environments/` and the tables in README.md, ``--check`` fails
 where they are stale.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import inspect
 import re
@@ -35,7 +36,9 @@ SECTIONS = (
 
 COMMAND = "python -m palaestra.docs --write"
 PAGES = Path("docs", "environments")
-BEGIN, END = "<!-- begin: environments -->", "<!-- end: environments -->"
+BASELINES = Path("baselines", "palaestra_baselines")
+NO_METHODS = ("__init__", "demo", "figures")
+"""Files of the baselines that are no method."""
 SUITE_INFO = (
     Field("winner", about="team that won (a name, in batches its number), None or -1 for nobody; valid at the end"),
     Field("end_reason", about="why the match ended (a name, in batches its number); valid at the end"),
@@ -136,6 +139,18 @@ def readme_table() -> str:
     return "\n".join(lines)
 
 
+def baseline_table(root: Path) -> str:
+    """Table of the methods in `baselines/`, from the first line of each file's docstring."""
+    lines = ["| method | what | run |", "|---|---|---|"]
+    for path in sorted((root / BASELINES).glob("*.py")):
+        if path.stem in NO_METHODS:
+            continue
+        about = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+        link = f"[`{path.stem}`]({(BASELINES / path.name).as_posix()})"
+        lines.append(f"| {link} | {about.rstrip('.')} | `palaestra train {path.stem}` |")
+    return "\n".join(lines)
+
+
 def page_name(id: str) -> str:
     """File name of an id's page."""
     return f"{id.split('/')[-1]}.md"
@@ -199,10 +214,19 @@ def _files(root: Path) -> dict[Path, str]:
     readme = root / "README.md"
     if readme.exists():
         text = readme.read_text(encoding="utf-8")
-        if BEGIN in text and END in text.partition(BEGIN)[2]:
-            head, _, rest = text.partition(BEGIN)
-            files[readme] = f"{head}{BEGIN}\n{readme_table()}\n{END}{rest.partition(END)[2]}"
+        filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
+        if filled != text or "<!-- begin: environments -->" in text:
+            files[readme] = filled
     return files
+
+
+def _fill(text: str, name: str, table: str) -> str:
+    """The text with the table between its markers; the text itself where it has no such markers."""
+    begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+    head, found, rest = text.partition(begin)
+    if not found or end not in rest:
+        return text
+    return f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
 
 
 def _orphans(root: Path) -> list[Path]:

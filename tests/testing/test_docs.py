@@ -15,6 +15,8 @@ from palaestra.core.fields import table_rows
 HOUSE = Path(__file__).parents[2]
 ID = "palaestra/CartPole-v0"
 
+BEGIN, END = "<!-- begin: environments -->", "<!-- end: environments -->"
+
 
 @pytest.fixture
 def broken_games_are_registered() -> Iterator[None]:
@@ -72,12 +74,12 @@ def test_a_table_leaves_empty_columns_out_and_escapes():
 
 def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path: Path):
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{docs.BEGIN}\nold\n{docs.END}\nafter\n", encoding="utf-8")
+    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     assert readme in docs.stale(tmp_path)
     assert readme in docs.write(tmp_path)
     text = readme.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{docs.BEGIN}\n| family |")
-    assert text.endswith(f"|\n{docs.END}\nafter\n")
+    assert text.startswith(f"before\n{BEGIN}\n| family |")
+    assert text.endswith(f"|\n{END}\nafter\n")
     assert f"[`{ID}`](docs/environments/CartPole-v0.md)" in text
     assert docs.stale(tmp_path) == []
     assert docs.write(tmp_path) == []
