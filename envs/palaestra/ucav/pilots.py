@@ -65,6 +65,9 @@ MEMORY = np.dtype(
     align=True,
 )
 
+STICK_S, MACRO_S = 0.1, 0.5
+"""Time between two decisions with the stick and with macros, s."""
+
 # What the aircraft can do, and margins against the rules.
 STRONGEST_PULL_G, STRONGEST_PUSH_G = 8.4, -1.5
 """Load factors that a pilot asks for, g: 9 g is the limit of the rules."""
@@ -75,9 +78,12 @@ CORNER_SPEED_MPS = 250.0
 """About where the F-16 of JSBSim turns fastest at 4 km: 7 g at full stick (measured), m/s."""
 FULL_SPEED_MPS = 400.0
 
+MACRO_LOAD_G, MACRO_SPEED_MPS, EDGE_RAD = 6.5, 320.0, math.radians(10.0)
+"""What a pilot asks an inner loop for: largest load factor and speed, smallest distance of the bank from 90 deg."""
+
 # The law of `point`, tuned on JSBSim's f16 at 10 Hz.
-AIM_GAIN = 1.7
-"""Nose rate per aiming error, 1/s."""
+AIM_GAIN, MACRO_AIM_GAIN = 1.7, 0.7
+"""Nose rate per aiming error with the stick and with macros, 1/s."""
 FASTEST_NOSE_RADPS = 0.6
 ROLL_GAIN = 1.25
 """Stick per radian of roll error; a full stick is about 3 rad/s."""
@@ -102,10 +108,12 @@ EXPERT_LEAD_S, EXPERT_LAG_S = 1.0, 0.5
 """How far the expert aims ahead of the other when behind it, and behind it otherwise, s."""
 FAR_M, TRANSIT_SPEED_MPS = 2500.0, 300.0
 """Range beyond which the expert makes way, m, and the speed for it, m/s."""
+CLIMB_OUT_RAD = math.radians(15.0)
+"""Elevation, rad, to which a pilot pulls out of a dive."""
 GROUND_MARGIN_M = 200.0
 """Height, m, that stays under a pull-out."""
-EDGE_SECONDS = 6.0
-"""How far ahead a pilot looks for the edge of the arena, s."""
+EDGE_SECONDS, SIDEWAYS_RAD, BACKWARD_RAD = 8.0, math.radians(70.0), math.radians(150.0)
+"""How far ahead a pilot looks for the edge of the arena, s; how far to a side it then aims; what is behind it, rad."""
 
 
 # ------------------------------------------------------------------------------------------------------------ hooks
@@ -113,7 +121,7 @@ EDGE_SECONDS = 6.0
 
 def script_stick(s, world, slot, which, actions, scratch):
     """Decides and flies with the stick, ten times a second."""
-    decide(s, slot, which, 0.1)
+    decide(s, slot, which, STICK_S)
     m, body, action = s.pilots[slot], s.body[slot], actions.pilot[slot]
     if m.aims:
         point(body, m)
@@ -127,33 +135,48 @@ def script_stick(s, world, slot, which, actions, scratch):
 
 
 def script_macro(s, world, slot, which, actions, scratch):
-    """Decides and asks the inner loop for it, twice a second."""
-    decide(s, slot, which, 0.5)
+    """Decides and asks the inner loop for it, twice a second.
+
+    At 90 degrees of bank an inner loop cannot pull, since no load factor holds the path there, so the bank keeps off
+    it; load and speed keep a margin for the half second in which nobody corrects.
+    """
+    decide(s, slot, which, MACRO_S)
     m, body, action = s.pilots[slot], s.body[slot], actions.pilot[slot]
-    roll, flight_path = m.roll_rad, m.flight_path_rad
-    if m.aims:
-        roll_error, load = demand(body, m)
-        roll = body.roll_rad + roll_error
-        flight_path = flight_path_for_load_factor(body, roll, load)
+    roll, flight_path, speed = m.roll_rad, m.flight_path_rad, m.speed_mps
+    if m.saved:
+        roll, flight_path = 0.0, CLIMB_OUT_RAD
+    elif m.aims:
+        roll_error, load = demand(body, m, MACRO_AIM_GAIN)
+        roll = off_the_edge(wrap_angle_rad(body.roll_rad + roll_error))
+        flight_path = flight_path_for_load_factor(body, roll, min(load, MACRO_LOAD_G))
+        speed = min(speed, MACRO_SPEED_MPS)
     action.roll = clip(wrap_angle_rad(roll) / math.pi, -1.0, 1.0)
     action.flight_path = clip(flight_path / math.radians(60.0), -1.0, 1.0)
-    action.speed = clip((m.speed_mps - 120.0) / 140.0 - 1.0, -1.0, 1.0)
+    action.speed = clip((speed - 120.0) / 140.0 - 1.0, -1.0, 1.0)
+
+
+def off_the_edge(roll):
+    """The nearest roll angle in [-pi, pi] that is at least `EDGE_RAD` from 90 degrees on either side."""
+    beyond = abs(roll) - 0.5 * math.pi
+    if abs(beyond) >= EDGE_RAD:
+        return roll
+    return math.copysign(0.5 * math.pi + math.copysign(EDGE_RAD, beyond), roll)
 
 
 # ----------------------------------------------------------------------------------------------------------- flying
 
 
-def demand(body, m):
+def demand(body, m, gain):
     """Roll error, rad, and load factor, g, that bring the nose onto the aim and keep it there.
 
-    The nose has to turn with the aim's own rotation and by `AIM_GAIN` times the error. At airspeed V a nose that
+    The nose has to turn with the aim's own rotation and by ``gain`` times the error. At airspeed V a nose that
     turns with (q, r) bends the path by (V r, V q) to the right and up; with gravity taken off, that is the force that
     the lift has to supply, so the lift axis is rolled into it. A small demand downwards is met by pushing.
     """
     x, y, z = m.aim[0], m.aim[1], m.aim[2]
     off = off_axis_angle_rad(x, y, z)
     side = max(math.sqrt(y * y + z * z), 1e-9)
-    rate = min(AIM_GAIN * off, FASTEST_NOSE_RADPS)
+    rate = min(gain * off, FASTEST_NOSE_RADPS)
     pitch_rate = m.aim_rate[1] - z / side * rate
     yaw_rate = m.aim_rate[2] + y / side * rate
     speed_per_g = max(body.true_airspeed_mps, SLOWEST_MPS) / GRAVITY_MPS2
@@ -175,7 +198,7 @@ def point(body, m):
     rate that belongs to it, q = (n - cos(roll) cos(pitch)) g / V, and of a trim that integrates that error while the
     roll is about right.
     """
-    roll_error, load = demand(body, m)
+    roll_error, load = demand(body, m, AIM_GAIN)
     gravity = math.cos(body.roll_rad) * math.cos(body.pitch_rad)
     pitch_rate = (load - gravity) * GRAVITY_MPS2 / max(body.true_airspeed_mps, SLOWEST_MPS)
     error = pitch_rate - body.q_radps
@@ -222,15 +245,17 @@ def stick_for(share):
 
 
 def flight_path_for_load_factor(body, roll, load):
-    """Flight-path command, rad, at which the law of `palaestra.ucav.autopilot` asks for a load factor at a bank."""
+    """Flight-path command, rad, at which `palaestra.ucav.autopilot` holds a load factor at a bank for one macro.
+
+    Its law turned round: the path must stay ahead by what the law multiplies, by what it predicts, and by the turn
+    until the middle of the macro.
+    """
     upright = math.cos(roll)
     share = upright if abs(upright) >= FLATTEST_COSINE else FLATTEST_COSINE * FLATTEST_COSINE / away_from_zero(upright)
     g_per_radps = max(body.true_airspeed_mps, SLOWEST_MPS) / GRAVITY_MPS2
-    level_g = math.cos(body.flight_path_angle_rad)
-    wanted_g = clip(load * share - level_g, -STEEPEST_TURN_G, STEEPEST_TURN_G)
-    turning_g = body.load_factor_g * math.cos(body.roll_rad) - level_g
-    change = (wanted_g / GAINS.flight_path + GAINS.flight_path_lead * turning_g) / g_per_radps
-    return body.flight_path_angle_rad + change
+    turn_g = clip(load * share - math.cos(body.flight_path_angle_rad), -STEEPEST_TURN_G, STEEPEST_TURN_G)
+    ahead_s = 1.0 / GAINS.flight_path + GAINS.flight_path_lead + 0.5 * MACRO_S
+    return body.flight_path_angle_rad + ahead_s * turn_g / g_per_radps
 
 
 def away_from_zero(value):
@@ -347,7 +372,7 @@ def expert(m, me, other):
 
 
 def stay_inside(m, me, radius_m):
-    """Turns towards the centre of the arena before its edge is reached."""
+    """Turns hard and level towards the centre of the arena before its edge is reached."""
     edge = math.sqrt(me.north_m * me.north_m + me.east_m * me.east_m) + EDGE_SECONDS * outward_mps(me)
     if edge > radius_m:
         m.escaping = 1
@@ -355,7 +380,10 @@ def stay_inside(m, me, radius_m):
         m.escaping = 0
     if m.escaping:
         m.course_rad = math.atan2(-me.east_m, -me.north_m)
-        wish_aim_earth(m, me, m.course_rad, 0.0, CORNER_SPEED_MPS)
+        error = wrap_angle_rad(m.course_rad - me.heading_rad)
+        if abs(error) > BACKWARD_RAD:  # either way will do: the one that it banks to
+            error = math.copysign(error, me.roll_rad)
+        wish_aim_earth(m, me, me.heading_rad + clip(error, -SIDEWAYS_RAD, SIDEWAYS_RAD), 0.0, CORNER_SPEED_MPS)
 
 
 def outward_mps(me):
@@ -381,6 +409,4 @@ def avoid_ground(m, me, floor_m):
     elif spare > 2.0 * GROUND_MARGIN_M and dive == 0.0:
         m.saved = 0
     if m.saved:
-        wish_aim_earth(
-            m, me, math.atan2(me.velocity_east_mps, me.velocity_north_mps), math.radians(15.0), CORNER_SPEED_MPS
-        )
+        wish_aim_earth(m, me, math.atan2(me.velocity_east_mps, me.velocity_north_mps), CLIMB_OUT_RAD, CORNER_SPEED_MPS)

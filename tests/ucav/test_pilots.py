@@ -1,0 +1,267 @@
+"""The scripted pilots on JSBSim's F-16: they do what their names say and keep out of the ground and of overloads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from palaestra.core.engine import EngineSimulation
+from palaestra.core.game import Game
+from palaestra.ucav import dogfight, pilots
+from palaestra.ucav.autopilot import steer
+from palaestra.ucav.dogfight import BLUE, RED
+from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
+
+pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
+from palaestra.ucav.plant import JsbsimPlant
+
+STICK, MACRO = dogfight.game(), dogfight.game(commands="macro")
+
+
+class Flight:
+    """One match, played by the hooks as plain Python."""
+
+    def __init__(self, red: str, blue: str, game: Game = STICK, seed: int = 1, **parameters: float) -> None:
+        self.game, self.scripts = game, (game.scripts.index(red), game.scripts.index(blue))
+        states: Any = np.zeros(1, game.state_dtype)
+        self.states = states
+        self.s: Any = states.view(np.recarray)[0]
+        for parameter in game.parameters:
+            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
+        self.s.alive[:] = 1
+        self.s.rng = self.s.script_rng = seed
+        self.s.info.winner = -1
+        self.actions: Any = np.zeros(1, game.action_dtype).view(np.recarray)[0]
+        self.rewards = np.zeros(2, np.float32)
+        with np.errstate(over="ignore"):
+            game.reset(self.s, None)
+        self.plant = JsbsimPlant(game, 1)
+
+    def put(self, slot: int, **values: float) -> Flight:
+        for name, value in values.items():
+            setattr(self.s.body[slot], name, value)
+        return self
+
+    def fly(self, seconds: float) -> Iterator[Any]:
+        """The match record after every decision, until a rule ends the match."""
+        if self.s.steps == 0:
+            self.plant.load(self.states, [0])
+        for _ in range(round(seconds * self.game.render_fps)):
+            with np.errstate(over="ignore"):
+                for slot, which in enumerate(self.scripts):
+                    self.game.script(self.s, None, slot, which, self.actions, None)
+            self.s.steps += 1
+            for _ in range(self.game.periods):
+                self.game.command(self.s, None, self.actions, None)
+                self.plant.advance(self.states, [0])
+                over = self.game.judge(self.s, None, self.rewards, None)
+                if over:
+                    break
+            yield self.s
+            if over:
+                return
+
+    def last(self, seconds: float) -> Any:
+        *_, s = self.fly(seconds)
+        return s
+
+
+def apart(red: str, blue: str = "straight", **options: Any) -> Flight:
+    """Both far from each other, level, at 5 km."""
+    flight = Flight(red, blue, arena_drain=0.0, arena_radius_m=100_000.0, **options)
+    for slot, east in ((RED, 0.0), (BLUE, 20_000.0)):
+        flight.put(slot, north_m=0.0, east_m=east, altitude_m=5000.0, heading_rad=0.0, true_airspeed_mps=240.0)
+    return flight
+
+
+def memory() -> Any:
+    return np.zeros(1, pilots.MEMORY).view(np.recarray)[0]
+
+
+# ------------------------------------------------------------------------------------------------------ what they fly
+
+
+@pytest.mark.parametrize("game", [STICK, MACRO])
+def test_straight_holds_course_and_height(game):
+    body = apart("straight", game=game).last(30).body[RED]
+    assert abs(body.east_m) < 100.0
+    assert abs(body.altitude_m - 5000.0) < 100.0
+    assert body.north_m > 6000.0
+
+
+@pytest.mark.parametrize("game", [STICK, MACRO])
+def test_level_turn_turns_level_to_one_side_for_ever(game):
+    headings = []
+    for s in apart("level_turn", game=game).fly(50):
+        headings.append(float(s.body[RED].heading_rad))
+        assert abs(s.body[RED].altitude_m - 5000.0) < 200.0
+    turned = np.unwrap(headings)
+    assert abs(turned[-1] - turned[0]) > math.pi
+    assert len(set(np.sign(np.diff(turned[round(3 * game.render_fps) :])))) == 1
+
+
+def test_weave_turns_to_both_sides():
+    rolls = [float(s.body[RED].roll_rad) for s in apart("weave").fly(30)]
+    assert max(rolls) > math.radians(40.0)
+    assert min(rolls) < -math.radians(40.0)
+
+
+def test_the_same_luck_flies_the_same_turn_and_leaves_the_dice_of_the_rules_alone():
+    first, second = apart("weave", seed=5), apart("weave", seed=5)
+    dice = int(first.s.rng)
+    assert first.last(10).body[RED].tobytes() == second.last(10).body[RED].tobytes()
+    assert int(first.s.rng) == dice
+
+
+@pytest.mark.parametrize("aim_deg", [(60.0, 0.0), (-100.0, 0.0), (0.0, 40.0), (30.0, -30.0)])
+def test_pointing_brings_the_nose_onto_a_direction_and_keeps_it_there(aim_deg):
+    heading, elevation = map(math.radians, aim_deg)
+    flight = apart("straight")
+    flight.plant.load(flight.states, [0])
+    body, m, errors = flight.s.body[RED], memory(), []
+    for _ in range(150):
+        pilots.wish_aim_earth(m, body, heading, elevation, 250.0)
+        pilots.point(body, m)
+        body.throttle_command = 1.0
+        flight.plant.advance(flight.states, [0])
+        errors.append(math.degrees(math.acos(min(rotate_to_body(body, *direction(heading, elevation))[0], 1.0))))
+    assert max(errors[-30:]) < 1.5
+
+
+def direction(heading: float, elevation: float) -> tuple[float, float, float]:
+    level = math.cos(elevation)
+    return level * math.cos(heading), level * math.sin(heading), -math.sin(elevation)
+
+
+# ------------------------------------------------------------------------------------------------------------- safety
+
+
+@pytest.mark.parametrize("altitude_m", [600.0, 2500.0, 6000.0])
+@pytest.mark.parametrize("speed_mps", [220.0, 300.0, 380.0])
+def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
+    flight = apart("straight").put(RED, altitude_m=altitude_m, true_airspeed_mps=speed_mps, throttle_command=1.0)
+    flight.plant.load(flight.states, [0])
+    body, m, loads = flight.s.body[RED], memory(), []
+    for step in range(80):
+        pilots.wish_aim_earth(m, body, 0.0, 0.0, 400.0)
+        if step >= 10:
+            pilots.wish_aim(m, 0.0, 0.0, -1.0, 0.0, 0.3, 0.0, 400.0)
+        pilots.point(body, m)
+        body.throttle_command = 1.0
+        flight.plant.advance(flight.states, [0])
+        loads.append(float(body.load_factor_g))
+    assert max(loads) < dogfight.INSTANT_LOAD_G
+    above = [load > dogfight.SUSTAINED_LOAD_G for load in loads]
+    assert not any(all(above[i : i + 5]) for i in range(len(above)))
+
+
+@pytest.mark.parametrize("game", [STICK, MACRO])
+@pytest.mark.parametrize("dive_deg", [20.0, 60.0])
+@pytest.mark.parametrize("script", ["pure_pursuit", "level_turn", "expert"])
+def test_nobody_dives_into_the_ground(game, dive_deg, script):
+    flight = apart(script, game=game)
+    flight.put(RED, altitude_m=3000.0, pitch_rad=-math.radians(dive_deg), roll_rad=2.0, true_airspeed_mps=260.0)
+    flight.put(BLUE, altitude_m=320.0, north_m=6000.0, east_m=0.0)
+    lowest = min(float(s.body[RED].altitude_m) for s in flight.fly(25))
+    assert lowest > 305.0
+
+
+@pytest.mark.parametrize("script", ["straight", "weave", "level_turn"])
+def test_nobody_leaves_the_arena(script):
+    flight = Flight(script, "level_turn", arena_radius_m=9000.0)
+    radii = [math.hypot(*(float(s.body[RED][n]) for n in ("north_m", "east_m"))) for s in flight.fly(70)]
+    assert max(radii) < 9000.0
+
+
+# ----------------------------------------------------------------------------------------------------------- shooting
+
+
+@pytest.mark.parametrize("hunter", ["pure_pursuit", "lead_pursuit", "lag_pursuit", "expert"])
+@pytest.mark.parametrize("target", ["straight", "level_turn", "weave"])
+def test_hunters_kill_targets_with_the_narrowest_cone(hunter, target):
+    flight = Flight(hunter, target, seed=3, neutral_weight=0.0, blue_behind_weight=0.0)
+    s = flight.last(100)
+    assert (s.info.winner, flight.game.end_reason(int(s.info.end_reason))) == (RED, "kill")
+
+
+def test_a_hunter_holds_a_turning_target_in_the_cone():
+    flight = Flight(
+        "lag_pursuit", "level_turn", seed=3, neutral_weight=0.0, blue_behind_weight=0.0, damage_per_second=0.0
+    )
+    angles = [math.degrees(antenna_train_angle_rad(s.body[RED], s.body[BLUE])) for s in flight.fly(40)]
+    assert np.mean(np.array(angles[-200:]) < 1.0) > 0.9
+
+
+def test_a_script_gives_actions_inside_their_space():
+    for game in (STICK, MACRO):
+        flight = Flight("expert", "pure_pursuit", game=game)
+        for _ in flight.fly(20):
+            values = np.array(flight.actions.pilot.tolist())
+            assert np.all(np.abs(values) <= 1.0)
+
+
+# --------------------------------------------------------------------------------------------------------------- laws
+
+
+@pytest.mark.parametrize("roll_deg", [30.0, 60.0, 75.0])
+@pytest.mark.parametrize("load_g", [1.0, 3.0, 5.0])
+def test_macros_hold_the_load_factor_that_is_wanted(roll_deg, load_g):
+    flight = apart("straight").put(RED, altitude_m=6000.0, true_airspeed_mps=280.0)
+    flight.plant.load(flight.states, [0])
+    body, autopilot, loads = flight.s.body[RED], flight.s.autopilots[RED], []
+    roll = path = 0.0
+    for period in range(50):
+        if period % 5 == 0 and period >= 10:
+            roll = math.radians(roll_deg)
+            path = pilots.flight_path_for_load_factor(body, roll, load_g)
+        steer(body, autopilot, roll, path, 280.0)
+        flight.plant.advance(flight.states, [0])
+        loads.append(float(body.load_factor_g))
+    assert np.mean(loads[20:]) == pytest.approx(load_g, abs=0.5)
+
+
+def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
+    shares = np.linspace(-1.0, 1.0, 50)
+    sticks = [pilots.stick_for(share) for share in shares]
+    assert np.all(np.diff(sticks) > 0.0)
+    assert sticks[-1] == 1.0
+
+
+# --------------------------------------------------------------------------------------------------------- tournament
+
+
+def play(red: str, blue: str, matches: int, game: Game = STICK) -> np.ndarray:
+    """Winners of matches from the seeds 0, 1, ..."""
+    with closing(EngineSimulation(game, 8, autoreset_mode="off", opponents={"red": red, "blue": blue})) as sim:
+        winners = []
+        for seed in range(0, matches, 8):
+            sim.reset(seed=seed)
+            playing = np.ones(8, np.bool_)
+            while playing.any():
+                sim.step()
+                playing &= ~(sim.terminated | sim.truncated)
+            winners += sim.info["winner"].tolist()
+    return np.array(winners)
+
+
+def win_rate(name: str, other: str, matches: int) -> float:
+    """Share of matches that ``name`` wins, half of them on each side; a draw is no win."""
+    half = matches // 2
+    return float(np.concatenate([play(name, other, half) == RED, play(other, name, half) == BLUE]).mean())
+
+
+@pytest.mark.slow
+def test_the_expert_beats_pure_pursuit():
+    assert win_rate("expert", "pure_pursuit", 64) >= 0.65
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["level_turn", "weave"])
+@pytest.mark.parametrize("hunter", ["expert", "lag_pursuit"])
+def test_hunters_kill_turning_targets(hunter, target):
+    assert win_rate(hunter, target, 64) >= 0.95
