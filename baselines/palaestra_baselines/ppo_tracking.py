@@ -67,22 +67,25 @@ SELECTION_SEED = 1 << 50
 WIDE = {
     "roll_range_deg": 180.0,
     "flight_path_range_deg": 60.0,
-    "speed_low_mps": 150.0,
-    "speed_high_mps": 380.0,
+    "speed_low_mps": 140.0,
+    "speed_high_mps": 400.0,
     "command_low_s": 0.5,
     "command_high_s": 8.0,
-    "altitude_low_m": 3000.0,
+    "altitude_low_m": 1500.0,
     "altitude_high_m": 8000.0,
+    "lowest_m": 2500.0,
 }
 """Parameters of the lanes with wide commands."""
+NOISE = (0.4, 1.0, 0.5, 2.0)
+"""Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less where the answer is faster."""
 
 # In the order of `palaestra.ucav.inner_loop.tracking_table`: about 1 / (range of the number in flight that matters).
 INPUT_SCALE = (
     *(0.5, 1.0, 1.0, 2.0, 3.0),  # altitude, roll, pitch
     *(1.0, 5.0, 5.0, 1.0, 2.0),  # velocity, airspeed, climb rate
-    *(1.0, 3.0, 3.0, 5.0, 10.0, 3.0),  # rates, angle of attack, sideslip, load factor
+    *(1.0, 3.0, 3.0, 8.0, 10.0, 3.0),  # rates, angle of attack, sideslip, load factor
     *(1.0, 1.0, 1.0, 0.5),  # mach, calibrated airspeed, engine, fuel
-    *(4.0, 1.0, 4.0, 1.5, 1.0),  # errors, age of the command
+    *(6.0, 1.0, 6.0, 1.5, 0.5),  # errors, age of the command
     *(1.0, 2.0, 2.0, 1.0),  # last action
 )
 
@@ -97,7 +100,7 @@ class Args:
         lanes: Aircraft that fly at once.
         workers: Processes that fly them.
         wide_share: Share of the lanes with the wide commands of `WIDE`.
-        horizon: Decisions of a flight in training.
+        horizon: Decisions of a flight in training, spread over the lanes so that they do not end together.
         rollout_steps: Decisions of each aircraft between two updates.
         batch_size: Decisions in a gradient step.
         epochs: Passes over a rollout.
@@ -106,12 +109,14 @@ class Args:
         gae_lambda: Decay of generalised advantage estimation.
         clip_range: How far an update may change the probability of an action.
         hidden: Width of the two layers of policy and value function.
-        std: Standard deviation of the actions, at the start and at the end; falls by a constant factor a decision.
+        std: Standard deviation of the actions in units of `NOISE`, at the start and at the end; falls likewise.
         roll_scale_deg: Scale of the roll error in the reward, at the start and at the end.
         flight_path_scale_deg: Of the flight-path error.
         speed_scale_mps: Of the airspeed error.
         narrowed_at: Share of the training after which the scales are those of the end.
+        wide_narrowing: The scales of the wide lanes shrink to this share of those at the start at most.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
+        end_cost: Reward that a crash costs, or whatever else ends a flight by a rule.
         evaluations: How often the policy is judged while it learns.
         flights: Aircraft of such an evaluation.
         directory: Where logs, checkpoints and weights go, in a folder per seed.
@@ -120,25 +125,27 @@ class Args:
     """
 
     seed: int = 0
-    total_steps: int = 3_000_000
+    total_steps: int = 4_000_000
     lanes: int = 256
     workers: int = 2
-    wide_share: float = 0.25
-    horizon: int = 200
+    wide_share: float = 0.3
+    horizon: tuple[int, int] = (200, 600)
     rollout_steps: int = 32
     batch_size: int = 2048
     epochs: int = 6
     learning_rate: tuple[float, float] = (1e-3, 3e-5)
-    gamma: float = 0.96
+    gamma: float = 0.98
     gae_lambda: float = 0.9
     clip_range: float = 0.2
     hidden: int = 64
-    std: tuple[float, float] = (0.4, 0.03)
-    roll_scale_deg: tuple[float, float] = (15.0, 0.7)
-    flight_path_scale_deg: tuple[float, float] = (5.0, 0.7)
-    speed_scale_mps: tuple[float, float] = (40.0, 40.0)
-    narrowed_at: float = 0.8
+    std: tuple[float, float] = (0.4, 0.02)
+    roll_scale_deg: tuple[float, float] = (15.0, 0.25)
+    flight_path_scale_deg: tuple[float, float] = (5.0, 0.25)
+    speed_scale_mps: tuple[float, float] = (40.0, 25.0)
+    narrowed_at: float = 0.6
+    wide_narrowing: float = 0.2
     control_rate_cost: float = 0.1
+    end_cost: float = 30.0
     evaluations: int = 20
     flights: int = 32
     directory: Path = Path("runs/ppo_tracking")
@@ -225,14 +232,19 @@ def make_vec_env(args: Args) -> SimulationVecEnv:
         args.lanes,
         workers=args.workers,
         monitor=True,
-        horizon=args.horizon,
         control_rate_cost=args.control_rate_cost,
+        end_cost=args.end_cost,
     )
-    wide = range(args.lanes - round(args.wide_share * args.lanes), args.lanes)
+    for k in range(args.lanes):
+        vec.set_attr("horizon", round(args.horizon[0] + k % 16 / 15 * (args.horizon[1] - args.horizon[0])), k)
     for name, value in WIDE.items():
-        if wide:
-            vec.set_attr(name, value, indices=wide)
+        vec.set_attr(name, value, indices=wide_lanes(args))
     return vec
+
+
+def wide_lanes(args: Args) -> range:
+    """Lanes with wide commands."""
+    return range(args.lanes - round(args.wide_share * args.lanes), args.lanes)
 
 
 def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
@@ -252,7 +264,6 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
         policy_kwargs={
             "net_arch": [args.hidden, args.hidden],
             "activation_fn": torch.nn.Tanh,
-            "log_std_init": math.log(args.std[0]),
             "features_extractor_class": ScaledInput,
         },
     )
@@ -297,9 +308,12 @@ class Trainer(BaseCallback):
         args = self.args
         share = self.num_timesteps / args.total_steps
         for name in ("roll_scale_deg", "flight_path_scale_deg", "speed_scale_mps"):
-            self.vec.set_attr(name, between(getattr(args, name), share / args.narrowed_at))
+            first, last = getattr(args, name)
+            self.vec.set_attr(name, between((first, last), share / args.narrowed_at))
+            wide_last = max(last, args.wide_narrowing * first)
+            self.vec.set_attr(name, between((first, wide_last), share / args.narrowed_at), wide_lanes(args))
         log_std: Any = self.model.policy.log_std
-        log_std.requires_grad_(False).fill_(math.log(between(args.std, share)))
+        log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(between(args.std, share)).log())
         if self.num_timesteps >= self.next_evaluation:
             self.evaluate()
             self.next_evaluation += self.interval

@@ -120,6 +120,18 @@ def test_it_learns_to_hold_a_command_in_seconds(tmp_path: Path):
     assert learnt["flight_path_rms_deg"] < 0.5 * untrained["flight_path_rms_deg"]
 
 
+def test_an_end_by_rule_costs_what_the_training_asks():
+    sim = palaestra.make_batch(
+        ENV_ID, 1, autoreset_mode="off", end_cost=7.0, altitude_low_m=600.0, altitude_high_m=600.0
+    )
+    sim.reset(seed=0)
+    dive = np.array([[[0.0, -0.5, 0.0, 1.0]]])
+    while not sim.terminated[0]:
+        assert sim.rewards[0, 0] >= 0.0
+        sim.step(dive)
+    assert sim.rewards[0, 0] == -7.0
+
+
 @pytest.mark.learning
 def test_it_tracks_within_twice_the_errors_of_the_tuned_pid(tmp_path: Path):
     report = ppo_tracking.train(ppo_tracking.Args(directory=tmp_path))

@@ -246,7 +246,7 @@ class SimulationVecEnv(VecEnv):
         """Sets a parameter of the game in the lanes of the rows, or an attribute of this object."""
         if attr_name in self.sim.parameters:
             lanes = sorted({row // self.rows_per_lane for row in self._get_indices(indices)})
-            self.sim.set_parameters(lanes=np.array(lanes), **{attr_name: value})
+            self.sim.set_parameters(lanes=np.array(lanes, np.int64), **{attr_name: value})
         else:
             setattr(self, attr_name, value)
 
