@@ -1,6 +1,7 @@
 """Stable-Baselines3's PPO, unmodified, on a native batch of lanes."""
 
 import sys
+from typing import Any
 
 from stable_baselines3 import PPO
 
@@ -11,7 +12,7 @@ envs = as_vec_env("palaestra/CartPole-v0", num_envs=64)
 model = PPO("MlpPolicy", envs, n_steps=32, batch_size=256, n_epochs=4, learning_rate=1e-3, seed=0, verbose=0)
 model.learn(steps, progress_bar=False)
 lengths = [0.0] * envs.num_envs
-observations = envs.reset()
+observations: Any = envs.reset()
 for _ in range(500):
     actions, _ = model.predict(observations, deterministic=True)
     observations, rewards, dones, infos = envs.step(actions)
