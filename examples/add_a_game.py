@@ -3,9 +3,6 @@
 Red and blue pull a rope. Pulling costs breath, resting brings it back; who drags the knot one metre over wins.
 """
 
-import gymnasium
-import numpy as np
-
 import palaestra
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
@@ -86,6 +83,11 @@ def game() -> Game:
 palaestra.register("examples/Rope-v0", game, about="two teams pull a rope")
 
 if __name__ == "__main__":
+    import gymnasium
+    import numpy as np
+
+    from palaestra.testing import check
+
     env = gymnasium.make("examples/Rope-v0", opponent="moody", recovery=0.4)
     observation, info = env.reset(seed=0)
     over = False
@@ -101,7 +103,5 @@ if __name__ == "__main__":
         batch.step()
         won += [int((batch.rewards[:, 0] > 0).sum()), int((batch.rewards[:, 1] > 0).sum())]
     print(f"4096 matches at a time: steady won {won[0]}, moody {won[1]}")
-
-    from palaestra.testing import check
 
     print(check("examples/Rope-v0"))

@@ -39,6 +39,8 @@ PAGES = Path("docs", "environments")
 BASELINES = Path("baselines", "palaestra_baselines")
 NO_METHODS = ("__init__", "demo", "figures")
 """Files of the baselines that are no method."""
+EXAMPLE = Path("examples", "add_a_game.py")
+"""Shown in README.md."""
 SUITE_INFO = (
     Field("winner", about="team that won (a name, in batches its number), None or -1 for nobody; valid at the end"),
     Field("end_reason", about="why the match ended (a name, in batches its number); valid at the end"),
@@ -151,6 +153,12 @@ def baseline_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def example(root: Path) -> str:
+    """The rules of `EXAMPLE` as a code block: the file without what it does when it is run."""
+    rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
+    return f"```python\n{rules.strip()}\n```"
+
+
 def page_name(id: str) -> str:
     """File name of an id's page."""
     return f"{id.split('/')[-1]}.md"
@@ -215,6 +223,8 @@ def _files(root: Path) -> dict[Path, str]:
     if readme.exists():
         text = readme.read_text(encoding="utf-8")
         filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
+        if (root / EXAMPLE).exists():
+            filled = _fill(filled, "example", example(root))
         if filled != text or "<!-- begin: environments -->" in text:
             files[readme] = filled
     return files
