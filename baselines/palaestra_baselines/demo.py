@@ -1,8 +1,9 @@
 """The demo: a learnt pilot flies, a rule hunts, and everything that it leaves behind can be looked at.
 
-A scripted hunter decides twice a second where to point the nose; the network that `palaestra_baselines.ppo_tracking`
-trained moves stick and throttle of both F-16s. It hunts a target that turns and one that weaves, and leaves a table of
-kills and, for each target, one match as a flight recording for Tacview, a film and a page of plots::
+A scripted hunter decides twice a second how to bank, climb and what speed to hold; the network that
+`palaestra_baselines.ppo_tracking` trained moves stick and throttle of both F-16s. It hunts a target that turns and one
+that weaves, and leaves a table of kills and, for each target, one match as a flight recording for Tacview, a film and
+a page of plots::
 
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
@@ -20,17 +21,18 @@ import numpy as np
 import tyro
 
 import palaestra
-from palaestra.core.evaluation import MatchTable
 from palaestra.core.game import Game
 from palaestra.core.lanes import RUNNING
 from palaestra.core.ratings import wilson_interval
-from palaestra.evaluation import evaluate
 from palaestra.ucav.acmi import write_acmi
+from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
 from palaestra.ucav.flightplot import film, plot_flight, save_gif
+from palaestra.ucav.geometry import GRAVITY_MPS2
+from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines.common.progress import Progress
 
 ENV_ID = "palaestra/UcavPursuit-v0"
-HUNTER, TARGETS = "expert", ("level_turn", "weave")
+TARGETS = ("level_turn", "weave")
 FILM_FPS = 10.0
 """Pictures a second; a match has two decisions a second, so it runs five times as fast as it was flown."""
 LONGEST_FILM = 240
@@ -60,84 +62,158 @@ class Args:
     quiet: bool = False
 
 
-def hunt(args: Args, target: str) -> MatchTable:
-    """Plays all matches against one target."""
+@dataclass(frozen=True)
+class Hunt:
+    """All matches against one target.
+
+    Attributes:
+        game: The rules.
+        records: For each match its records, the start among them.
+        kills: Whether the hunter shot the target down, for each match.
+        losses: Matches that the target won.
+    """
+
+    game: Game
+    records: list[np.ndarray]
+    kills: np.ndarray
+    losses: int
+
+
+class Hunter:
+    """Banks to turn onto the target and climbs to its height: pure pursuit at gun range, lead or lag before.
+
+    With the target at azimuth a and elevation e from the nose in the level frame, and the line of sight turning at
+    (a', e'), the course is to turn at ``a' + TURN_GAIN a`` and the nose to rise by ``CLIMB_GAIN e + CLIMB_LEAD_S e'``.
+    A course that turns at rate w at airspeed V needs the bank atan(V w / g), g being reduced or increased by the
+    vertical acceleration.
+
+    Attributes:
+        memory_size: 0, it remembers nothing.
+    """
+
+    memory_size = 0
+    TURN_GAIN, CLIMB_GAIN, CLIMB_LEAD_S = 1.6, 1.5, 0.5
+    STEEPEST_BANK_RAD, STEEPEST_PATH_RAD = np.radians(78.0), np.radians(40.0)
+    FASTEST_CLIMB_RADPS = 0.15
+    BEHIND_RAD = np.radians(70.0)  # aspect angle within which the hunter is behind the target
+    GUN_M, LEAD_S, LAG_S = 900.0, 1.0, 0.5  # from twice the gun's range on it aims ahead of the target, or behind it
+    KEPT_RANGE_M, CLOSURE_GAIN = 400.0, 0.08
+    TURNING_MPS, TRANSIT_MPS = 250.0, 300.0
+    LOW_M, LOW_PATH_RAD = 700.0, 0.1
+
+    def __init__(self, game: Game) -> None:
+        """Finds the columns of the observation."""
+        self.columns: dict[str, slice] = {}
+        start = 0
+        for f in game.roles[0].observation:
+            self.columns[f.name] = slice(start, start + f.size)
+            start += f.size
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Macros ``[n, 1, 3]``; see `palaestra.core.opponents.Opponent`."""
+        seen = {name: observations[:, 0, columns].astype(np.float64) for name, columns in self.columns.items()}
+        speed = seen["airspeed"][:, 0] * SPEED_UNIT_MPS
+        path = np.arcsin(np.clip(seen["climb_rate"][:, 0] * SPEED_UNIT_MPS / np.maximum(speed, 50.0), -1.0, 1.0))
+        pitch = np.arctan2(*seen["pitch"].T)
+        distance, behind = seen["range"][:, 0] * RANGE_UNIT_M, seen["aspect_angle"][:, 0] < self.BEHIND_RAD
+        far = np.clip(distance / self.GUN_M - 1.0, 0.0, 1.0) * np.where(behind, self.LEAD_S, -self.LAG_S)
+        target_velocity = (seen["relative_velocity"] + seen["velocity"]) * SPEED_UNIT_MPS
+        x, y, z = level(seen, seen["relative_position"] * RANGE_UNIT_M + far[:, None] * target_velocity)
+        azimuth, climb = np.arctan2(y, x), np.arctan2(-z, np.hypot(x, y)) - pitch
+        _, climb_rate, turn_rate = level(seen, seen["sight_rate"])
+        rate = turn_rate + self.TURN_GAIN * azimuth
+        rise = np.clip(self.CLIMB_GAIN * climb + climb_rate, -self.FASTEST_CLIMB_RADPS, self.FASTEST_CLIMB_RADPS)
+        lift = np.maximum(GRAVITY_MPS2 * np.cos(path) + speed * rise, 0.3 * GRAVITY_MPS2)
+        bank = np.clip(np.arctan2(speed * rate * np.cos(path), lift), -self.STEEPEST_BANK_RAD, self.STEEPEST_BANK_RAD)
+        wanted = path + self.CLIMB_GAIN * climb + self.CLIMB_LEAD_S * climb_rate
+        height = seen["height_over_floor"][:, 0] * NEAR_UNIT_M
+        low = height < self.LOW_M + 4.0 * speed * np.maximum(-path, 0.0)
+        wanted = np.where(low, np.maximum(wanted, self.LOW_PATH_RAD), wanted)
+        return macro(bank, np.clip(wanted, -self.STEEPEST_PATH_RAD, self.STEEPEST_PATH_RAD), self._speed(seen, behind))
+
+    def _speed(self, seen: dict[str, np.ndarray], behind: np.ndarray) -> np.ndarray:
+        """Behind the target its own speed and what closes the distance, else the one that turns best."""
+        distance = seen["range"][:, 0] * RANGE_UNIT_M
+        closure = np.clip(self.CLOSURE_GAIN * (distance - self.KEPT_RANGE_M), -60.0, 100.0)
+        other = np.where(distance < 2500.0, self.TURNING_MPS, self.TRANSIT_MPS)
+        return np.where(behind, seen["other_airspeed"][:, 0] * SPEED_UNIT_MPS + closure, other)
+
+
+def level(seen: dict[str, np.ndarray], vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors from body axes to the level frame of the nose's heading: ahead, right, down."""
+    (sin_roll, cos_roll), (sin_pitch, cos_pitch) = seen["roll"].T, seen["pitch"].T
+    x, y, z = vectors.T
+    down = sin_roll * y + cos_roll * z
+    return cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x
+
+
+def macro(roll_rad: np.ndarray, flight_path_rad: np.ndarray, speed_mps: np.ndarray) -> np.ndarray:
+    """The action ``[n, 1, 3]`` of roll, flight path and airspeed."""
+    speed = 2.0 * (speed_mps - SPEED_LOW_MPS) / (SPEED_HIGH_MPS - SPEED_LOW_MPS) - 1.0
+    scaled = np.stack([roll_rad / ROLL_SPAN_RAD, flight_path_rad / FLIGHT_PATH_SPAN_RAD, speed], axis=-1)
+    return np.clip(scaled, -1.0, 1.0)[:, None]
+
+
+def hunt(args: Args, target: str) -> Hunt:
+    """Plays all matches against one target, match k under the seed ``(seed << 32) + k``."""
+    sim = palaestra.make_batch(
+        ENV_ID,
+        args.matches,
+        autoreset_mode="off",
+        workers=args.workers,
+        opponents={"blue": target},
+        commands="macro",
+        inner_loop=args.inner_loop,
+        cone_half_angle_deg=args.cone_half_angle_deg,
+    )
+    sim.set_opponent("red", Hunter(sim.game))
     with Progress(f"hunting {target}", args.matches, quiet=args.quiet, unit="matches") as progress:
-        return evaluate(
-            ENV_ID,
-            HUNTER,
-            target,
-            matches=args.matches,
-            seed=args.seed,
-            swap=False,
-            num_envs=args.matches,
-            workers=args.workers,
-            progress=lambda done, _: progress.update(done),
-            **rules(args),
-        )
-
-
-def rules(args: Args) -> dict[str, Any]:
-    """Keywords of the environment."""
-    return {
-        "commands": "macro",
-        "inner_loop": args.inner_loop,
-        "cone_half_angle_deg": args.cone_half_angle_deg,
-    }
-
-
-def kills(table: MatchTable) -> np.ndarray:
-    """Whether the hunter shot the target down, for each match."""
-    return (table.results["outcome"] == 1) & (table.results["end_reason"] == table.game.end_reasons.index("kill") + 2)
-
-
-def best_seed(table: MatchTable) -> int:
-    """Seed of the kill of median length, or of the longest match if there was none."""
-    shot = table.results[kills(table)]
-    if len(shot) == 0:
-        return int(table.results["seed"][np.argmax(table.results["steps"])])
-    return int(shot["seed"][np.argsort(shot["steps"], kind="stable")[(len(shot) - 1) // 2]])
-
-
-def fly_again(args: Args, target: str, seed: int) -> tuple[np.ndarray, Game]:
-    """Plays one match once more and returns all its records; the same seed gives the same match."""
-    opponents = {"red": HUNTER, "blue": target}
-    sim = palaestra.make_batch(ENV_ID, 1, autoreset_mode="off", opponents=opponents, **rules(args))
-    sim.reset(seed=[seed])
-    records = [sim.states[0].copy()]
-    while sim.states["pending"][0] == RUNNING:
-        sim.step()
-        records.append(sim.states[0].copy())
+        sim.reset(seed=args.seed << 32)
+        history = [sim.states.copy()]
+        while (running := sim.states["pending"] == RUNNING).any():
+            sim.step()
+            history.append(sim.states.copy())
+            progress.update(int((~running).sum()))
+        progress.update(args.matches)
+    records = [np.array([s[k] for s in history[: history[-1]["steps"][k] + 1]]) for k in range(args.matches)]
+    won, why = history[-1]["info"]["winner"], history[-1]["info"]["end_reason"]
+    shot = np.array([sim.game.end_reason(int(number)) == "kill" for number in why])
     sim.close()
-    return np.array(records), sim.game
+    return Hunt(sim.game, records, (won == 0) & shot, int((won == 1).sum()))
 
 
-def record(args: Args, target: str, seed: int) -> list[Path]:
+def best_match(hunt: Hunt) -> np.ndarray:
+    """Records of the kill of median length, or of the longest match if there was none."""
+    shot = sorted((len(hunt.records[k]), k) for k in np.flatnonzero(hunt.kills))
+    return hunt.records[shot[(len(shot) - 1) // 2][1]] if shot else max(hunt.records, key=len)
+
+
+def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     """Writes the flight recording, the page of plots and the film of one match."""
-    records, game = fly_again(args, target, seed)
+    records = best_match(hunt)
     stem = args.out / target
     acmi, page, picture = stem.with_suffix(".acmi"), stem.with_suffix(".png"), stem.with_suffix(".gif")
-    title = f"{HUNTER} hunts {target}"
-    write_acmi(acmi, game, records, Title=title)
-    plot_flight(game, records, title).savefig(page)
-    every = -(-len(records) // LONGEST_FILM)
-    save_gif(film(game, records, every), picture, FILM_FPS)
+    title = f"{args.inner_loop} inner loop, hunting {target}"
+    write_acmi(acmi, hunt.game, records, Title=title)
+    plot_flight(hunt.game, records, title).savefig(page)
+    save_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, FILM_FPS)
     return [acmi, page, picture]
 
 
-def result_lines(args: Args, tables: dict[str, MatchTable]) -> list[str]:
+def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
     """The result as a table of text."""
     lines = [
-        f"{HUNTER} with the {args.inner_loop} inner loop, gun cone of {args.cone_half_angle_deg:g} deg half-angle",
+        f"A rule commands, the {args.inner_loop} inner loop flies; gun cone {args.cone_half_angle_deg:g} deg to each side",
         f"{'target':12s}{'matches':>8s}{'kills':>7s}{'share':>7s}  {'95 % interval':15s}{'lost':>5s}{'kill at':>13s}",
     ]
-    for target, table in tables.items():
-        shot = kills(table)
-        low, high = wilson_interval(int(shot.sum()), table.matches)
-        seconds = np.median(table.results["steps"][shot]) / table.game.render_fps if shot.any() else float("nan")
+    for target, result in hunts.items():
+        shot = result.kills
+        low, high = wilson_interval(int(shot.sum()), len(shot))
+        lengths = np.array([len(records) - 1 for records in result.records])
+        seconds = np.median(lengths[shot]) / result.game.render_fps if shot.any() else float("nan")
         lines.append(
-            f"{target:12s}{table.matches:8d}{shot.sum():7d}{shot.mean():7.2f}  {low:.2f} to {high:.2f}   "
-            f"{table.losses:5d}{seconds:11.0f} s"
+            f"{target:12s}{len(shot):8d}{shot.sum():7d}{shot.mean():7.2f}  {low:.2f} to {high:.2f}   "
+            f"{result.losses:5d}{seconds:11.0f} s"
         )
     return lines
 
@@ -149,12 +225,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise SystemExit("--matches must be at least 1")
     started_s = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
-    tables = {target: hunt(args, target) for target in TARGETS}
-    print("\n".join(result_lines(args, tables)))
+    hunts = {target: hunt(args, target) for target in TARGETS}
+    print("\n".join(result_lines(args, hunts)))
     with Progress("recording", len(TARGETS), quiet=args.quiet, unit="matches") as progress:
         files = []
-        for number, (target, table) in enumerate(tables.items(), 1):
-            files += record(args, target, best_seed(table))
+        for number, (target, result) in enumerate(hunts.items(), 1):
+            files += record(args, target, result)
             progress.update(number)
     print(f"Recordings (.acmi opens in Tacview), {time.perf_counter() - started_s:.0f} s:")
     for file in files:

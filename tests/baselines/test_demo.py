@@ -15,6 +15,7 @@ pytest.importorskip("tyro")
 pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
+import palaestra
 from palaestra.core.ratings import wilson_interval
 from palaestra.ucav.acmi import read_acmi
 from palaestra_baselines import demo
@@ -33,7 +34,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_every_target_has_a_row_with_its_interval(shown: tuple[Path, str]):
     _, text = shown
-    assert "pid inner loop, gun cone of 30 deg half-angle" in text
+    assert "the pid inner loop flies; gun cone 30 deg to each side" in text
     for target in demo.TARGETS:
         row = re.search(rf"^{target} +(\d+) +(\d+) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE)
         assert row is not None
@@ -53,12 +54,35 @@ def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, st
             assert str(folder / f"{target}.{suffix}") in text
 
 
-def test_the_match_that_is_recorded_is_the_one_that_was_counted():
-    args = demo.Args(matches=2, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True)
-    table = demo.hunt(args, "level_turn")
-    seed = demo.best_seed(table)
-    counted = table.results[table.results["seed"] == seed][0]
-    records, game = demo.fly_again(args, "level_turn", seed)
-    assert len(records) == counted["steps"] + 1
-    assert records[-1]["info"]["end_reason"] == counted["end_reason"]
-    assert np.array_equal(demo.kills(table), [game.end_reason(int(r)) == "kill" for r in table.results["end_reason"]])
+def test_a_match_is_recorded_from_its_start_to_its_end():
+    args = demo.Args(matches=3, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True)
+    result = demo.hunt(args, "level_turn")
+    for records, shot in zip(result.records, result.kills, strict=True):
+        assert records["steps"].tolist() == list(range(len(records)))
+        end = result.game.end_reason(int(records[-1]["info"]["end_reason"]))
+        assert shot == (end == "kill" and records[-1]["info"]["winner"] == 0)
+    assert any(demo.best_match(result) is records for records in result.records)
+
+
+def test_the_hunter_banks_towards_the_target_and_climbs_to_its_height():
+    sim = palaestra.make_batch(demo.ENV_ID, 64, commands="macro", opponents={"blue": "straight"}, autoreset_mode="off")
+    sim.reset(seed=0)
+    seen = sim.observations[:, :1]
+    hunter = demo.Hunter(sim.game)
+    bank, path, _ = hunter.act(seen, None, None, None, None, None)[:, 0].T
+    x, y, z = seen[:, 0, hunter.columns["relative_position"]].T  # wings are level at the start
+    ahead = x > 2.0 * np.abs(y)
+    assert ahead.sum() > 10
+    aside = ahead & (np.abs(y) > 0.1 * x)
+    assert (np.sign(bank[aside]) == np.sign(y[aside])).all()
+    above = ahead & (np.abs(z) > 0.1 * x)
+    assert (np.sign(path[above]) == -np.sign(z[above])).all()
+
+
+def test_vectors_are_turned_into_the_level_frame_by_roll_and_then_pitch():
+    roll, pitch = 0.7, -0.3
+    seen = {"roll": np.array([[np.sin(roll), np.cos(roll)]]), "pitch": np.array([[np.sin(pitch), np.cos(pitch)]])}
+    nose = [part.item() for part in demo.level(seen, np.array([[1.0, 0.0, 0.0]]))]
+    right_wing = [part.item() for part in demo.level(seen, np.array([[0.0, 1.0, 0.0]]))]
+    np.testing.assert_allclose(nose, [np.cos(pitch), 0.0, -np.sin(pitch)], atol=1e-12)
+    np.testing.assert_allclose(right_wing, [np.sin(pitch) * np.sin(roll), np.cos(roll), np.cos(pitch) * np.sin(roll)])
