@@ -202,8 +202,9 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
 
 def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
     """The result as a table of text."""
+    cone = f"gun cone of {args.cone_half_angle_deg:g} deg half-angle"
     lines = [
-        f"A rule commands, the {args.inner_loop} inner loop flies; gun cone {args.cone_half_angle_deg:g} deg to each side",
+        f"A rule commands, the {args.inner_loop} inner loop flies; {cone}",
         f"{'target':12s}{'matches':>8s}{'kills':>7s}{'share':>7s}  {'95 % interval':15s}{'lost':>5s}{'kill at':>13s}",
     ]
     for target, result in hunts.items():

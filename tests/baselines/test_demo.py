@@ -34,7 +34,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_every_target_has_a_row_with_its_interval(shown: tuple[Path, str]):
     _, text = shown
-    assert "the pid inner loop flies; gun cone 30 deg to each side" in text
+    assert "the pid inner loop flies; gun cone of 30 deg half-angle" in text
     for target in demo.TARGETS:
         row = re.search(rf"^{target} +(\d+) +(\d+) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE)
         assert row is not None
