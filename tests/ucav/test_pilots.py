@@ -12,7 +12,7 @@ import pytest
 
 from palaestra.core.engine import EngineSimulation
 from palaestra.core.game import Game
-from palaestra.ucav import dogfight, pilots
+from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
@@ -80,7 +80,7 @@ def apart(red: str, blue: str = "straight", **options: Any) -> Flight:
 
 
 def memory() -> Any:
-    return np.zeros(1, pilots.MEMORY).view(np.recarray)[0]
+    return np.zeros(1, aiming.WISH).view(np.recarray)[0]
 
 
 # ------------------------------------------------------------------------------------------------------ what they fly
@@ -125,8 +125,8 @@ def test_pointing_brings_the_nose_onto_a_direction_and_keeps_it_there(aim_deg):
     flight.plant.load(flight.states, [0])
     body, m, errors = flight.s.body[RED], memory(), []
     for _ in range(150):
-        pilots.wish_aim_earth(m, body, heading, elevation, 250.0)
-        pilots.point(body, m)
+        aiming.wish_aim_earth(m, body, heading, elevation, 250.0)
+        aiming.point(body, m)
         body.throttle_command = 1.0
         flight.plant.advance(flight.states, [0])
         errors.append(math.degrees(math.acos(min(rotate_to_body(body, *direction(heading, elevation))[0], 1.0))))
@@ -148,10 +148,10 @@ def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
     flight.plant.load(flight.states, [0])
     body, m, loads = flight.s.body[RED], memory(), []
     for step in range(80):
-        pilots.wish_aim_earth(m, body, 0.0, 0.0, 400.0)
+        aiming.wish_aim_earth(m, body, 0.0, 0.0, 400.0)
         if step >= 10:
-            pilots.wish_aim(m, 0.0, 0.0, -1.0, 0.0, 0.3, 0.0, 400.0)
-        pilots.point(body, m)
+            aiming.wish_aim(m, 0.0, 0.0, -1.0, 0.0, 0.3, 0.0, 400.0)
+        aiming.point(body, m)
         body.throttle_command = 1.0
         flight.plant.advance(flight.states, [0])
         loads.append(float(body.load_factor_g))
@@ -218,16 +218,37 @@ def test_macros_hold_the_load_factor_that_is_wanted(roll_deg, load_g):
     for period in range(50):
         if period % 5 == 0 and period >= 10:
             roll = math.radians(roll_deg)
-            path = pilots.flight_path_for_load_factor(body, roll, load_g)
+            path = aiming.flight_path_for_load_factor(body, roll, load_g)
         steer(body, autopilot, roll, path, 280.0)
         flight.plant.advance(flight.states, [0])
         loads.append(float(body.load_factor_g))
     assert np.mean(loads[20:]) == pytest.approx(load_g, abs=0.5)
 
 
+def test_the_look_ahead_turns_towards_a_target_abeam():
+    flight = apart("straight")
+    flight.put(RED, velocity_north_mps=240.0, load_factor_g=1.0)
+    flight.put(BLUE, velocity_north_mps=240.0, load_factor_g=1.0, east_m=1500.0)
+    m = flight.s.pilots[RED]
+    load = expert.choose_turn(m.ghosts, m.lift, flight.s.body[RED], flight.s.body[BLUE], 7.0, 600.0)
+    assert m.lift[1] > 0.5  # east
+    assert load >= 3.5
+
+
+def test_a_ghost_in_a_level_turn_flies_the_circle_of_its_load():
+    ghost = np.zeros(1, expert.GHOST).view(np.recarray)[0]
+    ghost.velocity_mps[0], ghost.lift[1], ghost.lift[2] = 200.0, math.sqrt(15.0) / 4.0, -0.25  # 4 g, level
+    ghost.load_g = 4.0
+    for _ in range(10):
+        expert.move_ghost(ghost, 0.01)
+    turned = math.atan2(ghost.velocity_mps[1], ghost.velocity_mps[0])
+    assert turned == pytest.approx(0.1 * 9.80665 * math.sqrt(15.0) / 200.0, rel=0.01)
+    assert abs(ghost.velocity_mps[2]) < 0.1
+
+
 def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
     shares = np.linspace(-1.0, 1.0, 50)
-    sticks = [pilots.stick_for(share) for share in shares]
+    sticks = [aiming.stick_for(share) for share in shares]
     assert np.all(np.diff(sticks) > 0.0)
     assert sticks[-1] == 1.0
 
