@@ -62,7 +62,7 @@ def tracking(args: Args) -> None:
         run = ppo_tracking.Args(seed=seed, directory=args.runs / "ppo_tracking", workers=args.workers, resume=True)
         if not finished(run):
             report = ppo_tracking.train(run)
-            facts = {"args": arguments(run), "steps": report.steps, "wall_s": report.wall_s, "cpu_s": report.cpu_s}
+            facts = {"steps": report.steps, "wall_s": report.wall_s, "cpu_s": report.cpu_s}
             (run.folder / "done.json").write_text(json.dumps(facts))
         logs.append(read_rows(run.folder / "log.csv"))
         weights = run.folder / "best.safetensors"
@@ -95,14 +95,14 @@ def arguments(run: ppo_tracking.Args) -> dict[str, Any]:
 
 
 def finished(run: ppo_tracking.Args) -> bool:
-    """Whether the run is there already, made with the same arguments; a run of other arguments is thrown away."""
-    done, state = run.folder / "done.json", run.folder / "state.json"
-    if done.exists() and json.loads(done.read_text())["args"] == arguments(run):
-        return True
-    if done.exists():
-        done.unlink()
-        state.unlink(missing_ok=True)
-    return False
+    """Whether the run is there already; what is there of a run with other arguments is not taken for this one."""
+    note, wanted = run.folder / "args.json", arguments(run)
+    if not note.exists() or json.loads(note.read_text()) != wanted:
+        for left_over in ("done.json", "state.json"):
+            (run.folder / left_over).unlink(missing_ok=True)
+        run.folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(json.dumps(wanted))
+    return (run.folder / "done.json").exists()
 
 
 def judge(workers: int, player: Callable[[np.ndarray], np.ndarray] | None) -> Tracking:
