@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import tyro
@@ -25,7 +25,7 @@ import palaestra_assets
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
-from palaestra_baselines.common.tracking import ERRORS, TEST_SEED, Tracking, evaluation_flights, track
+from palaestra_baselines.common.tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
 """Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""
@@ -72,31 +72,27 @@ def tracking(args: Args) -> None:
     pid = tests["PID"] = judge(args.workers, None)
     install_weights(min(best)[1], args.assets)
     untrained = {name: float(np.mean([log[0][name] for log in logs])) for name in ERRORS}
+    flights = ppo_tracking.Args().flights  # the curves are of these, so the line is, too
+    reference = judge(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
     panels = [
         {
             "label": LABELS[name],
             "x_label": "decisions",
             "curves": {f"PPO, {args.seeds} seeds": curve_over_seeds(logs, "steps", name)[1:]},
-            "lines": {"tuned PID": getattr(pid, name), "untrained": untrained[name]},
+            "lines": {"tuned PID": getattr(reference, name), "untrained": untrained[name]},
             "log": True,
         }
         for name in ERRORS
     ]
     title = "Settled tracking error: IQM and 95 % bootstrap interval"
     plot_panels(args.assets / "figures" / "tracking.png", panels, title)
-    write_table(args.assets / "figures" / "tracking.csv", logs, tests)
+    write_table(args.assets / "figures" / "tracking.csv", logs, tests, reference)
     print_table(tests, pid)
-
-
-def arguments(run: ppo_tracking.Args) -> dict[str, Any]:
-    """What decides the result of a run."""
-    values = {k: v for k, v in dataclasses.asdict(run).items() if k not in ("directory", "resume", "quiet", "workers")}
-    return json.loads(json.dumps(values))
 
 
 def finished(run: ppo_tracking.Args) -> bool:
     """Whether the run is there already; what is there of a run with other arguments is not taken for this one."""
-    note, wanted = run.folder / "args.json", arguments(run)
+    note, wanted = run.folder / "args.json", run.settings
     if not note.exists() or json.loads(note.read_text()) != wanted:
         for left_over in ("done.json", "state.json"):
             (run.folder / left_over).unlink(missing_ok=True)
@@ -105,10 +101,15 @@ def finished(run: ppo_tracking.Args) -> bool:
     return (run.folder / "done.json").exists()
 
 
-def judge(workers: int, player: Callable[[np.ndarray], np.ndarray] | None) -> Tracking:
-    """Flies the test flights; None is the PID."""
-    sim = evaluation_flights(workers=workers, script=None if player else "pid")
-    result = track(sim, TEST_SEED, player)
+def judge(
+    workers: int,
+    player: Callable[[np.ndarray], np.ndarray] | None,
+    flights: int = TEST_FLIGHTS,
+    seed: int = TEST_SEED,
+) -> Tracking:
+    """Flies the test flights, or others; None is the PID."""
+    sim = evaluation_flights(flights, workers, script=None if player else "pid")
+    result = track(sim, seed, player)
     sim.close()
     return result
 
@@ -120,15 +121,18 @@ def install_weights(source: Path, assets: Path) -> None:
         shutil.copyfile(source.with_suffix(suffix), assets / "weights" / f"{INNER_LOOP}{suffix}")
 
 
-def write_table(path: Path, logs: list[list[dict[str, float]]], tests: dict[str, Tracking]) -> None:
-    """Writes all evaluations of all seeds, and the tests (steps left empty)."""
+def write_table(
+    path: Path, logs: list[list[dict[str, float]]], tests: dict[str, Tracking], reference: Tracking
+) -> None:
+    """Writes the tests, the PID on the flights of the curves, and all evaluations of all seeds there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = [f.name for f in dataclasses.fields(Tracking)]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["flights", "player", "steps", *columns, "wall_s", "cpu_s"])
-        for name, result in tests.items():
-            writer.writerow(["test", name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
+        others = [*(("test", name, result) for name, result in tests.items()), ("selection", "PID", reference)]
+        for flights, name, result in others:
+            writer.writerow([flights, name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
         for seed, log in enumerate(logs):
             for row in log:
                 figures = [f"{row[name]:.5g}" for name in columns]

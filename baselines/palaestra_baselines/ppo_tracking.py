@@ -26,7 +26,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,12 @@ class Args:
         """Folder of this seed."""
         return self.directory / f"seed_{self.seed}"
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What decides the result, as JSON can hold it: all but where and how it runs."""
+        values = {k: v for k, v in asdict(self).items() if k not in ("directory", "workers", "resume", "quiet")}
+        return json.loads(json.dumps(values))
+
 
 @dataclass(frozen=True)
 class Report:
@@ -213,7 +219,7 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
     """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.ucav.network` loads."""
-    save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args, **notes)
+    save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
     save_network(path.with_suffix(".npz"), make_network(layers))
 
 

@@ -33,7 +33,8 @@ SMALL = {
 def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> figures.Args:
     """Arguments of a figure that takes seconds."""
     monkeypatch.setattr(ppo_tracking, "Args", functools.partial(ppo_tracking.Args, **SMALL))
-    monkeypatch.setattr(figures, "evaluation_flights", functools.partial(evaluation_flights, 2))
+    few = lambda flights, workers, script: evaluation_flights(2, workers, script)  # noqa: E731
+    monkeypatch.setattr(figures, "evaluation_flights", few)
     return figures.Args(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
 
 

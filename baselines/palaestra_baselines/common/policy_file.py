@@ -32,10 +32,11 @@ def save_policy(
         arrays: Weights by name.
         method: Name of the method in the entry-point group ``palaestra.baselines``.
         env_id: Environment that it was trained in.
-        args: The method's arguments: a dataclass or a mapping.
+        args: The method's arguments: a dataclass or a mapping. Paths among them are left out.
         **more: Anything else worth keeping that JSON can hold (figures, versions).
     """
     values = dict(args) if isinstance(args, Mapping) else dataclasses.asdict(args)
+    values = {k: v for k, v in values.items() if not isinstance(v, Path)}  # paths are the machine's, not the policy's
     notes = {"args": values, **more}
     metadata = {name: json.dumps(value, default=str) for name, value in notes.items()}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,8 @@ from palaestra.core.simulation import Simulation
 from palaestra_baselines.pid import SETTLED_AFTER_S
 
 ENV_ID = "palaestra/UcavTrack-v0"
-TEST_SEED, TEST_FLIGHTS = 1 << 51, 64
-"""Flights on which everybody is judged and nobody is trained or chosen."""
+TEST_SEED, TEST_FLIGHTS = 1 << 52, 64
+"""Flights on which everybody is judged and nobody is trained, tuned or chosen."""
 ERRORS = ("roll_rms_deg", "flight_path_rms_deg", "speed_rms_mps")
 
 
