@@ -48,7 +48,7 @@ class Args:
         matches: Matches against each target.
         seed: Number of the run; other numbers give other matches.
         inner_loop: Who moves the stick: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained network.
-        cone_half_angle_deg: Half-angle of the gun's cone.
+        cone_half_angle_deg: Half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
         workers: Processes that fly; 0 is this one, which is faster up to about a hundred matches.
         quiet: Print the result only.
     """
@@ -57,7 +57,7 @@ class Args:
     matches: int = 16
     seed: int = 0
     inner_loop: str = "ppo"
-    cone_half_angle_deg: float = 1.0
+    cone_half_angle_deg: float = 3.0
     workers: int = 0
     quiet: bool = False
 

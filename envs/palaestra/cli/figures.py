@@ -24,7 +24,7 @@ from palaestra.cli.subjects import POOL, batch, episodes, peer, single, stepper,
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
 DOGFIGHT = "palaestra/UcavDogfight-v0"
 GAME_ID = "palaestra-bench/TwoTeam-v0"
-BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 16
+BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 64
 FRAMES = 12
 """FDM frames of one decision of two aircraft: six each."""
 
