@@ -56,6 +56,7 @@ class Flight:
                 for slot, which in enumerate(self.scripts):
                     self.game.script(self.s, None, slot, which, self.actions, None)
             self.s.steps += 1
+            over = False
             for _ in range(self.game.periods):
                 self.game.command(self.s, None, self.actions, None)
                 self.plant.advance(self.states, [0])
