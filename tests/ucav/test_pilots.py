@@ -27,7 +27,8 @@ class Flight:
     """One match, played by the hooks as plain Python."""
 
     def __init__(self, red: str, blue: str, game: Game = STICK, seed: int = 1, **parameters: float) -> None:
-        self.game, self.scripts = game, (game.scripts.index(red), game.scripts.index(blue))
+        self.game: Any = game  # not every kind of game has every hook
+        self.scripts = (game.scripts.index(red), game.scripts.index(blue))
         states: Any = np.zeros(1, game.state_dtype)
         self.states = states
         self.s: Any = states.view(np.recarray)[0]
