@@ -93,7 +93,7 @@ class Hunter:
 
     memory_size = 0
     TURN_GAIN, CLIMB_GAIN, CLIMB_LEAD_S = 1.6, 1.5, 0.5
-    STEEPEST_BANK_RAD, STEEPEST_PATH_RAD = np.radians(78.0), np.radians(40.0)
+    STEEPEST_BANK_RAD, STEEPEST_PATH_RAD = np.radians(84.0), np.radians(40.0)
     FASTEST_CLIMB_RADPS = 0.15
     BEHIND_RAD = np.radians(70.0)  # aspect angle within which the hunter is behind the target
     GUN_M, LEAD_S, LAG_S = 900.0, 1.0, 0.5  # from twice the gun's range on it aims ahead of the target, or behind it
