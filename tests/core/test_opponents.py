@@ -98,6 +98,31 @@ def test_a_script_that_says_nothing_does_nothing():
         assert not sim.actions["guard"]["move"][:, 1].any()
 
 
+@pytest.mark.parametrize(("strength", "share"), [("1", 1.0), ("0.75", 0.75), ("0", 0.0)])
+def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: str, share: float):
+    sim = started(f"idler:{strength}", 256, RAID)
+    idle = 0
+    for _ in range(10):
+        sim.step(idle_actions(sim))
+        idle += int((sim.actions["guard"]["effort"][:, 1] == 0.1).sum())  # chance never gives exactly that
+    taken = idle / 1280 - 1  # blue is asked in every other decision and idles in those between
+    assert taken == share if share in (0.0, 1.0) else abs(taken - share) < 0.04
+
+
+def test_strengths_differ_by_lane_and_may_change():
+    sim = started(None, 4, RAID)
+    sim.set_opponent("blue", "mix:0.5", [1, 2])
+    sim.set_opponent("blue", "fighter", [2])
+    np.testing.assert_array_equal(sim.states["strength"][:, BLUE[0]], [1.0, 0.5, 1.0, 1.0])
+    assert (sim.states["strength"][:, list(RAID.teams["red"])] == 1.0).all()
+
+
+@pytest.mark.parametrize("digits", ["1.1", "-0.1", "nan", "strong", ""])
+def test_a_strength_is_a_number_from_0_to_1(digits: str):
+    with pytest.raises(ValueError, match=r"the strength of a script is a number in \[0, 1\]"):
+        started(f"runner:{digits}", game=RAID)
+
+
 def test_a_script_remembers_in_the_match():
     sim = started("runner", game=RAID, parameters={"horizon": 1000})
     turned_back = 0

@@ -40,6 +40,25 @@ def test_scripts_have_luck_of_their_own():
     assert (int(s.rng), int(s.script_rng)) == (1, (2 + 0x9E3779B97F4A7C15) % 2**64)
 
 
+@given(st.integers(0, 2**64 - 1))
+def test_the_finaliser_has_an_inverse(state: int):
+    with np.errstate(over="ignore"):
+        assert int(rng.unmix64(rng.mix64(np.uint64(state)))) == state
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 24, 999])
+def test_a_stream_can_be_made_to_draw_any_outcome(n: int):
+    streams = rng.stream_before((np.arange(n) + 0.5) / n)
+    np.testing.assert_array_equal(rng.draw_integers(streams, np.ones(n, np.bool_), n), np.arange(n))
+
+
+def test_in_the_opposite_stream_a_coin_falls_on_its_other_side():
+    streams = rng.lane_keys(np.arange(100, dtype=np.uint64), rng.SALT_RULES)
+    opposite, everywhere = rng.opposite_stream(streams), np.ones(100, np.bool_)
+    coins, others = (rng.draw_integers(s, everywhere, 2) for s in (streams, opposite))
+    np.testing.assert_array_equal(coins, 1 - others)
+
+
 def test_a_key_depends_on_its_seed_and_salt_alone():
     seeds = np.arange(1000, dtype=np.uint64)
     keys = rng.lane_keys(seeds, rng.SALT_RULES)

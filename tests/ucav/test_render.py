@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 from PIL import Image
 
+from palaestra.core.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
 from palaestra.ucav import dogfight, track
-from palaestra.ucav.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
 from palaestra.ucav.flightplot import film, plot_flight, save_gif
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import draw_aircraft, draw_attitude

@@ -14,6 +14,7 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
 ``s.info``             record      ``winner`` (team index, -1 nobody), ``end_reason`` (index into `Game.end_reasons`),
                                    ``illegal`` (int64 [A], counted by the suite) and the author's `Game.info`
 ``s.playing``          int64 [A]   script that plays the slot in this match, -1 if somebody outside does
+``s.strength``         f64 [A]     share of the decisions that the script takes itself; the others are random
 ``s.rng``              uint64      stream of the rules: use `palaestra.core.rng.uniform` and friends
 ``s.script_rng``       uint64      stream of the scripts
 =====================  ==========  ==================================================================================
@@ -88,6 +89,33 @@ class Codec(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Enumeration:
+    """How the positions of a small game are counted, for `palaestra.exact`. Functions of many matches, plain NumPy.
+
+    A position is what decides how a match goes on, the horizon and the streams left aside. Chance is one draw
+    ``integer(s, coins)`` of the rules in each decision: `palaestra.exact` sets the stream so that it falls as it wants,
+    and plays the game's own compiled step.
+
+    Attributes:
+        positions: Number of positions.
+        place: ``place(states, numbers)`` writes the author's fields (and ``alive``, ``acting``) of the positions
+            ``numbers`` (int64 [N]) into records ``states`` [N] whose own fields are zero.
+        number: ``number(states) -> int64 [N]``: the positions of records that the rules have reached.
+        coins: Equally likely outcomes of the one draw of `step`; 1 if it draws nothing.
+        start_coins: Likewise of `reset`.
+        canonical: ``canonical(numbers) -> int64 [N]``: one position for all those that are alike by symmetry (same
+            value for the same team). Solvers then visit fewer positions. None where nothing is alike.
+    """
+
+    positions: int
+    place: Callable[[Any, np.ndarray], None]
+    number: Callable[[Any], np.ndarray]
+    coins: int = 1
+    start_coins: int = 1
+    canonical: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Game:
     """The rules of one game as data and functions of one match.
 
@@ -130,6 +158,12 @@ class Game:
         render_fps: Decisions per second of simulated time.
         codecs: Named codecs for ``codec=``.
         engine_version: Callable giving the version string that pinned hashes are keyed by.
+        enumeration: How positions are counted, for games small enough to be solved.
+        mirror: ``mirror(states, actions) -> None`` reflects matches in place: plain NumPy on records [N] with the
+            author's fields, ``alive`` and ``acting``, and on action records [N]. Where the teams are alike it also
+            exchanges them. A mirrored match goes on as the mirror of the match, to the bit; a draw ``integer(s, 2)``
+            falls on the other side.
+        mirror_swaps_teams: Whether the mirror exchanges the teams.
     """
 
     name: str
@@ -163,6 +197,9 @@ class Game:
     render_fps: float = 10.0
     codecs: Mapping[str, Codec] = field(default_factory=dict)
     engine_version: Callable[[], str] | None = None
+    enumeration: Enumeration | None = None
+    mirror: Callable[[Any, Any], None] | None = None
+    mirror_swaps_teams: bool = True
 
     agents: tuple[str, ...] = field(init=False)
     teams: dict[str, tuple[int, ...]] = field(init=False)
@@ -203,6 +240,7 @@ class Game:
             ("rng", "u8"),
             ("script_rng", "u8"),
             ("assigned", "i8", (count,)),
+            ("strength", "f8", (count,)),
             ("parameters", parameter_dtype(self.parameters)),
             ("seeded", "u1"),
             ("steps", "i8"),  # from here on a record is cleared when a match starts; what stands before outlives it

@@ -98,7 +98,10 @@ def prepare(s, world, words, actions, wi, wf, mask_bytes, rewards, gone, scratch
             if s.playing[a] != EXTERNAL and s.alive[a] and s.acting[a]:
                 for w in range(FIRST_WORD[a], FIRST_WORD[a + 1]):
                     do_nothing(w, words, wi, wf)
-                if s.playing[a] == RANDOM:
+                is_random = s.playing[a] == RANDOM
+                if not is_random and s.strength[a] < 1.0:
+                    is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
+                if is_random:
                     random_action(s, a, words, wi, wf, mask_bytes)
                 else:
                     script(s, world, a, s.playing[a], actions, scratch)

@@ -71,6 +71,27 @@ class FunctionOpponent:
         return self.function(observations)
 
 
+def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]:
+    """Takes the strength off a script's name: ``"tracker:0.7"`` is ``("tracker", 0.7)``, ``"tracker"`` is at 1.
+
+    At strength p each agent of the team follows the script in a share p of its decisions and plays uniformly at random
+    in the others: 0 is the random player.
+
+    Raises:
+        ValueError: The strength is no number in [0, 1].
+    """
+    name, colon, digits = spec.rpartition(":") if isinstance(spec, str) else ("", "", "")
+    if not colon or name not in (*game.scripts, "mix"):
+        return spec, 1.0
+    try:
+        strength = float(digits)
+    except ValueError:
+        strength = -1.0
+    if not 0.0 <= strength <= 1.0:
+        raise ValueError(f"opponent {spec!r}: the strength of a script is a number in [0, 1], got {digits!r}")
+    return name, strength
+
+
 def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
     """The script number or `Opponent` that a user's word stands for.
 

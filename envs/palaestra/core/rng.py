@@ -16,6 +16,8 @@ import numpy as np
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
+UNMIX_1, UNMIX_2 = np.uint64(0x96DE1B173F119089), np.uint64(0x319642B2D24D8EC3)
+"""Inverses of the factors, modulo 2**64."""
 SHIFT_30, SHIFT_27, SHIFT_31, SHIFT_11 = (np.uint64(n) for n in (30, 27, 31, 11))
 TO_UNIT = 2.0**-53
 SALT_RULES = np.uint64(0x7061_6C61_6573_7472)
@@ -49,6 +51,33 @@ def script_uniform(s, low, high):
 def script_integer(s, n):
     """An int in [0, n) from the stream of the scripted opponents."""
     return int(script_uniform(s, 0.0, 1.0) * n)
+
+
+def unmix64(z: np.ndarray) -> np.ndarray:
+    """Inverse of `mix64`, uint64 arrays."""
+    with np.errstate(over="ignore"):
+        z = np.asarray(z, np.uint64)
+        z = z ^ (z >> SHIFT_31) ^ (z >> np.uint64(62))
+        z = z * UNMIX_2
+        z = z ^ (z >> SHIFT_27) ^ (z >> np.uint64(54))
+        z = z * UNMIX_1
+        return z ^ (z >> SHIFT_30) ^ (z >> np.uint64(60))
+
+
+def stream_before(draws: np.ndarray) -> np.ndarray:
+    """Streams whose next `uniform` in [0, 1) is ``draws`` (float64, rounded down to a multiple of 2**-53).
+
+    So a solver makes chance fall as it wants: ``stream_before((k + 0.5) / n)`` lets ``integer(s, n)`` give k.
+    """
+    with np.errstate(over="ignore"):
+        bits = (np.asarray(draws, np.float64) * 2.0**53).astype(np.uint64) << SHIFT_11
+        return unmix64(bits) - GOLDEN
+
+
+def opposite_stream(streams: np.ndarray) -> np.ndarray:
+    """Streams whose next `uniform` u in [0, 1) is 1 - 2**-53 - u of these: a coin falls on its other side."""
+    with np.errstate(over="ignore"):
+        return unmix64(~mix64(streams + GOLDEN)) - GOLDEN
 
 
 def draw_integers(streams: np.ndarray, which: np.ndarray, n: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from palaestra.core.actions import (
 )
 from palaestra.core.game import Game, Role
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RUNNING, SAME_STEP, WAITING
-from palaestra.core.opponents import Opponent, OpponentSpec, resolve
+from palaestra.core.opponents import Opponent, OpponentSpec, resolve, split_strength
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
 from palaestra.core.tape import Tape
 
@@ -175,6 +175,7 @@ class Simulation(ABC):
         self._started = False
         self._closed = False
         if not attach:
+            self.states["strength"] = 1.0
             for parameter in game.parameters:
                 self.states["parameters"][parameter.name] = parameter.default
             self.states["assigned"] = EXTERNAL
@@ -323,14 +324,16 @@ class Simulation(ABC):
         Args:
             team: Name of the team.
             opponent: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
-                see `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match.
+                see `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match,
+                ``"tracker:0.7"`` is a script of strength 0.7.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
         """
         if team not in self.game.teams:
             raise ValueError(f"{self.game.name} has no team {team!r}: choose from {', '.join(self.game.teams)}")
         which = np.zeros(self.num_envs, np.bool_)
         which[slice(None) if lanes is None else lanes] = True
-        resolved = resolve(self.game, team, opponent)
+        name, strength = split_strength(self.game, opponent)
+        resolved = resolve(self.game, team, name)
         number = resolved if isinstance(resolved, int) else EXTERNAL
         if number != EXTERNAL and len(self.game.teams) == 1 and self.game.script is None:
             raise ValueError(f"{self.game.name} has one team and no scripts: whoever calls step plays it")
@@ -346,6 +349,7 @@ class Simulation(ABC):
         if number == MIX:  # matches that run are played by a script drawn now, later ones by one drawn at their start
             now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self._started else EXTERNAL
         for slot in self.game.teams[team]:
+            self.states["strength"][which, slot] = strength
             self.states["assigned"][which, slot] = number
             self.states["playing"][which, slot] = now
 

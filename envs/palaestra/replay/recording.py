@@ -231,7 +231,7 @@ def _plain_value(value: Any) -> Any:
 def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
     """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
     columns = np.arange(lanes.record_size if sim.game.plant is not None else 0)
-    for name in ("rng", "script_rng", "assigned", "parameters", "seeded", "playing"):
+    for name in ("rng", "script_rng", "assigned", "strength", "parameters", "seeded", "playing"):
         columns = np.setdiff1d(columns, lanes.columns_of(name))
     return columns
 
@@ -241,7 +241,9 @@ def _players(sim: Simulation) -> dict[str, str]:
     words = {}
     for team, slots in sim.game.teams.items():
         numbers = {int(number) for number in sim.states["assigned"][:, slots[0]]}
-        names = [_player_name(sim, number) for number in sorted(numbers - {EXTERNAL})]
+        strengths = sorted(set(sim.states["strength"][:, slots[0]].tolist()))
+        grade = "" if strengths == [1.0] else ":" + "|".join(f"{strength:g}" for strength in strengths)
+        names = [_player_name(sim, number) + grade for number in sorted(numbers - {EXTERNAL})]
         seats = sim._seats.get(team, [])
         names += [player_name(seat.opponent) for seat in seats]
         if EXTERNAL in numbers and not seats:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from palaestra.core.canvas import import_pillow
 from palaestra.core.game import Game
-from palaestra.ucav.canvas import import_pillow
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of

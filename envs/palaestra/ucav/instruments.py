@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.ucav.canvas import (
+from palaestra.core.canvas import (
     BACKGROUND,
     GROUND,
     LINE,

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.game import Game
-from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
-from palaestra.ucav.canvas import (
+from palaestra.core.canvas import (
     BACKGROUND,
     GROUND,
     LINE,
@@ -28,6 +26,8 @@ from palaestra.ucav.canvas import (
     fade,
     import_pillow,
 )
+from palaestra.core.game import Game
+from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 from palaestra.ucav.geometry import antenna_train_angle_rad, closure_mps, distance_m, wrap_angle_rad
 from palaestra.ucav.instruments import Quantity, draw_attitude, draw_chart, draw_gauge, draw_stick

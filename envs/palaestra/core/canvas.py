@@ -1,4 +1,4 @@
-"""Drawing for the pictures of this family: smooth edges and lettering from Pillow alone, and the colours."""
+"""Drawing for the pictures of the games: smooth edges and lettering from Pillow alone, and the colours."""
 
 from __future__ import annotations
 
