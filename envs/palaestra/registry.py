@@ -12,11 +12,11 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from palaestra import calibration, ucav
+from palaestra import calibration, teams, ucav
 from palaestra.core.catalog import Row
 from palaestra.core.game import Game
 
-ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *ucav.ROWS)}
+ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
 _FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
