@@ -43,7 +43,8 @@ learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 bench: $(READY) ## The speed figures with their bars
 	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game
 
-docs: $(READY) ## Write the pages of the environments and the tables in README.md anew
+docs: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
+	$(BIN)/python -m palaestra.gallery
 	$(BIN)/python -m palaestra.docs --write
 
 clean: ## Remove caches and build products

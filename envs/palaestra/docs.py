@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from palaestra import registry
+from palaestra import gallery, registry
 from palaestra.core.fields import Choice, Field, table_rows
 from palaestra.core.game import Game
 
@@ -37,6 +37,8 @@ SECTIONS = (
 COMMAND = "python -m palaestra.docs --write"
 PAGES = Path("docs", "environments")
 BASELINES = Path("baselines", "palaestra_baselines")
+GALLERY_WIDTH = 260
+"""Width of a picture in README.md, pixels."""
 NO_METHODS = ("__init__", "demo", "figures")
 """Files of the baselines that are no method."""
 EXAMPLE = Path("examples", "add_a_game.py")
@@ -218,16 +220,38 @@ def _files(root: Path) -> dict[Path, str]:
     for id in registry.ROWS:
         if _made(id) is not None:
             note = f"<!-- Made by {COMMAND} from the docstring of {_home(id)}: edit that. -->"
-            files[root / PAGES / page_name(id)] = f"{note}\n\n{page(id)}"
+            files[root / PAGES / page_name(id)] = f"{note}\n\n{_with_picture(page(id), root, id)}"
     readme = root / "README.md"
     if readme.exists():
         text = readme.read_text(encoding="utf-8")
         filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
+        filled = _fill(filled, "gallery", gallery_table(root))
         if (root / EXAMPLE).exists():
             filled = _fill(filled, "example", example(root))
         if filled != text or "<!-- begin: environments -->" in text:
             files[readme] = filled
     return files
+
+
+def _with_picture(text: str, root: Path, id: str) -> str:
+    """The page with the picture of `palaestra.gallery` under its headline, if there is one."""
+    if not (root / gallery.FOLDER / gallery.picture_name(id)).exists():
+        return text
+    title, headline, rest = text.split("\n\n", 2)
+    link = f"![A match of {id}](../images/environments/{gallery.picture_name(id)})"
+    return "\n\n".join([title, headline, link, rest])
+
+
+def gallery_table(root: Path) -> str:
+    """Pictures of all ids that have one, a few a row, each a link to its page."""
+    there = [id for id in registry.ROWS if (root / gallery.FOLDER / gallery.picture_name(id)).exists()]
+    ids = [id for id in there if registry.ROWS[id].family != "calibration"]
+    cells = [
+        f'<a href="{(PAGES / page_name(id)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{id}" '
+        f'src="{(gallery.FOLDER / gallery.picture_name(id)).as_posix()}"></a>'
+        for id in ids
+    ]
+    return "\n".join(cells)
 
 
 def _fill(text: str, name: str, table: str) -> str:

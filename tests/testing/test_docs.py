@@ -30,6 +30,26 @@ def test_the_pages_in_the_tree_are_up_to_date():
     assert not stale, f"run: {docs.COMMAND} (stale: {', '.join(stale)})"
 
 
+def test_every_game_that_draws_has_its_picture_in_the_tree():
+    missing = [
+        id
+        for id in registry.ROWS
+        if id.startswith("palaestra/")
+        and docs.gallery.has_picture(id)
+        and not (HOUSE / docs.gallery.FOLDER / docs.gallery.picture_name(id)).exists()
+    ]
+    assert not missing, f"run: python -m palaestra.gallery {' '.join(missing)}"
+
+
+def test_a_page_shows_the_picture_that_is_there(tmp_path: Path):
+    folder = tmp_path / docs.gallery.FOLDER
+    folder.mkdir(parents=True)
+    (folder / "CartPole-v0.png").touch()
+    docs.write(tmp_path)
+    text = (tmp_path / docs.PAGES / "CartPole-v0.md").read_text(encoding="utf-8")
+    assert "![A match of palaestra/CartPole-v0](../images/environments/CartPole-v0.png)" in text
+
+
 def test_a_page_has_a_row_for_every_quantity():
     page, game = docs.page(ID), registry.make_game(ID)[0]
     for fields in (game.roles[0].observation, game.roles[0].action, game.parameters):

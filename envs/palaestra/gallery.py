@@ -1,0 +1,104 @@
+"""Pictures of the environments for their pages: one moment of a match between scripts.
+
+::
+
+    python -m palaestra.gallery                             # all that have none yet
+    python -m palaestra.gallery palaestra/TeamPong-v0       # this one anew
+    python -m palaestra.gallery --all                       # all anew
+
+The match is always the same: it is played to its end under a fixed seed, then again up to `MOMENT` of its length.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.core.canvas import import_pillow
+from palaestra.core.simulation import Simulation
+
+FOLDER = Path("docs", "images", "environments")
+SEED = 11
+MOMENT = 0.6
+"""Share of the match that has been played in the picture."""
+LONGEST = 400
+"""Decisions of a match that are looked at; longer ones are cut here."""
+COLORS = 128
+"""Palette of the files."""
+
+
+def picture_name(id: str) -> str:
+    """File name of an id's picture."""
+    return f"{id.split('/')[-1]}.png"
+
+
+def has_picture(id: str) -> bool:
+    """Whether the game of an id draws one."""
+    return registry.make_game(id)[0].render is not None
+
+
+def moment(id: str) -> np.ndarray:
+    """The picture of an id, uint8 ``[H, W, 3]``.
+
+    Raises:
+        NotImplementedError: The game draws none.
+        ImportError: Pillow or the game's engine is missing.
+    """
+    sim = registry.make_batch(id, 1, autoreset_mode="off")
+    try:
+        for team in sim.game.teams:
+            if len(sim.game.teams) > 1 or sim.game.scripts:
+                sim.set_opponent(team, sim.game.default_opponent)
+        length = _play(sim, LONGEST)
+        _play(sim, max(1, int(MOMENT * length)))
+        return sim.render()
+    finally:
+        sim.close()
+
+
+def _play(sim: Simulation, decisions: int) -> int:
+    """Plays the match from its start. Returns how many decisions it took, at most ``decisions``."""
+    sim.reset(seed=SEED)
+    for number in range(decisions):
+        sim.step()
+        if sim.terminated[0] or sim.truncated[0]:
+            return number + 1
+    return decisions
+
+
+def write(ids: Sequence[str], root: Path = Path()) -> list[Path]:
+    """Draws the pictures of these ids into ``docs/images/environments`` under ``root``. Returns the files."""
+    image_module, _, _ = import_pillow()
+    files = []
+    for id in ids:
+        path = root / FOLDER / picture_name(id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image_module.fromarray(moment(id)).quantize(COLORS, dither=0).save(path, optimize=True)
+        files.append(path)
+    return files
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m palaestra.gallery", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("ids", nargs="*", metavar="ID", help="draw these anew; without any, those that are missing")
+    parser.add_argument("--all", action="store_true", help="draw all anew")
+    parser.add_argument("--root", type=Path, default=Path(), help="folder of docs/ (default: here)")
+    given = parser.parse_args(arguments)
+    ids = [registry.row(id).id for id in given.ids]
+    if not ids:
+        ids = [id for id in registry.ROWS if id.startswith("palaestra/") and has_picture(id)]
+        if not given.all:
+            ids = [id for id in ids if not (given.root / FOLDER / picture_name(id)).exists()]
+    for id in ids:
+        for path in write([id], given.root):
+            print(f"wrote: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
