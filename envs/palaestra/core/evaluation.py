@@ -304,6 +304,12 @@ def player_name(player: OpponentSpec) -> str:
     return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
 
 
+def teams_are_alike(game: Game) -> bool:
+    """Whether two teams have equally many slots of each role, so that players can change sides."""
+    crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
+    return len(crews) == 2 and crews[0] == crews[1]
+
+
 def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bool | None) -> bool:
     """Whether both players play both sides.
 
@@ -315,8 +321,7 @@ def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bo
         raise ValueError(f"{id} has {len(teams)} teams, matches of two players need one or two")
     if a is None or (b is None) != (len(teams) == 1):
         raise ValueError(f"{id} has {'one team' if len(teams) == 1 else 'two teams'}: give as many players")
-    crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
-    alike = len(teams) == 2 and crews[0] == crews[1]
+    alike = teams_are_alike(game)
     if swap and not alike:
         raise ValueError(f"the teams of {id} are not alike: players cannot change sides (swap=False)")
     return alike and game.zero_sum if swap is None else swap
