@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import python
 
 from palaestra.ucav.body import BODY
 
@@ -240,6 +241,12 @@ def test_nothing_is_printed(capfd):
     fly(engine, states, seed=0, periods=50)  # into the ground
     engine.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_plant_that_is_never_closed_leaves_no_file_behind(tmp_path: Path):
+    program = "import os, palaestra; palaestra.make_batch('palaestra/UcavTrack-v0').reset(seed=0); os._exit(0)"
+    python(program, TMPDIR=str(tmp_path), TEMP=str(tmp_path), TMP=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_outputs_follow_the_order_of_the_record():

@@ -24,9 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import statistics
-import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+import palaestra_assets
 from palaestra.core.game import Game
 from palaestra.ucav.body import BODY
 
@@ -102,15 +101,9 @@ REMEMBERING_ACTUATORS = (
     "fcs/speedbrake-pos-deg",  # nobody commands it, but the flight control system opens it in a deep stall
 )
 
-# The initial-condition object remembers too; a file is the only way to set all of it at once.
-ORIGIN_FILE = """<?xml version="1.0"?>
-<initialize name="origin" version="2.0">
-  <position frame="ecef"> <x unit="FT">20925646.3</x> <y unit="FT">0</y> <z unit="FT">0</z> </position>
-  <orientation frame="local" unit="RAD"> <roll>0</roll> <pitch>0</pitch> <yaw>0</yaw> </orientation>
-  <velocity frame="body" unit="FT/SEC"> <x>0</x> <y>0</y> <z>0</z> </velocity>
-  <attitude_rate frame="local" unit="RAD/SEC"> <roll>0</roll> <pitch>0</pitch> <yaw>0</yaw> </attitude_rate>
-</initialize>
-"""
+# The initial-condition object remembers too; a file is the only way to set all of it at once. JSBSim reads it anew in
+# every reset and adds the suffix .xml itself. It is an asset: a file made for the purpose would outlive a killed process.
+ORIGIN = "ucav/origin.xml"
 
 
 def import_jsbsim() -> Any:
@@ -295,12 +288,10 @@ class JsbsimPlant:
         jsbsim = import_jsbsim()
         self.body_field = body_field(game.state_dtype)
         self.count = game.state_dtype[self.body_field].shape[0]
-        handle, self._file = tempfile.mkstemp(prefix="palaestra-", suffix=".xml")
-        with os.fdopen(handle, "w") as file:
-            file.write(ORIGIN_FILE)
+        origin = str(palaestra_assets.path(ORIGIN)).removesuffix(".xml")
         with silence(jsbsim):
             model = read_model(Path(jsbsim.get_default_root_dir()))
-            make = lambda: Aircraft(jsbsim, model, physics_hz, frames, self._file.removesuffix(".xml"))  # noqa: E731
+            make = lambda: Aircraft(jsbsim, model, physics_hz, frames, origin)  # noqa: E731
             self.aircraft = [[make() for _ in range(self.count)] for _ in range(lanes)]
         self.model = model
 
@@ -334,8 +325,6 @@ class JsbsimPlant:
     def close(self) -> None:
         """Frees the aircraft."""
         self.aircraft = []
-        with contextlib.suppress(OSError):
-            os.unlink(self._file)
 
     @staticmethod
     def version() -> str:
