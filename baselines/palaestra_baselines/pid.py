@@ -161,7 +161,7 @@ def tuning_game() -> Game:
     """`palaestra/UcavTrack-v0` with the gains as parameters, so that sets change without a new compilation."""
     game = track.game()
     gains = tuple(Parameter(f"gain_{name}", value) for name, value in GAINS._asdict().items())
-    return dataclasses.replace(game, script=fly_script, parameters=(*game.parameters[1:], *gains))
+    return dataclasses.replace(game, script=fly_script, parameters=(*game.parameters, *gains))
 
 
 def fly(sim: Any, gains: Gains, seed: int) -> Errors:

@@ -1,5 +1,6 @@
 """A game says what it is in data, and contradictions are refused where they are written down."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,18 @@ def test_the_horizon_is_a_parameter():
     assert [(p.name, p.default) for p in two_team.game().parameters][:2] == [("horizon", 40), ("damage", 0.6)]
 
 
+def test_a_game_with_a_change_has_the_other_parameters_as_before():
+    raid = two_team.game()
+    assert dataclasses.replace(raid).parameters == raid.parameters
+    longer = dataclasses.replace(raid, horizon=99)
+    assert (longer.parameters[0].name, longer.parameters[0].default) == ("horizon", 99)
+    assert longer.parameters[1:] == raid.parameters[1:]
+    wind = Parameter("wind", 1.0, 0, 2)
+    windy = dataclasses.replace(longer, parameters=(*longer.parameters, wind))
+    assert windy.parameters == (*longer.parameters, wind)
+    assert windy.state_dtype["parameters"].names == ("horizon", "damage", "hit_chance", "arrival", "wind")
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -73,6 +86,7 @@ def test_the_horizon_is_a_parameter():
         ({"global_state": nothing}, "give global_state and global_state_size together"),
         ({"lane_observation": (Field("time"),)}, r"'time' has no finite bounds: \[-inf, inf\]"),
         ({"parameters": (Parameter("speed", 5, 0, 1),)}, r"default of 'speed' is 5, not in \[0, 1\]"),
+        ({"parameters": (Parameter("horizon", 5),)}, "the parameter horizon is the suite's"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
     ],
 )

@@ -136,12 +136,13 @@ class Game:
             ``which``.
         scripts: Names of the scripts, in the order of their numbers. ``"random"`` and ``"mix"`` are the suite's.
         command: ``command(s, world, actions, scratch)`` turns actions into the inputs of the engine's bodies.
-        judge: ``judge(s, world, rewards, scratch) -> bool`` applies the rules to the bodies' new state. Rewards add up
-            over a decision.
+        judge: ``judge(s, world, rewards, scratch) -> bool`` applies the rules to the bodies' new state. It adds to the
+            rewards (``+=``), which are zeroed once a decision, not once a period: an assignment would lose what earlier
+            periods paid.
         plant: ``"module:Class"`` of the engine (see `palaestra.core.engine.Plant`).
         plant_options: Keywords for the engine.
         periods: Times command - engine - judge happen in one decision.
-        parameters: Per-lane numbers of the rules.
+        parameters: Per-lane numbers of the rules. The suite puts ``horizon`` before them.
         horizon: Decisions until a match is truncated.
         info: Author's fields of ``s.info``.
         end_reasons: Names of the ends by rule, from number 2 on (0 is running, 1 the horizon): use `end_reason`.
@@ -232,8 +233,9 @@ class Game:
         put("teams", {team: tuple(slots) for team, slots in teams.items()})
         names = list(teams)
         put("team_index", np.array([names.index(a.rpartition("_")[0]) for a in agents]))
-        horizon = Parameter("horizon", self.horizon, 1, 2**53, "decisions", "match is truncated after")
-        put("parameters", (horizon, *self.parameters))
+        # The parameters of another game, as `dataclasses.replace` hands them on, begin with its horizon.
+        own = self.parameters[_is_horizon(self.parameters[0]) :] if self.parameters else ()
+        put("parameters", (_horizon(self.horizon), *own))
         info = [("winner", "i8"), ("end_reason", "i8"), ("illegal", "i8", (count,))]
         put("info_dtype", np.dtype(info + [(f.name, f.dtype, f.shape) for f in self.info], align=True))
         suite = [
@@ -286,6 +288,14 @@ class Game:
         raise IndexError(f"{self.name} has {len(self.agents)} slots")
 
 
+def _horizon(decisions: float) -> Parameter:
+    return Parameter("horizon", decisions, 1, 2**53, "decisions", "match is truncated after")
+
+
+def _is_horizon(parameter: Parameter) -> bool:
+    return parameter == _horizon(parameter.default)
+
+
 def _contradictions(game: Game) -> Iterator[str]:
     """What an author cannot have meant, in words."""
     if (game.step is None) == (game.judge is None):
@@ -300,6 +310,8 @@ def _contradictions(game: Game) -> Iterator[str]:
         yield "give global_state and global_state_size together"
     if game.legal is not None and not any(isinstance(a, Choice) for r in game.roles for a in r.action):
         yield "legal has no choice to forbid"
+    if any(p.name == "horizon" and not _is_horizon(p) for p in game.parameters):
+        yield "the parameter horizon is the suite's: give Game(horizon=...)"
     names = [*(r.name for r in game.roles), "team", "lane"]
     if len(set(names)) != len(names):
         yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"
