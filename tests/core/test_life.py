@@ -8,7 +8,8 @@ from games.two_team import LATE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.fields import box_space, dict_space
+from palaestra.core.fields import Choice, Field, box_space, dict_space
+from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
@@ -101,6 +102,36 @@ def test_who_is_not_asked_does_nothing():
     np.testing.assert_array_equal(sim.states["node"], before)
     sim.step(actions)
     assert (sim.states["node"] != before)[0].tolist() == [False, False, True, False, True]
+
+
+def start_alone(s, world):
+    s.acting[0] = 1
+
+
+def count_alone(s, world, actions, rewards, scratch):
+    s.count += actions.walker[0].move
+    rest(s)
+    return False
+
+
+def rest(s):
+    s.acting[0] = s.steps % 2 == 0
+
+
+def look_alone(s, world, observations, scratch):
+    observations.walker[0].count = s.count
+
+
+def test_who_is_alone_and_not_asked_does_nothing_either():
+    walker = Role("walker", ("red_0",), (Field("count", (), 0, 99),), (Choice("move", 3),))
+    state = (("count", "i8"),)
+    alone = Game("Alone", (walker,), state, reset=start_alone, step=count_alone, observe=look_alone)
+    sim = KernelSimulation(alone, 1)
+    sim.reset(seed=0)
+    for acting, count in ((True, 2), (False, 2), (True, 4)):
+        assert sim.acting[0, 0] == acting
+        sim.step(np.array([[2 if acting else 99]]))  # nobody looks at what it says unasked
+        assert sim.states["count"][0] == count
 
 
 def test_a_horizon_truncates_and_is_no_end_by_rule():

@@ -134,10 +134,26 @@ def _constants(game: Game) -> dict[str, Any]:
         "SCRIPTS": len(game.scripts),
         "SCRIPTS_PLAY": len(game.teams) > 1 or game.script is not None,
         "HAS_LEGAL": has_legal,
-        "MAY_FORBID": has_legal or len(game.agents) > 1,
+        "MAY_FORBID": has_legal or len(game.agents) > 1 or not {"alive", "acting"}.isdisjoint(_names_used(game)),
         "CLEAR_OBSERVATIONS": len(game.agents) > 1 or bool(game.lane_observation) or bool(game.team_observation),
         "CLEARED_FROM": fields["steps"][1],
     }
+
+
+def _names_used(game: Game) -> set[str]:
+    """Names in the code of the hooks and of the plain functions that they call, members of records among them."""
+    names: set[str] = set()
+    waiting, seen = [getattr(game, hook) for hook in HOOKS], set()
+    while waiting:
+        function = waiting.pop()
+        function = getattr(function, "py_func", function)  # one that its author compiled
+        if isinstance(function, types.FunctionType) and id(function) not in seen:
+            seen.add(id(function))
+            used = _global_names(function.__code__)
+            names.update(used)
+            waiting += [function.__globals__.get(name) for name in used]
+            waiting += [cell.cell_contents for cell in function.__closure__ or ()]
+    return names
 
 
 def _first_words(game: Game) -> tuple[int, ...]:
