@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from games import two_team
 
 import palaestra
 from palaestra.core.evaluation import EVALUATION_RUN, MATCH, MatchTable, player_name
@@ -30,6 +31,23 @@ def test_a_player_against_itself_wins_half_of_the_points():
     assert table.wins == table.losses, "the same match from both sides has one winner"
     assert table.score == 0.5
     assert abs(table.mean_return) < 1e-5
+
+
+def test_a_player_against_itself_shows_whether_the_sides_are_fair():
+    table = evaluate(MELEE, "chaser", "chaser", matches=40)
+    red_won = table.results["outcome"] * np.where(table.results["side"] == 0, 1, -1)
+    assert table.first_team_score == np.mean((red_won + 1) / 2)
+    low, high = table.first_team_interval
+    assert (low, high) == wilson_interval(20 * table.first_team_score, 20), "a seed from both sides is one match"
+    assert f"red's share {table.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}" in str(table)
+    assert table.as_dict()["first_team_score"] == table.first_team_score
+    assert "share" not in str(evaluate(MELEE, "chaser", "random", matches=2))
+
+
+def test_the_first_team_has_its_share_whoever_plays_it():
+    results = np.zeros(4, MATCH)
+    results["seed"], results["side"], results["outcome"] = [1, 1, 2, 3], [0, 1, 0, 0], [1, -1, 0, -1]  # red: 1 1 0 -1
+    assert MatchTable("x", "a", "b", two_team.game(), results).first_team_score == (1 + 1 + 0.5) / 4
 
 
 def test_the_stronger_player_wins_from_both_sides():

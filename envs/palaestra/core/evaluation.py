@@ -94,6 +94,18 @@ class MatchTable:
         return wilson_interval(self.wins + 0.5 * self.draws, self.matches)
 
     @property
+    def first_team_score(self) -> float:
+        """Share of points of the first team, whoever played it: 1/2 if the sides are fair between equal players."""
+        won = np.where(self.results["side"] == 0, self.results["outcome"], -self.results["outcome"])
+        return float((1.0 + won.mean()) / 2)
+
+    @property
+    def first_team_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of `first_team_score`; a seed that was played from both sides counts once."""
+        seeds = len(np.unique(self.results["seed"]))
+        return wilson_interval(self.first_team_score * seeds, seeds)
+
+    @property
     def mean_return(self) -> float:
         """Mean return of a."""
         return float(self.results["return_a"].mean())
@@ -144,6 +156,9 @@ class MatchTable:
             "score": self.score,
             "score_interval": list(self.score_interval),
             "sides": {team: list(counts) for team, counts in self.sides.items()},
+            "first_team": next(iter(self.game.teams)),
+            "first_team_score": self.first_team_score,
+            "first_team_interval": list(self.first_team_interval),
         }
 
     def __str__(self) -> str:
@@ -157,6 +172,10 @@ class MatchTable:
             lines.append(f"  score {self.score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
             sides = (f"{team} {w}-{lost}-{d}" for team, (w, lost, d) in self.sides.items())
             lines.append(f"  by side: {', '.join(sides)}")
+        if self.a == self.b:  # then the score says nothing, and this whether the sides are fair
+            low, high = self.first_team_interval
+            team = next(iter(self.game.teams))
+            lines.append(f"  {team}'s share {self.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
         half = f" +- {self.return_half_width:.3f}" if self.matches > 1 else ""
         lines.append(
             f"  mean return {self.mean_return:.3f}{half}, {self.results['steps'].mean():.1f} decisions a match"
