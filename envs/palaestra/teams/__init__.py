@@ -2,4 +2,32 @@
 
 from palaestra.core.catalog import Row
 
-ROWS: tuple[Row, ...] = ()
+ROWS: tuple[Row, ...] = (
+    Row(
+        "palaestra/GridSoccer-v0",
+        "palaestra.teams.soccer:game",
+        "teams",
+        "Littman's soccer, one against one on a grid",
+    ),
+    Row(
+        "palaestra/TeamGridSoccer-3x3-v0",
+        "palaestra.teams.soccer:game",
+        "teams",
+        "soccer two against two on 3 by 3 cells, with passes",
+        {"rows": 3, "columns": 3, "players": 2},
+    ),
+    Row(
+        "palaestra/TeamGridSoccer-3x4-v0",
+        "palaestra.teams.soccer:game",
+        "teams",
+        "soccer two against two on 3 by 4 cells, with passes",
+        {"rows": 3, "columns": 4, "players": 2},
+    ),
+    Row(
+        "palaestra/TeamGridSoccer-4x5-v0",
+        "palaestra.teams.soccer:game",
+        "teams",
+        "soccer two against two on 4 by 5 cells, with passes",
+        {"rows": 4, "columns": 5, "players": 2},
+    ),
+)

@@ -1,0 +1,461 @@
+"""Soccer on a grid: run the ball through the other team's mouth; whoever runs into somebody loses the ball to him.
+
+## Description
+
+The soccer game of Littman ("Markov games as a framework for multi-agent reinforcement learning", ICML 1994), one
+against one (`palaestra/GridSoccer-v0`, 4 rows by 5 columns as in the paper) and two against two
+(`palaestra/TeamGridSoccer-3x3-v0`, `-3x4-v0` and `-4x5-v0`, named by rows and columns), under one set of rules. Red
+attacks the right edge, blue the left. Each player stands in a cell of its own; one of them has the ball.
+
+A move goes to one of the four neighbouring cells, or nowhere. A player who moves into an occupied cell stays where it
+is, and if it had the ball, whoever stands there has it now: from a foe it is lost, to a mate it is a pass. Nobody can
+take the ball otherwise: a defender wins it by standing where the ball wants to go. Whoever has the ball in front of the
+other team's mouth and moves forward scores. All other edges, a team's own mouth among them, are walls.
+
+The mouth is in the middle of the edge and one cell wider than a team, so that no team closes it by standing in it: two
+cells for one against one. Where so many cells cannot lie in the middle it is one wider again: three of three rows and
+four of four for two against two.
+
+``order="simultaneous"`` (the default): all decide at the same time, then the moves are carried out one after the other
+in an order drawn by lot, in which the teams take turns. The best play mixes its moves by chance.
+``order="alternating"``: the teams decide and move in turns, two mates in an order drawn by lot. There is a best play
+that never mixes.
+
+One against one on 4 by 5 with a discount factor of 0.9, the kick-off is worth 0.218484 to the side with the ball if
+both mix at their best (`palaestra.exact`). Sides that must not mix can be sure of 0 and of no more than 0.295245
+respectively: in 324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most 0.405. A
+method whose policies are deterministic cannot learn the value there; in alternating order it can.
+
+## Action Space
+
+<!-- table: action -->
+
+Forward is towards the other team's mouth: east for red, west for blue. In alternating order the team that is not to
+move stays.
+
+## Observation Space
+
+Everybody sees the whole pitch, one plane of cells for each kind of player and one for the ball, as if its own team
+attacked the right edge: for blue the columns are mirrored. Members of a team are told apart only as oneself and the
+mate, the foes not at all. ``mate`` is there in two against two, ``turn`` in alternating order.
+
+<!-- table: observation -->
+
+## Rewards
+
+1 to the team that scores and -1 to the other, to each of their members; else 0.
+
+## Starting State
+
+One against one, the players stand in Littman's cells: red in the second column from the left in the row below the
+middle, blue in the cell that this one turns into when the pitch is turned by half. Two against two, mates stand in the
+same column, above and below the middle. Who has the ball is drawn by lot among all players, and in alternating order
+the team that moves first is drawn by another.
+
+## Episode End
+
+By rule with a goal (``goal``). Truncated after 100 decisions: a draw.
+
+## Arguments
+
+``rows`` and ``columns`` (4 and 5), ``players`` of a team (1 or 2) and ``order`` (``"simultaneous"`` or
+``"alternating"``) shape the game.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import permutations, product
+from math import perm
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.rng import integer
+
+Order = Literal["simultaneous", "alternating"]
+
+RED, BLUE, NOBODY = 0, 1, -1
+NORTH, SOUTH, FORWARD, BACK, STAY = range(5)
+GOAL = 2
+"""Number of the end reason."""
+
+MOVE = Choice("move", 5, ("north", "south", "forward", "back", "stay"), noop=STAY)
+
+
+class Pitch(NamedTuple):
+    """What does not change during a match. Slots 0 ... players-1 are red's, the others blue's.
+
+    Attributes:
+        size: Rows and columns, int64 [2].
+        mouth: First and last row of the mouths, int64 [2].
+        kickoff_row: int64 [A].
+        kickoff_column: int64 [A].
+        kickoffs: Slot of the holder and team whose turn it is, by outcome of the lot, int64 [start_coins, 2].
+        orders: Slots in the order in which they move, by turn and outcome of the lot, int64 [turns, coins, movers].
+    """
+
+    size: np.ndarray
+    mouth: np.ndarray
+    kickoff_row: np.ndarray
+    kickoff_column: np.ndarray
+    kickoffs: np.ndarray
+    orders: np.ndarray
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def team_of(s, slot):
+    """Red or blue."""
+    return RED if slot < len(s.row) // 2 else BLUE
+
+
+def progress(s, world, slot, team):
+    """Column of a player as ``team`` sees it, who attacks the last."""
+    return s.column[slot] if team == RED else world.size[1] - 1 - s.column[slot]
+
+
+def call_to_move(s, world):
+    """Asks the team whose turn it is for an action, or both where all move at the same time."""
+    for slot in range(len(s.row)):
+        s.acting[slot] = world.orders.shape[0] == 1 or team_of(s, slot) == s.turn
+
+
+def reset(s, world):
+    """Everybody in place; the ball, and in alternating order the first move, go to whom the lot says."""
+    for slot in range(len(s.row)):
+        s.row[slot] = world.kickoff_row[slot]
+        s.column[slot] = world.kickoff_column[slot]
+    lot = integer(s, world.kickoffs.shape[0])
+    s.holder, s.turn = world.kickoffs[lot, 0], world.kickoffs[lot, 1]
+    call_to_move(s, world)
+
+
+def occupant(s, row, column):
+    """Slot of the player in a cell, or -1."""
+    for slot in range(len(s.row)):
+        if s.row[slot] == row and s.column[slot] == column:
+            return slot
+    return NOBODY
+
+
+def is_at_mouth(s, world, slot):
+    """Whether a move forward leads through the other team's mouth."""
+    in_front = world.mouth[0] <= s.row[slot] <= world.mouth[1]
+    return in_front and progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1
+
+
+def destination(s, slot, move):
+    """Row and column that a move leads to, on the pitch or beside it."""
+    row = s.row[slot] + (move == SOUTH) - (move == NORTH)
+    ahead = (move == FORWARD) - (move == BACK)
+    return row, s.column[slot] + (ahead if team_of(s, slot) == RED else -ahead)
+
+
+def is_on_pitch(world, row, column):
+    """Whether there is such a cell."""
+    return 0 <= row < world.size[0] and 0 <= column < world.size[1]
+
+
+def carry_out(s, world, slot, move):
+    """Moves one player. Returns whether it scored."""
+    if move == STAY:
+        return False
+    if move == FORWARD and s.holder == slot and is_at_mouth(s, world, slot):
+        return True
+    row, column = destination(s, slot, move)
+    if is_on_pitch(world, row, column):
+        other = occupant(s, row, column)
+        if other == NOBODY:
+            s.row[slot], s.column[slot] = row, column
+        elif s.holder == slot:
+            s.holder = other
+    return False
+
+
+def step(s, world, actions, rewards, scratch):
+    """The moves of a decision one after the other, until somebody scores."""
+    lot = integer(s, world.orders.shape[1])
+    for k in range(world.orders.shape[2]):
+        slot = world.orders[s.turn, lot, k]
+        if carry_out(s, world, slot, actions.player[slot].move):
+            s.info.winner, s.info.end_reason = team_of(s, slot), GOAL
+            for other in range(len(s.row)):
+                rewards[other] = 1.0 if team_of(s, other) == s.info.winner else -1.0
+            break
+    if world.orders.shape[0] > 1:
+        s.turn = 1 - s.turn
+        call_to_move(s, world)
+    return s.info.end_reason != 0
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def observe_singles(s, world, observations, scratch):
+    """One against one. All planes are zero before."""
+    for slot in range(len(s.row)):
+        see(s, world, slot, observations.player[slot])
+
+
+def observe_singles_in_turn(s, world, observations, scratch):
+    """One against one in alternating order."""
+    observe_singles(s, world, observations, scratch)
+    tell_turn(s, observations)
+
+
+def observe_pairs(s, world, observations, scratch):
+    """Two against two."""
+    for slot in range(len(s.row)):
+        seen = observations.player[slot]
+        see(s, world, slot, seen)
+        mate = mate_of(slot)
+        seen.mate[s.row[mate], progress(s, world, mate, team_of(s, slot))] = 1.0
+        seen.mate_has_ball = s.holder == mate
+
+
+def observe_pairs_in_turn(s, world, observations, scratch):
+    """Two against two in alternating order."""
+    observe_pairs(s, world, observations, scratch)
+    tell_turn(s, observations)
+
+
+def mate_of(slot):
+    """The other one of a pair."""
+    return slot ^ 1
+
+
+def see(s, world, slot, seen):
+    """What every player sees, its own team attacking to the right."""
+    team = team_of(s, slot)
+    seen.own[s.row[slot], progress(s, world, slot, team)] = 1.0
+    for other in range(len(s.row)):
+        if team_of(s, other) != team:
+            seen.foes[s.row[other], progress(s, world, other, team)] = 1.0
+    seen.ball[s.row[s.holder], progress(s, world, s.holder, team)] = 1.0
+    seen.has_ball = s.holder == slot
+    seen.foes_have_ball = team_of(s, s.holder) != team
+
+
+def tell_turn(s, observations):
+    """Whether the team is to move."""
+    for slot in range(len(s.row)):
+        observations.player[slot].turn = s.acting[slot]
+
+
+def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, ...]:
+    """What a player sees."""
+    cells = (rows, columns)
+    seen = [
+        Field("own", cells, 0, 1, about="the cell where it stands is 1"),
+        Field("foes", cells, 0, 1, about="cells where foes stand are 1"),
+        Field("ball", cells, 0, 1, about="the cell of whoever has the ball is 1"),
+        Field("has_ball", (), 0, 1, about="it has the ball"),
+        Field("foes_have_ball", (), 0, 1, about="a foe has the ball"),
+    ]
+    if players == 2:
+        seen += [
+            Field("mate", cells, 0, 1, about="the cell where its mate stands is 1"),
+            Field("mate_has_ball", (), 0, 1, about="its mate has the ball"),
+        ]
+    if order == "alternating":
+        seen.append(Field("turn", (), 0, 1, about="its team is to move"))
+    return tuple(seen)
+
+
+# -- positions ---------------------------------------------------------------------------------------------------------
+
+
+class Count(NamedTuple):
+    """How positions are numbered: arrangements of the players, then who has the ball, then whose turn it is.
+
+    Attributes:
+        rows: Of the pitch.
+        columns: Of the pitch.
+        players: Of a team.
+        turns: 2 in alternating order, else 1.
+    """
+
+    rows: int
+    columns: int
+    players: int
+    turns: int
+
+    @property
+    def cells(self) -> int:
+        """Of the pitch."""
+        return self.rows * self.columns
+
+    @property
+    def positions(self) -> int:
+        """Their number."""
+        return perm(self.cells, 2 * self.players) * 2 * self.players * self.turns
+
+
+def number_of(count: Count, cells: np.ndarray, holder: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Numbers of positions, int64 [N], from cells [N, A], slots of the holder [N] and turns [N].
+
+    A player's digit is its cell among those that the players before it have left free.
+    """
+    number = np.zeros(len(cells), np.int64)
+    for slot in range(cells.shape[1]):
+        taken = (cells[:, :slot] < cells[:, slot, None]).sum(1)
+        number = number * (count.cells - slot) + cells[:, slot] - taken
+    return (number * cells.shape[1] + holder) * count.turns + turn
+
+
+def position_of(count: Count, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells int64 [N, A], slots of the holder [N] and turns [N] of positions: the inverse of `number_of`."""
+    slots = 2 * count.players
+    rest, turn = np.divmod(np.asarray(numbers, np.int64), count.turns)
+    rest, holder = np.divmod(rest, slots)
+    cells = np.zeros((len(rest), slots), np.int64)
+    for slot in reversed(range(slots)):
+        rest, cells[:, slot] = np.divmod(rest, count.cells - slot)
+    for slot in range(slots):
+        for taken in np.sort(cells[:, :slot], 1).T:
+            cells[:, slot] += cells[:, slot] >= taken
+    return cells, holder, turn
+
+
+def place(count: Count, states: Any, numbers: np.ndarray) -> None:
+    """See `Enumeration.place`."""
+    cells, holder, turn = position_of(count, numbers)
+    states["row"], states["column"] = np.divmod(cells, count.columns)
+    states["holder"], states["turn"] = holder, turn
+    states["alive"] = 1
+    team = np.arange(2 * count.players) // count.players
+    states["acting"] = True if count.turns == 1 else team == turn[:, None]
+
+
+def number(count: Count, states: Any) -> np.ndarray:
+    """See `Enumeration.number`."""
+    return number_of(count, states["row"] * count.columns + states["column"], states["holder"], states["turn"])
+
+
+def canonical(count: Count, numbers: np.ndarray) -> np.ndarray:
+    """Mates may be exchanged and the pitch be reflected from north to south: the smallest number of all these."""
+    cells, holder, turn = position_of(count, numbers)
+    row, column = np.divmod(cells, count.columns)
+    reflected = (count.rows - 1 - row) * count.columns + column
+    smallest = np.asarray(numbers, np.int64)
+    mates = list(permutations(range(count.players)))
+    for red, blue in product(mates, mates):
+        slots = np.array([*red, *(count.players + mate for mate in blue)])
+        held = np.argsort(slots)[holder]
+        for arrangement in (cells, reflected):
+            smallest = np.minimum(smallest, number_of(count, arrangement[:, slots], held, turn))
+    return smallest
+
+
+def mirror(count: Count, states: Any, actions: Any) -> None:
+    """Exchanges the teams and reflects the columns. Forward stays forward."""
+    slots = 2 * count.players
+    exchanged = (np.arange(slots) + count.players) % slots
+    states["column"] = count.columns - 1 - states["column"][:, exchanged]
+    for name in ("row", "alive", "acting"):
+        states[name] = states[name][:, exchanged]
+    states["holder"] = exchanged[states["holder"]]
+    states["turn"] = count.turns - 1 - states["turn"]
+    actions["player"] = actions["player"][:, exchanged]
+
+
+# -- the game ----------------------------------------------------------------------------------------------------------
+
+
+def mouth_rows(rows: int, players: int) -> tuple[int, int]:
+    """First and last row of a mouth: in the middle, wider than a team if the edge is."""
+    wide = players + 1
+    wide = min(rows, wide + (rows - wide) % 2)
+    return (rows - wide) // 2, (rows + wide) // 2 - 1
+
+
+def lots(red_first: list[tuple[int, ...]], players: int) -> list[tuple[int, ...]]:
+    """Outcomes of a lot between the teams: those given, and with the teams exchanged those opposite to them."""
+    exchange = lambda slots: tuple((slot + players) % (2 * players) for slot in slots)  # noqa: E731
+    return red_first + [exchange(slots) for slots in reversed(red_first)]
+
+
+def pitch(rows: int, columns: int, players: int, order: Order) -> Pitch:
+    """The tables of a game. Opposite outcomes of a lot are each other's mirror images: no team is better off."""
+    red_row = [rows // 2] if players == 1 else [(rows - 2) // 2, rows - 1 - (rows - 2) // 2]
+    blue_row = [rows - 1 - row for row in red_row] if players == 1 else red_row
+    column = (columns - 1) // 4
+    mates = list(permutations(range(players)))
+    if order == "simultaneous":
+        interleaved = [
+            tuple(slot for k in range(players) for slot in (red[k], players + blue[k]))
+            for red, blue in product(mates, mates)
+        ]
+        orders = [lots(interleaved, players)]
+    else:
+        both = lots(mates, players)
+        orders = [both[: len(mates)], both[len(mates) :]]
+    holders = lots([(slot,) for slot in range(players)], players)
+    turns = (RED,) if order == "simultaneous" else (RED, BLUE)
+    kickoffs = [(holder, turn) for turn in turns for (holder,) in holders]
+    return Pitch(
+        size=np.array([rows, columns]),
+        mouth=np.array(mouth_rows(rows, players)),
+        kickoff_row=np.array(red_row + blue_row),
+        kickoff_column=np.array([column] * players + [columns - 1 - column] * players),
+        kickoffs=np.array(kickoffs),
+        orders=np.array(orders),
+    )
+
+
+def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simultaneous") -> Game:
+    """The rules of `palaestra/GridSoccer-v0` and the ids `palaestra/TeamGridSoccer-...-v0`.
+
+    Args:
+        rows: Of the pitch, 2 to 16.
+        columns: Of the pitch, 3 to 16.
+        players: Of a team, 1 or 2.
+        order: All move at the same time, or the teams in turns.
+
+    Raises:
+        ValueError: A number is out of range, or there is no such order; names the choices.
+    """
+    for name, value, low, high in (("rows", rows, 2, 16), ("columns", columns, 3, 16), ("players", players, 1, 2)):
+        if value != int(value) or not low <= value <= high:
+            raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value}")
+    if order not in get_args(Order):
+        raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}")
+    world = pitch(rows, columns, players, order)
+    count = Count(rows, columns, players, len(world.orders))
+    observe = (
+        (observe_singles, observe_singles_in_turn),
+        (observe_pairs, observe_pairs_in_turn),
+    )[players - 1][order == "alternating"]
+    agents = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
+    return Game(
+        name="GridSoccer" if players == 1 else "TeamGridSoccer",
+        roles=(Role("player", agents, planes(rows, columns, players, order), (MOVE,)),),
+        state=(("row", "i8", (len(agents),)), ("column", "i8", (len(agents),)), ("holder", "i8"), ("turn", "i8")),
+        reset=reset,
+        step=step,
+        observe=observe,
+        horizon=100,
+        end_reasons=("goal",),
+        world=world,
+        zero_sum=True,
+        reproducibility="exact",
+        enumeration=Enumeration(
+            positions=count.positions,
+            place=partial(place, count),
+            number=partial(number, count),
+            coins=world.orders.shape[1],
+            start_coins=len(world.kickoffs),
+            canonical=partial(canonical, count),
+        ),
+        mirror=partial(mirror, count),
+    )
