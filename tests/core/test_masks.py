@@ -7,6 +7,9 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import idle_actions, leaves, random_actions
 
+from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.parallel_env import GameParallelEnv
+from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
@@ -88,6 +91,57 @@ def test_a_slot_always_has_a_legal_choice():
             assert mask[:, :, :4].any(axis=2).all()
         assert sim.legal["guard"][:, :, 4:].any(axis=2).all()
         sim.step(random_actions(sim, rng))
+
+
+def test_a_composite_action_is_sampled_with_the_mask_that_is_observed():
+    env = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), observation="dict")
+    observations, _ = env.reset(seed=1)
+    mask = observations["red_2"]["action_mask"]  # a guard
+    assert set(mask) == {"move", "trigger", "effort"}
+    np.testing.assert_array_equal(mask["move"], [1, 1, 1, 0])
+    np.testing.assert_array_equal(mask["trigger"], [1, 0])
+    assert mask["effort"] is None
+    space = env.action_space("red_2")
+    samples = [space.sample(mask) for _ in range(50)]
+    assert {(int(s["move"]), int(s["trigger"])) for s in samples} == {(0, 0), (1, 0), (2, 0)}
+    assert env.observation_space("red_2").contains(observations["red_2"])
+    np.testing.assert_array_equal(observations["red_0"]["action_mask"], [1, 1, 1, 0])  # a scout has one choice: flat
+
+
+@pytest.mark.parametrize("control", ["red", "blue"])
+def test_so_is_the_joint_action_of_a_team(control: str):
+    env = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict", mask="obs")
+    flat = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict")
+    observation, _ = env.reset(seed=1)
+    _, info = flat.reset(seed=1)
+    for _ in range(60):
+        assert env.observation_space.contains(observation)
+        action = env.action_space.sample(observation["action_mask"])
+        np.testing.assert_array_equal(flat_mask(observation["action_mask"], GAME.teams[control]), info["action_mask"])
+        observation, _, terminated, truncated, told = env.step(action)
+        *_, info = flat.step(action)
+        assert np.sum(told["illegal"]) == 0
+        if terminated or truncated:
+            break
+
+
+def flat_mask(mask: Any, slots: tuple[int, ...]) -> np.ndarray:
+    """The scouts' moves, then the one guard's move and trigger."""
+    moves = mask["scout"] if len(slots) == 3 else (mask["scout"],)
+    return np.concatenate([*moves, mask["guard"]["move"], mask["guard"]["trigger"]])
+
+
+def test_so_is_a_vector_of_them():
+    env = GameVectorEnv(KernelSimulation(GAME, 3), control="blue", observation="dict", mask="obs")
+    single = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control="blue", observation="dict", mask="obs")
+    observations, _ = env.reset(seed=1)
+    assert env.observation_space.contains(observations)
+    for lane in range(3):
+        expected = single.reset(seed=1 + lane)[0]["action_mask"]
+        masks = observations["action_mask"]
+        np.testing.assert_array_equal(masks["scout"][lane], expected["scout"])
+        np.testing.assert_array_equal(masks["guard"]["trigger"][lane], expected["guard"]["trigger"])
+        assert masks["guard"]["effort"][lane] is None
 
 
 def test_a_game_that_forbids_nothing_has_no_masks():

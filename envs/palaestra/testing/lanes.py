@@ -10,7 +10,7 @@ import numpy as np
 
 from palaestra.testing.frames import difference, frame, rows_of, unlike
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.players import Player
+from palaestra.testing.players import Player, lane_of
 from palaestra.testing.runs import EnvRun, ParallelRun, Run, VectorRun, runs
 from palaestra.testing.subject import Subject
 
@@ -120,13 +120,7 @@ def _views(run: Run, result: Any) -> list[tuple[str, tuple[Any, float, bool], in
     if isinstance(run, EnvRun):
         return [(team, (observations, rewards, terminations or truncations), 0)]
     lanes = range(run.face.num_envs)
-    return [(team, (_lane(observations, i), rewards[i], terminations[i] or truncations[i]), i) for i in lanes]
-
-
-def _lane(observation: Any, lane: int) -> Any:
-    if isinstance(observation, dict):
-        return {k: _lane(v, lane) for k, v in observation.items()}
-    return observation[lane]
+    return [(team, (lane_of(observations, i), rewards[i], terminations[i] or truncations[i]), i) for i in lanes]
 
 
 def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float, bool], lane: int, place: str) -> None:

@@ -75,13 +75,13 @@ class SpacePlayer:
         self.space, self._seed, self._slot = space, seed, slot
         self._decisions = 0
 
-    def act(self, mask: np.ndarray | None = None) -> Any:
-        """The next action."""
+    def act(self, mask: Any = None) -> Any:
+        """The next action, within a mask as `mask_of` finds it."""
         style = self._seed % len(STYLES)
         seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
         values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
         self._decisions += 1
-        return _take(self.space, list(values), None if mask is None else list(mask), bool(TO_BOUNDS[style]))
+        return _take(self.space, list(values), _listed(mask), bool(TO_BOUNDS[style]))
 
 
 class RememberingPlayer:
@@ -117,11 +117,29 @@ class RememberingPlayer:
         return chosen.reshape(n, *self._shape)
 
 
-def mask_of(observation: Any, info: Mapping[str, Any]) -> np.ndarray | None:
-    """The mask that came with an observation, wherever it is."""
+def mask_of(observation: Any, info: Mapping[str, Any]) -> Any:
+    """The mask that came with an observation, wherever it is; a dict of masks for a composite action."""
     if isinstance(observation, Mapping) and "action_mask" in observation:
         return observation["action_mask"]
     return info.get("action_mask")
+
+
+def lane_of(batch: Any, lane: int) -> Any:
+    """One lane of observations or masks of a vector environment."""
+    if isinstance(batch, Mapping):
+        return {name: lane_of(part, lane) for name, part in batch.items()}
+    if isinstance(batch, tuple) and batch[0] is not None:
+        return tuple(lane_of(part, lane) for part in batch)
+    return None if batch is None else batch[lane]
+
+
+def _listed(mask: Any) -> Any:
+    """A mask whose arrays are lists, to be used up from the left."""
+    if isinstance(mask, Mapping):
+        return {name: _listed(part) for name, part in mask.items()}
+    if isinstance(mask, tuple):
+        return [entry for part in mask for entry in part]
+    return None if mask is None else list(mask)
 
 
 def _size(space: spaces.Space) -> int:
@@ -130,10 +148,11 @@ def _size(space: spaces.Space) -> int:
     return 1 if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or (1,)))
 
 
-def _take(space: spaces.Space, values: list[float], mask: list[int] | None, to_bounds: bool) -> Any:
+def _take(space: spaces.Space, values: list[float], mask: Any, to_bounds: bool) -> Any:
     """Uses up values and mask from the left."""
     if isinstance(space, spaces.Dict):
-        return {name: _take(part, values, mask, to_bounds) for name, part in space.spaces.items()}
+        masks = mask if isinstance(mask, dict) else dict.fromkeys(space.spaces, mask)
+        return {name: _take(part, values, masks[name], to_bounds) for name, part in space.spaces.items()}
     if isinstance(space, spaces.Discrete):
         return _choice(int(space.n), values.pop(0), mask)
     if isinstance(space, spaces.MultiDiscrete):

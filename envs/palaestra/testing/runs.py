@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from palaestra.testing.frames import frame
-from palaestra.testing.players import Player, SpacePlayer, mask_of
+from palaestra.testing.players import Player, SpacePlayer, lane_of, mask_of
 
 LANES = 3
 """Lanes of a run with several."""
@@ -87,7 +87,7 @@ class EnvRun(Run):
         return self._seen(result, result[2] or result[3])
 
     def _seen(self, result: Any, over: bool) -> Any:
-        self._mask, self._over = copy.copy(mask_of(result[0], result[-1])), over
+        self._mask, self._over = copy.deepcopy(mask_of(result[0], result[-1])), over
         self.ended += over
         return result
 
@@ -124,12 +124,11 @@ class VectorRun(Run):
         self.ended += int(self._over.sum())
         return self._seen(result)
 
-    def _mask(self, lane: int) -> np.ndarray | None:
-        return None if self._masks is None else self._masks[lane]
+    def _mask(self, lane: int) -> Any:
+        return lane_of(self._masks, lane)
 
     def _seen(self, result: Any) -> Any:
-        masks = mask_of(result[0], result[-1])
-        self._masks = None if masks is None else masks.copy()
+        self._masks = copy.deepcopy(mask_of(result[0], result[-1]))
         return result
 
 
@@ -157,7 +156,7 @@ class ParallelRun(Run):
 
     def _seen(self, result: Any) -> Any:
         observations, infos = result[0], result[-1]
-        self._masks = {a: copy.copy(mask_of(observations[a], infos[a])) for a in observations}
+        self._masks = {a: copy.deepcopy(mask_of(observations[a], infos[a])) for a in observations}
         return result
 
 

@@ -64,7 +64,8 @@ def zoo_options(subject: Subject) -> dict[str, Any]:
     """Keywords under which PettingZoo's tests can sample actions.
 
     They hand a mask as it is to ``space.sample``, which takes a flat one for Discrete alone: MultiDiscrete wants a
-    tuple and Dict a dict. There the masks are left out, and illegal samples are the no-ops that they ought to be.
+    tuple; and api_test takes every mask for an array, which that of a composite action is not. There the masks are left
+    out, and illegal samples are the no-ops that they ought to be.
     """
     if subject.game.legal is None:
         return {}

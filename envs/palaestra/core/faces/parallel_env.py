@@ -36,7 +36,8 @@ class GameParallelEnv(ParallelEnv):
         Args:
             sim: The simulation; agents of teams with an opponent are not shown.
             observation: ``"flat"`` or ``"dict"``.
-            mask: ``"obs"`` gives ``{"observation", "action_mask"}``, ``"info"`` puts masks into the infos.
+            mask: ``"obs"`` gives ``{"observation", "action_mask"}`` (a Dict of masks where the action is a Dict),
+                ``"info"`` puts masks, flat always, into the infos.
             codec: One of the game's codecs.
             render_mode: ``"rgb_array"``, ``"human"`` or None.
             name: ``metadata["name"]``.

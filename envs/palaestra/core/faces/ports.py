@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from palaestra.core import fields as tables
 from palaestra.core.actions import ActionError, observation_rows
+from palaestra.core.faces.masks import mask_plan, mask_space, shape_masks
 from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Codec, Game, Role
 from palaestra.core.simulation import Arrays, Simulation
@@ -74,7 +75,8 @@ class Port:
             sim: The simulation.
             slots: Slots of the match, in their order.
             observation: ``"flat"`` (one Box) or ``"dict"`` (one Box a field).
-            mask: ``"obs"`` wraps observations as ``{"observation", "action_mask"}``; ``"info"`` and None leave them.
+            mask: ``"obs"`` wraps observations as ``{"observation", "action_mask"}``, the mask of a composite (Dict)
+                action being what ``action_space.sample(mask)`` takes; ``"info"`` and None leave them.
             codec: Name of one of the game's codecs; single slots only.
 
         Raises:
@@ -101,8 +103,9 @@ class Port:
         self.observation_space = base
         if mask == "obs":
             width = sum(v.shape[1] for v in self._mask_views or ())
-            masks = spaces.Box(0, 1, (width,), np.int8)
-            self.observation_space = spaces.Dict({"observation": base, "action_mask": masks})
+            composite = isinstance(self.action_space, spaces.Dict)
+            self._plan = mask_plan(self.blocks) if composite else slice(0, width)
+            self.observation_space = spaces.Dict({"observation": base, "action_mask": mask_space(self._plan)})
 
     def _take_views(self) -> None:
         """Finds the slots' rows in the memory of the simulation."""
@@ -128,7 +131,7 @@ class Port:
         """Observations of all lanes: an array, or a dict of arrays; views of the simulation's memory if not copied."""
         seen = self._gather(self._views, copy)
         if self.mask_mode == "obs":
-            return {"observation": seen, "action_mask": self.masks(copy)}
+            return {"observation": seen, "action_mask": self._shaped(self.masks(copy))}
         return seen
 
     def observe_lane(self, lane: int = 0, final: bool = False) -> Any:
@@ -141,7 +144,7 @@ class Port:
         else:
             seen = _lane_of(self._final_views if final else self._views, lane)
         if self.mask_mode == "obs":
-            return {"observation": seen, "action_mask": self.mask_lane(lane, final)}
+            return {"observation": seen, "action_mask": self._shaped(self.mask_lane(lane, final))}
         return seen
 
     def masks(self, copy: bool = True, final: bool = False) -> np.ndarray | None:
@@ -157,6 +160,9 @@ class Port:
         """Mask int8 ``[M]`` of one lane, a copy; of the match that just ended if ``final``."""
         views = self._final_mask_views if final else self._mask_views
         return None if views is None else np.concatenate([v[lane] for v in views])
+
+    def _shaped(self, masks: np.ndarray | None) -> Any:
+        return None if masks is None else shape_masks(self._plan, masks)
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
