@@ -26,6 +26,10 @@ both mix at their best (`palaestra.exact`). Sides that must not mix can be sure 
 respectively: in 324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most 0.405. A
 method whose policies are deterministic cannot learn the value there; in alternating order it can.
 
+The scripts: ``striker`` runs for the mouth with the ball and around who stands in its way, passes to a mate when it
+cannot get past, and without the ball gets in front of whoever has it. A mate of the ball runs ahead beside it, a second
+defender stays between the ball and the mouth. ``runner`` always runs forward, ball or not, and never around anybody.
+
 ## Action Space
 
 <!-- table: action -->
@@ -79,7 +83,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Enumeration, Game, Role
-from palaestra.core.rng import integer
+from palaestra.core.rng import integer, script_integer
 
 Order = Literal["simultaneous", "alternating"]
 
@@ -87,6 +91,8 @@ RED, BLUE, NOBODY = 0, 1, -1
 NORTH, SOUTH, FORWARD, BACK, STAY = range(5)
 GOAL = 2
 """Number of the end reason."""
+STRIKER, RUNNER = 0, 1
+"""Numbers of the scripts."""
 
 MOVE = Choice("move", 5, ("north", "south", "forward", "back", "stay"), noop=STAY)
 
@@ -272,6 +278,88 @@ def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, 
     return tuple(seen)
 
 
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+
+def script(s, world, slot, which, actions, scratch):
+    """One player's move. Scripts think in rows and in columns as their own team sees them."""
+    luck = script_integer(s, 4)  # always drawn
+    if which == RUNNER:
+        actions.player[slot].move = FORWARD
+    elif s.holder == slot:
+        actions.player[slot].move = dribble(s, world, slot, luck)
+    elif team_of(s, s.holder) == team_of(s, slot):
+        actions.player[slot].move = support(s, world, slot, luck)
+    else:
+        actions.player[slot].move = defend(s, world, slot, luck)
+
+
+def occupant_after(s, world, slot, move):
+    """Whom a move would run into: a slot, -1 for nobody, or the slot itself where the pitch ends."""
+    row, column = destination(s, slot, move)
+    return occupant(s, row, column) if is_on_pitch(world, row, column) else slot
+
+
+def go(s, world, slot, row, column, luck):
+    """A move towards a cell along the longer way first; luck decides where both are as long."""
+    down, ahead = row - s.row[slot], column - progress(s, world, slot, team_of(s, slot))
+    if down == 0 and ahead == 0:
+        return STAY
+    if abs(ahead) > abs(down) or (abs(ahead) == abs(down) and luck & 1):
+        return FORWARD if ahead > 0 else BACK
+    return SOUTH if down > 0 else NORTH
+
+
+def dribble(s, world, slot, luck):
+    """With the ball: forward, around a foe, or to the mate if it is past the foe or there is no way around."""
+    if is_at_mouth(s, world, slot):
+        return FORWARD
+    onward = FORWARD
+    if progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1:
+        onward = SOUTH if s.row[slot] < world.mouth[0] else NORTH
+    ahead = occupant_after(s, world, slot, onward)
+    if ahead == NOBODY or (ahead != slot and team_of(s, ahead) == team_of(s, slot)):
+        return onward
+    side = NORTH if luck & 1 else SOUTH
+    for _ in range(2):
+        beside = occupant_after(s, world, slot, side)
+        if beside == NOBODY or (beside != slot and team_of(s, beside) == team_of(s, slot)):
+            return side
+        side = NORTH + SOUTH - side
+    return BACK if occupant_after(s, world, slot, BACK) == NOBODY else STAY
+
+
+def support(s, world, slot, luck):
+    """The mate has the ball: beside it, where a pass can go."""
+    row = s.row[s.holder]
+    side = 1 if s.row[slot] > row or (s.row[slot] == row and luck & 1) else -1
+    if not 0 <= row + side < world.size[0]:
+        side = -side
+    return go(s, world, slot, row + side, progress(s, world, s.holder, team_of(s, slot)), luck >> 1)
+
+
+def way_to_ball(s, slot):
+    """Steps to whoever has the ball."""
+    return abs(s.row[slot] - s.row[s.holder]) + abs(s.column[slot] - s.column[s.holder])
+
+
+def defend(s, world, slot, luck):
+    """A foe has the ball: the nearest stands in its way, the other between it and the mouth."""
+    row, column = s.row[s.holder], progress(s, world, s.holder, team_of(s, slot))
+    if len(s.row) > 2:
+        mate = mate_of(slot)
+        ours, mates = way_to_ball(s, slot), way_to_ball(s, mate)
+        if mates < ours or (mates == ours and mate < slot):
+            return go(s, world, slot, min(max(row, world.mouth[0]), world.mouth[1]), 0, luck)
+    if column > 0:
+        column -= 1
+    elif row < world.mouth[0]:
+        row += 1
+    else:
+        row -= 1
+    return go(s, world, slot, row, column, luck)
+
+
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 
@@ -444,6 +532,9 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
         reset=reset,
         step=step,
         observe=observe,
+        script=script,
+        scripts=("striker", "runner"),
+        default_opponent="striker",
         horizon=100,
         end_reasons=("goal",),
         world=world,
