@@ -91,7 +91,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
     """
-    from palaestra.core.simulation import unknown_keyword
+    from palaestra.core.fields import unknown_keyword
 
     entry = row(id)
     factory = entry.factory

@@ -9,6 +9,9 @@ from games.play import all_bytes, idle_actions, random_actions
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
+from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.parallel_env import GameParallelEnv
+from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
@@ -62,8 +65,101 @@ def test_what_cannot_play_is_refused(game, spec, error, complaint: str):
 
 
 def test_a_team_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="Raid has no team 'green': choose from red, blue"):
+    with pytest.raises(ValueError, match="Raid has no team 'green': choose from red, blue, or one agent from red_0, "):
         KernelSimulation(RAID, 1).set_opponent("green", "random")
+
+
+def test_one_agent_of_a_team_can_be_given_to_a_script():
+    sim = KernelSimulation(MELEE, 3, opponents={"red_1": "chaser", "blue": "random"})
+    twin = KernelSimulation(MELEE, 3, opponents={"red": "chaser", "blue": "random"})
+    assert sim.open_slots("red") == (0, 2, 3, 4)
+    assert sim.open_slots("blue") == ()
+    for one in (sim, twin):
+        one.reset(seed=1)
+    idle = idle_actions(sim)
+    idle[:, 1] = np.nan  # nobody looks at what the script's agent is told
+    sim.step(idle)
+    twin.step()
+    np.testing.assert_array_equal(sim.actions[:, 1], twin.actions[:, 1])
+    assert not sim.actions[:, [0, 2, 3, 4]].any()
+    sim.set_opponent("red_1", None)
+    assert sim.open_slots("red") == (0, 1, 2, 3, 4)
+
+
+def test_a_mate_has_a_strength_and_lanes_of_its_own():
+    sim = started(n=4)
+    sim.set_opponent("red_2", "chaser:0.25", lanes=[1, 3])
+    assert sim.states["strength"][:, 2].tolist() == [1, 0.25, 1, 0.25]
+    assert sim.states["assigned"][:, :4].tolist() == [[EXTERNAL] * 4, [EXTERNAL, EXTERNAL, 0, EXTERNAL]] * 2
+    assert sim.open_slots("red") == (0, 1, 2, 3, 4), "somebody outside plays it in some lanes"
+    sim.set_opponent("red_2", "mix")
+    sim.reset(seed=1)
+    assert sim.states["playing"][:, 2].tolist() == [0] * 4
+
+
+def test_a_word_for_the_team_holds_for_every_agent():
+    sim = started(n=1)
+    sim.set_opponent("red_2", "chaser")
+    sim.set_opponent("red", None)
+    assert sim.open_slots("red") == (0, 1, 2, 3, 4)
+
+
+def test_an_agent_leaves_the_player_of_its_team_for_a_script_and_comes_back():
+    sim, player = started(n=2), Counter()
+    sim.set_opponent("red", player)
+    sim.set_opponent("red_0", "random")
+    sim.step()
+    assert (sim.actions[:, 1:5] == 0.01).all()
+    assert (sim.actions[:, 0] != 0.01).all()
+    sim.set_opponent("red_0", None)
+    sim.step()
+    assert (sim.actions[:, :5] == 0.02).all()
+
+
+def test_one_agent_alone_is_no_seat_for_a_python_player():
+    with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* plays a whole team \(red\)"):
+        started().set_opponent("red_0", Counter())
+
+
+def test_the_faces_leave_out_agents_that_a_script_plays():
+    make = lambda n: KernelSimulation(MELEE, n, autoreset_mode="off", opponents={"red_4": "chaser", "blue": "chaser"})  # noqa: E731
+    assert GameEnv(make(1)).action_space.shape == (8,)
+    assert GameVectorEnv(make(2)).single_action_space.shape == (8,)
+    parallel = GameParallelEnv(make(1))
+    assert parallel.possible_agents == ["red_0", "red_1", "red_2", "red_3"]
+    assert parallel.teams == {"red": ("red_0", "red_1", "red_2", "red_3")}
+    with pytest.raises(ValueError, match="all of blue is played by opponents"):
+        GameEnv(make(1), control="blue")
+
+
+class Diary(Counter):
+    """Keeps the number of its matches."""
+
+    memory_size = 3
+    kept_size = 1
+
+    def act(self, observations, legal, acting, first, seeds, memory):
+        memory[:, 0] += first
+        memory[:, 1:] += 1
+        self.calls.append({"memory": memory.copy()})
+        return np.zeros((len(memory), 5, 2))
+
+
+def test_what_a_player_keeps_outlives_the_match_until_the_lane_is_seeded():
+    diary = Diary()
+    sim = started(diary, 1, parameters={"horizon": 2}, autoreset_mode="same_step")
+    for _ in range(5):
+        sim.step(idle_actions(sim))
+    snapshot = sim.snapshot()
+    sim.step(idle_actions(sim))
+    seen = [call["memory"][0].tolist() for call in diary.calls]
+    assert seen == [[1, 1, 1], [1, 2, 2], [2, 1, 1], [2, 2, 2], [3, 1, 1], [3, 2, 2]]
+    sim.restore(snapshot)
+    sim.step(idle_actions(sim))
+    assert diary.calls[-1]["memory"][0].tolist() == [3, 2, 2]
+    sim.reset(seed=1)
+    sim.step(idle_actions(sim))
+    assert diary.calls[-1]["memory"][0].tolist() == [1, 1, 1]
 
 
 def test_a_game_of_one_team_without_scripts_has_no_opponents():

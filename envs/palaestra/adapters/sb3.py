@@ -28,7 +28,6 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.faces.ports import ObservationMode, Port
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.lanes import EXTERNAL
 from palaestra.core.simulation import Simulation
 
 try:
@@ -314,11 +313,8 @@ class SimulationVecEnv(VecEnv):
 def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, ...]:
     """Slots that the policy plays; everybody else must have an opponent."""
     game = sim.game
-    open_teams = [
-        name
-        for name, slots in game.teams.items()
-        if name not in sim._seats and (sim.states["assigned"][:, slots[0]] == EXTERNAL).any()
-    ]
+    open_slots = {name: slots for name in game.teams if (slots := sim.open_slots(name))}
+    open_teams = list(open_slots)
     wanted = [team] if team is not None else open_teams if agents == "rows" else [next(iter(game.teams))]
     idle = [name for name in open_teams if name not in wanted]
     taken = [name for name in wanted if name not in open_teams]
@@ -326,7 +322,7 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
         raise ValueError(f"nobody plays {', '.join(idle)}: call sim.set_opponent({idle[0]!r}, ...) first")
     if taken or not wanted:
         raise ValueError(f"{', '.join(taken) or 'every team'} of {game.name} is played by an opponent already")
-    return tuple(slot for name in wanted for slot in game.teams[name])
+    return tuple(slot for name in wanted for slot in open_slots[name])
 
 
 def _final_rows(port: Port, lanes: np.ndarray) -> Any:

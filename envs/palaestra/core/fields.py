@@ -13,10 +13,11 @@ An author writes each quantity once::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium import spaces
@@ -146,6 +147,26 @@ def parameter_dtype(parameters: Iterable[Parameter]) -> np.dtype:
     return np.dtype([(p.name, "f8") for p in parameters])
 
 
+def parameter_values(parameters: Iterable[Parameter], given: Mapping[str, Any], owner: str) -> dict[str, np.ndarray]:
+    """The given values as float64 arrays.
+
+    Raises:
+        TypeError: An unknown parameter; suggests the near one.
+        ValueError: Out of range; names the range.
+    """
+    known = {p.name: p for p in parameters}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in given.items():
+        if name not in known:
+            unknown_keyword(name, known, f"{owner} parameter")
+        parameter = known[name]
+        array = np.asarray(value, np.float64)
+        if not ((array >= parameter.low) & (array <= parameter.high)).all():
+            raise ValueError(f"{name} must be in [{parameter.low:g}, {parameter.high:g}] {parameter.unit}, got {value}")
+        arrays[name] = array
+    return arrays
+
+
 def member_offset(dtype: Any, name: str) -> int:
     """Byte offset of a member of a record."""
     return dtype.fields[name][1]
@@ -227,3 +248,10 @@ def table_rows(fields: Iterable[Field | Choice | Continuous | Parameter]) -> lis
             about = f"{about} (default {f.default:g})"
         rows.append({"name": f.name, "shape": shape, "low": low, "high": high, "unit": f.unit, "about": about})
     return rows
+
+
+def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:
+    """Refuses a keyword and suggests the near one."""
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    raise TypeError(f"{name!r} is not a {what}: {hint}")

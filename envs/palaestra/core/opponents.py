@@ -25,6 +25,8 @@ class Opponent(Protocol):
 
     Attributes:
         memory_size: Numbers (float64) that the player remembers per lane; the simulation owns, clears and saves them.
+        kept_size: How many of them, the first ones, outlive a match: cleared when a lane is seeded, not when a match
+            starts. Players without this attribute keep none.
     """
 
     memory_size: int

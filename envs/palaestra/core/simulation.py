@@ -7,12 +7,11 @@ moves the bodies) and `palaestra.core.workers.ProcessSimulation` (slices of the 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,10 +25,12 @@ from palaestra.core.actions import (
     take_role,
     word_table,
 )
+from palaestra.core.fields import parameter_values
 from palaestra.core.game import Game, Role
-from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, RUNNING, SAME_STEP, WAITING
-from palaestra.core.opponents import Opponent, OpponentSpec, resolve, split_strength
+from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
+from palaestra.core.opponents import OpponentSpec, resolve, split_strength
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
+from palaestra.core.seats import Seats, ask, forget, take_seat
 from palaestra.core.tape import Tape
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
@@ -56,15 +57,6 @@ class Snapshot:
     lane_seeds: np.ndarray
     memories: dict[str, np.ndarray]
     engine: Any = None
-
-
-@dataclass
-class _Seat:
-    """A python opponent of one team and the lanes in which it plays."""
-
-    opponent: Opponent
-    lanes: np.ndarray
-    memory: np.ndarray
 
 
 class Simulation(ABC):
@@ -119,7 +111,7 @@ class Simulation(ABC):
             autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"off"`` (finished lanes wait for `reset`).
             threads: Threads that share the lanes (kernel games).
             parameters: Values of `Game.parameters` for all lanes.
-            opponents: Who plays which team, by team name; the others are played by whoever calls `step`.
+            opponents: Who plays which team or agent, by name; the others are played by whoever calls `step`.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
             attach: The memory is another simulation's and already holds parameters and assignments.
 
@@ -171,7 +163,7 @@ class Simulation(ABC):
         self.info = {name: self.states["info"][name] for name in game.info_dtype.names or ()}
         self.final_info = {name: self._final_info[name] for name in game.info_dtype.names or ()}
         self.lane_seeds = np.zeros(n, np.uint64)
-        self._seats: dict[str, list[_Seat]] = {}
+        self._seats: Seats = {}
         self._started = False
         self._closed = False
         if not attach:
@@ -207,6 +199,7 @@ class Simulation(ABC):
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
         self.states["seeded"][which] = 1
+        forget(self._seats, which)
 
     def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
@@ -249,7 +242,7 @@ class Simulation(ABC):
             raise RuntimeError("step before reset: call reset() first")
         if actions is not None:
             self._take_actions(actions)
-        remembered = self._ask_opponents() if self._seats else ()
+        remembered = ask(self, self._seats) if self._seats else ()
         before = self._take_buffers(out) if out is not None else {}
         if self.tape is not None:
             self.tape.before(self, None)
@@ -318,18 +311,22 @@ class Simulation(ABC):
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
-    def set_opponent(self, team: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None) -> None:
-        """Says who plays a team from now on.
+    def set_opponent(self, who: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None) -> None:
+        """Says who plays a team, or one agent, from now on.
 
         Args:
-            team: Name of the team.
+            who: Name of a team, or of one agent (``"red_1"``): then a script, ``"random"`` or None, which gives the
+                agent back to whoever calls `step` or plays the rest of its team. A later word for the team holds for
+                all its agents.
             opponent: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
                 see `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match,
                 ``"tracker:0.7"`` is a script of strength 0.7.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
+
+        Raises:
+            ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
         """
-        if team not in self.game.teams:
-            raise ValueError(f"{self.game.name} has no team {team!r}: choose from {', '.join(self.game.teams)}")
+        team, slots = self._team_of(who)
         which = np.zeros(self.num_envs, np.bool_)
         which[slice(None) if lanes is None else lanes] = True
         name, strength = split_strength(self.game, opponent)
@@ -337,36 +334,38 @@ class Simulation(ABC):
         number = resolved if isinstance(resolved, int) else EXTERNAL
         if number != EXTERNAL and len(self.game.teams) == 1 and self.game.script is None:
             raise ValueError(f"{self.game.name} has one team and no scripts: whoever calls step plays it")
-        for seat in self._seats.get(team, []):
-            seat.lanes &= ~which
-        self._seats[team] = [seat for seat in self._seats.get(team, []) if seat.lanes.any()]
-        if not isinstance(resolved, int):
-            memory = np.zeros((self.num_envs, resolved.memory_size), np.float64)
-            self._seats[team].append(_Seat(resolved, which.copy(), memory))
-        if not self._seats[team]:
-            del self._seats[team]
+        if who == team:
+            take_seat(self._seats, team, None if isinstance(resolved, int) else resolved, which)
+        elif not isinstance(resolved, int):
+            raise ValueError(f"{who} can be given to a script alone: whoever else plays, plays a whole team ({team})")
         now = number
         if number == MIX:  # matches that run are played by a script drawn now, later ones by one drawn at their start
             now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self._started else EXTERNAL
-        for slot in self.game.teams[team]:
+        for slot in slots:
             self.states["strength"][which, slot] = strength
             self.states["assigned"][which, slot] = number
             self.states["playing"][which, slot] = now
 
+    def _team_of(self, who: str) -> tuple[str, tuple[int, ...]]:
+        """Team and slots of a team's or an agent's name."""
+        if who in self.game.teams:
+            return who, self.game.teams[who]
+        if who in self.game.agents:
+            return who.rpartition("_")[0], (self.game.agents.index(who),)
+        teams, agents = ", ".join(self.game.teams), ", ".join(self.game.agents)
+        raise ValueError(f"{self.game.name} has no team {who!r}: choose from {teams}, or one agent from {agents}")
+
+    def open_slots(self, team: str) -> tuple[int, ...]:
+        """Slots of a team that, in some lane, are played by whoever calls `step`."""
+        seated = np.zeros(self.num_envs, np.bool_)
+        for seat in self._seats.get(team, []):
+            seated |= seat.lanes
+        outside = (self.states["assigned"] == EXTERNAL) & ~seated[:, None]
+        return tuple(slot for slot in self.game.teams[team] if outside[:, slot].any())
+
     def set_parameters(self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | np.ndarray) -> None:
         """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
-        known = {p.name: p for p in self.game.parameters}
-        arrays: dict[str, np.ndarray] = {}
-        for name, value in values.items():
-            if name not in known:
-                unknown_keyword(name, known, f"{self.game.name} parameter")
-            parameter = known[name]
-            array = np.asarray(value, np.float64)
-            if not ((array >= parameter.low) & (array <= parameter.high)).all():
-                raise ValueError(
-                    f"{name} must be in [{parameter.low:g}, {parameter.high:g}] {parameter.unit}, got {value}"
-                )
-            arrays[name] = array
+        arrays = parameter_values(self.game.parameters, values, self.game.name)
         for name, array in arrays.items():
             self.states["parameters"][name][slice(None) if lanes is None else lanes] = array
 
@@ -505,29 +504,6 @@ class Simulation(ABC):
                 self._observation_memory = rows.view(self.game.observation_dtype)[:, 0]
         self._buffers_changed()
 
-    def _ask_opponents(self) -> list[tuple[_Seat, np.ndarray, np.ndarray]]:
-        """Writes the actions of the python opponents. Returns what they will remember once the step has happened."""
-        remembered = []
-        first = self.states["steps"] == 0
-        for team, seats in self._seats.items():
-            for seat in seats:
-                lanes = np.flatnonzero(seat.lanes & (self.states["pending"] == RUNNING))
-                if lanes.size == 0:
-                    continue
-                memory = seat.memory[lanes]
-                memory[first[lanes]] = 0.0
-                chosen = seat.opponent.act(
-                    self.team_view(team, "observations", lanes),
-                    self.team_view(team, "legal", lanes),
-                    self.acting[lanes][:, self.game.teams[team]],
-                    first[lanes],
-                    self.lane_seeds[lanes],
-                    memory,
-                )
-                remembered.append((seat, lanes, memory))
-                self.write_team_actions(team, chosen, lanes)
-        return remembered
-
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
         """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict if it has several roles."""
         source = getattr(self, what)
@@ -591,10 +567,3 @@ _LIVE = (
     "lane_seeds",
 )
 """Arrays that a copy takes over."""
-
-
-def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:
-    """Refuses a keyword and suggests the near one."""
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    raise TypeError(f"{name!r} is not a {what}: {hint}")

@@ -237,19 +237,24 @@ def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
 
 
 def _players(sim: Simulation) -> dict[str, str]:
-    """Who plays which team, in words."""
+    """Who plays which team, in words; agent by agent where a team's are not played alike."""
     words = {}
     for team, slots in sim.game.teams.items():
-        numbers = {int(number) for number in sim.states["assigned"][:, slots[0]]}
-        strengths = sorted(set(sim.states["strength"][:, slots[0]].tolist()))
-        grade = "" if strengths == [1.0] else ":" + "|".join(f"{strength:g}" for strength in strengths)
-        names = [_player_name(sim, number) + grade for number in sorted(numbers - {EXTERNAL})]
-        seats = sim._seats.get(team, [])
-        names += [player_name(seat.opponent) for seat in seats]
-        if EXTERNAL in numbers and not seats:
-            names.append("external")
-        words[team] = ", ".join(dict.fromkeys(names))
+        seats = [player_name(seat.opponent) for seat in sim._seats.get(team, [])]
+        by_agent = {sim.game.agents[slot]: _player_of(sim, slot, seats) for slot in slots}
+        one = len(set(by_agent.values())) == 1
+        words[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
     return words
+
+
+def _player_of(sim: Simulation, slot: int, seats: list[str]) -> str:
+    numbers = {int(number) for number in sim.states["assigned"][:, slot]}
+    strengths = sorted(set(sim.states["strength"][:, slot].tolist()))
+    grade = "" if strengths == [1.0] else ":" + "|".join(f"{strength:g}" for strength in strengths)
+    names = [_player_name(sim, number) + grade for number in sorted(numbers - {EXTERNAL})]
+    if EXTERNAL in numbers:
+        names += seats or ["external"]
+    return ", ".join(dict.fromkeys(names))
 
 
 def _player_name(sim: Simulation, number: int) -> str:

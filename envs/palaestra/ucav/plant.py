@@ -102,7 +102,7 @@ REMEMBERING_ACTUATORS = (
 )
 
 # The initial-condition object remembers too; a file is the only way to set all of it at once. JSBSim reads it anew in
-# every reset and adds the suffix .xml itself. It is an asset: a file made for the purpose would outlive a killed process.
+# every reset and adds the suffix .xml itself. It is an asset: a temporary file would outlive a killed process.
 ORIGIN = "ucav/origin.xml"
 
 

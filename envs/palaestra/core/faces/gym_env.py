@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
+from palaestra.core.faces.ports import MaskMode, ObservationMode, Port, controlled_slots
 from palaestra.core.faces.screen import Screen, check_render_mode
 from palaestra.core.simulation import Simulation
 
@@ -35,7 +35,7 @@ class GameEnv(gymnasium.Env):
 
         Args:
             sim: The simulation; opponents are set already.
-            control: Team that the user plays; the first if None.
+            control: Team that the user plays, but for agents given to a script; the first team if None.
             observation: ``"flat"`` or ``"dict"``.
             mask: Where masks go: ``"info"``, ``"obs"`` or None.
             codec: One of the game's codecs.
@@ -46,11 +46,11 @@ class GameEnv(gymnasium.Env):
         self.metadata = {"render_modes": ["rgb_array", "human"] if game.render else [], "render_fps": game.render_fps}
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
-        self.port = Port(sim, game.teams[self.control], observation, mask if game.legal else None, codec)
+        slots = controlled_slots(sim, self.control)
+        self.port = Port(sim, slots, observation, mask if game.legal else None, codec)
         self.observation_space = self.port.observation_space
         self.action_space = self.port.action_space
         self._screen = Screen(game)
-        slots = game.teams[self.control]
         self._slot = slots[0]
         self._own: Any = slots[0] if len(slots) == 1 else list(slots)
         self._own_fields = [f.name for f in game.info]

@@ -34,7 +34,7 @@ class GameParallelEnv(ParallelEnv):
         """Wraps a simulation of one lane in ``autoreset_mode="off"``.
 
         Args:
-            sim: The simulation; agents of teams with an opponent are not shown.
+            sim: The simulation; teams with an opponent and agents that a script plays are not shown.
             observation: ``"flat"`` or ``"dict"``.
             mask: ``"obs"`` gives ``{"observation", "action_mask"}`` (a Dict of masks where the action is a Dict),
                 ``"info"`` puts masks, flat always, into the infos.
@@ -52,9 +52,9 @@ class GameParallelEnv(ParallelEnv):
             "zero_sum": game.zero_sum,
         }
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
-        taken = set(sim._seats) | {t for t, s in game.teams.items() if sim.states["assigned"][0, s[0]] != -1}
-        self.teams = {t: tuple(game.agents[s] for s in slots) for t, slots in game.teams.items() if t not in taken}
-        self._slot = {a: k for k, a in enumerate(game.agents) if any(a in members for members in self.teams.values())}
+        open_slots = {team: sim.open_slots(team) for team in game.teams}
+        self.teams = {team: tuple(game.agents[s] for s in slots) for team, slots in open_slots.items() if slots}
+        self._slot = {game.agents[s]: s for s in sorted(s for slots in open_slots.values() for s in slots)}
         self.team_of = {a: t for t, members in self.teams.items() for a in members}
         self.possible_agents = list(self._slot)
         self.agents: list[str] = []

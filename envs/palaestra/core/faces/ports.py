@@ -292,6 +292,18 @@ class Port:
         return views
 
 
+def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
+    """Slots of the team that a Gymnasium user plays.
+
+    Raises:
+        ValueError: Opponents play all of them.
+    """
+    slots = sim.open_slots(team)
+    if not slots:
+        raise ValueError(f"all of {team} is played by opponents: nobody is left to control")
+    return slots
+
+
 def _blocks(sim: Simulation, slots: tuple[int, ...]) -> list[Block]:
     found: dict[str, tuple[Role, list[int]]] = {}
     for slot in slots:

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
+from palaestra.core.faces.ports import MaskMode, ObservationMode, Port, controlled_slots
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
 
@@ -45,7 +45,7 @@ class GameVectorEnv(VectorEnv):
 
         Args:
             sim: The simulation; opponents are set already.
-            control: Team that the user plays; the first if None.
+            control: Team that the user plays, but for agents given to a script; the first team if None.
             observation: ``"flat"`` or ``"dict"``.
             mask: Where masks go: ``"info"``, ``"obs"`` or None.
             codec: One of the game's codecs; observations then are a list of N objects.
@@ -62,13 +62,13 @@ class GameVectorEnv(VectorEnv):
         }
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
-        self.port = Port(sim, game.teams[self.control], observation, mask if game.legal else None, codec)
+        slots = controlled_slots(sim, self.control)
+        self.port = Port(sim, slots, observation, mask if game.legal else None, codec)
         self.single_observation_space = self.port.observation_space
         self.single_action_space = self.port.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._slot = game.teams[self.control][0]
-        slots = game.teams[self.control]
+        self._slot = slots[0]
         side_by_side = slots == tuple(range(slots[0], slots[-1] + 1))
         own: Any = slice(slots[0], slots[-1] + 1) if side_by_side else list(slots)
         self._own = slots[0] if len(slots) == 1 else own
