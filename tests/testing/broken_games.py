@@ -41,12 +41,15 @@ FAULTS = (
     "state is infinite",
     "pictures wound",
     "codec talks too long",
+    "rope leans to red",
+    "blue sees badly",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
     SHARED_DICE, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
     NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
     SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
+    ROPE_LEANS, BLUE_BLINKS,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -263,7 +266,7 @@ def duel() -> Game:
 PULLER = Role(
     "puller",
     ("red_0", "blue_0"),
-    (Field("knot_m", (), -2, 2, "m", "positive towards red"),),
+    (Field("knot_m", (), -2.1, 2.1, "m", "positive towards me"),),
     (Continuous("pull", (), -0.3, 0.7, "1", "negative gives way"), Continuous("stance", (2,), about="feet")),
 )
 
@@ -274,6 +277,9 @@ def reset_tug(s, world):
 
 def step_tug(s, world, actions, rewards, scratch):
     s.knot_m += actions.puller[0].pull - actions.puller[1].pull
+    s.knot_m += 0.01 if integer(s, 2) == 1 else -0.01  # it slips
+    if s.parameters.fault == ROPE_LEANS:
+        s.knot_m += 1e-9
     if abs(s.knot_m) < 1.0:
         return False
     s.info.end_reason = 2
@@ -284,8 +290,13 @@ def step_tug(s, world, actions, rewards, scratch):
 
 
 def observe_tug(s, world, observations, scratch):
-    for a in range(2):
-        observations.puller[a].knot_m = s.knot_m
+    observations.puller[0].knot_m = s.knot_m
+    observations.puller[1].knot_m = -s.knot_m if s.parameters.fault != BLUE_BLINKS else -0.9 * s.knot_m
+
+
+def mirror_tug(states, actions):
+    states["knot_m"] *= -1.0
+    actions["puller"] = actions["puller"][:, ::-1].copy()
 
 
 def script_tug(s, world, slot, which, actions, scratch):
@@ -332,6 +343,7 @@ def tug(words: int = 0) -> Game:
         reproducibility="exact",
         default_opponent="strong",
         codecs={"words": Words(words)},
+        mirror=mirror_tug,
     )
 
 

@@ -346,6 +346,10 @@ def eager_batch(sim: Any) -> None:
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
+rule("mirrored_match_is_the_mirror", "rope leans to red", "state knot_m: lane 0 is .* in the mirrored match", TUG)
+rule("mirrored_match_is_the_mirror", "blue sees badly", "observation of (red|blue)_0: lane 0 knot_m is", TUG)
+
+
 @face("malformed_actions_are_refused", "env", "is not refused")
 def forgiving_env(env: Any) -> None:
     """what is malformed is replaced by the first action"""
@@ -405,6 +409,20 @@ def haunted_batch(sim: Any) -> None:
 
 rule("scripts_play_legally", "script plays illegally", "illegal actions")
 rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", TUG)
+
+
+@face("weak_scripts_play_legally", "batch", r"red_0, script 'striker:0', step 0: 1 illegal actions")
+def careless_chance(sim: Any) -> None:
+    """whoever plays at random does not look at the mask"""
+    step = sim.step
+
+    def play(actions: Any = None) -> None:
+        step(actions)
+        sim.info["illegal"][:, 0] += sim.states["strength"][:, 0] < 1.0
+
+    sim.step = play
+
+
 rule("scripts_touch_actions_alone", "script throws the dice of the rules", "its actions given by hand")
 rule("scripts_touch_actions_alone", "script heals itself", "its actions given by hand")
 rule("luck_of_scripts_is_apart", "start depends on the luck of scripts", "the start of a match")

@@ -28,6 +28,7 @@ from palaestra.testing import (  # each enters its checks into CHECKS
     copies,
     lanes,
     matches,
+    mirrors,
     opponents,
     pages,
     pictures,
@@ -51,7 +52,10 @@ __all__ = [
     "conformance",
 ]
 
-_ORDER = (standard, lanes, autoreset, copies, buffers, survey, matches, actions, opponents, codecs, pictures, pages)
+_ORDER = (
+    *(standard, lanes, autoreset, copies, buffers, survey, matches),
+    *(mirrors, actions, opponents, codecs, pictures, pages),
+)
 for _module in _ORDER:
     for _name in [n for n, c in CHECKS.items() if c.run.__module__ == _module.__name__]:
         CHECKS[_name] = CHECKS.pop(_name)

@@ -38,12 +38,33 @@ def scripts_play_legally(subject: Subject) -> None:
         for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
             sim.step()
             steps += sim.num_envs
-            place = f"script {name!r}, step {number}"
-            _check_ranges(sim, place)
-            for lane, slot in np.argwhere(sim.info["illegal"] != 0):
-                count = int(sim.info["illegal"][lane, slot])
-                require(False, f"lane {lane}, {sim.game.agents[slot]}, {place}: {count} illegal actions")
+            _check_legal(sim, f"script {name!r}, step {number}")
     subject.note(f"{steps} lane-steps of {', '.join(names)}")
+
+
+@conformance()
+def weak_scripts_play_legally(subject: Subject) -> None:
+    """A script of strength 0, which plays at random, and of strength 0.5 keeps to ranges and masks as well."""
+    if not subject.game.scripts:
+        raise Skipped("no scripts")
+    steps = 0
+    sim = subject.batch(4)
+    names = [f"{name}:{strength}" for name in subject.game.scripts for strength in ("0", "0.5")]
+    for name in names:
+        _let_play(sim, name)
+        sim.reset(seed=SEED)
+        for number in subject.rounds(8, 40, 500, 0.2 / len(names) if subject.level == "fast" else None):
+            sim.step()
+            steps += sim.num_envs
+            _check_legal(sim, f"script {name!r}, step {number}")
+    subject.note(f"{steps} lane-steps of {len(names)} players")
+
+
+def _check_legal(sim: Any, place: str) -> None:
+    _check_ranges(sim, place)
+    for lane, slot in np.argwhere(sim.info["illegal"] != 0):
+        count = int(sim.info["illegal"][lane, slot])
+        require(False, f"lane {lane}, {sim.game.agents[slot]}, {place}: {count} illegal actions")
 
 
 def _check_ranges(sim: Any, place: str) -> None:
