@@ -1,4 +1,4 @@
-"""Soccer on a grid: run the ball through the other team's mouth; whoever runs into somebody loses the ball to him.
+"""Soccer on a grid: run the ball through the other team's mouth; who runs into anybody hands the ball over.
 
 ## Description
 
@@ -22,13 +22,15 @@ in an order drawn by lot, in which the teams take turns. The best play mixes its
 that never mixes.
 
 One against one on 4 by 5 with a discount factor of 0.9, the kick-off is worth 0.218484 to the side with the ball if
-both mix at their best (`palaestra.exact`). Sides that must not mix can be sure of 0 and of no more than 0.295245
-respectively: in 324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most 0.405. A
-method whose policies are deterministic cannot learn the value there; in alternating order it can.
+both mix at their best. Without mixing it can be sure of 0 alone, and the other side of losing no more than 0.295245: in
+324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most by 0.405. A method whose
+policies are deterministic cannot learn the value there; in alternating order it can. Whether a player may carry the
+ball through its own mouth, on which the paper can be read both ways, changes none of these figures.
 
-The scripts: ``striker`` runs for the mouth with the ball and around who stands in its way, passes to a mate when it
-cannot get past, and without the ball gets in front of whoever has it. A mate of the ball runs ahead beside it, a second
-defender stays between the ball and the mouth. ``runner`` always runs forward, ball or not, and never around anybody.
+The scripts: ``striker`` runs for the mouth with the ball and around who stands in its way, or passes to a mate that it
+runs into; without the ball the nearest gets in front of whoever has it. A mate of the ball keeps beside it, a second
+defender between the ball and the mouth. In alternating order two pairs of strikers at full strength never let each
+other through. ``runner`` always runs forward, ball or not, and never around anybody.
 
 ## Action Space
 
@@ -162,9 +164,17 @@ def is_at_mouth(s, world, slot):
 
 def destination(s, slot, move):
     """Row and column that a move leads to, on the pitch or beside it."""
-    row = s.row[slot] + (move == SOUTH) - (move == NORTH)
-    ahead = (move == FORWARD) - (move == BACK)
-    return row, s.column[slot] + (ahead if team_of(s, slot) == RED else -ahead)
+    row, column = s.row[slot], s.column[slot]
+    ahead = 1 if team_of(s, slot) == RED else -1
+    if move == NORTH:
+        row -= 1
+    elif move == SOUTH:
+        row += 1
+    elif move == FORWARD:
+        column += ahead
+    elif move == BACK:
+        column -= ahead
+    return row, column
 
 
 def is_on_pitch(world, row, column):
@@ -539,6 +549,8 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
         end_reasons=("goal",),
         world=world,
         zero_sum=True,
+        render="palaestra.teams.render_soccer:draw_soccer",
+        render_fps=3.0,
         reproducibility="exact",
         enumeration=Enumeration(
             positions=count.positions,
