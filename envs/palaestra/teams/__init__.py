@@ -30,4 +30,17 @@ ROWS: tuple[Row, ...] = (
         "soccer two against two on 4 by 5 cells, with passes",
         {"rows": 4, "columns": 5, "players": 2},
     ),
+    Row(
+        "palaestra/TeamTag-v0",
+        "palaestra.teams.tag:game",
+        "teams",
+        "three chasers hunt a faster runner in a walled square",
+    ),
+    Row(
+        "palaestra/TeamTag-2v2-v0",
+        "palaestra.teams.tag:game",
+        "teams",
+        "two chasers hunt two faster runners in a walled square",
+        {"chasers": 2, "runners": 2},
+    ),
 )

@@ -1,0 +1,142 @@
+"""Pictures of the particle games: the arena from above, discs with their velocities, flashes where they touch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.canvas import (
+    BACKGROUND,
+    LINE,
+    MUTED,
+    PANEL,
+    SIGNAL,
+    TEAMS,
+    TEXT,
+    Canvas,
+    Color,
+    Point,
+    blend,
+    fade,
+    import_pillow,
+)
+from palaestra.core.game import DRAW, Game
+from palaestra.teams.particles import ARENA_M
+
+SQUARE, MARGIN, HEADER = 540, 10, 34
+SPEED_LINE_S = 0.3
+"""A velocity is drawn as the way of this time."""
+GRID_M = 0.5
+OBSTACLE = blend(LINE, MUTED, 0.25)
+
+
+class Arena:
+    """The panel that shows the bodies of a match.
+
+    Attributes:
+        canvas: What is drawn on.
+        scale: Pixels of a metre.
+    """
+
+    def __init__(self, positions_m: np.ndarray, has_walls: bool) -> None:
+        """A square around the origin in which all of ``positions_m`` [B, 2] are seen."""
+        reach_m = ARENA_M * 1.04 if has_walls else max(ARENA_M * 1.3, 1.1 * float(np.abs(positions_m).max()))
+        self.canvas = Canvas(SQUARE, SQUARE)
+        self.scale = 0.5 * SQUARE / reach_m
+        grid_m = GRID_M * max(1, round(reach_m))
+        for k in range(-int(reach_m / grid_m), int(reach_m / grid_m) + 1):
+            at = k * grid_m
+            for line in (((at, -reach_m), (at, reach_m)), ((-reach_m, at), (reach_m, at))):
+                self.canvas.line([self.point(line[0]), self.point(line[1])], fade(LINE, 0.5))
+        corners = [self.point((x * ARENA_M, y * ARENA_M)) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
+        self.canvas.line(corners, MUTED if has_walls else LINE, 2.0 if has_walls else 1.0)
+
+    def point(self, position_m: Any) -> Point:
+        """Pixels of a place; up is up."""
+        return 0.5 * SQUARE + float(position_m[0]) * self.scale, 0.5 * SQUARE - float(position_m[1]) * self.scale
+
+    def disc(self, position_m: Any, radius_m: float, color: Color, outline: Color | None = None) -> None:
+        """A body."""
+        self.canvas.circle(self.point(position_m), radius_m * self.scale, color, outline, 1.5)
+
+    def ring(self, position_m: Any, radius_m: float, color: Color, width: float = 2.0) -> None:
+        """A ring around a place."""
+        self.canvas.circle(self.point(position_m), radius_m * self.scale, None, color, width)
+
+    def flash(self, position_m: Any, radius_m: float) -> None:
+        """A touch: rings that fade outwards."""
+        for k, opacity in ((1, 0.9), (2, 0.5), (3, 0.25)):
+            self.ring(position_m, radius_m * (1.0 + 0.35 * k), fade(SIGNAL, opacity))
+
+    def arrow(self, position_m: Any, velocity_mps: Any, color: Color) -> None:
+        """The way of the next moments."""
+        tip = np.asarray(position_m) + SPEED_LINE_S * np.asarray(velocity_mps)
+        self.canvas.line([self.point(position_m), self.point(tip)], color, 2.0)
+
+    def label(self, position_m: Any, words: str, color: Color = TEXT, size: int = 12) -> None:
+        """Lettering in the middle of a body."""
+        self.canvas.text(self.point(position_m), words, color, size, "mm")
+
+
+def picture(game: Game, match: Any, note: str, arena: Arena) -> np.ndarray:
+    """Header and arena, uint8 ``[584, 560, 3]``."""
+    header = Canvas(SQUARE, HEADER, BACKGROUND)
+    header.text((0, 23), game.name, TEXT, 16)
+    header.text((0.5 * SQUARE, 23), note, MUTED, 13, "ms")
+    words, color = outcome(game, match)
+    header.text((SQUARE, 23), words, color, 13 if color == MUTED else 16, "rs")
+    image = import_pillow()[0].new("RGB", (SQUARE + 2 * MARGIN, SQUARE + HEADER + MARGIN), BACKGROUND)
+    image.paste(header.finish(), (MARGIN, 0))
+    image.paste(arena.canvas.finish(), (MARGIN, HEADER))
+    return np.array(image)
+
+
+def outcome(game: Game, match: Any) -> tuple[str, Color]:
+    """Who has won, or the number of decisions so far; and its colour."""
+    if match.info.end_reason == 0:
+        return f"{int(match.steps)} / {int(match.parameters.horizon)}", MUTED
+    winner = int(match.info.winner)
+    if len(game.teams) == 1:
+        return "over", SIGNAL
+    return ("draw", SIGNAL) if winner == DRAW else (f"{list(game.teams)[winner]} wins", TEAMS[winner])
+
+
+def attributes(s: np.void) -> Any:
+    """The record with its fields as attributes, as in the rules."""
+    return s.view((np.record, s.dtype))
+
+
+def draw_agent(arena: Arena, s: Any, i: int, radius_m: float, color: Color, name: str) -> None:
+    """An agent with its velocity and its number."""
+    arena.arrow(s.position_m[i], s.velocity_mps[i], fade(color, 0.8))
+    arena.disc(s.position_m[i], radius_m, color, blend(color, TEXT, 0.4))
+    arena.label(s.position_m[i], name, PANEL, 13)
+
+
+def draw_tag(game: Game, world: Any, s: np.void) -> np.ndarray:
+    """Draws one match of `palaestra.teams.tag`.
+
+    Args:
+        game: The rules.
+        world: Unused.
+        s: The match record.
+
+    Returns:
+        uint8 ``[584, 560, 3]``.
+
+    Raises:
+        ImportError: Pillow is missing.
+    """
+    match = attributes(s)
+    p, agents, chasers = match.parameters, len(match.alive), len(match.alive) - len(match.touched)
+    arena = Arena(match.position_m, game.zero_sum)
+    for k in range(agents, len(match.position_m)):
+        arena.disc(match.position_m[k], float(p.obstacle_radius_m), OBSTACLE, MUTED)
+    for i in range(agents):
+        radius_m = float(p.chaser_radius_m if i < chasers else p.runner_radius_m)
+        team = int(i >= chasers)
+        draw_agent(arena, match, i, radius_m, TEAMS[team], str(i - team * chasers))
+        if team and match.touched[i - chasers]:
+            arena.flash(match.position_m[i], radius_m)
+    return picture(game, match, f"tags {int(match.info.tags)}", arena)
