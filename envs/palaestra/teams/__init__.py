@@ -43,4 +43,10 @@ ROWS: tuple[Row, ...] = (
         "two chasers hunt two faster runners in a walled square",
         {"chasers": 2, "runners": 2},
     ),
+    Row(
+        "palaestra/TeamPong-v0",
+        "palaestra.teams.pong:game",
+        "teams",
+        "pong between two pairs of paddles, front and back",
+    ),
 )
