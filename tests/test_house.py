@@ -25,7 +25,7 @@ SOURCES = {
     "palaestra_assets": HOUSE / "assets" / "palaestra_assets",
 }
 # Folders of palaestra that are no family of games.
-SERVICES = {"adapters", "cli", "core", "exact", "replay", "testing", "zoo"}
+SERVICES = {"adapters", "cli", "core", "exact", "replay", "testing", "wrappers", "zoo"}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )

@@ -329,6 +329,12 @@ def teams_are_alike(game: Game) -> bool:
     return len(crews) == 2 and crews[0] == crews[1]
 
 
+def teams_alike(game: Game) -> bool:
+    """Whether there are two teams with the same roles, so that players can change sides."""
+    crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
+    return len(crews) == 2 and crews[0] == crews[1]
+
+
 def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bool | None) -> bool:
     """Whether both players play both sides.
 

@@ -1,0 +1,283 @@
+"""Self-play against the past: an opponent that is one of many frozen policies, drawn anew for each match."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from palaestra.core.opponents import FunctionOpponent, Opponent, load_policy
+from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
+
+Draw = Literal["uniform", "latest", "pfsp"]
+Policy = str | Path | Opponent | Callable[[Any], Any]
+
+SALT = np.uint64(0x7365_6C66_706C_6179)
+MATCH, MEMBER, OWN = range(3)
+"""Cells of the memory: matches begun in the lane, member that plays this one, and from here on what it remembers."""
+NOBODY = -1.0
+
+
+class SelfPlayPool:
+    """An `Opponent` that holds frozen policies; each match of each lane is played by one of them.
+
+    ::
+
+        pool = SelfPlayPool("palaestra/TeamPong-v0", members=[first_policy])
+        envs = gymnasium.make_vec("palaestra/TeamPong-v0", num_envs=64, opponent=pool)
+        ...
+        pool.add("runs/generation_7.safetensors")
+
+    The member is drawn when a match starts, from the lane's seed and the number of its match, and stands in the memory
+    that the simulation owns: snapshots keep it, and a pool that grows does not change matches that run. With
+    ``draw="pfsp"`` (prioritised fictitious self-play; Vinyals et al., "Grandmaster level in StarCraft II using
+    multi-agent reinforcement learning", Nature 575, 2019) member i is drawn with a weight of ``(1 - s_i) ** exponent``,
+    s_i being the learner's share of points against it, ``(points + 1) / (matches + 2)``; tell it the results by `watch`
+    or `report`.
+
+    Attributes:
+        memory_size: See `palaestra.core.opponents.Opponent`.
+        kept_size: Likewise: the count of matches outlives them.
+        matches: Matches reported of each member.
+        points: The learner's points in them: a win is 1, a draw 1/2.
+    """
+
+    kept_size = 1
+    name = "pool"
+
+    def __init__(
+        self,
+        id: str,
+        team: str | None = None,
+        members: Iterable[Policy] = (),
+        *,
+        draw: Draw = "uniform",
+        latest_share: float = 0.5,
+        exponent: float = 2.0,
+        room: int = 0,
+        **keywords: Any,
+    ) -> None:
+        """Makes a pool.
+
+        Args:
+            id: Registered id of the game, for policies that come as files.
+            team: Team that the pool plays; the game's last if None.
+            members: The first policies.
+            draw: ``"uniform"``, ``"latest"`` (the newest with a probability of ``latest_share``, else an older one) or
+                ``"pfsp"``.
+            latest_share: See ``draw``.
+            exponent: See above; 0 is uniform, large numbers play the hardest members alone.
+            room: Numbers that members may remember, at least; the first members' own need is always met.
+            **keywords: Structural keywords of the id.
+
+        Raises:
+            ValueError: Unknown draw, a share outside [0, 1], or a policy that cannot be loaded.
+        """
+        if draw not in ("uniform", "latest", "pfsp"):
+            raise ValueError(f'draw must be "uniform", "latest" or "pfsp", got {draw!r}')
+        if not 0.0 <= latest_share <= 1.0 or exponent < 0.0:
+            raise ValueError(f"latest_share is in [0, 1] and exponent not negative, got {latest_share} and {exponent}")
+        self.id, self.team, self.keywords = id, team, keywords
+        self.draw, self.latest_share, self.exponent = draw, latest_share, exponent
+        self._members: list[tuple[Opponent, str | None]] = []  # and the file that it came from
+        self._room: int | None = None
+        for policy in members:
+            self.add(policy)
+        self._room = max([room, *(member.memory_size for member, _ in self._members)])
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self._members)
+
+    @property
+    def memory_size(self) -> int:
+        """Numbers that the simulation keeps for a lane: two of the pool, and room for the member that plays."""
+        return OWN + (self._room or 0)
+
+    def add(self, policy: Policy) -> int:
+        """Takes in a policy, which must not change any more. Returns its number.
+
+        Args:
+            policy: The file of a saved policy, a callable on batched observations, or an `Opponent`.
+
+        Raises:
+            ValueError: A script's name (scripts play compiled, by `Simulation.set_opponent`), no file, or a policy that
+                remembers more than there is room for.
+            TypeError: Nothing that can play.
+        """
+        member, file = self._loaded(policy)
+        if self._room is not None and member.memory_size > self._room:
+            raise ValueError(
+                f"the policy remembers {member.memory_size} numbers, the pool has room for {self._room}: "
+                f"SelfPlayPool(..., room={member.memory_size})"
+            )
+        self._members.append((member, file))
+        self.matches = np.append(getattr(self, "matches", np.zeros(0)), 0.0)
+        self.points = np.append(getattr(self, "points", np.zeros(0)), 0.0)
+        return len(self._members) - 1
+
+    def weights(self) -> np.ndarray:
+        """Probability ``[members]`` with which each is drawn for the next match."""
+        n = len(self._members)
+        weights = np.ones(n)
+        if self.draw == "latest" and n > 1:
+            weights[:-1] = (1.0 - self.latest_share) / (n - 1)
+            weights[-1] = self.latest_share
+        elif self.draw == "pfsp":
+            weights = (1.0 - (self.points + 1.0) / (self.matches + 2.0)) ** self.exponent
+        return weights / weights.sum()
+
+    def act(
+        self,
+        observations: Any,
+        legal: Any,
+        acting: np.ndarray,
+        first: np.ndarray,
+        seeds: np.ndarray,
+        memory: np.ndarray,
+    ) -> Any:
+        """See `palaestra.core.opponents.Opponent`."""
+        memory[first, MATCH] += 1.0
+        fresh = first | (memory[:, MEMBER] == NOBODY)
+        memory[fresh, MEMBER] = self._drawn(seeds[fresh], memory[fresh, MATCH])
+        drawn = memory[:, MEMBER].astype(np.int64)
+        chosen: Any = None
+        for number in np.unique(drawn):
+            rows = np.flatnonzero(drawn == number)
+            member = self._members[number][0]
+            own = memory[rows, OWN : OWN + member.memory_size]
+            actions = member.act(
+                _rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], seeds[rows], own
+            )
+            memory[rows, OWN : OWN + member.memory_size] = own
+            chosen = _room_for(actions, len(memory)) if chosen is None else chosen
+            _put(chosen, rows, actions)
+        return chosen
+
+    def members_of(self, sim: Any) -> np.ndarray:
+        """Number of the member that plays the running match of each lane, int64 ``[N]``; -1 where none does (yet)."""
+        drawn = np.full(sim.num_envs, -1)
+        for seat in self._seats(sim):
+            begun = seat.lanes & (seat.memory[:, MATCH] > 0)
+            drawn[begun] = seat.memory[begun, MEMBER].astype(np.int64)
+        return drawn
+
+    def watch(self, sim: Any) -> None:
+        """Books the matches that ended in the last step of a simulation in which the pool plays: call it after each."""
+        over = (sim.terminated | sim.truncated) & (self.members_of(sim) >= 0)
+        if not over.any():
+            return
+        info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
+        teams = list(sim.game.teams)
+        for team, seats in sim._seats.items():
+            own = teams.index(team)
+            for seat in (seat for seat in seats if seat.opponent is self):
+                lanes = np.flatnonzero(over & seat.lanes)
+                winner = info["winner"][lanes]
+                points = np.where(winner < 0, 0.5, np.where(winner == own, 0.0, 1.0))
+                self.report(seat.memory[lanes, MEMBER].astype(np.int64), points)
+                seat.memory[lanes, MEMBER] = NOBODY
+
+    def report(self, members: np.ndarray, points: np.ndarray) -> None:
+        """Books results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers."""
+        np.add.at(self.matches, members, 1.0)
+        np.add.at(self.points, members, points)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the files of the members, relative to this one, with their results and how members are drawn.
+
+        Raises:
+            ValueError: A member is no file.
+        """
+        path = Path(path)
+        for number, (_, file) in enumerate(self._members):
+            if file is None:
+                raise ValueError(f"member {number} is no file: save the policy and add its path")
+        told = {
+            "id": self.id,
+            "team": self.team,
+            "keywords": self.keywords,
+            "draw": self.draw,
+            "latest_share": self.latest_share,
+            "exponent": self.exponent,
+            "room": self._room,
+            "members": [
+                {"file": Path(os.path.relpath(str(file), path.parent)).as_posix(), "matches": m, "points": p}
+                for (_, file), m, p in zip(self._members, self.matches.tolist(), self.points.tolist(), strict=True)
+            ],
+        }
+        unfinished = path.with_name(path.name + ".part")
+        unfinished.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        unfinished.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SelfPlayPool:
+        """Reads what `save` has written.
+
+        Raises:
+            ValueError: Not the file of a pool, or a member's file is gone.
+        """
+        path = Path(path)
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            members, keywords = told.pop("members"), told.pop("keywords")
+            files = [path.parent / member["file"] for member in members]
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is not the file of a pool") from error
+        pool = cls(**told, **keywords, members=files)
+        pool.matches = np.array([m["matches"] for m in members], np.float64)
+        pool.points = np.array([m["points"] for m in members], np.float64)
+        return pool
+
+    def _loaded(self, policy: Policy) -> tuple[Opponent, str | None]:
+        if isinstance(policy, str | Path):
+            from palaestra import registry
+
+            path = Path(policy)
+            if not path.suffix or not path.exists():
+                raise ValueError(f"{str(policy)!r} is no file of a saved policy (scripts: sim.set_opponent, lanes=...)")
+            game, _ = registry.make_game(self.id, **self.keywords)
+            return load_policy(path, game, self.team or list(game.teams)[-1]), os.path.abspath(path)
+        if isinstance(policy, Opponent):
+            return policy, None
+        if callable(policy):
+            return FunctionOpponent(policy), None
+        raise TypeError(f"a member is a file, a callable or an Opponent, got {type(policy).__name__}")
+
+    def _drawn(self, seeds: np.ndarray, matches: np.ndarray) -> np.ndarray:
+        if not self._members:
+            raise RuntimeError("the pool is empty: add a policy before it plays")
+        with np.errstate(over="ignore"):
+            bits = mix64(mix64(seeds ^ SALT) + GOLDEN * matches.astype(np.uint64))
+        shares = (bits >> SHIFT_11).astype(np.float64) * TO_UNIT
+        edges = np.cumsum(self.weights())
+        return np.minimum(np.searchsorted(edges, shares * edges[-1], side="right"), len(edges) - 1)
+
+    def _seats(self, sim: Any) -> list[Any]:
+        return [seat for seats in sim._seats.values() for seat in seats if seat.opponent is self]
+
+
+def _rows(tree: Any, rows: np.ndarray) -> Any:
+    if isinstance(tree, Mapping):
+        return {name: _rows(part, rows) for name, part in tree.items()}
+    return None if tree is None else tree[rows]
+
+
+def _room_for(actions: Any, lanes: int) -> Any:
+    if isinstance(actions, Mapping):
+        return {name: _room_for(part, lanes) for name, part in actions.items()}
+    array = np.asarray(actions)
+    wide: Any = {"i": np.int64, "u": np.int64, "f": np.float64}.get(array.dtype.kind, array.dtype)
+    return np.zeros((lanes, *array.shape[1:]), wide)  # as the simulation holds them, whichever member was first
+
+
+def _put(target: Any, rows: np.ndarray, actions: Any) -> None:
+    if isinstance(target, Mapping):
+        for name, part in target.items():
+            _put(part, rows, actions[name])
+    else:
+        target[rows] = actions

@@ -1,0 +1,213 @@
+"""A pool of past policies: who is drawn, what they remember, what is learnt from their results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from games.play import idle_actions, random_actions
+
+import palaestra
+from palaestra.core.game import Game
+from palaestra.core.opponents import FunctionOpponent, Opponent
+from palaestra.wrappers import SelfPlayPool, pool
+
+MELEE = "pool/Melee-v0"
+palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
+
+
+def constant(thrust: float) -> Any:
+    return lambda observations: np.full((*observations.shape[:2], 2), thrust)
+
+
+class Adder:
+    """Thrusts by a number times the decisions that it remembers."""
+
+    memory_size = 1
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def act(self, observations, legal, acting, first, seeds, memory):
+        memory[:, 0] += 1
+        return np.broadcast_to((self.scale * memory[:, 0])[:, None, None], (len(memory), 5, 2))
+
+
+def batch(opponent: Any, n: int = 64, horizon: int = 3, mode: str = "same_step", **keywords: Any) -> Any:
+    sim = palaestra.make_batch(MELEE, n, autoreset_mode=mode, opponents={"blue": opponent}, horizon=horizon, **keywords)
+    sim.reset(seed=7)
+    return sim
+
+
+def played(sim: Any) -> np.ndarray:
+    """The first blue agent's thrust in each lane."""
+    sim.step(idle_actions(sim))
+    return sim.actions[:, 5, 0].copy()
+
+
+def test_it_is_an_opponent():
+    assert isinstance(SelfPlayPool(MELEE), Opponent)
+
+
+def test_each_match_is_played_by_one_member_and_the_next_by_another():
+    league = SelfPlayPool(MELEE, members=[constant(0.1), constant(0.2), constant(0.3)])
+    sim = batch(league)
+    matches = np.array([[played(sim) for _ in range(3)] for _ in range(20)])  # [match, decision, lane]
+    assert (matches == matches[:, :1]).all(), "a member plays its match to the end"
+    values, counts = np.unique(matches[:, 0], return_counts=True)
+    np.testing.assert_allclose(values, [0.1, 0.2, 0.3])
+    assert (abs(counts / counts.sum() - 1 / 3) < 0.05).all()
+    assert all(len(np.unique(matches[:, 0, lane])) > 1 for lane in range(64))
+
+
+def test_a_lane_draws_by_its_seed_and_the_number_of_its_match_alone():
+    members = [constant(0.1 * k) for k in range(5)]
+    sim = batch(SelfPlayPool(MELEE, members=members), n=4)
+    alone = batch(SelfPlayPool(MELEE, members=members), n=1)
+    alone.reset(seed=7 + 2)
+    for _ in range(30):
+        assert played(sim)[2] == played(alone)[0]
+    sim.reset(seed=7)
+    first = played(sim)
+    np.testing.assert_array_equal(first, played(batch(SelfPlayPool(MELEE, members=members), n=4)))
+
+
+def test_members_remember_their_own_match():
+    sim = batch(SelfPlayPool(MELEE, members=[Adder(0.01), Adder(0.1), constant(0.5)]), horizon=3)
+    seen = np.array([[played(sim) for _ in range(3)] for _ in range(6)])
+    allowed = [[0.01, 0.02, 0.03], [0.1, 0.2, 0.3], [0.5, 0.5, 0.5]]
+    for match in seen.transpose(0, 2, 1).reshape(-1, 3):
+        assert any(np.allclose(match, sequence) for sequence in allowed)
+    assert len(np.unique(seen)) == 7
+
+
+def test_a_snapshot_keeps_the_member_and_what_it_remembers():
+    league = SelfPlayPool(MELEE, members=[Adder(0.01), constant(0.5), Adder(0.02)])
+    sim = batch(league, horizon=4)
+    for _ in range(6):
+        played(sim)
+    snapshot = sim.snapshot()
+    assert snapshot.memories["blue"].shape == (64, 3)
+    expected = [played(sim) for _ in range(10)]
+    sim.restore(snapshot)
+    np.testing.assert_array_equal([played(sim) for _ in range(10)], expected)
+
+
+def test_a_pool_that_grows_leaves_running_matches_alone():
+    league = SelfPlayPool(MELEE, members=[constant(0.1)])
+    sim = batch(league)
+    played(sim)
+    assert league.add(constant(0.2)) == 1
+    assert (played(sim) == 0.1).all()
+    played(sim)
+    assert set(played(sim)) == {0.1, 0.2}
+    np.testing.assert_array_equal(league.members_of(sim), np.where(sim.actions[:, 5, 0] == 0.1, 0, 1))
+
+
+def test_the_latest_has_its_share():
+    league = SelfPlayPool(MELEE, members=[constant(0.1 * k) for k in range(5)], draw="latest", latest_share=0.8)
+    np.testing.assert_allclose(league.weights(), [0.05, 0.05, 0.05, 0.05, 0.8])
+    share = (played(batch(league, n=2000)) == 0.4).mean()
+    assert abs(share - 0.8) < 0.03
+    assert SelfPlayPool(MELEE, members=[constant(0)], draw="latest").weights() == [1.0]
+
+
+def test_whom_the_learner_loses_against_is_drawn_more_often():
+    league = SelfPlayPool(MELEE, members=[constant(0.1 * k) for k in range(3)], draw="pfsp", exponent=2.0)
+    np.testing.assert_allclose(league.weights(), [1 / 3] * 3)
+    league.report(np.array([0] * 8 + [1] * 8), np.array([1.0] * 8 + [0.0] * 8))
+    lost = 1.0 - np.array([9 / 10, 1 / 10, 1 / 2])  # one win and one loss are assumed of everybody
+    np.testing.assert_allclose(league.weights(), lost**2 / (lost**2).sum())
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step", "off"])
+def test_watching_a_batch_books_every_match_once(mode: str):
+    league = SelfPlayPool(MELEE, members=[constant(0.1), constant(-0.1)])
+    sim = batch(league, n=16, horizon=60, mode=mode, damage=0.5)
+    rng, ended, points = np.random.default_rng(0), 0, 0.0
+    for _ in range(150):
+        before = sim.states["pending"] == 0
+        sim.step(random_actions(sim, rng))
+        league.watch(sim)
+        over = (sim.terminated | sim.truncated) & before
+        winner = (sim.final_info if mode == "same_step" else sim.info)["winner"][over]
+        ended += int(over.sum())
+        points += float((winner == 0).sum() + 0.5 * (winner < 0).sum())
+        league.watch(sim)  # a second look books nothing
+    assert league.matches.sum() == ended > 10
+    assert league.points.sum() == points
+    assert (league.matches > 0).all()
+
+
+def test_the_gymnasium_faces_take_a_pool():
+    members = [constant(0.1 * k) for k in range(4)]
+    league = SelfPlayPool(MELEE, members=members)
+    envs = gymnasium.make_vec(MELEE, num_envs=3, opponent=league)
+    env = gymnasium.make(MELEE, opponent=SelfPlayPool(MELEE, members=members)).unwrapped
+    envs.reset(seed=3)
+    env.reset(seed=5)
+    for _ in range(10):
+        several = envs.step(np.zeros((3, 10)))
+        one = env.step(np.zeros(10))
+        np.testing.assert_array_equal(several[0][2], one[0])
+    assert league.members_of(envs.unwrapped.sim)[2] >= 0  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_a_member_is_refused():
+    league = SelfPlayPool(MELEE, members=[constant(0.0)])
+    with pytest.raises(ValueError, match="remembers 1 numbers, the pool has room for 0: SelfPlayPool"):
+        league.add(Adder(0.1))
+    assert SelfPlayPool(MELEE, members=[constant(0.0)], room=1).add(Adder(0.1)) == 1
+    with pytest.raises(ValueError, match="'chaser' is no file of a saved policy"):
+        league.add("chaser")
+    with pytest.raises(TypeError, match="a member is a file, a callable or an Opponent, got int"):
+        league.add(3)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="the pool is empty"):
+        batch(SelfPlayPool(MELEE)).step(np.zeros((64, 10, 2)))
+    with pytest.raises(ValueError, match='draw must be "uniform"'):
+        SelfPlayPool(MELEE, draw="best")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="latest_share is in"):
+        SelfPlayPool(MELEE, latest_share=2.0)
+
+
+def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[str, str]] = []
+
+    def loader(path: Path, game: Game, team: str) -> Opponent:
+        asked.append((game.name, team))
+        return FunctionOpponent(constant(float(path.read_text())))
+
+    monkeypatch.setattr(pool, "load_policy", loader)
+    (tmp_path / "policies").mkdir()
+    for number in (1, 2):
+        (tmp_path / "policies" / f"{number}.safetensors").write_text(f"0.{number}")
+    files = [tmp_path / "policies" / f"{number}.safetensors" for number in (1, 2)]
+    league = SelfPlayPool(MELEE, members=files, draw="pfsp", exponent=3.0)
+    assert asked == [("Melee", "blue")] * 2
+    league.report(np.array([1]), np.array([0.5]))
+    league.save(tmp_path / "pool.json")
+    told = json.loads((tmp_path / "pool.json").read_text())
+    assert [m["file"] for m in told["members"]] == ["policies/1.safetensors", "policies/2.safetensors"]
+    (tmp_path / "pool.json").rename(tmp_path / "policies" / ".." / "moved.json")
+    again = SelfPlayPool.load(tmp_path / "moved.json")
+    np.testing.assert_array_equal(again.weights(), league.weights())
+    assert (again.draw, again.exponent, again.matches.tolist(), again.points.tolist()) == (
+        "pfsp",
+        3.0,
+        [0, 1],
+        [0, 0.5],
+    )
+    np.testing.assert_array_equal(played(batch(again)), played(batch(league)))
+
+
+def test_a_pool_that_cannot_be_written_or_read_says_why(tmp_path: Path):
+    with pytest.raises(ValueError, match="member 0 is no file: save the policy and add its path"):
+        SelfPlayPool(MELEE, members=[constant(0.0)]).save(tmp_path / "pool.json")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "notes.json").write_text("{}")
+    with pytest.raises(ValueError, match="is not the file of a pool"):
+        SelfPlayPool.load(tmp_path / "notes.json")
