@@ -58,6 +58,18 @@ class World(NamedTuple):
     sparse: np.ndarray
 
 
+class Rules(NamedTuple):
+    """The world of games in which mpe2 pays each agent by itself.
+
+    Attributes:
+        sparse: int64 [1]: whether only success is paid.
+        own: int64 [1]: whether each agent is paid by itself.
+    """
+
+    sparse: np.ndarray
+    own: np.ndarray
+
+
 def world_of(reward: str) -> World:
     """The world of ``reward="dense"`` or ``"sparse"``.
 
@@ -198,6 +210,28 @@ def see_vector(out, vector, limit):
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
+
+
+def pair_nearest(s, seekers, first_target, targets, target_of):
+    """Splits targets evenly over seekers, nearest pairs first.
+
+    The bodies 0 to ``seekers - 1`` seek, ``targets`` bodies from ``first_target`` on are sought; ``target_of`` (int64
+    [seekers]) gets a body for each.
+    """
+    for i in range(seekers):
+        target_of[i] = -1
+    for number in range(seekers):
+        nearest_m, seeker, target = math.inf, 0, first_target
+        for j in range(first_target, first_target + targets):
+            taken = 0
+            for i in range(seekers):
+                taken += target_of[i] == j
+            for i in range(seekers):
+                if target_of[i] < 0 and taken <= number // targets:
+                    apart_m = distance_m(s, i, j)
+                    if apart_m < nearest_m:
+                        nearest_m, seeker, target = apart_m, i, j
+        target_of[seeker] = target
 
 
 def choose_move(action, dx, dy, near_m):

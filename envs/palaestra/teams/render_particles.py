@@ -140,3 +140,42 @@ def draw_tag(game: Game, world: Any, s: np.void) -> np.ndarray:
         if team and match.touched[i - chasers]:
             arena.flash(match.position_m[i], radius_m)
     return picture(game, match, f"tags {int(match.info.tags)}", arena)
+
+
+def draw_spread(game: Game, world: Any, s: np.void) -> np.ndarray:
+    """Draws one match of `palaestra.teams.spread`; arguments and result as in `draw_tag`."""
+    match = attributes(s)
+    agents, radius_m = len(match.alive), float(match.parameters.radius_m)
+    arena = Arena(match.position_m, False)
+    for k in range(agents):
+        at, is_covered = match.position_m[agents + k], bool(match.covered[k])
+        arena.disc(at, 0.05, SIGNAL if is_covered else OBSTACLE, MUTED)
+        arena.ring(at, float(match.parameters.cover_radius_m), fade(SIGNAL, 0.9 if is_covered else 0.3))
+    for i in range(agents):
+        draw_agent(arena, match, i, radius_m, fade(TEAMS[1], 0.75), str(i))
+    return picture(game, match, f"covered {int(match.info.covered)} / {agents}", arena)
+
+
+COLORS: tuple[Color, ...] = ((239, 108, 96), (120, 200, 120), (104, 160, 245))
+"""Of the landmarks of the talking games: red, green, blue."""
+
+
+def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
+    """Draws one match of `reference` or `speaker_listener`; arguments and result as in `draw_tag`."""
+    match = attributes(s)
+    walkers = len(match.velocity_mps)
+    arena = Arena(match.position_m, False)
+    goals, said = np.atleast_1d(match.goal), np.atleast_2d(match.said)
+    for k, color in enumerate(COLORS):
+        arena.disc(match.position_m[walkers + k], 0.06, color)
+    for i in range(walkers):
+        goal = int(goals[i])
+        at = match.position_m[walkers + goal]
+        arena.ring(at, float(match.parameters.goal_radius_m) + 0.015 * i, COLORS[goal])
+        arena.canvas.dashes(arena.point(match.position_m[i]), arena.point(at), fade(COLORS[goal], 0.6))
+        name = str(i) if walkers > 1 else ""
+        draw_agent(arena, match, i, 0.05, MUTED, name)
+    for i, words in enumerate(said):
+        spoken = f'"{int(words.argmax())}"' if words.any() else "nothing"
+        arena.canvas.text((10, 22 + 18 * i), f"{game.agents[i]} says {spoken}", TEXT, 13)
+    return picture(game, match, f"arrived {int(match.info.arrived)} / {walkers}", arena)

@@ -87,9 +87,9 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     clip,
-    distance_m,
     mirror_points,
     mirror_thrust,
+    pair_nearest,
     see_offset,
     see_vector,
     stop_at_walls,
@@ -250,28 +250,11 @@ def script_by_forces(s, world, slot, which, actions, scratch):
         actions.player[slot].force[0], actions.player[slot].force[1] = WAYS_X[way], WAYS_Y[way]
 
 
-def choose_prey(s, scratch, slot):
-    """The runner that a chaser goes for: the nearest pairs are formed first, and the chasers split evenly."""
-    chasers, agents = count_chasers(s), len(s.alive)
-    for i in range(chasers):
-        scratch.prey[i] = -1
-    for number in range(chasers):
-        nearest_m, hunter, prey = math.inf, 0, 0
-        for j in range(chasers, agents):
-            hunters = 0
-            for i in range(chasers):
-                hunters += scratch.prey[i] == j
-            for i in range(chasers):
-                apart_m = distance_m(s, i, j)
-                if scratch.prey[i] < 0 and hunters <= number // (agents - chasers) and apart_m < nearest_m:
-                    nearest_m, hunter, prey = apart_m, i, j
-        scratch.prey[hunter] = prey
-    return scratch.prey[slot]
-
-
 def intercept(s, scratch, slot):
     """The way that a chaser should go: to where its prey will be, less its own drift."""
-    j = choose_prey(s, scratch, slot)
+    chasers = count_chasers(s)
+    pair_nearest(s, chasers, chasers, len(s.touched), scratch.prey)
+    j = scratch.prey[slot]
     dx = s.position_m[j, 0] - s.position_m[slot, 0] + LEAD_S * (s.velocity_mps[j, 0] - s.velocity_mps[slot, 0])
     dy = s.position_m[j, 1] - s.position_m[slot, 1] + LEAD_S * (s.velocity_mps[j, 1] - s.velocity_mps[slot, 1])
     return dx, dy

@@ -1,0 +1,127 @@
+"""Spread, Reference and SpeakerListener: what is paid, what is seen and heard, how the scripts play."""
+
+import numpy as np
+import pytest
+from games.points import RIGHT, STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
+
+from palaestra.teams import reference, speaker_listener, spread
+
+SPREAD, SPARSE_SPREAD = spread.game(), spread.game(reward="sparse")
+REFERENCE, SPEAKER = reference.game(), speaker_listener.game()
+KINDS = {
+    "spread": spread.game,
+    "reference": reference.game,
+    "speaker": speaker_listener.game,
+}
+LANDMARKS = [(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0)]
+APART = [(-1.0, 0.1), (0.0, 1.0), (1.0, -0.2), *LANDMARKS]
+
+
+def stay(sim):
+    sim.step(None)
+
+
+def test_spread_pays_the_distance_of_each_landmark_from_the_nearest_agent():
+    sim = placed(SPREAD, APART)
+    stay(sim)
+    np.testing.assert_allclose(sim.rewards[0], -0.5 * (0.1 + 0.2), rtol=1e-6)
+
+
+def test_an_overlap_costs_both_and_the_team_their_mean():
+    sim = placed(SPREAD, [(0.0, 0.0), (0.2, 0.0), (0.0, 5.0), *LANDMARKS], local_ratio=1.0)
+    stay(sim)
+    np.testing.assert_allclose(sim.rewards[0], -2 / 3, rtol=1e-6)
+    own = placed(spread.game(rules="mpe"), [(0.0, 0.0), (0.2, 0.0), (0.0, 5.0), *LANDMARKS], local_ratio=1.0)
+    stay(own)
+    assert own.rewards[0].tolist() == [-1, -1, 0]
+
+
+@pytest.mark.parametrize(("last", "reward"), [((1.0, -0.15), 1.0), ((1.0, -0.16), 0.0)])
+def test_sparse_spread_pays_while_every_landmark_is_covered(last, reward):
+    sim = placed(SPARSE_SPREAD, [*APART[:2], last, *LANDMARKS], horizon=2)
+    stay(sim)
+    assert sim.rewards[0].tolist() == [reward] * 3
+    stay(sim)
+    assert sim.rewards[0].tolist() == [reward] * 3
+    assert sim.info["winner"][0] == (0 if reward else -1)
+    assert sim.info["covered"][0] == (3 if reward else 2)
+
+
+def test_the_dense_team_reward_is_the_mean_of_what_mpe2_pays_its_agents():
+    team, own = started(SPREAD, 256, seed=1), started(spread.game(rules="mpe"), 256, seed=1)
+    stay(team)
+    stay(own)
+    assert (own.rewards != own.rewards[:, :1]).any()
+    np.testing.assert_allclose(team.rewards[:, 0], own.rewards.mean(axis=1), rtol=1e-5)
+
+
+def test_a_word_is_heard_in_the_next_decision_by_the_other_alone():
+    sim = started(REFERENCE)
+    assert not sim.observations[..., -10:].any(), "silent at the start"
+    sim.step(np.array([[[STAY, 7], [STAY, 2]]]))
+    heard = sim.observations[0, :, -10:]
+    assert heard.argmax(axis=1).tolist() == [2, 7]
+    assert heard.sum() == 2
+
+
+def test_each_agent_sees_the_colour_of_the_others_goal():
+    sim = started(REFERENCE, 32)
+    colors = sim.observations[..., 8:11]
+    assert set(np.unique(colors)) == {0.25, 0.75}
+    np.testing.assert_array_equal(colors.argmax(axis=2), sim.states["goal"][:, ::-1])
+
+
+def test_reference_pays_the_mean_distance_from_the_goals():
+    sim = placed(REFERENCE, [(0.0, 0.0), (0.0, 1.0), *LANDMARKS])
+    sim.states["goal"] = 0, 1
+    stay(sim)
+    np.testing.assert_allclose(sim.rewards[0], -0.5)
+
+
+@pytest.mark.parametrize(("place", "reward"), [((0.0, 0.91), 1.0), ((0.0, 0.89), 0.0)])
+def test_sparse_reference_pays_when_both_are_at_their_goals(place, reward):
+    sim = placed(reference.game(reward="sparse"), [LANDMARKS[0], place, *LANDMARKS])
+    sim.states["goal"] = 0, 1
+    stay(sim)
+    assert sim.rewards[0].tolist() == [reward] * 2
+    assert sim.info["arrived"][0] == 1 + reward
+
+
+def test_the_listener_hears_the_speaker_and_is_paid_for_its_squared_distance():
+    sim = placed(SPEAKER, [(0.0, 0.0), *LANDMARKS])
+    sim.states["goal"] = 2
+    sim.step({"speaker": np.array([[1]]), "listener": np.array([[RIGHT]])})
+    assert sim.observations["listener"][0, 0, -3:].tolist() == [0, 1, 0]
+    assert sim.rewards[0].tolist() == [-1, -1]
+    assert sim.states["velocity_mps"][0, 0, 0] == 0.5
+    np.testing.assert_array_equal(sim.observations["speaker"][0, 0], np.array([0.15, 0.15, 0.65], np.float32))
+
+
+@pytest.mark.jitless
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_mirrored_match_goes_on_as_the_mirror(kind):
+    assert_mirror_goes_on_as_mirror(kind(), decisions=15)
+
+
+@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_script_solves_the_task_and_random_agents_do_not(kind, actions):
+    game = kind(actions=actions)
+    assert (played_out(game, 128, agent="default").info["winner"] == 0).mean() > 0.9
+    assert (played_out(game, 128, agent="random").info["winner"] == 0).mean() < 0.1
+
+
+def test_the_listener_of_a_silent_speaker_stays():
+    sim = started(SPEAKER, 8)
+    sim.set_opponent("agent_1", "default")
+    sim.states["said"] = 0.0
+    sim.step(None)  # the speaker's word is heard from the next decision on
+    assert not sim.states["velocity_mps"].any()
+
+
+@pytest.mark.parametrize("kind", [spread.game, reference.game])
+def test_what_the_rules_do_not_have_is_refused(kind):
+    with pytest.raises(ValueError, match="rules must be one of 'team', 'mpe', got 'mpe2'"):
+        kind(rules="mpe2")
+    with pytest.raises(ValueError, match="reward must be one of 'dense', got 'sparse'"):
+        kind(rules="mpe", reward="sparse")
