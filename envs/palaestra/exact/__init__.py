@@ -1,0 +1,44 @@
+"""Ground truth for small games: matrix games with certificates, exact values, exact exploitability of any policy.
+
+Example::
+
+    from palaestra import exact
+
+    exact.matrix_game([[3, 0], [1, 2]]).value  # 1.5, with both strategies and a certificate
+    solution = exact.solve("palaestra/GridSoccer-v0", symmetry=False)
+    solution.values[solution.table.starts]  # +-0.218484, to the guaranteed error 1e-8
+    red = solution.policy("red")  # [positions, joint actions]
+    exact.exploitability(solution, red, "red").exploitability  # 0
+    exact.exploitability(solution, "random", "red").exploitability  # 0.553684
+    exact.exploitability(solution, "policy.safetensors", "red")  # or a callable, an SB3 model, a torch module
+    exact.nash_conv(solution, {"red": red, "blue": "random"}).gains
+
+Games tell how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
+their own compiled step from each of them, so a solution is one of the environment itself. What is behind it:
+
+* `palaestra.exact.matrix`: von Neumann's matrix games by a compiled simplex method;
+* `palaestra.exact.positions`: all positions and where every joint action leads;
+* `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
+* `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
+* `palaestra.exact.figures`: ``python -m palaestra.exact.figures`` measures what is claimed.
+"""
+
+from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv
+from palaestra.exact.matrix import MatrixGame, MatrixGames, matrix_game, matrix_games
+from palaestra.exact.positions import PositionTable, enumerate_positions
+from palaestra.exact.values import Solution, solve
+
+__all__ = [
+    "Exploitability",
+    "MatrixGame",
+    "MatrixGames",
+    "NashConv",
+    "PositionTable",
+    "Solution",
+    "enumerate_positions",
+    "exploitability",
+    "matrix_game",
+    "matrix_games",
+    "nash_conv",
+    "solve",
+]
