@@ -4,6 +4,12 @@ from palaestra.core.catalog import Row
 
 ROWS: tuple[Row, ...] = (
     Row(
+        "palaestra/TeamMatrix-v0",
+        "palaestra.teams.matrix:game",
+        "teams",
+        "matrix games of two against two, with known answers",
+    ),
+    Row(
         "palaestra/GridSoccer-v0",
         "palaestra.teams.soccer:game",
         "teams",
@@ -48,5 +54,23 @@ ROWS: tuple[Row, ...] = (
         "palaestra.teams.pong:game",
         "teams",
         "pong between two pairs of paddles, front and back",
+    ),
+    Row(
+        "palaestra/Spread-v0",
+        "palaestra.teams.spread:game",
+        "teams",
+        "three agents cover three landmarks together",
+    ),
+    Row(
+        "palaestra/Reference-v0",
+        "palaestra.teams.reference:game",
+        "teams",
+        "two agents tell each other where to go",
+    ),
+    Row(
+        "palaestra/SpeakerListener-v0",
+        "palaestra.teams.speaker_listener:game",
+        "teams",
+        "one agent can only talk, the other can only walk",
     ),
 )

@@ -24,8 +24,8 @@ that never mixes.
 One against one on 4 by 5 with a discount factor of 0.9, the kick-off is worth 0.218484 to the side with the ball if
 both mix at their best. Without mixing it can be sure of 0 alone, and the other side of losing no more than 0.295245: in
 324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most by 0.405. A method whose
-policies are deterministic cannot learn the value there; in alternating order it can. Whether a player may carry the
-ball through its own mouth, on which the paper can be read both ways, changes none of these figures.
+policies are deterministic cannot learn the value there; in alternating order it can. Own goals, if there were any,
+would change none of these figures.
 
 The scripts: ``striker`` runs for the mouth with the ball and around who stands in its way, or passes to a mate that it
 runs into; without the ball the nearest gets in front of whoever has it. A mate of the ball keeps beside it, a second
@@ -524,7 +524,7 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
         ValueError: A number is out of range, or there is no such order; names the choices.
     """
     for name, value, low, high in (("rows", rows, 2, 16), ("columns", columns, 3, 16), ("players", players, 1, 2)):
-        if value != int(value) or not low <= value <= high:
+        if not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value}")
     if order not in get_args(Order):
         raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}")
