@@ -2,6 +2,7 @@
 
     python -m palaestra_baselines.figures             # all of them
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
+    python -m palaestra_baselines.figures fm3q_exact fm3q_limit team_learning    # see `team_figures` beside this
 
 A figure trains the seeds that are missing under ``runs/``, judges every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
@@ -14,17 +15,15 @@ import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import tyro
 
-import palaestra_assets
-from palaestra_baselines import ppo_tracking
+from palaestra_baselines import ppo_tracking, team_figures
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
+from palaestra_baselines.common.runs import FigureArgs, finished
 from palaestra_baselines.common.tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
@@ -36,23 +35,7 @@ LABELS = {
 }
 
 
-@dataclass
-class Args:
-    """Arguments.
-
-    Attributes:
-        names: Figures to make; all if none is named.
-        seeds: Runs of each method.
-        runs: Where training keeps its files.
-        assets: Where figures and weights go.
-        workers: Processes that simulate.
-    """
-
-    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    seeds: int = 3
-    runs: Path = Path("runs")
-    assets: Path = Path(palaestra_assets.path("py.typed")).parent
-    workers: int = 2
+Args = FigureArgs
 
 
 def tracking(args: Args) -> None:
@@ -88,17 +71,6 @@ def tracking(args: Args) -> None:
     plot_panels(args.assets / "figures" / "tracking.png", panels, title)
     write_table(args.assets / "figures" / "tracking.csv", logs, tests, reference)
     print_table(tests, pid)
-
-
-def finished(run: ppo_tracking.Args) -> bool:
-    """Whether the run is there already; what is there of a run with other arguments is not taken for this one."""
-    note, wanted = run.folder / "args.json", run.settings
-    if not note.exists() or json.loads(note.read_text()) != wanted:
-        for left_over in ("done.json", "state.json"):
-            (run.folder / left_over).unlink(missing_ok=True)
-        run.folder.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps(wanted))
-    return (run.folder / "done.json").exists()
 
 
 def judge(
@@ -159,7 +131,12 @@ def print_table(tests: dict[str, Tracking], pid: Tracking) -> None:
         print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")
 
 
-FIGURES: dict[str, Callable[[Args], None]] = {"tracking": tracking}
+FIGURES: dict[str, Callable[[Args], None]] = {
+    "tracking": tracking,
+    "fm3q_exact": team_figures.fm3q_exact,
+    "fm3q_limit": team_figures.fm3q_limit,
+    "team_learning": team_figures.team_learning,
+}
 """Figure by name, in the order in which they are made."""
 
 

@@ -39,7 +39,7 @@ PAGES = Path("docs", "environments")
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture in README.md, pixels."""
-NO_METHODS = ("__init__", "demo", "figures")
+NO_METHODS = ("__init__", "demo", "figures", "team_figures")
 """Files of the baselines that are no method."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""

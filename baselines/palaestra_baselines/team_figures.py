@@ -1,0 +1,340 @@
+"""The figures of the learners of two-team zero-sum games, made by `palaestra_baselines.figures`.
+
+``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
+                  games and as networks on two-against-two soccer in alternating order
+``fm3q_limit``    what it can learn at most where play is simultaneous and the best play mixes
+``team_learning`` FM3Q, VDN and IQL in self-play, judged by scripts and against each other
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra import exact
+from palaestra.core.opponents import Opponent
+from palaestra.evaluation import evaluate, wilson_interval
+from palaestra_baselines import fm3q, iql, vdn
+from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.runs import FigureArgs, train_all
+from palaestra_baselines.common.self_play import keywords
+from palaestra_baselines.common.td_learning import LearningArgs
+from palaestra_baselines.common.utilities import UtilityPlayer
+
+MIXERS = ("monotone", "vdn", "pairwise")
+TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")
+"""Matrix games that are learnt as tables, one round each."""
+SOCCER = {
+    "env_id": "palaestra/TeamGridSoccer-3x3-v0",
+    "options": ("order=alternating",),
+    "gamma": 0.9,
+    "random_starts": True,
+    "epsilon": (1.0, 0.3),
+    "hidden": (128, 128),
+    "total_steps": 3_000_000,
+}
+LITTMAN = {**SOCCER, "env_id": "palaestra/GridSoccer-v0", "options": (), "hidden": (64, 64), "total_steps": 1_500_000}
+GAMES: dict[str, dict[str, Any]] = {
+    "team_pong": {
+        "env_id": "palaestra/TeamPong-v0",
+        "opponent": "tracker:0.8",
+        "gamma": 0.99,
+        "updates": 3,
+        "total_steps": 2_000_000,
+    },
+    "team_tag": {
+        "env_id": "palaestra/TeamTag-2v2-v0",
+        "opponent": "default:0.5",
+        "gamma": 0.95,
+        "updates": 4,
+        "hidden": (128, 128),
+        "epsilon_until": 0.5,
+        "total_steps": 1_300_000,
+    },
+}
+"""Arguments of the comparison: the same for all methods."""
+METHODS: dict[str, Callable[..., LearningArgs]] = {"fm3q": fm3q.Args, "vdn": vdn.Args, "iql": iql.Args}
+TITLES = {"fm3q": "FM3Q", "vdn": "VDN", "iql": "IQL"}
+WANTED = 0.7
+"""Share of won matches whose first reach is compared."""
+TEST_MATCHES, DUEL_MATCHES = 1000, 100
+
+
+# ---------------------------------------------------------------------------------------------------------- fm3q_exact
+
+
+@dataclass
+class ExactJudge:
+    """Exact exploitability of the greedy policies while they are learnt; can be sent to another process.
+
+    Attributes:
+        env_id: Game whose positions can be counted.
+        options: Its keywords, ``name=value`` each.
+        gamma: Discount per decision.
+    """
+
+    env_id: str
+    options: tuple[str, ...]
+    gamma: float
+
+    @cached_property
+    def table(self) -> exact.PositionTable:
+        """All positions and transitions."""
+        return exact.enumerate_positions(self.env_id, symmetry=False, **keywords(self.options))
+
+    @cached_property
+    def solution(self) -> exact.Solution:
+        """Values of all positions."""
+        return exact.solve(self.table, self.gamma)
+
+    def __call__(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
+        """Exploitability of each team at the start, and their sum, which is NashConv."""
+        lost = {t: exact.exploitability(self.solution, player_of(t), t).exploitability for t in self.table.teams}
+        return {"nash_conv": sum(lost.values()), **{f"exploitability_{team}": loss for team, loss in lost.items()}}
+
+
+def fm3q_exact(args: FigureArgs) -> None:
+    """FM3Q against the exact solution: tables on the matrix games, networks on alternating soccer."""
+    rows: list[dict[str, Any]] = table_rows_of(args.seeds)
+    shared = {**SOCCER, "resume": True, "quiet": True}
+    runs = {
+        m: [fm3q.Args(**shared, mixer=m, seed=k, directory=args.runs / "fm3q_exact" / m) for k in range(args.seeds)]
+        for m in MIXERS
+    }
+    judge = ExactJudge(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
+    train_all("fm3q_exact", [("fm3q", run, judge) for group in runs.values() for run in group], args.workers)
+    logs = {mixer: [read_rows(run.folder / "log.csv") for run in group] for mixer, group in runs.items()}
+    for mixer, group in logs.items():
+        for seed, log in enumerate(group):
+            rows += [{"part": "network", "game": "alternating soccer", "mixer": mixer, "seed": seed, **r} for r in log]
+    write_rows(args.assets / "figures" / "fm3q_exact.csv", rows)
+    panel = {
+        "label": "NashConv, two teams together",
+        "x_label": "decisions",
+        "curves": {m: curve_by_evaluation(group, "nash_conv") for m, group in logs.items()},
+        "lines": {"bar: 0.1 a team": 0.2},
+        "log": True,
+    }
+    title = f"FM3Q on alternating soccer 3 x 3\nIQM and 95 % interval of {args.seeds} seeds"
+    plot_panels(args.assets / "figures" / "fm3q_exact.png", [panel], title)
+    best = min(runs["monotone"], key=lambda run: read_rows(run.folder / "log.csv")[-1]["nash_conv"])
+    install(best, args.assets, "fm3q_grid_soccer")
+    print_exact(rows, logs)
+
+
+def table_rows_of(seeds: int) -> list[dict[str, Any]]:
+    """Exact exploitability of tabular FM3Q on the matrix games."""
+    rows = []
+    for game, mixer, seed in itertools.product(TABLES, MIXERS, range(seeds)):
+        options = (f"game={game}", "rounds=1")
+        run = fm3q.Args(env_id="palaestra/TeamMatrix-v0", options=options, mixer=mixer, seed=seed, gamma=1.0)  # type: ignore[arg-type]
+        tables = fm3q.fit_tables(run)
+        lost = {
+            team: exact.exploitability(tables.rules, tables.policy(team), team, gamma=1.0).exploitability
+            for team in tables.rules.teams
+        }
+        figures = {"nash_conv": sum(lost.values()), **{f"exploitability_{team}": x for team, x in lost.items()}}
+        rows.append({"part": "table", "game": game, "mixer": mixer, "seed": seed, **figures, "loss": tables.loss})
+    return rows
+
+
+def print_exact(rows: Iterable[Mapping[str, Any]], logs: Mapping[str, list[list[dict[str, float]]]]) -> None:
+    """Prints the largest exploitability of a team over the seeds, tables first."""
+    print(f"{'exploitability of a team, worst seed':40s}" + "".join(f"{mixer:>12s}" for mixer in MIXERS))
+    tables = [row for row in rows if row["part"] == "table"]
+    for game in TABLES:
+        cells = [[r for r in tables if r["game"] == game and r["mixer"] == mixer] for mixer in MIXERS]
+        print(f"{'table, ' + game:40s}" + "".join(f"{max(map(worst_team, cell)):12.4f}" for cell in cells))
+    last = [[log[-1] for log in logs[mixer]] for mixer in MIXERS]
+    print(f"{'network, alternating soccer 3 x 3':40s}" + "".join(f"{max(map(worst_team, x)):12.4f}" for x in last))
+    print(f"{'processor time of a run, s':40s}" + "".join(f"{max(r['cpu_s'] for r in x):12.0f}" for x in last))
+
+
+def worst_team(row: Mapping[str, Any]) -> float:
+    """The larger of the two teams' exploitabilities."""
+    return max(float(row["exploitability_red"]), float(row["exploitability_blue"]))
+
+
+# ---------------------------------------------------------------------------------------------------------- fm3q_limit
+
+
+def fm3q_limit(args: FigureArgs) -> None:
+    """FM3Q on Littman's simultaneous soccer: its security value beside those of pure and of mixed play."""
+    folder = args.runs / "fm3q_limit"
+    runs = [fm3q.Args(**LITTMAN, seed=seed, directory=folder, resume=True, quiet=True) for seed in range(args.seeds)]
+    judge = ExactJudge(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
+    train_all("fm3q_limit", [("fm3q", run, judge) for run in runs], args.workers)
+    solution = judge.solution
+    rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
+    write_rows(args.assets / "figures" / "fm3q_limit.csv", rows)
+    for row in rows:
+        print("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
+
+
+def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[str, Any]:
+    """What the greedy policies can be sure of at the start, with and without the ball, beside the exact values."""
+    arrays, _ = read_policy(run.folder / "last.safetensors")
+    table = solution.table
+    red, blue = (exact.exploitability(solution, UtilityPlayer(arrays, table.game, team), team) for team in table.teams)
+    has_ball = solution.values[table.starts] > 0  # red has it
+    at_start = lambda values: float(values[table.starts][has_ball].mean())  # noqa: E731
+    return {
+        "seed": seed,
+        "ball_value": at_start(solution.values),
+        "ball_pure_maximin": at_start(solution.pure_maximin),
+        "ball_security": at_start(red.values),
+        "no_ball_value": -at_start(solution.values),
+        "no_ball_pure_maximin": -at_start(solution.pure_minimax),
+        "no_ball_security": at_start(blue.values),
+        "exploitability_red": red.exploitability,
+        "exploitability_blue": blue.exploitability,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- team_learning
+
+
+def team_learning(args: FigureArgs) -> None:
+    """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
+    runs = {
+        (game, method): [
+            make(**GAMES[game], seed=seed, directory=args.runs / game / method, resume=True, quiet=True)
+            for seed in range(args.seeds)
+        ]
+        for game in GAMES
+        for method, make in METHODS.items()
+    }
+    in_turn = [[(method, run, None) for run in group] for (_, method), group in runs.items()]
+    train_all("team_learning", [entry for group in in_turn for entry in group], args.workers)
+    logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
+    curves = [
+        {"game": g, "method": m, "seed": seed, **row}
+        for (g, m), group in logs.items()
+        for seed, log in enumerate(group)
+        for row in log
+    ]
+    write_rows(args.assets / "figures" / "team_learning.csv", curves)
+    panels = [
+        {
+            "label": f"matches won against {GAMES[game]['opponent']}",
+            "x_label": f"decisions, {game.replace('_', ' ')}",
+            "curves": {TITLES[m]: curve_by_evaluation(logs[game, m], "win_rate") for m in METHODS},
+            "lines": {"70 %": WANTED},
+        }
+        for game in GAMES
+    ]
+    title = f"Self-play, {args.seeds} seeds: IQM and 95 % bootstrap interval"
+    plot_panels(args.assets / "figures" / "team_learning.png", panels, title)
+    results = [script_row(game) for game in GAMES]
+    results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
+    duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
+    write_rows(args.assets / "figures" / "team_learning_results.csv", [*results, *duels])
+    for game in GAMES:
+        last = [log[-1]["win_rate"] for log in logs[game, "fm3q"]]
+        install(runs[game, "fm3q"][int(np.argmax(last))], args.assets, f"fm3q_{game}")
+    for row in [*results, *duels]:
+        print(
+            "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
+        )
+
+
+def script_row(game: str) -> dict[str, Any]:
+    """How strong the judging script is: its matches against the random player, the weaker side's."""
+    id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
+    half = TEST_MATCHES // 2
+    wins = evaluate(id, script, "random", matches=half, swap=False).wins
+    wins += evaluate(id, "random", script, matches=half, swap=False).losses
+    low, high = wilson_interval(wins, 2 * half)
+    return {
+        "part": "script",
+        "game": game,
+        "a": script,
+        "b": "random",
+        "won": wins / (2 * half),
+        "low": low,
+        "high": high,
+    }
+
+
+def final_row(game: str, method: str, runs: Sequence[Any], logs: Sequence[list[dict[str, float]]]) -> dict[str, Any]:
+    """Final share of matches won against the script on new matches, and decisions until `WANTED` was reached."""
+    id, script, half = GAMES[game]["env_id"], GAMES[game]["opponent"], TEST_MATCHES // 2
+    shares, by_side = [], np.zeros(2)
+    for run in runs:
+        path = str(run.folder / "last.safetensors")
+        first = evaluate(id, path, script, matches=half, swap=False).wins / half
+        second = evaluate(id, script, path, matches=half, swap=False).losses / half
+        shares.append((first + second) / 2)
+        by_side += np.array([first, second]) / len(runs)
+    mean, low, high = bootstrap_interval(np.array(shares))
+    reached = [first_reach(log) for log in logs]
+    return {
+        "part": "final",
+        "game": game,
+        "a": method,
+        "b": script,
+        "won": mean,
+        "low": low,
+        "high": high,
+        "won_as_red": float(by_side[0]),
+        "won_as_blue": float(by_side[1]),
+        "steps_to_wanted": float(np.median(reached)),
+        "seeds_that_reached": sum(np.isfinite(reached).tolist()),
+        "cpu_s": float(np.mean([log[-1]["cpu_s"] for log in logs])),
+    }
+
+
+def first_reach(log: Sequence[Mapping[str, float]]) -> float:
+    """Decisions until the first evaluation with a share of `WANTED`; infinite if there was none."""
+    return next((row["steps"] for row in log if row["win_rate"] >= WANTED), float("inf"))
+
+
+def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, Any]:
+    """Score of all networks of one method against all of another, each pair from both sides."""
+    id, half = GAMES[game]["env_id"], DUEL_MATCHES // 2
+    scores = np.zeros((len(runs[game, a]), len(runs[game, b])))
+    points = 0.0
+    for (k, one), (j, other) in itertools.product(enumerate(runs[game, a]), enumerate(runs[game, b])):
+        players = [str(run.folder / "last.safetensors") for run in (one, other)]
+        there = evaluate(id, *players, matches=half, swap=False)
+        back = evaluate(id, *reversed(players), matches=half, swap=False)
+        scores[k, j] = (there.score + 1.0 - back.score) / 2
+        points += scores[k, j] * 2 * half
+    low, high = wilson_interval(points, 2 * half * scores.size)
+    return {"part": "duel", "game": game, "a": a, "b": b, "won": float(scores.mean()), "low": low, "high": high}
+
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
+    """`curve_over_seeds` where runs were judged at nearly the same steps: the k-th evaluations stand together."""
+    steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
+    alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
+    return curve_over_seeds(alike, "steps", column)
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows, whose columns may differ, as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({n: f"{v:.5g}" if isinstance(v, float) else v for n, v in row.items()})
+
+
+def install(run: LearningArgs, assets: Path, name: str) -> None:
+    """Copies the weights of a run to the assets."""
+    (assets / "weights").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(run.folder / "last.safetensors", assets / "weights" / f"{name}.safetensors")
