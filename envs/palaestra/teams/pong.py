@@ -2,10 +2,10 @@
 
 ## Description
 
-The physics of Wimblepong (Aalto Intelligent Robotics group), which FM3Q ("Fully decentralized multi-agent reinforcement
-learning for two-team zero-sum Markov games", arXiv 2402.00738) plays two against two: an arena of 235 x 200 units,
-paddles of 5 x 20 that move 3 units in each of the three substeps of a decision, a ball of 5 x 5, and returns that are
-the steeper the farther from the middle of the paddle the ball is met. Written anew from these facts.
+The physics of Wimblepong (Aalto Intelligent Robotics group), which FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738) plays
+two against two: an arena of 235 x 200 units, paddles of 5 x 20 that move 3 units in each of the three substeps of a
+decision, a ball of 5 x 5, and returns that are the steeper the farther from the middle of the paddle the ball is met.
+Written anew from these facts.
 
 A paddle meets the ball on its way to the paddle's own wall, when the ball reaches the face of the paddle and the two
 overlap. With offset d of the ball from the middle of the paddle, a share of its half length, -1 to 1, the bounce angle
