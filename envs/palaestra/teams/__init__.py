@@ -73,4 +73,16 @@ ROWS: tuple[Row, ...] = (
         "teams",
         "one agent can only talk, the other can only walk",
     ),
+    Row(
+        "palaestra/TeamKeepAway-v0",
+        "palaestra.teams.keep_away:game",
+        "teams",
+        "two keep two away from a place that only these know",
+    ),
+    Row(
+        "palaestra/TeamPush-v0",
+        "palaestra.teams.push:game",
+        "teams",
+        "two against two push a heavy puck across the line",
+    ),
 )

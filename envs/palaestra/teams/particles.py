@@ -212,25 +212,25 @@ def see_vector(out, vector, limit):
 # -------------------------------------------------------------------------------------------------------------- scripts
 
 
-def pair_nearest(s, seekers, first_target, targets, target_of):
+def pair_nearest(s, first_seeker, seekers, first_target, targets, target_of):
     """Splits targets evenly over seekers, nearest pairs first.
 
-    The bodies 0 to ``seekers - 1`` seek, ``targets`` bodies from ``first_target`` on are sought; ``target_of`` (int64
-    [seekers]) gets a body for each.
+    ``seekers`` bodies from ``first_seeker`` on seek, ``targets`` bodies from ``first_target`` on are sought;
+    ``target_of`` (int64 [seekers]) gets a body for each seeker.
     """
-    for i in range(seekers):
-        target_of[i] = -1
+    for k in range(seekers):
+        target_of[k] = -1
     for number in range(seekers):
         nearest_m, seeker, target = math.inf, 0, first_target
         for j in range(first_target, first_target + targets):
             taken = 0
-            for i in range(seekers):
-                taken += target_of[i] == j
-            for i in range(seekers):
-                if target_of[i] < 0 and taken <= number // targets:
-                    apart_m = distance_m(s, i, j)
+            for k in range(seekers):
+                taken += target_of[k] == j
+            for k in range(seekers):
+                if target_of[k] < 0 and taken <= number // targets:
+                    apart_m = distance_m(s, first_seeker + k, j)
                     if apart_m < nearest_m:
-                        nearest_m, seeker, target = apart_m, i, j
+                        nearest_m, seeker, target = apart_m, k, j
         target_of[seeker] = target
 
 

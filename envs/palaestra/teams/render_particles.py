@@ -179,3 +179,42 @@ def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
         spoken = f'"{int(words.argmax())}"' if words.any() else "nothing"
         arena.canvas.text((10, 22 + 18 * i), f"{game.agents[i]} says {spoken}", TEXT, 13)
     return picture(game, match, f"arrived {int(match.info.arrived)} / {walkers}", arena)
+
+
+def draw_push(game: Game, world: Any, s: np.void) -> np.ndarray:
+    """Draws one match of `palaestra.teams.push`; arguments and result as in `draw_tag`."""
+    match = attributes(s)
+    p, agents, team = match.parameters, len(match.alive), len(match.alive) // 2
+    arena = Arena(match.position_m, True)
+    for side, color in ((1.0, TEAMS[0]), (-1.0, TEAMS[1])):
+        x = side * float(p.goal_m)
+        left, right = arena.point((min(x, side), ARENA_M)), arena.point((max(x, side), -ARENA_M))
+        arena.canvas.rectangle(*left, *right, fade(color, 0.15))
+        arena.canvas.dashes(arena.point((x, -ARENA_M)), arena.point((x, ARENA_M)), fade(color, 0.8))
+    puck, radius_m = match.position_m[agents], float(p.puck_radius_m)
+    arena.arrow(puck, match.velocity_mps[agents], SIGNAL)
+    arena.disc(puck, radius_m, OBSTACLE, SIGNAL)
+    for i in range(agents):
+        draw_agent(arena, match, i, float(p.radius_m), TEAMS[i // team], str(i % team))
+        if np.linalg.norm(match.position_m[i] - puck) < radius_m + float(p.radius_m):
+            arena.ring(match.position_m[i], 1.3 * float(p.radius_m), fade(SIGNAL, 0.8))
+    return picture(game, match, f"puck {float(puck[0]):+.2f} m", arena)
+
+
+def draw_keep_away(game: Game, world: Any, s: np.void) -> np.ndarray:
+    """Draws one match of `palaestra.teams.keep_away`; arguments and result as in `draw_tag`."""
+    match = attributes(s)
+    agents, red, radius_m = len(match.alive), len(match.is_red), float(match.parameters.radius_m)
+    arena, goal = Arena(match.position_m, True), match.position_m[agents + int(match.goal)]
+    for place in match.position_m[agents:]:
+        arena.disc(place, 0.05, OBSTACLE, MUTED)
+    arena.disc(goal, 0.05, SIGNAL)
+    for first, last, color in ((0, red, TEAMS[0]), (red, agents, TEAMS[1])):
+        nearest = min(match.position_m[first:last], key=lambda at: float(np.linalg.norm(at - goal)))
+        arena.canvas.dashes(arena.point(nearest), arena.point(goal), fade(color, 0.8))
+    for i in range(agents):
+        draw_agent(arena, match, i, radius_m, TEAMS[int(i >= red)], str(i if i < red else i - red))
+        apart_m = np.linalg.norm(match.position_m[:agents] - match.position_m[i], axis=1)
+        if (apart_m < 2 * radius_m).sum() > 1:
+            arena.ring(match.position_m[i], 1.25 * radius_m, fade(SIGNAL, 0.8))
+    return picture(game, match, f"red leads by {float(match.info.lead_m):.1f} m", arena)

@@ -209,7 +209,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def way_to_landmark(s, scratch, slot):
     """From where an agent would come to rest to its landmark: the nearest pairs are formed first."""
     agents = len(s.alive)
-    pair_nearest(s, agents, agents, agents, scratch.landmark)
+    pair_nearest(s, 0, agents, agents, agents, scratch.landmark)
     j = scratch.landmark[slot]
     dx = s.position_m[j, 0] - s.position_m[slot, 0] - COAST_S * s.velocity_mps[slot, 0]
     dy = s.position_m[j, 1] - s.position_m[slot, 1] - COAST_S * s.velocity_mps[slot, 1]

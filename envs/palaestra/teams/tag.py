@@ -253,7 +253,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def intercept(s, scratch, slot):
     """The way that a chaser should go: to where its prey will be, less its own drift."""
     chasers = count_chasers(s)
-    pair_nearest(s, chasers, chasers, len(s.touched), scratch.prey)
+    pair_nearest(s, 0, chasers, chasers, len(s.touched), scratch.prey)
     j = scratch.prey[slot]
     dx = s.position_m[j, 0] - s.position_m[slot, 0] + LEAD_S * (s.velocity_mps[j, 0] - s.velocity_mps[slot, 0])
     dy = s.position_m[j, 1] - s.position_m[slot, 1] + LEAD_S * (s.velocity_mps[j, 1] - s.velocity_mps[slot, 1])

@@ -1,0 +1,101 @@
+"""TeamKeepAway: who is nearer to the goal gains, red alone sees which it is."""
+
+import numpy as np
+import pytest
+from games.points import STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
+
+from palaestra.evaluation import evaluate
+from palaestra.teams import keep_away
+
+DISCRETE, CONTINUOUS = keep_away.game(), keep_away.game(actions="continuous")
+SPARSE = keep_away.game(reward="sparse")
+GOALS = [(0.0, 0.0), (0.9, 0.9)]
+RED_NEARER = [(0.3, 0.0), (-0.8, 0.8), (0.0, -0.5), (0.8, -0.8), *GOALS]
+"""Red is 0.3 m from the first landmark, blue 0.5 m."""
+
+
+def stay(sim):
+    sim.step(np.full(sim.actions.shape, STAY))
+
+
+def test_red_gains_by_how_much_nearer_its_nearest_is():
+    sim = placed(DISCRETE, RED_NEARER)
+    sim.states["goal"] = 0
+    stay(sim)
+    np.testing.assert_allclose(sim.rewards[0], [0.2, 0.2, -0.2, -0.2], rtol=1e-6)
+
+
+def test_exchanging_the_teams_changes_the_sign():
+    sim = placed(DISCRETE, [*RED_NEARER[2:4], *RED_NEARER[:2], *GOALS])
+    sim.states["goal"] = 0
+    stay(sim)
+    np.testing.assert_allclose(sim.rewards[0], [-0.2, -0.2, 0.2, 0.2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("needed", "winner"), [(0.35, 0), (0.45, 1)])
+def test_the_lead_over_the_match_decides(needed, winner):
+    sim = placed(DISCRETE, RED_NEARER, horizon=2, lead_to_win_m=needed)
+    sim.states["goal"] = 0
+    stay(sim)
+    assert sim.info["winner"][0] == -1
+    stay(sim)
+    assert sim.truncated[0]
+    assert sim.info["winner"][0] == winner
+    np.testing.assert_allclose(sim.info["lead_m"][0], 0.4)
+
+
+def test_a_sparse_match_pays_the_winner_in_its_last_decision():
+    sim = placed(SPARSE, RED_NEARER, horizon=2, lead_to_win_m=0.0)
+    sim.states["goal"] = 0
+    stay(sim)
+    assert not sim.rewards.any()
+    stay(sim)
+    assert sim.rewards[0].tolist() == [1, 1, -1, -1]
+
+
+def test_red_alone_sees_the_goal():
+    sim = started(DISCRETE, 64)
+    seen = sim._observation_memory["player"]["goal"]
+    np.testing.assert_array_equal(seen[:, 0].argmax(axis=1), sim.states["goal"])
+    assert (seen[:, :2].sum(axis=2) == 1).all()
+    assert not seen[:, 2:].any()
+
+
+@pytest.mark.jitless
+@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+def test_a_mirrored_match_goes_on_as_the_mirror(game):
+    assert_mirror_goes_on_as_mirror(game, decisions=20)
+
+
+@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+def test_either_team_s_script_beats_random_players(game):
+    assert (played_out(game, 128, red="default", blue="random").info["winner"] == 0).mean() > 0.9
+    assert (played_out(game, 128, red="random", blue="default").info["winner"] == 1).mean() > 0.9
+
+
+def test_the_script_of_blue_does_not_look_at_the_goal():
+    sims = [started(DISCRETE, 64), started(DISCRETE, 64)]
+    for number, sim in enumerate(sims):
+        sim.states["goal"] = number
+        sim.set_opponent("blue", "default")
+        sim.step()
+    np.testing.assert_array_equal(sims[0].actions[:, 2:], sims[1].actions[:, 2:])
+    assert sims[0].actions[:, 2:].any()
+
+
+def test_scripts_win_about_as_often_on_either_side():
+    wins = (played_out(DISCRETE, 512, red="default", blue="default").info["winner"] == 0).mean()
+    assert 0.4 < wins < 0.6
+
+
+@pytest.mark.slow
+def test_the_score_of_either_side_rises_with_its_strength():
+    grades = (0.0, 0.25, 0.5, 0.75, 1.0)
+    for red in (True, False):
+        scores = []
+        for grade in grades:
+            own, other = f"default:{grade}", "default:0.5"
+            pair = (own, other) if red else (other, own)
+            table = evaluate("palaestra/TeamKeepAway-v0", *pair, matches=2000, swap=False, num_envs=256)
+            scores.append(table.score if red else 1 - table.score)
+        assert (np.diff(scores) > 0).all(), scores
