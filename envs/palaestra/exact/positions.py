@@ -240,6 +240,10 @@ def _too_many(game: Game, positions: int, transitions: int, limit: int) -> Value
     )
 
 
+def _bytes(records: np.ndarray) -> np.ndarray:
+    return records.view(np.uint8).reshape(len(records), -1)
+
+
 def joint_actions(game: Game, team: str) -> np.ndarray:
     """Choices of each joint action of a team, int64 ``[J, choices]``: agent after agent, the first the slowest."""
     words, _ = word_table(game)
@@ -313,7 +317,8 @@ class Board:
         distinct, which = np.unique(numbers, return_inverse=True)  # a position fills many lanes
         states = np.repeat(self._blank, len(distinct))
         self.enumeration.place(states, distinct)
-        self.sim.states[...] = states[which]
+        # Rows of bytes: NumPy copies records member by member, ten times slower.
+        np.take(_bytes(states), which, axis=0, out=_bytes(self.sim.states))
         if coin is not None:
             self.sim.states["rng"] = stream_before(np.array((coin + 0.5) / self.enumeration.coins))
         if coin is None or self.game.legal is not None:  # a decision looks at the masks, and at nothing else

@@ -51,7 +51,7 @@ def bracket(a, m, n, x, y, base):
         for j in range(n):
             gained += y[j] * (a[i, j] - base)
         upper = max(upper, gained)
-    return lower, upper
+    return min(lower, upper), max(lower, upper)  # rounding may cross them
 
 
 @compiled

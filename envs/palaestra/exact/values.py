@@ -55,10 +55,10 @@ class Bounds:
     """Guaranteed values under one rule.
 
     Attributes:
-        values: Middle of the bounds, what the row team gets, float64 ``[P]``.
-        lower: float64 ``[P]``.
-        upper: float64 ``[P]``.
-        error: Half of the largest difference between the bounds.
+        values: What the row team gets, float64 ``[P]``.
+        lower: Guaranteed lower bounds, float64 ``[P]``.
+        upper: Guaranteed upper bounds, float64 ``[P]``.
+        error: Largest difference between a value and a bound.
         sweeps: Sweeps that were needed.
         rows: Policy of the row team along `PositionTable.actions`.
         columns: Policy of the column team.
@@ -238,10 +238,10 @@ def iterate(
             _solve_again(table, gamma, values, stuck, lower, upper, x, y, method)
         np.minimum(best_upper, values + _margins(table, order, gamma, upper - values), out=best_upper)
         np.maximum(best_lower, values - _margins(table, order, gamma, values - lower), out=best_lower)
-        error = float((best_upper - best_lower).max()) / 2
+        found = np.clip((upper + lower) / 2, best_lower, best_upper)
+        error = float(max((best_upper - found).max(), (found - best_lower).max()))
         if error <= tolerance:
-            middle = best_lower + (best_upper - best_lower) / 2
-            return Bounds(middle, best_lower, best_upper, error, count, x, y)
+            return Bounds(found, best_lower, best_upper, error, count, x, y)
         idle = 0 if error < least_error else idle + 1
         least_error = min(error, least_error)
         if idle == PATIENCE:

@@ -1,0 +1,151 @@
+"""The table of positions is what the environment does, holds all of it, and refuses what it cannot hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from games import duel, two_team, two_team_homogeneous
+from games.duel import step as play
+
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.rng import integer
+from palaestra.exact import enumerate_positions
+from palaestra.exact.positions import Board, joint_actions
+
+SOCCER = "palaestra/GridSoccer-v0"
+TABLES = {
+    "simultaneous": lambda: enumerate_positions(SOCCER, symmetry=False),
+    "alternating": lambda: enumerate_positions(SOCCER, symmetry=False, order="alternating"),
+    "pairs": lambda: enumerate_positions(duel.game(players=2, tries=3)),
+}
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def table(request):
+    return TABLES[request.param]()
+
+
+def test_placing_a_position_and_counting_it_is_the_identity(table):
+    board = Board(table.game, table.parameters)
+    board.place(table.numbers)
+    assert (table.game.enumeration.number(board.sim.states) == table.numbers).all()
+
+
+def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
+    game, lanes = table.game, 64
+    sim = KernelSimulation(game, lanes)
+    sim.reset(seed=3)
+    rng = np.random.default_rng(3)
+    assert np.isin(table.index[game.enumeration.number(sim.states)], table.starts).all()
+    for _ in range(60):
+        before, fresh = table.index[game.enumeration.number(sim.states)], sim.states["pending"] != 0
+        joints = []
+        for side, team in enumerate(table.teams):
+            choices = [rng.choice(table.actions_of(team, p)) for p in before]
+            joints.append(np.array(choices))
+            sim.write_team_actions(team, table.joint_actions[side][choices])
+        sim.step()
+        after = table.index[game.enumeration.number(sim.states)]
+        for lane in np.flatnonzero(~fresh):
+            p = before[lane]
+            row, column = (
+                int(np.flatnonzero(table.actions_of(t, p) == j[lane])[0])
+                for t, j in zip(table.teams, joints, strict=True)
+            )
+            cell = table.cell_start[p] + row * len(table.actions_of(table.teams[1], p)) + column
+            if sim.terminated[lane]:
+                assert -1 in table.next[cell]
+            else:
+                assert after[lane] in table.next[cell]
+            if len(set(table.next[cell])) == 1:
+                assert table.rewards[cell] == sim.team_rewards(table.teams[0])[lane]
+
+
+def test_a_team_that_is_not_to_move_has_one_joint_action():
+    table = enumerate_positions(SOCCER, order="alternating", symmetry=False)
+    red, blue = (np.diff(start) for start in table.action_start)
+    assert ((red == 1) ^ (blue == 1)).all()
+    assert set(red * blue) == {5}
+
+
+def test_illegal_joint_actions_have_no_place():
+    table = enumerate_positions(duel.game(players=2))
+    assert len(table.actions_of("red", 0)) == 9
+    assert [table.joint_actions[0][k].tolist() for k in table.actions_of("red", 1)] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert len(table.rewards) == 81 + 2 * 16
+
+
+def test_rewards_are_the_mean_over_the_lot_and_ends_are_marked():
+    table = enumerate_positions(duel.game())
+    assert table.coins == 2
+    assert table.next[0].tolist() == [1, 2]  # both press
+    attack = slice(table.cell_start[1], table.cell_start[2])
+    assert table.rewards[attack].tolist() == [0, 1, 1, 0]
+    assert table.next[attack].tolist() == [[1, 1], [-1, -1], [-1, -1], [1, 1]]
+    assert (table.starts.tolist(), table.start_probabilities.tolist()) == ([0], [1.0])
+
+
+def test_the_first_agents_choice_is_the_most_significant_digit():
+    assert joint_actions(duel.game(players=2), "blue")[[0, 1, 3, 8]].tolist() == [[0, 0], [0, 1], [1, 0], [2, 2]]
+
+
+def test_positions_that_are_alike_stand_in_the_table_once():
+    table, everything = enumerate_positions(SOCCER), enumerate_positions(SOCCER, symmetry=False)
+    counting = table.game.enumeration
+    assert counting is not None
+    assert counting.canonical is not None
+    assert table.symmetric
+    assert not everything.symmetric
+    assert len(table) < len(everything) == 760
+    assert (table.numbers[table.index] == counting.canonical(np.arange(760))).all()
+
+
+def test_parameters_reach_the_rules():
+    table = enumerate_positions(SOCCER, horizon=3)
+    assert table.parameters == {"horizon": 3}
+    with pytest.raises(TypeError, match="horizon"):
+        enumerate_positions(SOCCER, horizont=3)
+
+
+def test_too_many_positions_are_refused_before_anything_is_played():
+    with pytest.raises(
+        ValueError, match=r"465,120 positions.*more than limit=1,000: take a smaller board.*raise limit="
+    ):
+        enumerate_positions("palaestra/TeamGridSoccer-4x5-v0", limit=1000)
+    with pytest.raises(ValueError, match=r"760 positions with 38,000 transitions, more than limit=37,999"):
+        enumerate_positions(SOCCER, symmetry=False, limit=37_999)
+
+
+def bad_number(states):
+    return np.full(len(states), 99)
+
+
+def draws_twice(s, world, actions, rewards, scratch):
+    integer(s, 2)
+    return play(s, world, actions, rewards, scratch)
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        (lambda: "palaestra/CartPole-v0", "lacks two teams: it has 1"),
+        (lambda: two_team_homogeneous.game(), "discrete actions only"),
+        (lambda: duel.game(zero_sum=False), r"Game\.zero_sum"),
+        (lambda: duel.game(enumeration=None), r"Game\.enumeration"),
+        (lambda: two_team.game(), "cannot be solved exactly"),
+    ],
+)
+def test_a_game_that_cannot_be_enumerated_says_what_it_lacks(game, message):
+    with pytest.raises(ValueError, match=message):
+        enumerate_positions(game())
+
+
+def test_an_enumeration_that_does_not_fit_the_rules_is_found_out():
+    game = duel.game()
+    assert game.enumeration is not None
+    with pytest.raises(RuntimeError, match=r"numbers outside \[0, positions\)"):
+        enumerate_positions(replace(game, enumeration=replace(game.enumeration, number=bad_number)))
+    with pytest.raises(RuntimeError, match="draws more than once"):
+        enumerate_positions(duel.game(step=draws_twice))

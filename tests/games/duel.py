@@ -1,0 +1,114 @@
+"""Duel: a game of three positions that can be solved by hand, for the tests of `palaestra.exact`.
+
+In midfield either team presses, waits or gives the ball away. Who presses a team that waits gets the attack; if both
+do the same, a coin decides; who gives the ball away defends. In an attack both teams choose a corner: the attackers
+score if the corners differ, else they try again. With ``tries`` an attack has so many attempts and the match then ends
+without a goal. A team of two chooses the sum of its members' corners modulo 2, and gives the ball away if one of them
+does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.rng import integer
+
+MIDFIELD, RED_ATTACKS, BLUE_ATTACKS = 0, 1, 2
+PRESS, WAIT, GIVE_AWAY = 0, 1, 2
+GOAL, SPENT = 2, 3
+
+
+def reset(s, world):
+    s.side = MIDFIELD
+
+
+def team_choice(s, actions, team):
+    size = len(s.alive) // 2
+    total = 0
+    for k in range(size):
+        move = actions.player[team * size + k].move
+        if move == GIVE_AWAY:
+            return GIVE_AWAY
+        total += move
+    return total % 2
+
+
+def step(s, world, actions, rewards, scratch):
+    lot = integer(s, 2)
+    red, blue = team_choice(s, actions, 0), team_choice(s, actions, 1)
+    if s.side == MIDFIELD:
+        if red == blue:
+            s.side = RED_ATTACKS + lot
+        elif red == GIVE_AWAY or (blue == PRESS and red == WAIT):
+            s.side = BLUE_ATTACKS
+        else:
+            s.side = RED_ATTACKS
+        s.left = world[0]
+        return False
+    if red != blue:
+        s.info.winner = s.side - RED_ATTACKS
+        s.info.end_reason = GOAL
+        for a in range(len(s.alive)):
+            rewards[a] = 1.0 if (a < len(s.alive) // 2) == (s.info.winner == 0) else -1.0
+        return True
+    if s.left > 1:
+        s.left -= 1
+    elif s.left == 1:
+        s.info.end_reason = SPENT
+        return True
+    return False
+
+
+def observe(s, world, observations, scratch):
+    for a in range(len(s.alive)):
+        observations.player[a].midfield = s.side == MIDFIELD
+        observations.player[a].attacks = s.side == (RED_ATTACKS if a < len(s.alive) // 2 else BLUE_ATTACKS)
+        observations.player[a].left = s.left
+
+
+def legal(s, world, mask):
+    for a in range(len(s.alive)):
+        for j in range(3):
+            mask.player[a].move[j] = j < GIVE_AWAY or s.side == MIDFIELD
+
+
+def script(s, world, slot, which, actions, scratch):
+    actions.player[slot].move = PRESS
+
+
+def game(players: int = 1, tries: int = 0, **changes: Any) -> Game:
+    kinds = max(tries, 1)
+
+    def place(states: Any, numbers: np.ndarray) -> None:
+        attack, rest = np.divmod(numbers - 1, kinds)
+        states["side"] = np.where(numbers == 0, MIDFIELD, RED_ATTACKS + attack)
+        states["left"] = np.where((numbers == 0) | (tries == 0), 0, rest + 1)
+        states["alive"] = states["acting"] = 1
+
+    def number(states: Any) -> np.ndarray:
+        rest = np.maximum(states["left"], 1) - 1
+        return np.where(states["side"] == MIDFIELD, 0, 1 + (states["side"] - RED_ATTACKS) * kinds + rest)
+
+    fields = (Field("midfield", (), 0, 1), Field("attacks", (), 0, 1), Field("left", (), 0, 99))
+    agents = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
+    given: dict[str, Any] = {
+        "name": "Duel",
+        "roles": (Role("player", agents, fields, (Choice("move", 3),)),),
+        "state": (("side", "i8"), ("left", "i8")),
+        "reset": reset,
+        "step": step,
+        "observe": observe,
+        "legal": legal,
+        "script": script,
+        "scripts": ("presser",),
+        "world": (tries,),
+        "end_reasons": ("goal", "spent"),
+        "zero_sum": True,
+        "reproducibility": "exact",
+        "enumeration": Enumeration(1 + 2 * kinds, place, number, coins=2),
+    }
+    return Game(**{**given, **changes})
