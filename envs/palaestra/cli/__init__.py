@@ -1,4 +1,4 @@
-"""The command line: ``palaestra list | info | demo | train | eval | bench | replay | check | doctor``.
+"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
 passes words on to somebody else also has ``split(words) -> its own``. Errors are one line on stderr and a code other
@@ -21,6 +21,7 @@ COMMANDS = {
     "list": "palaestra.cli.listing",
     "info": "palaestra.cli.info",
     "demo": "palaestra.cli.demo",
+    "play": "palaestra.cli.play",
     "train": "palaestra.cli.train",
     "eval": "palaestra.cli.evaluate",
     "bench": "palaestra.cli.bench",

@@ -1,0 +1,210 @@
+"""From action tables to keys, and from keys to actions. Pure: knows no window, is tested without one.
+
+A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
+row of keys: digits, then q, w, e, ... Each number of a `Continuous` takes a pair of keys and moves towards its bound
+while one is held, back to its no-op when none is. Several agents share the keyboard in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.fields import Choice
+from palaestra.core.game import Game
+
+RESERVED = {"space": "pause", "n": "next match", "return": "next match", "r": "again", "escape": "quit"}
+"""Keys of the program, by their names in pygame."""
+REST_KEY = "."
+"""Does nothing for every agent that has no other key: how a decision is passed where the match waits."""
+FULL_SWING_S = 0.4
+"""Time in which a held key takes a number from its no-op to the bound."""
+
+CROSSES = (("left", "right", "down", "up"), ("a", "d", "s", "w"), ("j", "l", "k", "i"))
+PAIRS = tuple(pair for cross in CROSSES for pair in (cross[:2], cross[2:]))
+ROWS = ("1234567890", "qwetyuiop", "asdfghjkl", "zxcvbm")
+LEFT, RIGHT, DOWN, UP = range(4)
+DIRECTIONS = {
+    **dict.fromkeys(("left", "west"), LEFT),
+    **dict.fromkeys(("right", "east"), RIGHT),
+    **dict.fromkeys(("down", "south"), DOWN),
+    **dict.fromkeys(("up", "north"), UP),
+}
+RESTS = ("stay", "wait", "rest", "hold", "none", "nothing", "idle")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that does something for one agent.
+
+    Attributes:
+        name: As pygame calls it.
+        agent: Whom it moves.
+        field: Which part of the action.
+        value: Alternative of a `Choice`; -1 or 1 for the low and the high bound of a number.
+        says: What it does, for the legend.
+        index: Place within a `Continuous` of several numbers, else 0.
+    """
+
+    name: str
+    agent: str
+    field: str
+    value: int
+    says: str
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Keyboard:
+    """All keys of some agents.
+
+    Attributes:
+        keys: In the order of agents and fields.
+        unbound: Parts of actions that no key is left for, in words.
+    """
+
+    keys: tuple[Key, ...]
+    unbound: tuple[str, ...]
+
+    def named(self, name: str) -> Key | None:
+        """What a key does."""
+        return next((key for key in self.keys if key.name == name), None)
+
+
+@dataclass
+class _Free:
+    """Keys that are not taken yet."""
+
+    taken: set[str] = field(default_factory=lambda: {*RESERVED, REST_KEY})
+
+    def take(self, sets: Iterable[Sequence[str]], count: int) -> Sequence[str]:
+        """The first set of keys of which ``count`` are free, or nothing."""
+        for keys in sets:
+            free = [key for key in keys if key not in self.taken]
+            if len(free) >= count:
+                self.taken.update(keys)
+                return free
+        return ()
+
+
+def bind(game: Game, agents: Sequence[str]) -> Keyboard:
+    """Keys for some agents of a game."""
+    free, keys, unbound = _Free(), [], []
+    for agent in agents:
+        role, _ = game.role_of(game.agents.index(agent))
+        second_team = game.team_index[game.agents.index(agent)] == 1
+        for f in role.action:
+            if isinstance(f, Choice):
+                found = _choice_keys(free, agent, f, second_team)
+                if len(found) < f.n - _has_rest(f):
+                    missing = sorted(set(range(f.n)) - {key.value for key in found})
+                    unbound.append(f"{agent}: {f.name} {', '.join(map(str, missing))}")
+                keys += found
+                continue
+            for index in range(f.size):
+                label = f.name if not f.shape else f"{f.name}[{index}]"
+                pair = free.take(PAIRS, 2)
+                if not pair:
+                    unbound.append(f"{agent}: {label}")
+                for name, sign, mark in zip(pair, (-1, 1), "-+", strict=False):
+                    keys.append(Key(name, agent, f.name, sign, f"{label} {mark}", index))
+    return Keyboard(tuple(keys), tuple(unbound))
+
+
+def _choice_keys(free: _Free, agent: str, choice: Choice, second_team: bool) -> list[Key]:
+    make = lambda name, value: Key(name, agent, choice.name, value, meaning(choice, value))  # noqa: E731
+    directions = _directions(choice, second_team)
+    if directions is not None and (cross := free.take(CROSSES, 4)):
+        return [make(cross[where], value) for value, where in sorted(directions.items())]
+    row = free.take(ROWS, min(choice.n, 9))
+    return [make(name, value) for value, name in zip(range(choice.n), row, strict=False)]
+
+
+def _directions(choice: Choice, second_team: bool) -> dict[int, int] | None:
+    """Directions by alternative where all are directions but for one that rests; None where some are something else.
+
+    Forward and back are up and down beside left and right; else they point to the right for the first team and to the
+    left for the second, as their pictures do.
+    """
+    words = [word.lower() for word in choice.meanings]
+    ahead = (UP, DOWN) if {"left", "right"} & {*words} else (LEFT, RIGHT) if second_team else (RIGHT, LEFT)
+    known = {**DIRECTIONS, "forward": ahead[0], "back": ahead[1], "backward": ahead[1]}
+    found = {value: known[word] for value, word in enumerate(words) if word in known}
+    if len(found) < 2 or len(found) < choice.n - _has_rest(choice) or len(set(found.values())) < len(found):
+        return None
+    return found
+
+
+def _has_rest(choice: Choice) -> bool:
+    """Whether its no-op says that nothing is done."""
+    return bool(choice.meanings) and choice.meanings[choice.noop].lower() in RESTS
+
+
+def meaning(choice: Choice, value: int) -> str:
+    """What an alternative is called."""
+    return choice.meanings[value] if choice.meanings else f"{choice.name} {value}"
+
+
+class Hands:
+    """What some agents do while keys go down and up.
+
+    A choice with a no-op that rests returns to it when no key is held; one without keeps what was chosen last.
+    """
+
+    def __init__(self, game: Game, agents: Sequence[str], keyboard: Keyboard) -> None:
+        """Hands in their laps."""
+        self.game, self.agents, self.keyboard = game, tuple(agents), keyboard
+        self._fields = {a: game.role_of(game.agents.index(a))[0].action for a in agents}
+        self.values: dict[str, dict[str, Any]] = {}
+        self.rest()
+
+    def rest(self) -> None:
+        """Everything is at its no-op."""
+        self.values = {
+            agent: {f.name: f.noop if isinstance(f, Choice) else np.full(f.shape, float(f.noop)) for f in fields}
+            for agent, fields in self._fields.items()
+        }
+
+    def move(self, pressed: Collection[str], seconds: float) -> dict[str, dict[str, Any]]:
+        """Actions by agent and field.
+
+        Args:
+            pressed: Keys that are held, or went down since the last decision, in the order in which they did.
+            seconds: Time since the last decision.
+        """
+        order = list(pressed)
+        for agent, fields in self._fields.items():
+            own = [key for name in order if (key := self.keyboard.named(name)) is not None and key.agent == agent]
+            for f in fields:
+                mine = [key for key in own if key.field == f.name]
+                if isinstance(f, Choice):
+                    if mine:
+                        self.values[agent][f.name] = mine[-1].value
+                    elif _has_rest(f):
+                        self.values[agent][f.name] = f.noop
+                else:
+                    self.values[agent][f.name] = _swing(f, self.values[agent][f.name], mine, seconds)
+        return self.values
+
+
+def _swing(f: Any, value: np.ndarray, keys: Sequence[Key], seconds: float) -> np.ndarray:
+    """Numbers on their way to what their keys say."""
+    value = np.array(value, np.float64)
+    flat = value.reshape(-1)
+    for index in range(f.size):
+        sign = sum(key.value for key in keys if key.index == index)
+        target = f.noop if sign == 0 else f.low if sign < 0 else f.high
+        step = max(f.high - f.noop, f.noop - f.low) * seconds / FULL_SWING_S
+        flat[index] += np.clip(target - flat[index], -step, step)
+        flat[index] = np.clip(flat[index], f.low, f.high)
+    return value
+
+
+def key_table(keyboard: Keyboard) -> list[list[str]]:
+    """Rows agent, key, what it does, for people."""
+    rows = [[key.agent, key.name, key.says] for key in keyboard.keys]
+    rows += [["", REST_KEY, "nothing, for who has no other key"]]
+    return rows + [["", name, says] for name, says in RESERVED.items()]

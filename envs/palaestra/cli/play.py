@@ -1,0 +1,364 @@
+"""Plays any agent of any game with the keyboard, in a window, against scripts.
+
+Keys come from the action table and stand below the picture. Games of few pictures a second wait for your move (--wait),
+the others run on (--no-wait).
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra import make_batch
+from palaestra.cli.common import add_id, add_keywords, find_id, keywords_of, print_table
+from palaestra.cli.keyboard import RESERVED, REST_KEY, Hands, bind, key_table
+from palaestra.core.game import Game
+from palaestra.core.simulation import Simulation
+
+ABOUT = "play a game yourself, with the keyboard"
+EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
+WAITING_FPS = 5.0
+"""Games of at most so many decisions a second wait for the player unless told otherwise."""
+WINDOW_FPS = 30.0
+"""How often a window that waits looks at the keyboard."""
+UNSEEN = ("dummy", "offscreen")
+"""Drivers that SDL falls back on where there is no screen."""
+ROW = 18
+"""Pixels from line to line of the legend."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    add_id(parser)
+    parser.add_argument("--agent", "--control", dest="agents", metavar="AGENT", nargs="+", help="whom you play")
+    parser.add_argument("--opponent", metavar="PLAYER", help="who plays the other team (default: the game's choice)")
+    parser.add_argument("--mates", metavar="SCRIPT", help="who plays the rest of your team (default: likewise)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first match; the next one's is one more")
+    parser.add_argument("--fps", type=float, help="decisions a second (default: as fast as the simulated time)")
+    parser.add_argument("--wait", action=argparse.BooleanOptionalAction, help="nobody moves until you do")
+    parser.add_argument("--record", metavar="FILE", type=Path, help="save a replay")
+    parser.add_argument("--keys", action="store_true", help="print the keys and leave")
+    parser.add_argument(
+        "--headless", metavar="KEYS", help="no window: keys of each decision, as left,up+d,.,n (names as --keys prints)"
+    )
+    add_keywords(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`.
+
+    Raises:
+        ValueError: No such agent, no picture, or a key that does nothing.
+        RuntimeError: No display.
+    """
+    session = Session(
+        find_id(args.id),
+        args.agents,
+        opponent=args.opponent,
+        mates=args.mates,
+        seed=args.seed,
+        fps=args.fps,
+        wait=args.wait,
+        **keywords_of(args),
+    )
+    if args.keys:
+        print_table(key_table(session.keyboard), ["agent", "key", "does"])
+        return 0
+    recorder = _recorder(session.sim) if args.record else None
+    try:
+        session.start()
+        if args.headless is not None:
+            follow(session, args.headless)
+        else:
+            Window(session).open()
+    finally:
+        if recorder is not None:
+            recorder.stop()
+        session.sim.close()
+    for line in session.results:
+        print(line)
+    if recorder is not None:
+        recorder.replay().save(args.record)
+        print(f"{args.record}: palaestra replay {args.record} --gif match.gif")
+    return 0
+
+
+def _recorder(sim: Simulation) -> Any:
+    from palaestra.replay import Recorder
+
+    return Recorder(sim)
+
+
+class Session:
+    """Matches that a person plays; knows keys and pictures, no window.
+
+    Attributes:
+        sim: One lane.
+        agents: Whom the keys move.
+        keyboard: Which keys those are.
+        fps: Decisions a second.
+        wait: Whether nobody moves until the player does.
+        over: Whether the match has ended.
+        results: How the matches ended, in words.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        agents: Sequence[str] | None = None,
+        *,
+        opponent: str | None = None,
+        mates: str | None = None,
+        seed: int = 0,
+        fps: float | None = None,
+        wait: bool | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Seats everybody; see `add_arguments`.
+
+        Raises:
+            ValueError: No such agent or player, agents of two teams, no picture, or a number out of range.
+        """
+        self.sim: Simulation = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
+        game = self.sim.game
+        if game.render is None:
+            raise ValueError(f"{id} has no picture: there is nothing to look at while you play")
+        self.agents = _agents(game, agents)
+        self._team = game.agents[game.agents.index(self.agents[0])].rpartition("_")[0]
+        self.keyboard = bind(game, self.agents)
+        self.fps = game.render_fps if fps is None else fps
+        if not self.fps > 0.0:
+            raise ValueError(f"--fps must be positive, got {fps}")
+        self.wait = game.render_fps <= WAITING_FPS if wait is None else wait
+        self.seed, self.over, self.paused = seed, False, False
+        self.results: list[str] = []
+        self._hands = Hands(game, self.agents, self.keyboard)
+        self._chosen: list[str] = []
+        self._score = 0.0
+        _seat(self.sim, self.agents, self._team, opponent, mates)
+
+    def start(self) -> None:
+        """Starts the match of the present seed."""
+        self.sim.reset(seed=self.seed)
+        self._hands.rest()
+        self._chosen, self._score, self.over, self.paused = [], 0.0, False, False
+
+    def command(self, key: str) -> bool:
+        """Obeys a key of the program. Returns whether the player goes on."""
+        if key == "escape":
+            return False
+        if key == "space":
+            self.paused = not self.paused
+        elif key in ("n", "return", "r"):
+            self.seed += key != "r"
+            self.start()
+        return True
+
+    def decide(self, pressed: Sequence[str]) -> bool:
+        """Plays one decision if it is time for one. Returns whether it did.
+
+        Args:
+            pressed: Keys that are held or went down since the last call, in the order in which they did.
+        """
+        if self.over or self.paused:
+            return False
+        if self.wait:
+            self._chosen += [key for key in pressed if key == REST_KEY or self.keyboard.named(key) is not None]
+            if not self._all_have_chosen():
+                return False
+            pressed, self._chosen = self._chosen, []
+        self._write(self._hands.move(pressed, 1.0 / self.fps))
+        self.sim.step()
+        self._score += float(self.sim.team_rewards(self._team)[0])
+        self.over = bool(self.sim.terminated[0] or self.sim.truncated[0])
+        if self.over:
+            words = f"seed {self.seed}: {self.verdict()} after {int(self.sim.states['steps'][0])} decisions"
+            self.results.append(f"{words}, score {self._score:+g}")
+        return True
+
+    def verdict(self) -> str:
+        """Who has won and why."""
+        info = self.sim.info
+        winner, reason = int(info["winner"][0]), self.sim.game.end_reason(int(info["end_reason"][0]))
+        teams = list(self.sim.game.teams)
+        if winner >= 0:
+            return f"{teams[winner]} won ({reason})"
+        return f"nobody won ({reason})" if len(teams) > 1 else reason
+
+    def frame(self) -> np.ndarray:
+        """Picture with the legend below it, uint8 ``[H, W, 3]``."""
+        picture = self.sim.render(0)
+        return np.concatenate([picture, self._legend(picture.shape[1])])
+
+    @property
+    def awaits_a_key(self) -> bool:
+        """Whether nothing moves before a key does."""
+        return self.over or self.paused or (self.wait and not self._all_have_chosen())
+
+    def _all_have_chosen(self) -> bool:
+        asked = [a for a in self.agents if self.sim.acting[0, self.sim.game.agents.index(a)]]
+        keys = (self.keyboard.named(name) for name in self._chosen)
+        chosen = {key.agent for key in keys if key is not None}
+        return REST_KEY in self._chosen or chosen.issuperset(asked)
+
+    def _write(self, values: dict[str, dict[str, Any]]) -> None:
+        game, rows = self.sim.game, self.sim._action_rows
+        for agent, fields in values.items():
+            role, index = game.role_of(game.agents.index(agent))
+            for name, value in fields.items():
+                rows[role.name][name][0, index] = value
+
+    def _legend(self, width: int) -> np.ndarray:
+        from palaestra.core.canvas import MUTED, SIGNAL, TEXT, Canvas, font
+
+        entries = [(f"{key.name} {key.says}", self._is_on(key)) for key in self.keyboard.keys]
+        entries += [(f"{REST_KEY} nothing", False)] if self.wait else []
+        lines: list[list[tuple[float, str, bool]]] = [[]]
+        x = 10.0
+        for words, on in entries:
+            long = font(12).getlength(words) + 18.0
+            if x + long > width and lines[-1]:
+                lines.append([])
+                x = 10.0
+            lines[-1].append((x, words, on))
+            x += long
+        panel = Canvas(width, ROW * (len(lines) + 2) + 12)
+        state = "paused, space goes on" if self.paused else "your move" if self.wait else ""
+        state = f"{self.verdict()}: n plays the next match, r this one again" if self.over else state
+        head = f"{', '.join(self.agents)}   seed {self.seed}   score {self._score:+g}   {state}"
+        panel.text((10.0, ROW), head, SIGNAL if self.over or self.paused else TEXT)
+        for number, line in enumerate(lines, 2):
+            for left, words, on in line:
+                panel.text((left, ROW * number), words, SIGNAL if on else MUTED)
+        commands = "   ".join(f"{name} {says}" for name, says in RESERVED.items() if name != "return")
+        panel.text((10.0, ROW * (len(lines) + 2)), commands, MUTED)
+        return np.asarray(panel.finish())
+
+    def _is_on(self, key: Any) -> bool:
+        value = self._hands.values[key.agent][key.field]
+        if isinstance(value, np.ndarray):
+            return bool(np.sign(value.reshape(-1)[key.index]) == key.value)
+        return value == key.value
+
+
+def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
+    """Whom the player moves: the first agent of the first team unless told otherwise."""
+    if not agents:
+        return (game.agents[next(iter(game.teams.values()))[0]],)
+    for agent in agents:
+        if agent not in game.agents:
+            near = difflib.get_close_matches(agent, game.agents, 1, 0.5)
+            hint = f", did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{game.name} has no agent {agent!r}{hint} (it has {', '.join(game.agents)})")
+    if len({agent.rpartition("_")[0] for agent in agents}) > 1:
+        raise ValueError(f"play agents of one team, not {', '.join(agents)}")
+    return tuple(dict.fromkeys(agents))
+
+
+def _seat(sim: Simulation, agents: Sequence[str], team: str, opponent: str | None, mates: str | None) -> None:
+    """Gives everybody else to scripts; in a game of one team without scripts the others do nothing."""
+    game = sim.game
+    others = [name for name in game.teams if name != team]
+    if opponent is not None and not others:
+        raise ValueError(f"{game.name} has no other team: leave --opponent away")
+    for name in others:
+        sim.set_opponent(name, opponent or game.default_opponent)
+    rest = [game.agents[slot] for slot in game.teams[team] if game.agents[slot] not in agents]
+    if mates is not None and not rest:
+        raise ValueError(f"{', '.join(agents)} is all of {team}: leave --mates away")
+    if mates is None and len(game.teams) == 1 and game.script is None:
+        return
+    for agent in rest:
+        sim.set_opponent(agent, mates or game.default_opponent)
+
+
+def follow(session: Session, script: str) -> None:
+    """Plays what a script of keys says, decision by decision, and draws every picture.
+
+    Raises:
+        ValueError: A key that does nothing; names those that do.
+    """
+    known = [key.name for key in session.keyboard.keys] + [REST_KEY, *RESERVED]
+    for word in script.split(","):
+        keys = [name for name in word.strip().split("+") if name]
+        for name in keys:
+            if name not in known:
+                raise ValueError(f"the key {name!r} does nothing: there are {', '.join(known)}")
+        if not all([session.command(name) for name in keys if name in RESERVED]):
+            break
+        if not keys or any(name not in RESERVED for name in keys):
+            session.decide([name for name in keys if name not in RESERVED])
+        session.frame()
+    if not session.over and (steps := int(session.sim.states["steps"][0])):
+        session.results.append(f"seed {session.seed}: not over after {steps} decisions, score {session._score:+g}")
+
+
+class Window:
+    """Shows a session and reads the keyboard, with pygame."""
+
+    def __init__(self, session: Session) -> None:
+        """Opens nothing yet."""
+        self._session = session
+
+    def open(self) -> None:
+        """Plays until the player has enough.
+
+        Raises:
+            ImportError: pygame is missing; names the command that installs it.
+            RuntimeError: There is no display.
+        """
+        try:
+            import pygame
+        except ImportError as error:
+            raise ImportError('a window needs pygame: pip install "palaestra[render]"') from error
+        session = self._session
+        picture = session.frame()
+        try:
+            pygame.display.init()
+            if pygame.display.get_driver() in UNSEEN and "SDL_VIDEODRIVER" not in os.environ:
+                raise pygame.error("SDL would draw where nobody sees it")
+            screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
+        except pygame.error as error:
+            raise RuntimeError(
+                f"there is no display ({error}): play on a machine with a screen, or say the keys of each decision "
+                f"with --headless {','.join(key.name for key in session.keyboard.keys[:3])}"
+            ) from error
+        pygame.display.set_caption(f"palaestra {session.sim.game.name}")
+        clock = pygame.time.Clock()
+        held: list[str] = []
+        try:
+            while True:
+                fresh, going = self._listen(pygame, held)
+                if not going:
+                    break
+                session.decide(fresh if session.wait else [*held, *(k for k in fresh if k not in held)])
+                picture = session.frame()
+                screen.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+                pygame.display.flip()
+                clock.tick(WINDOW_FPS if session.awaits_a_key else session.fps)
+        finally:
+            pygame.display.quit()
+
+    def _listen(self, pygame: Any, held: list[str]) -> tuple[list[str], bool]:
+        """Keys that went down since the last look, and whether the player goes on; keeps ``held``."""
+        fresh: list[str] = []
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                return fresh, False
+            if event.type == pygame.KEYUP and (name := pygame.key.name(event.key)) in held:
+                held.remove(name)
+            if event.type == pygame.KEYDOWN:
+                name = pygame.key.name(event.key)
+                fresh.append(name)
+                if name in RESERVED:
+                    if not self._session.command(name):
+                        return fresh, False
+                elif name not in held:
+                    held.append(name)
+        return fresh, True

@@ -1,0 +1,121 @@
+"""Keys from action tables, and actions from keys, without a window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from games import two_team, two_team_homogeneous
+
+from palaestra.calibration import cartpole
+from palaestra.cli.keyboard import FULL_SWING_S, RESERVED, REST_KEY, Hands, Keyboard, bind
+from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.game import Game, Role
+
+RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.game()
+
+PITCH = ("north", "south", "forward", "back", "stay")
+
+
+def nothing(*arguments: Any) -> bool:
+    return False
+
+
+def game(*actions: Choice | Continuous, agents: tuple[str, ...] = ("red_0", "blue_0")) -> Game:
+    role = Role("walker", agents, (Field("place", (), 0, 9),), actions)
+    return Game("Tiny", (role,), (("place", "i8"),), reset=nothing, step=nothing, observe=nothing)
+
+
+def says(keyboard: Keyboard) -> dict[str, str]:
+    return {key.name: key.says for key in keyboard.keys}
+
+
+@pytest.mark.parametrize(
+    ("meanings", "agent", "expected"),
+    [
+        (("left", "right"), "red_0", {"left": "left", "right": "right"}),
+        (("stay", "up", "down"), "red_0", {"up": "up", "down": "down"}),
+        (("stay", "north", "east", "west"), "red_0", {"up": "north", "right": "east", "left": "west"}),
+        (PITCH, "red_0", {"up": "north", "down": "south", "right": "forward", "left": "back"}),
+        (PITCH, "blue_0", {"up": "north", "down": "south", "left": "forward", "right": "back"}),
+        (("wait", "forward", "left", "right"), "blue_0", {"up": "forward", "left": "left", "right": "right"}),
+        (("rest", "pull", "heave"), "red_0", {"1": "rest", "2": "pull", "3": "heave"}),
+        (("stay", "north", "jump"), "red_0", {"1": "stay", "2": "north", "3": "jump"}),
+        ((), "red_0", {"1": "move 0", "2": "move 1", "3": "move 2"}),
+    ],
+)  # fmt: skip
+def test_directions_are_arrows_and_other_choices_are_digits(meanings: tuple[str, ...], agent: str, expected: dict):
+    noop = meanings.index("stay") if "stay" in meanings else 0
+    keyboard = bind(game(Choice("move", len(meanings) or 3, meanings, noop=noop)), [agent])
+    assert says(keyboard) == expected
+    assert keyboard.unbound == ()
+
+
+def test_every_choice_has_a_row_of_its_own():
+    keyboard = bind(game(Choice("a", 3), Choice("b", 4), Choice("c", 2)), ["red_0"])
+    assert [key.name for key in keyboard.keys] == [*"123", *"qwet", *"as"]
+
+
+def test_no_key_has_two_meanings_and_none_is_the_programs():
+    everything = (Choice("go", 3, ("stay", "up", "down")), Choice("say", 9), Continuous("push", (4,)), Choice("aim", 9))
+    keyboard = bind(game(*everything), ["red_0"])
+    names = [key.name for key in keyboard.keys]
+    assert len(names) == len(set(names))
+    assert not {*names} & {*RESERVED, REST_KEY}
+
+
+def test_what_no_key_is_left_for_is_told():
+    keyboard = bind(game(Choice("far", 12), Continuous("joint", (9,))), ["red_0"])
+    assert keyboard.unbound[0] == "red_0: far 10, 11"
+    assert "red_0: joint[8]" in keyboard.unbound
+
+
+def test_several_agents_share_the_keyboard():
+    keyboard = bind(game(Choice("move", 3, ("stay", "up", "down"))), ["red_0", "blue_0"])
+    assert [(key.agent, key.name) for key in keyboard.keys] == [
+        *[("red_0", "up"), ("red_0", "down")],
+        *[("blue_0", "w"), ("blue_0", "s")],
+    ]
+
+
+def test_a_held_key_is_done_and_a_free_hand_rests():
+    tiny = game(Choice("move", 3, ("stay", "up", "down")))
+    hands = Hands(tiny, ["red_0"], bind(tiny, ["red_0"]))
+    moves = [hands.move(keys, 0.1)["red_0"]["move"] for keys in ([], ["up"], ["up", "down"], ["x"])]
+    assert moves == [0, 1, 2, 0], "the last key that went down counts"
+
+
+def test_a_choice_without_rest_keeps_what_was_chosen():
+    hands = Hands(CARTPOLE, ["cart_0"], bind(CARTPOLE, ["cart_0"]))
+    moves = [hands.move(keys, 0.1)["cart_0"]["push"] for keys in ([], ["right"], [], ["left"], [])]
+    assert moves == [0, 1, 1, 0, 0]
+    hands.move(["right"], 0.1)
+    hands.rest()
+    assert hands.values["cart_0"]["push"] == 0
+
+
+def test_numbers_swing_to_their_bounds_and_back():
+    tiny = game(Continuous("push", (2,), -1.0, 2.0, noop=0.5))
+    hands = Hands(tiny, ["red_0"], bind(tiny, ["red_0"]))
+    quarter = FULL_SWING_S / 4
+    seen = [hands.move(["right"], quarter)["red_0"]["push"].tolist() for _ in range(5)]
+    assert seen == [[0.875, 0.5], [1.25, 0.5], [1.625, 0.5], [2.0, 0.5], [2.0, 0.5]]
+    seen = [hands.move(["down"], quarter)["red_0"]["push"].tolist() for _ in range(4)]
+    np.testing.assert_allclose(seen, [[1.625, 0.125], [1.25, -0.25], [0.875, -0.625], [0.5, -1.0]])
+    assert hands.move(["left", "right"], quarter)["red_0"]["push"][0] == 0.5, "both ways is neither"
+
+
+@pytest.mark.parametrize("rules", [RAID, MELEE, CARTPOLE], ids=lambda rules: rules.name)
+def test_whatever_is_pressed_is_inside_the_action_space(rules: Game):
+    rng = np.random.default_rng(0)
+    for agent in rules.agents[:3]:
+        keyboard = bind(rules, [agent])
+        hands = Hands(rules, [agent], keyboard)
+        role, _ = rules.role_of(rules.agents.index(agent))
+        names = [key.name for key in keyboard.keys] + ["x", REST_KEY]
+        for _ in range(100):
+            values = hands.move(rng.choice(names, 3).tolist(), 0.3)[agent]
+            for f in role.action:
+                value = values[f.name]
+                assert 0 <= value < f.n if isinstance(f, Choice) else ((value >= f.low) & (value <= f.high)).all()

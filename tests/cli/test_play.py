@@ -1,0 +1,225 @@
+"""Playing by hand: who sits where, what keys do to a match, pictures, windows and refusals."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import palaestra
+from palaestra.cli.play import Session, Window
+from palaestra.core.lanes import EXTERNAL, RANDOM
+from palaestra.replay import load, verify
+
+pytest.importorskip("PIL")
+DUEL, MELEE, CARTPOLE = "play/Duel-v0", "play/Melee-v0", "palaestra/CartPole-v0"
+palaestra.register(DUEL, "testing.broken_games:duel", family="test")
+palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
+
+
+def started(id: str = DUEL, *agents: str, **options: Any) -> Session:
+    session = Session(id, agents or None, **options)
+    session.start()
+    return session
+
+
+def test_everybody_else_is_played_by_the_games_choice():
+    assert started().sim.states["assigned"][0].tolist() == [EXTERNAL, 0, 0, 0]
+    session = started(DUEL, "blue_1", opponent="walker:0.5", mates="random")
+    assert session.sim.states["assigned"][0].tolist() == [1, 1, RANDOM, EXTERNAL]
+    assert session.sim.states["strength"][0].tolist() == [0.5, 0.5, 1, 1]
+
+
+def test_keys_move_the_agent_and_nobody_else():
+    session = started(DUEL, "red_1", opponent="walker", wait=False)
+    session.sim.states["place"][0, 1] = 2
+    assert [key.name for key in session.keyboard.keys] == ["1", "2", "3", "4"]
+    session.decide(["3"])
+    assert session.sim.states["place"][0, 1] == 3
+    session.decide([])
+    assert session.sim.states["place"][0, 1] == 3, "who presses nothing waits"
+    assert session.sim.actions[0, 1] == 0
+
+
+def test_where_the_match_waits_nobody_moves_before_the_player():
+    session = started(DUEL, wait=True)
+    before = session.sim.states.tobytes()
+    assert not session.decide([])
+    assert not session.decide(["x"])
+    assert session.sim.states.tobytes() == before
+    assert session.awaits_a_key
+    assert session.decide(["1"])
+    assert session.sim.states["steps"][0] == 1
+    assert session.decide(["."]), "a key that does nothing passes the decision"
+
+
+def test_it_waits_for_every_agent_of_the_player():
+    session = started(DUEL, "red_0", "red_1", wait=True)
+    session.sim.states["place"][0, :2] = 2
+    assert [(k.agent, k.name) for k in session.keyboard.keys][3:5] == [("red_0", "4"), ("red_1", "q")]
+    assert not session.decide(["3"])
+    assert session.decide(["w"])
+    assert session.sim.states["place"][0, :2].tolist() == [3, 1]
+
+
+def test_it_does_not_wait_for_the_dead():
+    session = started(DUEL, "red_0", wait=True)
+    session.sim.states["alive"][0, 0] = session.sim.states["acting"][0, 0] = 0
+    assert session.decide([])
+
+
+@pytest.mark.parametrize(("id", "waits"), [(DUEL, False), (CARTPOLE, False)])
+def test_fast_games_do_not_wait_unless_told(id: str, waits: bool):
+    assert Session(id).wait == waits
+    assert Session(id, wait=not waits).wait != waits
+
+
+def test_slow_games_wait():
+    assert Session("palaestra/GridSoccer-v0").wait
+
+
+def test_the_programs_keys_pause_repeat_go_on_and_leave():
+    session = started(DUEL, wait=False, seed=5)
+    first = session.sim.states["place"].copy()
+    session.decide(["1"])
+    assert session.command("space")
+    assert not session.decide(["1"])
+    session.command("space")
+    assert session.decide(["1"])
+    session.command("n")
+    assert (session.seed, session.sim.lane_seeds[0], session.sim.states["steps"][0]) == (6, 6, 0)
+    session.command("r")
+    assert session.seed == 6
+    session.seed = 4
+    session.command("return")
+    np.testing.assert_array_equal(session.sim.states["place"], first)
+    assert not session.command("escape")
+
+
+def test_the_score_and_who_won_are_told():
+    session = started(CARTPOLE)
+    while session.decide(["right"]):
+        pass
+    assert session.over
+    steps = int(session.sim.states["steps"][0])
+    assert session.results == [f"seed 0: fell after {steps} decisions, score +{steps}"]
+    duel = started(DUEL, horizon=2, wait=False)
+    while duel.decide([]):
+        pass
+    assert duel.verdict() == "nobody won (horizon)"
+    duel.sim.info["winner"][0], duel.sim.info["end_reason"][0] = 1, 2
+    assert duel.verdict() == "blue won (wiped_out)"
+
+
+def test_the_picture_has_the_legend_below_it():
+    session = started(CARTPOLE)
+    bare, whole = session.sim.render(), session.frame()
+    np.testing.assert_array_equal(whole[: bare.shape[0]], bare)
+    assert (whole.shape[1], whole.dtype) == (bare.shape[1], np.uint8)
+    assert whole.shape[0] > bare.shape[0] + 40
+    session.decide(["right"])
+    assert (session.frame()[bare.shape[0] :] != whole[bare.shape[0] :]).any(), "the key that is held is marked"
+
+
+def test_the_command_prints_the_keys(run):
+    told = run("play", "CartPole", "--keys")
+    assert told.code == 0
+    assert "cart_0  left    left" in told.out
+    assert "escape  quit" in told.out
+
+
+def test_a_script_of_keys_plays_without_a_window_and_is_recorded(run, tmp_path: Path):
+    keys = "right," * 12 + "n,left,left+right,,space,left,space,left,escape,left"
+    told = run("play", "CartPole", "--seed", 3, "--headless", keys, "--record", tmp_path / "match.npz")
+    assert told.code == 0
+    first, second, third = told.out.splitlines()
+    assert first.startswith("seed 3: fell after ")
+    assert second == "seed 4: not over after 4 decisions, score +4"
+    assert third.startswith(f"{tmp_path / 'match.npz'}: palaestra replay")
+    replay = load(tmp_path / "match.npz")
+    assert replay.players == {"cart": "external"}
+    assert verify(replay).ok
+
+
+def test_a_replay_names_the_mates(run, tmp_path: Path):
+    assert run("play", DUEL, "--headless", "1,1", "--mates", "walker:0.5", "--record", tmp_path / "m.npz").code == 0
+    replay = load(tmp_path / "m.npz")
+    assert replay.players == {"red": "red_0 external; red_1 walker:0.5", "blue": "striker"}
+    assert verify(replay).ok
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((MELEE,), f"{MELEE} has no picture"),
+        ((DUEL, "--agent", "red_7"), r"Duel has no agent 'red_7', did you mean 'red_1'? (it has red_0, "),
+        ((DUEL, "--agent", "red_0", "blue_0"), "play agents of one team, not red_0, blue_0"),
+        ((DUEL, "--opponent", "wlaker"), "did you mean 'walker'"),
+        ((DUEL, "--agent", "red_0", "red_1", "--mates", "walker"), "is all of red: leave --mates away"),
+        (("CartPole", "--opponent", "random"), "CartPole has no other team: leave --opponent away"),
+        (("CartPole", "--fps", "0"), "--fps must be positive"),
+        (("CartPole", "--headless", "left,up"), "the key 'up' does nothing: there are left, right, ., space"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_in_one_line(words: tuple[str, ...], complaint: str, run, refused):
+    assert complaint in refused(run("play", *words, *(() if "--headless" in words else ("--headless", "."))))
+
+
+class Typist:
+    """Stands for pygame's event queue: one list of events a picture."""
+
+    def __init__(self, pygame: Any, *pictures: list[tuple[str, bool]]) -> None:
+        self._pictures = iter(pictures)
+        self._pygame = pygame
+
+    def get(self) -> list[Any]:
+        pygame = self._pygame
+        typed = next(self._pictures, None)
+        if typed is None:
+            return [pygame.event.Event(pygame.QUIT)]
+        kinds = {True: pygame.KEYDOWN, False: pygame.KEYUP}
+        return [pygame.event.Event(kinds[down], key=pygame.key.key_code(name)) for name, down in typed]
+
+
+def type_into(session: Session, monkeypatch: pytest.MonkeyPatch, *pictures: list[tuple[str, bool]]) -> list[int]:
+    """What the first agent did in each decision."""
+    pygame = pytest.importorskip("pygame")
+    done: list[int] = []
+    step = session.sim.step
+    monkeypatch.setattr(session.sim, "step", lambda: (step(), done.append(int(session.sim.actions[0, 0])))[0])
+    pygame.display.init()  # key codes need it
+    monkeypatch.setattr(pygame.event, "get", Typist(pygame, *pictures).get)
+    Window(session).open()
+    return done
+
+
+def test_a_window_hears_keys_that_are_held_tapped_and_let_go(monkeypatch: pytest.MonkeyPatch):
+    assert os.environ["SDL_VIDEODRIVER"] == "dummy"
+    session = started(DUEL, wait=False, fps=1000, opponent="walker", mates="walker")
+    session.sim.states["place"][0, 0] = 2
+    typed = ([("3", True)], [], [("3", False), ("2", True), ("2", False)], [])
+    assert type_into(session, monkeypatch, *typed) == [2, 2, 1, 0]
+
+
+def test_a_window_that_waits_moves_once_a_key(monkeypatch: pytest.MonkeyPatch):
+    session = started(DUEL, wait=True, opponent="walker", mates="walker")
+    assert type_into(session, monkeypatch, [], [("1", True)], [], [("1", False)], [("1", True)]) == [0, 0]
+    assert session.sim.states["steps"][0] == 2
+
+
+def test_a_window_obeys_the_programs_keys(monkeypatch: pytest.MonkeyPatch):
+    session = started(DUEL, wait=False, fps=1000)
+    assert len(type_into(session, monkeypatch, [], [("space", True)], [("space", False)], [("n", True)])) == 2
+    assert session.seed == 1
+    assert type_into(session, monkeypatch, [], [("escape", True)], []) == [0]
+
+
+def test_without_a_display_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+    with pytest.raises(RuntimeError, match=r"there is no display .* --headless 1,2,3"):
+        Window(started()).open()
