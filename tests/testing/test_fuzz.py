@@ -68,7 +68,10 @@ def test_without_ids_all_zero_sum_games_are_played():
     assert "palaestra/CartPole-v0" not in fuzz.zero_sum_ids()
 
 
-def test_a_game_with_nothing_to_add_up_is_refused():
+def test_a_game_with_nothing_to_add_up_is_refused(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        fuzz.main(["CartPole"])
+    assert "palaestra/CartPole-v0 is not zero-sum" in capsys.readouterr().err
     with pytest.raises(ValueError, match="CartPole-v0 is not zero-sum"):
         fuzz.fuzz("palaestra/CartPole-v0")
     with pytest.raises(ValueError, match="steps must be at least 1"):

@@ -180,7 +180,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     verdicts = []
     for id in [find_id(text) for text in args.ids] or zero_sum_ids():
-        verdicts.append(fuzz(id, args.steps, args.seed))
+        try:
+            verdicts.append(fuzz(id, args.steps, args.seed))
+        except (ValueError, ImportError) as error:  # no zero-sum game, or an optional package is missing
+            parser.error(str(error))
         told = verdicts[-1].violation or "holds"
         print(f"{id}: {told}, {verdicts[-1].seconds:.1f} s", file=sys.stderr, flush=True)
     print_table([_row(verdict) for verdict in verdicts], ["id", "steps", "matches", "mirrored", "s", "verdict", "ends"])
