@@ -59,7 +59,9 @@ Truncated after 50 decisions. Red has won if the sum of its dense rewards, the i
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import DRAW, Game, Role
@@ -72,6 +74,7 @@ from palaestra.teams.particles import (
     add_contacts,
     advance,
     check_count,
+    check_word,
     choose_force,
     choose_move,
     distance_m,
@@ -83,7 +86,6 @@ from palaestra.teams.particles import (
     stop_at_walls,
     thrust_by_forces,
     thrust_by_moves,
-    world_of,
 )
 
 RED, BLUE = 0, 1
@@ -95,6 +97,19 @@ NEAR_M = 0.02
 """Ways shorter than this the script does not go."""
 CLOSE_M = 0.4
 """Blue believes that red wants to be at a landmark when all of red come nearer to it than this."""
+
+
+class Sides(NamedTuple):
+    """What the hooks read besides the match.
+
+    Attributes:
+        sparse: int64 [1]: whether only the end is paid.
+        red: int64 [1]: how many of the slots and bodies are red. Those of blue come next, then the landmarks.
+    """
+
+    sparse: np.ndarray
+    red: np.ndarray
+
 
 PARAMETERS = (
     Parameter("lead_to_win_m", 1.4, -100.0, 100.0, "m", "sum of red's dense rewards above which red has won"),
@@ -120,11 +135,6 @@ def observation_table(others: int, landmarks: int) -> tuple[Field, ...]:
 # --------------------------------------------------------------------------------------------------------------- rules
 
 
-def count_red(s):
-    """Red has the slots and bodies 0 to n - 1, blue those from n on; landmarks are the bodies after them."""
-    return len(s.is_red)
-
-
 def reset(s, world):
     """Everything anywhere."""
     s.goal = integer(s, len(s.position_m) - len(s.alive))
@@ -146,7 +156,7 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 def play(s, world, rewards, scratch):
     """Everybody moves, then the distances from the goal are compared."""
-    agents, red = len(s.alive), count_red(s)
+    agents, red = len(s.alive), world.red[0]
     for i in range(agents):
         scratch.radius_m[i] = s.parameters.radius_m
     for i in range(agents):  # landmarks touch nobody
@@ -180,7 +190,7 @@ def nearest_m(s, first, last, goal):
 
 def observe(s, world, observations, scratch):
     """Everything, from where one is; the goal for red alone."""
-    agents, red = len(s.alive), count_red(s)
+    agents, red = len(s.alive), world.red[0]
     for i in range(agents):
         seen = observations.player[i]
         see_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
@@ -202,26 +212,26 @@ def observe(s, world, observations, scratch):
 
 def script_by_moves(s, world, slot, which, actions, scratch):
     """Red goes to the goal, blue to where it thinks that red goes; discrete."""
-    dx, dy = way_to_place(s, scratch, slot)
+    dx, dy = way_to_place(s, world, scratch, slot)
     choose_move(actions.player[slot], dx, dy, NEAR_M)
 
 
 def script_by_forces(s, world, slot, which, actions, scratch):
     """Red goes to the goal, blue to where it thinks that red goes; continuous."""
-    dx, dy = way_to_place(s, scratch, slot)
+    dx, dy = way_to_place(s, world, scratch, slot)
     choose_force(actions.player[slot], dx, dy, NEAR_M)
 
 
-def way_to_place(s, scratch, i):
+def way_to_place(s, world, scratch, i):
     """From where a player would come to rest to the landmark that it wants.
 
     Blue goes where all of red seem to go; while they do not agree it splits over the landmarks.
     """
-    agents, red = len(s.alive), count_red(s)
+    agents, red = len(s.alive), world.red[0]
     if i < red:
         place = agents + s.goal
     else:
-        place = guess(s)
+        place = guess(s, red)
         if place < 0:
             pair_nearest(s, red, agents - red, agents, len(s.position_m) - agents, scratch.place)
             place = scratch.place[i - red]
@@ -230,10 +240,10 @@ def way_to_place(s, scratch, i):
     return dx, dy
 
 
-def guess(s):
+def guess(s, red):
     """The landmark near which all of red will come to rest, -1 if there is none."""
     agents, common = len(s.alive), -1
-    for i in range(count_red(s)):
+    for i in range(red):
         nearest, least = -1, CLOSE_M * CLOSE_M
         for place in range(agents, len(s.position_m)):
             dx = s.position_m[place, 0] - s.position_m[i, 0] - COAST_S * s.velocity_mps[i, 0]
@@ -268,6 +278,7 @@ def game(
     check_count("red", red, 1, MOST)
     check_count("blue", blue, 1, MOST)
     check_count("landmarks", landmarks, 2, MOST)
+    check_word("reward", reward, ("dense", "sparse"))
     names = tuple(f"red_{k}" for k in range(red)) + tuple(f"blue_{k}" for k in range(blue))
     agents = red + blue
     is_discrete = actions == "discrete"
@@ -277,7 +288,6 @@ def game(
         state=(
             ("position_m", "f8", (agents + landmarks, 2)),
             ("velocity_mps", "f8", (agents, 2)),
-            ("is_red", "u1", (red,)),
             ("goal", "i8"),
         ),
         reset=reset,
@@ -289,7 +299,7 @@ def game(
         horizon=50,
         info=(Field("lead_m", (), -1e6, 1e6, "m", "sum of red's dense rewards so far", "f8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("place", "i8", (blue,))),
-        world=world_of(reward),
+        world=Sides(np.array([int(reward == "sparse")]), np.array([red])),
         zero_sum=True,
         reproducibility="pinned",
         default_opponent="default",

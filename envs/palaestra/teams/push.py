@@ -217,9 +217,7 @@ def see_sided_offset(out, side, s, of, by):
 
 # ------------------------------------------------------------------------------------------------------------- scripts
 
-CLEARANCE_M = 0.05
-BEHIND = 0.6
-"""Who is this share of the touching distance behind the puck's middle pushes; who is not goes around."""
+CLEARANCE_M = 0.1
 
 
 def script_by_moves(s, world, slot, which, actions, scratch):
@@ -237,7 +235,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def way_to_push(s, i):
     """The way that a player should go, forward and up, less its own drift.
 
-    Mates push side by side. Who is ahead of the puck first goes past it on the side where it is already.
+    Mates ram the puck side by side. Who has hit it or is ahead of it goes back behind it, past the side where it is.
     """
     agents = len(s.alive)
     team, puck, side = agents // 2, agents, side_of(s, i)
@@ -247,9 +245,9 @@ def way_to_push(s, i):
     lane_m = (i % team - 0.5 * (team - 1)) * min(2.0 * s.parameters.radius_m, 2.0 * reach_m / (team + 1))
     drift_forward_m = COAST_S * side * s.velocity_mps[i, 0]
     drift_up_m = COAST_S * s.velocity_mps[i, 1]
-    if ahead_m > BEHIND * reach_m and abs(above_m) < reach_m:  # push
+    if ahead_m > reach_m and abs(above_m) < reach_m:  # ram
         return 2.0 * reach_m, above_m + lane_m - drift_up_m
-    if ahead_m > BEHIND * reach_m:
+    if ahead_m > reach_m:
         return ahead_m - reach_m - CLEARANCE_M - drift_forward_m, above_m + lane_m - drift_up_m
     detour_m = reach_m + CLEARANCE_M
     up_m = above_m - detour_m if above_m > 0.0 else above_m + detour_m

@@ -346,7 +346,7 @@ def game(
         scripts=("default",),
         parameters=PARAMETERS,
         horizon=50,
-        info=(Field("tags", (), 0, 10_000 * MOST, "1", "tags so far", "i8"),),
+        info=(Field("tags", (), 0, 2**53, "1", "tags so far", "i8"),),
         end_reasons=("tagged",),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents + obstacles,)), ("prey", "i8", (chasers,))),
         world=world_of(reward),
