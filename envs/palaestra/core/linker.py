@@ -12,6 +12,7 @@ import hashlib
 import os
 import sys
 import types
+import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +107,8 @@ def link(game: Game) -> Kernel:
     key = (digest, layout, type(game.world), _types(game.world), jit_disabled())
     if key not in _linked:
         builder = _Interpreted() if jit_disabled() else _Compiled()
-        drivers = {n: builder.driver(getattr(lanes, n), {**constants, **hooks}, hooks, digest) for n in names}
+        mark = repr((digest, layout, type(game.world), _types(game.world)))
+        drivers = {n: builder.driver(getattr(lanes, n), {**constants, **hooks}, hooks, mark) for n in names}
         _linked[key] = Kernel(game, digest, drivers)
     return _linked[key]
 
@@ -196,7 +198,7 @@ class _Interpreted:
         return function
 
     def driver(
-        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], digest: str
+        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], mark: str
     ) -> Callable:
         unused = {name: _absent for name in HOOKS if name not in hooks}
         driver = self._rebuild(template, {**unused, **names})
@@ -209,15 +211,25 @@ class _Interpreted:
 
 
 class _Compiled(_Interpreted):
-    """Binds the templates to compiled functions; the drivers are cached on disk."""
+    """Binds the templates to compiled functions; the drivers are cached on disk.
+
+    Numba tells machine code of records apart by numbers that it counts in each process, so two games that were
+    compiled in two processes may bring functions of one name to a third, where one game would run the other's code. A
+    driver's name therefore says all that its machine code depends on, and what it calls has names that nobody else uses.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._salt = uuid.uuid4().hex
 
     def finish(self, function: types.FunctionType) -> Any:
         import numba
 
+        function.__qualname__ = f"{function.__qualname__}_{self._salt}"
         return numba.njit(nogil=True, error_model="numpy")(function)
 
     def driver(
-        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], digest: str
+        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], mark: str
     ) -> Callable:
         unused = {name: _absent for name in HOOKS if name not in hooks}
         bound = self._rebuild(template, {**unused, **names})
@@ -228,7 +240,7 @@ class _Compiled(_Interpreted):
         )
         driver.__module__ = home.__name__  # a module that exists: the cache refuses to load from '<dynamic>'
         # The module is in the name too: what was stored for the same file under another name cannot be loaded.
-        key = hashlib.sha256((digest + home.__name__).encode()).hexdigest()[:16]
+        key = hashlib.sha256((mark + home.__name__).encode()).hexdigest()[:16]
         driver.__qualname__ = f"{template.__name__}_{key}"
         return _cached(driver)
 
