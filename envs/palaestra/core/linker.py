@@ -215,7 +215,7 @@ class _Compiled(_Interpreted):
 
     Numba tells machine code of records apart by numbers that it counts in each process, so two games that were
     compiled in two processes may bring functions of one name to a third, where one game would run the other's code. A
-    driver's name therefore says all that its machine code depends on, and what it calls has names that nobody else uses.
+    driver's name therefore says all that its machine code depends on, and what it calls has names of its own.
     """
 
     def __init__(self) -> None:
