@@ -1,8 +1,9 @@
 """Policies of all kinds as probabilities of joint actions in every position of a table.
 
 What a policy may be: an array of probabilities; a callable on batched observations; an
-`palaestra.core.opponents.Opponent` without memory, the file of a saved policy or ``"random"``; a model of
-Stable-Baselines3; a torch module that gives logits or action values. Whatever looks at observations sees those that the
+`palaestra.core.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)`` if
+it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that gives
+logits or action values. Whatever looks at observations sees those that the
 simulation writes, in batches of `BATCH` positions, and learns who is asked and what is legal as it would in a match.
 """
 
@@ -168,14 +169,20 @@ def joint_policy(table: PositionTable, policy: Any, team: str, choose: Choose | 
     ask = _asker(side, policy, choose)
     allowed = side.allowed()
     agents = [np.empty((len(table), size)) for size in side.sizes]
+    joint = np.empty((len(table), len(side.alternatives)))
     active = np.empty((len(table), len(side.agents)), np.bool_)
+    is_joint = False
     for rows, sim in side.look():
         try:
             given = ask(sim)
         except _Outside as error:
             raise ValueError(f"{table.describe(int(rows[error.row]))}, {error}") from error
-        if isinstance(given, np.ndarray):
-            raise ValueError(f"a policy of {team} must give {_expected(side)}, got shape {given.shape}")
+        is_joint = isinstance(given, np.ndarray)
+        if is_joint:
+            if given.shape != (len(rows), joint.shape[1]):
+                raise ValueError(f"a policy of {team} must give {_expected(side)}, got shape {given.shape}")
+            joint[rows] = given
+            continue
         for a, part in enumerate(given):
             if part.shape != (len(rows), side.sizes[a]):
                 raise ValueError(
@@ -184,13 +191,16 @@ def joint_policy(table: PositionTable, policy: Any, team: str, choose: Choose | 
                 )
             agents[a][rows] = part
         active[rows] = (sim.alive & sim.acting)[:, list(side.slots)]
+    if is_joint:
+        return _from_joint(side, joint)
     side.idle_to_noop(agents, allowed, active)
     return _from_agents(side, agents, allowed)
 
 
 def _expected(side: Team) -> str:
-    actions = f"integer actions [n, {len(side.agents)}]"
-    return f"{actions} or probabilities [n, {len(side.agents)}, {max(side.sizes)}]"
+    count, joints = len(side.agents), len(side.alternatives)
+    probabilities = f"probabilities [n, {count}, {max(side.sizes)}]"
+    return f"integer actions [n, {count}], {probabilities} or those of joint actions [n, {joints}]"
 
 
 def _from_agents(side: Team, agents: list[np.ndarray], allowed: list[np.ndarray]) -> np.ndarray:
@@ -248,10 +258,22 @@ def _from_array(side: Team, array: np.ndarray) -> np.ndarray:
             f"probabilities of {side.name} must be [positions, joint actions] = {(positions, joints)} or [positions, "
             f"agents, actions] = {(positions, len(side.agents), max(side.sizes))}, got {array.shape}"
         )
+    return _from_joint(side, array)
+
+
+def _from_joint(side: Team, array: np.ndarray) -> np.ndarray:
+    """Joint probabilities of agents who may choose together, ``[P, J]``; a team with one joint action takes it.
+
+    Raises:
+        ValueError: Not a distribution over what is legal; names the position.
+    """
+    table = side.table
     start, actions = table.action_start[side.side], table.actions[side.side]
-    rows = np.repeat(np.arange(positions), np.diff(start))
+    rows = np.repeat(np.arange(len(table)), np.diff(start))
     allowed = np.zeros(array.shape, np.bool_)
     allowed[rows, actions] = True
+    forced = np.diff(start) == 1
+    array = np.where(forced[:, None], allowed, array)
     return _distribution(array, allowed, table, f"{side.name} ({', '.join(side.agents)})")[rows, actions]
 
 

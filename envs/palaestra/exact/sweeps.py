@@ -166,6 +166,24 @@ def sweep(
 
 
 @compiled
+def solve_positions(which, cell_start, row_start, column_start, payoffs, values, rows, columns, width):
+    """Solves the matrix games ``payoffs`` (along the cells) of the positions where ``which`` is set, and clears it."""
+    a = np.empty((width, width))
+    t = np.empty((width + 2, width + 2))
+    labels = np.empty((4, width + 2), np.int64)
+    for p in range(len(which)):
+        if which[p]:
+            which[p] = False
+            m, n = row_start[p + 1] - row_start[p], column_start[p + 1] - column_start[p]
+            for i in range(m):
+                for j in range(n):
+                    a[i, j] = payoffs[cell_start[p] + i * n + j]
+            x, y = rows[row_start[p] : row_start[p + 1]], columns[column_start[p] : column_start[p + 1]]
+            lower, upper, _, _ = solve_matrix(a, m, n, x, y, t, labels)
+            values[p] = lower + (upper - lower) / 2
+
+
+@compiled
 def follow_policies(cell_start, rewards, following, row_start, column_start, gamma, x, y, values, tolerance, most):
     """Values of two fixed policies by sweeps in place, until no value changes by more than ``tolerance``."""
     coins = following.shape[1]

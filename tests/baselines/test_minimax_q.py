@@ -1,0 +1,111 @@
+"""Minimax-Q finds the value and the mixed policies of games whose solution is known, and its file plays them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselines]")
+pytest.importorskip("safetensors", reason="the methods need the extra palaestra[baselines]")
+from palaestra import exact, make_batch, registry
+from palaestra.core.opponents import load_policy as load_any
+from palaestra_baselines import minimax_q
+from palaestra_baselines.common.curves import read_rows
+
+SOCCER = "palaestra/GridSoccer-v0"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A tenth of the default run."""
+    folder = tmp_path_factory.mktemp("minimax_q")
+    return minimax_q.Args(total_steps=2_000_000, lanes=2048, evaluations=4, directory=folder, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def report(small):
+    return minimax_q.train(small)
+
+
+def test_it_learns_the_value_and_policies_that_lose_little(report):
+    assert report.value_error <= 0.05
+    assert report.exploitability < 0.1
+    assert report.log[0]["exploitability"] > report.exploitability
+    assert report.steps >= 2_000_000
+
+
+def test_the_log_has_the_exact_figures(small, report):
+    rows = read_rows(small.folder / "log.csv")
+    assert len(rows) == 4
+    for row in rows:
+        assert row["value_error"] >= abs(row["value"] - row["learned_value"]) - 1e-5
+        assert row["exploitability"] == max(row["exploitability_red"], row["exploitability_blue"])
+    assert rows[-1]["exploitability"] == pytest.approx(report.exploitability, rel=1e-4)
+
+
+def test_in_alternating_order_it_learns_policies_that_do_not_mix(small, tmp_path):
+    report = minimax_q.train(replace(small, options=("order=alternating",), directory=tmp_path))
+    assert report.exploitability < 0.1
+
+
+def test_a_stopped_run_ends_like_one_that_was_not(small, tmp_path):
+    whole = replace(small, total_steps=40_000, evaluations=2, lanes=64, directory=tmp_path / "whole")
+    parts = replace(whole, directory=tmp_path / "parts")
+    one = minimax_q.train(whole)
+    minimax_q.train(replace(parts, total_steps=20_000, evaluations=1))
+    two = minimax_q.train(replace(parts, resume=True))
+    assert (one.steps, one.learned_value, one.exploitability) == (two.steps, two.learned_value, two.exploitability)
+    rows = [read_rows(args.folder / "log.csv") for args in (whole, parts)]
+    assert [row["exploitability"] for row in rows[0]] == [row["exploitability"] for row in rows[1]]
+
+
+def test_the_saved_policy_is_what_was_learnt_and_exact_can_judge_it(report):
+    solution = exact.solve(SOCCER, symmetry=False)
+    for team in ("red", "blue"):
+        found = exact.exploitability(solution, str(report.weights), team)
+        assert found.exploitability == pytest.approx(report.log[-1][f"exploitability_{team}"], abs=1e-6)
+
+
+def test_the_saved_policy_plays_with_the_frequencies_it_states(report):
+    game, _ = registry.make_game(SOCCER)
+    player: Any = load_any(report.weights, game, "red")
+    sim = make_batch(SOCCER, 4000, opponents={"blue": "random"})
+    sim.reset(seed=5)
+    seen, n = sim.team_view("red", "observations"), sim.num_envs
+    stated = player.probabilities(seen, None, None)
+    counted = np.zeros_like(stated)
+    memory = np.zeros((n, player.memory_size))
+    for _ in range(25):
+        chosen = player.act(seen, None, None, None, sim.lane_seeds, memory)
+        counted[np.arange(n), chosen[:, 0]] += 1 / 25
+    np.testing.assert_allclose(counted.mean(0), stated.mean(0), atol=0.01)
+    sim.set_opponent("red", player)
+    for _ in range(5):
+        sim.step()
+
+
+def test_a_policy_of_another_game_is_refused(report):
+    game, _ = registry.make_game(SOCCER, rows=2, columns=3)
+    with pytest.raises(ValueError, match="so it was trained for another game"):
+        minimax_q.load_policy(report.weights, game, "red")
+    with pytest.raises(ValueError, match="none of 'green'"):
+        minimax_q.load_policy(report.weights, game, "green")
+
+
+def test_help_explains_the_arguments(capsys):
+    with pytest.raises(SystemExit) as done:
+        minimax_q.main(["--help"])
+    assert done.value.code == 0
+    assert "--epsilon" in capsys.readouterr().out
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_littmans_soccer_is_learnt_in_two_minutes(tmp_path, seed):
+    report = minimax_q.train(minimax_q.Args(seed=seed, directory=tmp_path, quiet=True))
+    assert report.value_error <= 0.02
+    assert report.exploitability < 0.05
+    assert report.cpu_s <= 120
