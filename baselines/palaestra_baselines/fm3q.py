@@ -44,7 +44,7 @@ class Args(LearningArgs):
     mixer_hidden: int = 64
     table_iterations: int = 1
     table_steps: int = 500
-    table_rate: float = 0.1
+    table_rate: float = 0.05
     directory: Path = Path("runs/fm3q")
 
 
@@ -100,7 +100,8 @@ class Monotone(nn.Module):
     as in QMIX (Rashid et al., arXiv 1803.11485), once from the view of each team: s_k is what the members of team k
     see. Both terms rise in the utilities of the first team and fall in those of the second. f alone bends upwards only,
     and what one team gains faster and faster the other loses so: that takes both. Where the teams are alike g is f with
-    the teams exchanged, so the value of a position is the negative of that of its mirror image.
+    the teams exchanged, so the value of a position is the negative of that of its mirror image. At first every weight
+    of u is about 1 / sqrt(rows), so that Q_tot is near the difference of the sums and utilities learn at their pace.
     """
 
     signs: torch.Tensor
@@ -121,8 +122,9 @@ class Monotone(nn.Module):
         self.makers = nn.ModuleList()
         for view in self.views[:1] if roster.alike else self.views:
             seen = sum(roster.sizes[name] * len(rows) for name, rows in view.items())
-            made = embedding * (roster.agents + 2) + 1
-            self.makers.append(nn.Sequential(nn.Linear(seen, hidden), nn.ReLU(), nn.Linear(hidden, made)))
+            last = nn.Linear(hidden, embedding * (roster.agents + 2) + 1)
+            nn.init.constant_(last.bias[: embedding * (roster.agents + 1)], embedding**-0.5)
+            self.makers.append(nn.Sequential(nn.Linear(seen, hidden), nn.ReLU(), last))
         self.register_buffer("signs", torch.ones(1))
         self.register_buffer("weights", torch.from_numpy(roster.signs))
 
@@ -191,7 +193,9 @@ class TableMonotone(nn.Module):
         super().__init__()
         self.rows, self.signs = rows, torch.ones(1)
         self.own = torch.from_numpy(roster.signs)
-        self.weights = nn.Parameter(torch.randn(2, positions, rows * (roster.agents + 2) + 1) / roster.agents)
+        weights = 0.1 * torch.randn(2, positions, rows * (roster.agents + 2) + 1)
+        weights[..., : rows * (roster.agents + 1)] += rows**-0.5
+        self.weights = nn.Parameter(weights)
 
     def forward(self, utilities: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """Totals ``[C, 1]`` of utilities ``[C, A]`` at positions ``[C]``."""
@@ -237,7 +241,7 @@ def fit_tables(args: Args) -> Tables:
     position, joint = cells_of(rules, roster)
     rewards = torch.from_numpy(rules.rewards).float()
     following = torch.from_numpy(rules.next).long()
-    tables = nn.Parameter(torch.randn(len(rules), roster.agents, roster.actions))
+    tables = nn.Parameter(0.1 * torch.randn(len(rules), roster.agents, roster.actions))
     is_monotone = args.mixer == "monotone"
     mixer: Any = TableMonotone(roster, len(rules), args.embedding) if is_monotone else make_mixer(args, roster)
     optimizer = torch.optim.Adam([tables, *mixer.parameters()], lr=args.table_rate)

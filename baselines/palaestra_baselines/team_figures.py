@@ -40,9 +40,9 @@ SOCCER = {
     "random_starts": True,
     "epsilon": (1.0, 0.3),
     "hidden": (128, 128),
-    "total_steps": 3_000_000,
+    "total_steps": 2_500_000,
 }
-LITTMAN = {**SOCCER, "env_id": "palaestra/GridSoccer-v0", "options": (), "hidden": (64, 64), "total_steps": 1_500_000}
+LITTMAN = {**SOCCER, "env_id": "palaestra/GridSoccer-v0", "options": (), "hidden": (64, 64), "total_steps": 1_000_000}
 GAMES: dict[str, dict[str, Any]] = {
     "team_pong": {
         "env_id": "palaestra/TeamPong-v0",
@@ -111,7 +111,11 @@ def fm3q_exact(args: FigureArgs) -> None:
         for m in MIXERS
     }
     judge = ExactJudge(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
-    train_all("fm3q_exact", [("fm3q", run, judge) for group in runs.values() for run in group], args.workers)
+    train_all(
+        "fm3q_exact",
+        [("fm3q", run, judge) for group in zip(*runs.values(), strict=True) for run in group],
+        args.workers,
+    )
     logs = {mixer: [read_rows(run.folder / "log.csv") for run in group] for mixer, group in runs.items()}
     for mixer, group in logs.items():
         for seed, log in enumerate(group):
@@ -214,7 +218,7 @@ def team_learning(args: FigureArgs) -> None:
         for method, make in METHODS.items()
     }
     in_turn = [[(method, run, None) for run in group] for (_, method), group in runs.items()]
-    train_all("team_learning", [entry for group in in_turn for entry in group], args.workers)
+    train_all("team_learning", [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
     logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
     curves = [
         {"game": g, "method": m, "seed": seed, **row}
