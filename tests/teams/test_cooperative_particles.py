@@ -103,7 +103,7 @@ def test_a_mirrored_match_goes_on_as_the_mirror(kind):
     assert_mirror_goes_on_as_mirror(kind(), decisions=15)
 
 
-@pytest.mark.parametrize("actions", ["discrete", "continuous"])
+@pytest.mark.parametrize("actions", ["discrete", pytest.param("continuous", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_script_solves_the_task_and_random_agents_do_not(kind, actions):
     game = kind(actions=actions)

@@ -9,6 +9,9 @@ from palaestra.teams import keep_away
 
 DISCRETE, CONTINUOUS = keep_away.game(), keep_away.game(actions="continuous")
 SPARSE = keep_away.game(reward="sparse")
+BOTH_ACTIONS = pytest.mark.parametrize(
+    "game", [DISCRETE, pytest.param(CONTINUOUS, marks=pytest.mark.slow)], ids=["discrete", "continuous"]
+)
 GOALS = [(0.0, 0.0), (0.9, 0.9)]
 RED_NEARER = [(0.3, 0.0), (-0.8, 0.8), (0.0, -0.5), (0.8, -0.8), *GOALS]
 """Red is 0.3 m from the first landmark, blue 0.5 m."""
@@ -62,12 +65,12 @@ def test_red_alone_sees_the_goal():
 
 
 @pytest.mark.jitless
-@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+@BOTH_ACTIONS
 def test_a_mirrored_match_goes_on_as_the_mirror(game):
     assert_mirror_goes_on_as_mirror(game, decisions=20)
 
 
-@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+@BOTH_ACTIONS
 def test_either_team_s_script_beats_random_players(game):
     assert (played_out(game, 128, red="default", blue="random").info["winner"] == 0).mean() > 0.9
     assert (played_out(game, 128, red="random", blue="default").info["winner"] == 1).mean() > 0.9

@@ -9,6 +9,9 @@ from palaestra.evaluation import evaluate
 from palaestra.teams import push
 
 DISCRETE, CONTINUOUS, SPARSE = push.game(), push.game(actions="continuous"), push.game(reward="sparse")
+BOTH_ACTIONS = pytest.mark.parametrize(
+    "game", [DISCRETE, pytest.param(CONTINUOUS, marks=pytest.mark.slow)], ids=["discrete", "continuous"]
+)
 FORWARD, BACK = RIGHT, LEFT
 CORNERS = [(-0.9, 0.8), (-0.9, -0.8), (0.9, 0.8), (0.9, -0.8)]
 
@@ -81,7 +84,7 @@ def test_two_push_the_puck_faster_than_one():
 
 
 @pytest.mark.jitless
-@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+@BOTH_ACTIONS
 def test_a_mirrored_match_with_exchanged_teams_goes_on_as_the_mirror(game):
     assert_mirror_goes_on_as_mirror(game, decisions=20)
 
@@ -104,7 +107,7 @@ def test_a_crowd_at_the_puck_stays_its_mirror():
     assert (sim.states["position_m"][:, 4] != 0).any(axis=1).mean() > 0.9, "the puck was touched"
 
 
-@pytest.mark.parametrize("game", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+@BOTH_ACTIONS
 def test_the_script_beats_random_players_from_both_sides(game):
     assert (played_out(game, 128, red="default", blue="random").info["winner"] == 0).mean() > 0.95
     assert (played_out(game, 128, red="random", blue="default").info["winner"] == 1).mean() > 0.95

@@ -50,11 +50,11 @@ def decisions(game: str | None) -> list[Figure]:
 
 def everybody(id: str, **keywords: Any) -> Subject:
     """The batch loop of a game with one role and one choice; all its agents by random actions."""
-    sim = registry.make_batch(id, LANES, **keywords)
-    (role,) = sim.game.roles
+    (role,) = registry.make_game(id, **keywords)[0].roles
     (choice,) = role.action
     if not isinstance(choice, Choice):
         raise TypeError(f"{id}: the action must be one choice")
+    sim = registry.make_batch(id, LANES, **keywords)
     rng, count = np.random.default_rng(0), [0]
     pool = [rng.integers(choice.n, size=sim.actions.shape) for _ in range(POOL)]
     sim.reset(seed=0)
