@@ -74,6 +74,12 @@ ROWS: tuple[Row, ...] = (
         "one agent can only talk, the other can only walk",
     ),
     Row(
+        "palaestra/ArenaDuel2v2-v0",
+        "palaestra.teams.arena_duel:game",
+        "teams",
+        "two against two robots with turrets and macro moves, among obstacles",
+    ),
+    Row(
         "palaestra/TeamKeepAway-v0",
         "palaestra.teams.keep_away:game",
         "teams",

@@ -1,0 +1,303 @@
+"""ArenaDuel2v2: two against two robots with turrets fight in an arena with obstacles, commanded by macro moves.
+
+## Description
+
+A stand-in for the robot arena of FM3Q ("Fully decentralized multi-agent reinforcement learning for two-team zero-sum
+Markov games", arXiv 2402.00738), whose simulator is a closed Unity program. What is known of that one holds here: an
+arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit points, limited ammunition and armour that is weaker at the
+sides and the rear, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each agent, and a friction that differs
+by 0.0375 from match to match. Everything else is ours.
+
+A decision lasts 3.6 s, 20 substeps of 0.18 s. In each all robots drive, then all aim and shoot, then all rounds hit at
+the same time. No luck is involved but in the starting state.
+
+* A robot drives on the shortest way around the obstacles to the post that serves its move best
+  (`palaestra.teams.arena_moves`). Posts stand on a lattice of 1 m. Robots do not hinder each other. A robot that
+  drives turns its chassis to where it goes, one that stands turns it to its target.
+* A robot sees another if no obstacle crosses the line between the nodes of the lattice of 0.25 m nearest to them.
+* The turret turns by up to 37 degrees in a substep. When it points at the target it lets a round go, as long as there
+  are any and the target is seen and within `range_m`. Of a round's damage the share that hits counts: 1 - distance /
+  `range_m`, times `moving_accuracy` while the robot drives. Damage goes by the plate that faces the shooter: front,
+  side or rear, a right angle each.
+* A robot without hit points leaves the match.
+
+## Action Space
+
+<!-- table: action -->
+
+`target` is the foe to attack; if it is dead the other takes its place, and who sees only the other shoots at it. The
+moves: ``advance`` to the nearest post from which the target is seen, about 1.5 m from it; ``flank``, the same with a
+preference for its sides and its rear; ``cover``, to a near post that the fewest foes see; ``hold``, stay.
+
+## Observation Space
+
+Positions are from the middle of the arena, in shares of 4 m. Blue sees the arena turned by half a turn, so both teams
+see their own start on the left. Directions are unit vectors. Of who is dead everything is 0.
+
+<!-- table: observation -->
+
+## Rewards
+
+``reward="dense"``: hit points that the other team has lost in the decision less those of one's own, in units of 2000.
+``reward="sparse"``: +1 for the win and -1 for the defeat at the end of the match, 0 for a draw.
+
+## Starting State
+
+Everybody with all hit points and rounds, facing the middle, at a place drawn uniformly from 0.35 x 1.7 m at the own
+end of the arena, one robot on each side of the middle line. The friction of the match is drawn uniformly from
+[-`friction_spread`, `friction_spread`): all drive that much faster.
+
+## Episode End
+
+By rule when a team has no robot left (``wiped_out``): the other has won; if both fall in the same substep it is a draw.
+Truncated after 50 decisions: who has more hit points left has won. Info `hit_points` counts them by team.
+
+## Arguments
+
+``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker foe together and stand still within 2.2 m of it;
+``focus`` advances, ``flanker`` flanks, ``shelter`` advances but takes cover when both foes see it and it is weaker.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import uniform
+from palaestra.teams.arena_fire import NOBODY, fire_all, plate_seen
+from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build
+from palaestra.teams.arena_moves import NOWHERE, choose_post, drive_all, foe_slot, living_foe, look_around, team_of
+from palaestra.teams.arena_scripts import script
+
+Reward = Literal["dense", "sparse"]
+
+RED, BLUE = 0, 1
+SUBSTEPS = 20
+WIPED_OUT = 2
+"""Number of the end reason."""
+HIT_POINTS = 2000.0
+START_M = ((-3.75, -3.4), (0.3, 2.0))
+"""Where red's first robot starts, x and z; the second one on the other side, blue turned by half a turn."""
+NARROW = HALF_WIDTH_M / HALF_LENGTH_M
+
+AGENTS = ("red_0", "red_1", "blue_0", "blue_1")
+OBSERVATION = (
+    Field("own_position", (2,), -1, 1, "1", "own place, x and z"),
+    Field("own_heading", (2,), -1, 1, "1", "to where the own front plate points"),
+    Field("own_turret", (2,), -1, 1, "1", "to where the own barrel points"),
+    Field("own_hit_points", (), 0, 1, "1", "share left"),
+    Field("own_rounds", (), 0, 1, "1", "share left"),
+    Field("own_target", (), 0, 1, "1", "foe that it attacks"),
+    Field("mate_position", (2,), -1, 1, "1", "place of the mate"),
+    Field("mate_heading", (2,), -1, 1, "1", "to where its front plate points"),
+    Field("mate_hit_points", (), 0, 1, "1", "share left"),
+    Field("mate_rounds", (), 0, 1, "1", "share left"),
+    Field("mate_target", (), 0, 1, "1", "foe that it attacks"),
+    Field("foe_position", (2, 2), -1, 1, "1", "places of the foes"),
+    Field("foe_heading", (2, 2), -1, 1, "1", "to where their front plates point"),
+    Field("foe_hit_points", (2,), 0, 1, "1", "shares left"),
+    Field("foe_rounds", (2,), 0, 1, "1", "shares left"),
+    Field("time_left", (), 0, 1, "1", "share of the match"),
+    Field("sees_foe", (2,), 0, 1, "1", "1 for a foe that it sees"),
+    Field("mate_sees_foe", (2,), 0, 1, "1", "1 for a foe that the mate sees"),
+    Field("foe_plate", (2,), 0, 1, "1", "plate of a foe that it sees: 1/3 front, 2/3 side, 1 rear, 0 out of sight"),
+    Field("own_plate", (2,), 0, 1, "1", "plate of its own that a foe sees, likewise"),
+)
+ACTION = (
+    Choice("target", 2, ("first foe", "second foe")),
+    Choice("move", 4, ("advance", "flank", "cover", "hold"), noop=3),
+)
+PARAMETERS = (
+    Parameter("speed_mps", 1.0, 0.1, 3.0, "m/s", "of a robot"),
+    Parameter("friction_spread", 0.0375, 0.0, 0.5, "1", "greatest change of the speed by the friction of a match"),
+    Parameter("rounds", 200, 0, 10_000, "1", "that a robot starts with"),
+    Parameter("range_m", 5.0, 0.5, 10.0, "m", "distance at which no round hits any more"),
+    Parameter("moving_accuracy", 0.5, 0.0, 1.0, "1", "share of hits that is left while driving"),
+    Parameter("front_damage", 20.0, 0.0, 2000.0, "1", "hit points that a round takes at the front plate"),
+    Parameter("side_damage", 40.0, 0.0, 2000.0, "1", "at a side plate"),
+    Parameter("rear_damage", 60.0, 0.0, 2000.0, "1", "at the rear plate"),
+)
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def reset(s, world):
+    """Teams at opposite ends; the places of all four are drawn apart, so that no match is its own mirror image."""
+    s.friction = uniform(s, -s.parameters.friction_spread, s.parameters.friction_spread)
+    for slot in range(4):
+        end = 1.0 if team_of(slot) == RED else -1.0
+        side = 1.0 if slot % 2 == 0 else -1.0
+        s.position_m[slot, 0] = end * uniform(s, START_M[0][0], START_M[0][1])
+        s.position_m[slot, 1] = end * side * uniform(s, START_M[1][0], START_M[1][1])
+        s.heading[slot, 0] = s.turret[slot, 0] = end
+        s.hit_points[slot], s.rounds[slot] = HIT_POINTS, s.parameters.rounds
+        s.post[slot], s.shot_at[slot] = NOWHERE, NOBODY
+    s.info.hit_points[RED], s.info.hit_points[BLUE] = hit_points_of(s, RED), hit_points_of(s, BLUE)
+
+
+def step(s, world, actions, rewards, scratch):
+    """One decision: everybody chooses a post, then drives and shoots for 3.6 s or until a team is gone."""
+    red_before, blue_before = hit_points_of(s, RED), hit_points_of(s, BLUE)
+    look_around(s, world.sight, scratch)
+    for slot in range(4):
+        if s.alive[slot]:
+            s.target[slot] = actions.robot[slot].target
+            target = living_foe(s, slot, s.target[slot])
+            s.post[slot] = choose_post(s, world, slot, actions.robot[slot].move, target, scratch)
+    for _ in range(SUBSTEPS):
+        drive_all(s, world.next_node, scratch)
+        look_around(s, world.sight, scratch)
+        fire_all(s, scratch)
+        if is_wiped_out(s, RED) or is_wiped_out(s, BLUE):
+            s.info.end_reason = WIPED_OUT
+            break
+    red, blue = hit_points_of(s, RED), hit_points_of(s, BLUE)
+    s.info.hit_points[RED], s.info.hit_points[BLUE] = red, blue
+    is_over = s.info.end_reason == WIPED_OUT
+    if (is_over or s.steps >= s.parameters.horizon) and red != blue:
+        s.info.winner = RED if red > blue else BLUE
+    pay(s, world, (blue_before - blue) - (red_before - red), rewards)
+    return is_over
+
+
+def pay(s, world, advantage, rewards):
+    """Red is paid its advantage in hit points, or for its win at the end; blue the opposite."""
+    gain = advantage * (1.0 / HIT_POINTS)
+    if world.is_sparse[0]:
+        gain = 0.0 if s.info.winner == NOBODY else (1.0 if s.info.winner == RED else -1.0)
+    for slot in range(4):
+        rewards[slot] = gain if team_of(slot) == RED else -gain
+
+
+def is_wiped_out(s, team):
+    """Whether nobody of a team is left."""
+    return not (s.alive[2 * team] or s.alive[2 * team + 1])
+
+
+def hit_points_of(s, team):
+    """What both robots of a team have left."""
+    return s.hit_points[2 * team] + s.hit_points[2 * team + 1]
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def observe(s, world, observations, scratch):
+    """Everybody sees the living as if its own team had started on the left."""
+    look_around(s, world.sight, scratch)
+    time_left = max(0.0, 1.0 - s.steps / s.parameters.horizon)
+    for slot in range(4):
+        seen = observations.robot[slot]
+        seen.time_left = time_left
+        if s.alive[slot]:
+            see_robot(s, slot, slot, seen.own_position, seen.own_heading)
+            turned = 1.0 if team_of(slot) == RED else -1.0
+            seen.own_turret[0], seen.own_turret[1] = turned * s.turret[slot, 0], turned * s.turret[slot, 1]
+            seen.own_hit_points, seen.own_rounds = s.hit_points[slot] * (1.0 / HIT_POINTS), rounds_left(s, slot)
+            seen.own_target = s.target[slot]
+        mate = slot ^ 1
+        if s.alive[mate]:
+            see_robot(s, slot, mate, seen.mate_position, seen.mate_heading)
+            seen.mate_hit_points, seen.mate_rounds = s.hit_points[mate] * (1.0 / HIT_POINTS), rounds_left(s, mate)
+            seen.mate_target = s.target[mate]
+        for k in range(2):
+            foe = foe_slot(slot, k)
+            if s.alive[foe]:
+                see_robot(s, slot, foe, seen.foe_position[k], seen.foe_heading[k])
+                seen.foe_hit_points[k], seen.foe_rounds[k] = s.hit_points[foe] * (1.0 / HIT_POINTS), rounds_left(s, foe)
+            seen.sees_foe[k] = scratch.sees[slot, foe]
+            seen.mate_sees_foe[k] = scratch.sees[mate, foe]
+            seen.foe_plate[k] = plate_seen(s, foe, slot, scratch)
+            seen.own_plate[k] = plate_seen(s, slot, foe, scratch)
+
+
+def see_robot(s, slot, of, position, heading):
+    """Writes place and heading of robot ``of`` as ``slot`` sees them."""
+    turned = 1.0 if team_of(slot) == RED else -1.0
+    for axis in range(2):
+        position[axis] = turned * s.position_m[of, axis] * (1.0 / HALF_LENGTH_M)
+        heading[axis] = turned * s.heading[of, axis]
+
+
+def rounds_left(s, slot):
+    """Share of the rounds."""
+    return min(s.rounds[slot] / max(s.parameters.rounds, 1.0), 1.0)
+
+
+# -- the game ----------------------------------------------------------------------------------------------------------
+
+
+def mirror(posts: int, states: Any, actions: Any) -> None:
+    """Exchanges the teams and turns the arena by half a turn."""
+    exchanged = np.array([2, 3, 0, 1])
+    for name in ("position_m", "heading", "turret"):
+        states[name] = -states[name][:, exchanged]
+    for name in ("hit_points", "rounds", "target", "alive", "acting"):
+        states[name] = states[name][:, exchanged]
+    post, shot_at = states["post"][:, exchanged], states["shot_at"][:, exchanged]
+    states["post"] = np.where(post == NOWHERE, NOWHERE, posts - 1 - post)
+    states["shot_at"] = np.where(shot_at == NOBODY, NOBODY, exchanged[shot_at])
+    actions["robot"] = actions["robot"][:, exchanged]
+
+
+def game(reward: Reward = "dense") -> Game:
+    """The rules of `palaestra/ArenaDuel2v2-v0`.
+
+    Args:
+        reward: What is paid: every loss of hit points, or the end alone.
+
+    Raises:
+        ValueError: There is no such reward; names the choices.
+    """
+    if reward not in get_args(Reward):
+        raise ValueError(f"reward must be one of {', '.join(get_args(Reward))}, got {reward!r}")
+    world = build(reward == "sparse")
+    return Game(
+        name="ArenaDuel2v2",
+        roles=(Role("robot", AGENTS, OBSERVATION, ACTION),),
+        state=(
+            ("position_m", "f8", (4, 2)),
+            ("heading", "f8", (4, 2)),
+            ("turret", "f8", (4, 2)),
+            ("hit_points", "f8", (4,)),
+            ("rounds", "f8", (4,)),
+            ("target", "i8", (4,)),
+            ("post", "i8", (4,)),
+            ("shot_at", "i8", (4,)),
+            ("friction", "f8"),
+        ),
+        reset=reset,
+        step=step,
+        observe=observe,
+        script=script,
+        scripts=("focus", "shelter", "flanker"),
+        parameters=PARAMETERS,
+        horizon=50,
+        info=(Field("hit_points", (2,), 0, 2 * HIT_POINTS, "1", "left, by team", "f8"),),
+        end_reasons=("wiped_out",),
+        scratch=(
+            ("node", "u8", (4,)),
+            ("sees", "u1", (4, 4)),
+            ("is_moving", "u1", (4,)),
+            ("damage", "f8", (4,)),
+            ("hit_share", "f8", (4,)),
+        ),
+        world=world,
+        zero_sum=True,
+        reproducibility="exact",
+        default_opponent="focus",
+        render="palaestra.teams.render_arena:draw_arena",
+        render_fps=1.0 / 3.6,
+        mirror=partial(mirror, len(world.post_node)),
+    )

@@ -1,0 +1,155 @@
+"""Macro moves of `palaestra.teams.arena_duel`: which post a robot drives to, and how it gets there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from palaestra.teams.arena_map import COLUMNS, COLUMNS_OUT, ROWS_OUT, SPACING_M
+
+ADVANCE, FLANK, COVER, HOLD = range(4)
+NOWHERE = -1
+PERIOD_S = 0.18
+"""Length of a substep."""
+FIGHT_M = 1.5
+"""Distance from its target at which a robot likes to fight."""
+BLIND_M = 8.0
+"""Detour that a robot makes for a post from which it sees its target."""
+SEEN_M = 4.0
+"""Detour that a robot in search of cover makes for each foe that does not see it there."""
+FLANK_M = 2.0
+"""Detour that a flanking robot makes to see its target from the side instead of from the front."""
+TURN_COS, TURN_SIN = 0.8, 0.6
+"""Greatest turn in a substep, 36.9 degrees."""
+
+
+def team_of(slot):
+    """0 for red, 1 for blue."""
+    return slot // 2
+
+
+def foe_slot(slot, k):
+    """Slot of the k-th foe."""
+    return 2 * (1 - team_of(slot)) + k
+
+
+def living_foe(s, slot, k):
+    """Slot of the k-th foe, or of the other one if that is dead."""
+    foe = foe_slot(slot, k)
+    return foe if s.alive[foe] else foe ^ 1
+
+
+def nearest_line(position_m):
+    """Number of the lattice line nearest to a coordinate, 0 in the middle; rounds alike on both sides of it."""
+    count = int(abs(position_m) * (1.0 / SPACING_M) + 0.5)
+    return count if position_m > 0.0 else -count
+
+
+def node_of(s, slot):
+    """The node nearest to a robot."""
+    column, row = nearest_line(s.position_m[slot, 0]), nearest_line(s.position_m[slot, 1])
+    return np.uint64((row + ROWS_OUT) * COLUMNS + column + COLUMNS_OUT)
+
+
+def look_around(s, sight, scratch):
+    """Writes the nodes of all robots, and which foes see each other, uint8 [4, 4].
+
+    Once a substep: handing all of `world` down to every question who sees whom made a decision twelve times slower.
+    """
+    for slot in range(4):
+        scratch.node[slot] = node_of(s, slot)
+    for red in range(2):
+        for blue in range(2, 4):
+            sees = sight[scratch.node[red], scratch.node[blue]]
+            scratch.sees[red, blue] = scratch.sees[blue, red] = sees and s.alive[red] and s.alive[blue]
+
+
+def choose_post(s, world, slot, move, target, scratch):
+    """Number of the post that serves a move best, or `NOWHERE`: the least way with all detours."""
+    if move == HOLD:
+        return NOWHERE
+    start, posts = scratch.node[slot], len(world.post_node)
+    best, least_m = NOWHERE, math.inf
+    for k in range(posts):
+        post = k if team_of(slot) == 0 else posts - 1 - k  # both teams see the same order
+        cost_m = world.way_m[post, start]
+        if move == COVER:
+            cost_m += exposure_m(s, world, slot, post, scratch)
+        else:
+            cost_m += position_cost_m(s, world, post, move, target, scratch)
+        if cost_m < least_m:
+            best, least_m = post, cost_m
+    return best
+
+
+def exposure_m(s, world, slot, post, scratch):
+    """Detours for the foes that see a post."""
+    detour_m = 0.0
+    for k in range(2):
+        foe = foe_slot(slot, k)
+        if s.alive[foe] and world.sight[world.post_node[post], scratch.node[foe]]:
+            detour_m += SEEN_M
+    return detour_m
+
+
+def position_cost_m(s, world, post, move, target, scratch):
+    """Detours for what a post lacks in sight, distance and, for a flanking robot, angle to the target."""
+    dx = world.post_m[post, 0] - s.position_m[target, 0]
+    dz = world.post_m[post, 1] - s.position_m[target, 1]
+    distance_m = math.sqrt(dx * dx + dz * dz)
+    cost_m = 2.0 * abs(distance_m - FIGHT_M)
+    if not world.sight[world.post_node[post], scratch.node[target]]:
+        cost_m += BLIND_M
+    if move == FLANK:
+        ahead = (s.heading[target, 0] * dx + s.heading[target, 1] * dz) / max(distance_m, SPACING_M)
+        cost_m += FLANK_M * (1.0 + ahead)
+    return cost_m
+
+
+def drive_all(s, next_node, scratch):
+    """One substep of everybody's way."""
+    for slot in range(4):
+        scratch.is_moving[slot] = s.alive[slot] and s.post[slot] != NOWHERE and drive(s, next_node, slot, s.post[slot])
+
+
+def drive(s, next_node, slot, post):
+    """One substep on the way to a post, from node to node. Returns whether the robot moves."""
+    way_m = s.parameters.speed_mps * (1.0 + s.friction) * PERIOD_S
+    start_x, start_z = s.position_m[slot, 0], s.position_m[slot, 1]
+    while way_m > 0.0:
+        node = int(next_node[post, node_of(s, slot)])
+        node_x, node_z = SPACING_M * (node % COLUMNS - COLUMNS_OUT), SPACING_M * (node // COLUMNS - ROWS_OUT)
+        to_x, to_z = node_x - s.position_m[slot, 0], node_z - s.position_m[slot, 1]
+        length_m = math.sqrt(to_x * to_x + to_z * to_z)
+        if length_m == 0.0:
+            break  # at the post
+        if length_m <= way_m:
+            s.position_m[slot, 0], s.position_m[slot, 1] = node_x, node_z
+        else:
+            s.position_m[slot, 0] += way_m / length_m * to_x
+            s.position_m[slot, 1] += way_m / length_m * to_z
+        way_m -= length_m
+    return turn_to_way(s, slot, s.position_m[slot, 0] - start_x, s.position_m[slot, 1] - start_z)
+
+
+def turn_to_way(s, slot, dx, dz):
+    """Turns the chassis to where it has driven. Returns whether it has."""
+    length_m = math.sqrt(dx * dx + dz * dz)
+    if length_m == 0.0:
+        return False
+    turn(s.heading[slot], dx / length_m, dz / length_m)
+    return True
+
+
+def turn(direction, to_x, to_z):
+    """Turns a unit vector to another, at most by the angle of `TURN_COS`. Returns whether it has got there."""
+    x, z = direction[0], direction[1]
+    if x * to_x + z * to_z >= TURN_COS:
+        direction[0], direction[1] = to_x, to_z
+        return True
+    sin = TURN_SIN if x * to_z - z * to_x > 0.0 else -TURN_SIN
+    turned_x, turned_z = TURN_COS * x - sin * z, sin * x + TURN_COS * z
+    length = math.sqrt(turned_x * turned_x + turned_z * turned_z)  # 1 but for rounding
+    direction[0], direction[1] = turned_x / length, turned_z / length
+    return False

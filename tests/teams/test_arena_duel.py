@@ -1,0 +1,372 @@
+"""ArenaDuel2v2: how robots drive, aim and shoot, who is paid and who wins, what is seen, and how the scripts play."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from games.play import random_actions
+from games.points import assert_mirror_goes_on_as_mirror, played_out, started
+
+from palaestra.evaluation import MatchTable, evaluate
+from palaestra.teams import arena_duel, arena_map
+from palaestra.teams.arena_moves import ADVANCE, COVER, FLANK, HOLD, NOWHERE
+
+ID = "palaestra/ArenaDuel2v2-v0"
+DUEL = arena_duel.game()
+SPARSE = arena_duel.game("sparse")
+RED_0, RED_1, BLUE_0, BLUE_1 = range(4)
+RIGHT, LEFT, UP = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)
+HIDDEN = ((-3.5, 0.0), (3.5, 0.0))
+"""Where nobody sees the other one, nor the middle."""
+SUBSTEPS = arena_duel.SUBSTEPS
+
+
+def duel(
+    places: Any, headings: Any = (RIGHT, RIGHT, LEFT, LEFT), game: Any = DUEL, dead: tuple = (), **parameters: Any
+) -> Any:
+    """A match without friction in which the robots stand there, turrets as the chassis."""
+    sim = started(game, **{"friction_spread": 0.0, **parameters})
+    sim.states["position_m"], sim.states["heading"], sim.states["turret"] = places, headings, headings
+    for slot in dead:
+        sim.states["alive"][0, slot] = 0
+        sim.states["acting"][0, slot] = 0
+        sim.states["hit_points"][0, slot] = 0.0
+    return sim
+
+
+def pair(distance_m: float, headings: Any = (RIGHT, LEFT), **keywords: Any) -> Any:
+    """Two robots that face each other below the middle, their mates dead."""
+    places = ((-0.5 * distance_m, -0.75), HIDDEN[0], (0.5 * distance_m, -0.75), HIDDEN[1])
+    return duel(places, (headings[0], RIGHT, headings[1], LEFT), dead=(RED_1, BLUE_1), **keywords)
+
+
+def play(sim: Any, *moves: int, targets: tuple[int, ...] = (0, 0, 0, 0)) -> None:
+    sim.step(np.array([list(zip(targets, moves or [HOLD] * 4, strict=True))]))
+
+
+def lost(sim: Any) -> list[float]:
+    """Hit points that the robots have lost."""
+    return (arena_duel.HIT_POINTS - sim.states["hit_points"][0]).tolist()
+
+
+def seen(sim: Any, slot: int) -> Any:
+    return sim._observation_memory["robot"][0, slot]
+
+
+def share(table: MatchTable) -> float:
+    return table.wins / table.matches
+
+
+# -- driving -----------------------------------------------------------------------------------------------------------
+
+
+def test_who_holds_stays():
+    sim = started(DUEL)
+    before = sim.states["position_m"].copy()
+    play(sim)
+    np.testing.assert_array_equal(sim.states["position_m"], before)
+    assert (sim.states["post"] == NOWHERE).all()
+
+
+def test_a_robot_drives_no_farther_than_its_speed_allows():
+    sim = duel(((-3.5, 1.0), (-3.5, -1.0), (3.5, -1.0), (3.5, 1.0)), speed_mps=0.5, rounds=0)
+    before = sim.states["position_m"].copy()
+    play(sim, ADVANCE, ADVANCE, ADVANCE, ADVANCE)
+    driven_m = np.hypot(*(sim.states["position_m"] - before)[0].T)
+    assert (driven_m <= 0.5 * 3.6 + 1e-9).all()
+    assert (driven_m > 1.0).all()
+
+
+def test_friction_changes_the_speed_of_all_robots():
+    driven_m = []
+    for friction in (0.0, 0.25):
+        sim = duel(((-3.75, 2.0), (-3.75, 1.75), (3.75, -2.0), (3.75, -1.75)), rounds=0, speed_mps=0.1)
+        sim.states["friction"] = friction
+        before = sim.states["position_m"].copy()
+        play(sim, ADVANCE, ADVANCE, ADVANCE, ADVANCE)
+        driven_m.append(np.hypot(*(sim.states["position_m"] - before)[0].T))
+    np.testing.assert_allclose(driven_m[1], 1.25 * driven_m[0], rtol=0.05)
+
+
+def test_the_friction_of_a_match_is_within_its_range():
+    friction = started(DUEL, 256).states["friction"]
+    assert 0.03 < np.abs(friction).max() <= 0.0375
+    assert not started(DUEL, 8, friction_spread=0.0).states["friction"].any()
+
+
+def test_robots_never_touch_walls_or_obstacles():
+    sim = started(DUEL, 64, speed_mps=3.0, rounds=0)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        sim.step(random_actions(sim, rng))
+        at = sim.states["position_m"].reshape(-1, 2)
+        boxes = arena_map.OBSTACLES_M
+        apart_m = (np.abs(at[:, None] - boxes[:, :2]) - boxes[:, 2:]).max(2)
+        assert (np.abs(at) <= [3.75, 2.0]).all()
+        assert apart_m.min() > 0.12, "half a step of the lattice nearer than a robot on a node"
+
+
+def test_who_advances_ends_where_it_sees_its_target_at_fighting_distance():
+    sim = duel(((-3.5, 1.5), (-3.5, -1.5), (3.5, 1.5), (3.5, -1.5)), rounds=0)
+    for _ in range(4):
+        play(sim, ADVANCE, ADVANCE, HOLD, HOLD, targets=(0, 1, 0, 0))
+    for k in range(2):
+        away_m = np.hypot(*(sim.states["position_m"][0, 2 + k] - sim.states["position_m"][0, k]))
+        assert 0.75 < away_m < 2.25
+        assert seen(sim, k)["sees_foe"][k] == 1
+
+
+@pytest.mark.parametrize("heading", [RIGHT, LEFT, UP], ids=["to the right", "to the left", "up"])
+def test_who_flanks_goes_where_it_sees_a_side_or_the_rear(heading: tuple):
+    ahead = {}
+    for move in (ADVANCE, FLANK):
+        sim = duel(((-1.5, 0.75), HIDDEN[0], (1.5, 0.75), HIDDEN[1]), (RIGHT, RIGHT, heading, LEFT), rounds=0)
+        play(sim, move, HOLD, HOLD, HOLD)
+        way_m = sim.game.world.post_m[sim.states["post"][0, RED_0]] - (1.5, 0.75)
+        ahead[move] = float(way_m @ heading) / np.hypot(*way_m)
+    assert ahead[FLANK] <= ahead[ADVANCE]
+    assert ahead[FLANK] < 0.1
+
+
+def test_who_takes_cover_is_seen_by_nobody_afterwards():
+    sim = duel(((-1.5, 0.75), (-1.5, -0.75), (1.5, 0.75), (1.5, -0.75)), rounds=0)
+    play(sim)
+    assert seen(sim, BLUE_0)["sees_foe"].any()
+    play(sim, COVER, COVER, HOLD, HOLD)
+    assert not seen(sim, BLUE_0)["sees_foe"].any()
+    assert not seen(sim, BLUE_1)["sees_foe"].any()
+
+
+# -- fire --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_round_takes_its_damage_times_the_share_that_hits():
+    sim = pair(2.5)
+    play(sim)
+    np.testing.assert_allclose(lost(sim)[::2], SUBSTEPS * 20.0 * (1 - 2.5 / 5.0))
+    assert sim.states["rounds"][0, ::2].tolist() == [200 - SUBSTEPS] * 2
+
+
+@pytest.mark.parametrize(
+    ("heading", "damage"), [(LEFT, 20.0), (UP, 40.0), (RIGHT, 60.0)], ids=["front", "side", "rear"]
+)
+def test_sides_and_rear_are_weaker_than_the_front(heading: tuple, damage: float):
+    sim = pair(2.5, (RIGHT, heading), rounds=1)  # the chassis turns by less than a plate before the first round
+    play(sim)
+    assert lost(sim)[BLUE_0] == 0.5 * damage
+
+
+def test_nobody_shoots_through_an_obstacle():
+    sim = duel(((-1.0, 0.0), HIDDEN[0], (1.0, 0.0), HIDDEN[1]))
+    play(sim)
+    assert lost(sim) == [0, 0, 0, 0]
+    assert (sim.states["rounds"] == 200).all()
+
+
+def test_nobody_shoots_out_of_range_or_without_rounds():
+    far = pair(3.5, range_m=3.0)
+    play(far)
+    assert lost(far)[::2] == [0, 0]
+    assert (far.states["rounds"] == 200).all()
+    empty = pair(2.5, rounds=3)
+    play(empty)
+    np.testing.assert_allclose(lost(empty)[::2], 3 * 10.0)
+
+
+def test_a_turret_that_points_away_has_to_turn_first():
+    sim = pair(2.5)
+    sim.states["turret"][0, RED_0] = LEFT
+    play(sim)
+    assert sim.states["rounds"][0, BLUE_0] == 180
+    assert sim.states["rounds"][0, RED_0] == 184, "four turns of 36.9 degrees, the fifth comes to rest on the target"
+
+
+def test_fire_from_a_driving_robot_hits_less():
+    held, driven = pair(2.0, moving_accuracy=0.0), pair(2.0, moving_accuracy=0.0)
+    play(held)
+    play(driven, COVER, HOLD, HOLD, HOLD)
+    assert lost(driven)[BLUE_0] < lost(held)[BLUE_0]
+
+
+def test_nobody_hides_inside_a_foe():
+    sim = pair(0.0)
+    play(sim)
+    assert lost(sim)[::2] == [SUBSTEPS * 20.0] * 2
+
+
+def test_who_is_shot_at_by_two_loses_twice():
+    places = ((-1.25, -0.75), (-1.25, -0.75), (1.25, -0.75), HIDDEN[1])
+    sim = duel(places)
+    play(sim, targets=(0, 0, 0, 0))
+    assert lost(sim)[BLUE_0] == pytest.approx(2 * lost(sim)[RED_0])
+    assert lost(sim)[RED_1] == 0
+
+
+def test_the_agent_chooses_whom_to_shoot_and_who_sees_one_foe_only_shoots_at_it():
+    places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (1.0, -0.5))
+    for target in (0, 1):
+        sim = duel(places)
+        play(sim, targets=(target, 0, 0, 0))
+        assert [lost(sim)[BLUE_0] > 0, lost(sim)[BLUE_1] > 0] == [target == 0, target == 1]
+    sim = pair(2.5)
+    play(sim, targets=(1, 0, 0, 0))
+    assert lost(sim)[BLUE_0] > 0
+
+
+# -- rewards and ends --------------------------------------------------------------------------------------------------
+
+
+def test_a_team_is_paid_the_damage_that_it_does_less_what_it_takes():
+    sim = pair(2.5)
+    sim.states["rounds"][0, BLUE_0] = 5
+    play(sim)
+    gain = (20 * 10.0 - 5 * 10.0) / 2000
+    np.testing.assert_allclose(sim.rewards[0], [gain, gain, -gain, -gain])
+
+
+def test_the_dead_leave_and_their_team_is_paid_on():
+    places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (3.5, 1.5))
+    sim = duel(places)
+    sim.states["hit_points"][0, BLUE_0] = 5.0
+    play(sim)
+    assert sim.alive[0].tolist() == [True, True, False, True]
+    assert sim.agent_terminated[0].tolist() == [False, False, True, False]
+    assert not sim.terminated[0]
+    assert not any(seen(sim, BLUE_0)[name].any() for name in ("own_position", "own_heading", "own_hit_points"))
+    assert not seen(sim, RED_0)["foe_position"][0].any()
+
+
+@pytest.mark.parametrize("game", [DUEL, SPARSE], ids=["dense", "sparse"])
+def test_the_last_robot_of_a_team_takes_the_match_with_it(game: Any):
+    sim = pair(2.5, game=game)
+    sim.states["hit_points"][0, BLUE_0] = 10.0
+    play(sim)
+    assert sim.terminated[0]
+    assert sim.game.end_reason(sim.info["end_reason"][0]) == "wiped_out"
+    assert sim.info["winner"][0] == arena_duel.RED
+    assert (sim.rewards[0] * [1, 1, -1, -1] == sim.rewards[0, 0]).all()
+    assert sim.rewards[0, 0] == (1.0 if game is SPARSE else 0.0), "both lost ten hit points"
+
+
+def test_two_that_fall_in_the_same_substep_draw():
+    sim = pair(2.5, game=SPARSE)
+    sim.states["hit_points"][0, ::2] = 10.0
+    play(sim)
+    assert sim.terminated[0]
+    assert sim.info["winner"][0] == -1
+    assert not sim.rewards.any()
+
+
+@pytest.mark.parametrize("hit_points", [(2000.0, 1999.0), (1999.0, 2000.0), (2000.0, 2000.0)])
+def test_at_the_horizon_who_has_more_hit_points_has_won(hit_points: tuple[float, float]):
+    sim = duel((HIDDEN[0], HIDDEN[0], HIDDEN[1], HIDDEN[1]), game=SPARSE, horizon=2)
+    sim.states["hit_points"][0, RED_0], sim.states["hit_points"][0, BLUE_0] = hit_points
+    play(sim)
+    assert (sim.info["winner"][0], sim.rewards[0, 0]) == (-1, 0)
+    play(sim)
+    assert sim.truncated[0]
+    advantage = np.sign(hit_points[0] - hit_points[1])
+    assert sim.info["winner"][0] == {1: 0, -1: 1, 0: -1}[int(advantage)]
+    assert sim.rewards[0].tolist() == [advantage, advantage, -advantage, -advantage]
+    assert sim.info["hit_points"][0].tolist() == [2000 + hit_points[0], 2000 + hit_points[1]]
+
+
+def test_dense_rewards_of_a_match_add_up_to_the_difference_of_the_hit_points():
+    sim = played_out(DUEL, 64, red="focus", blue="flanker")
+    red, blue = sim.info["hit_points"].T
+    np.testing.assert_allclose(sim.returns[:, 0], (red - blue) / 2000, atol=1e-4)
+    assert (sim.returns[:, 0] == -sim.returns[:, 2]).all()
+
+
+@pytest.mark.parametrize("game", [DUEL, SPARSE], ids=["dense", "sparse"])
+def test_a_match_turned_by_half_a_turn_with_exchanged_teams_goes_on_so(game: Any):
+    assert_mirror_goes_on_as_mirror(game, decisions=30)
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def test_every_agent_sees_37_numbers():
+    assert started(DUEL).observations.shape == (1, 4, 37)
+
+
+def test_both_teams_see_their_own_start_on_the_left():
+    sim = started(DUEL, 32)
+    own = sim._observation_memory["robot"]["own_position"]
+    assert (own[:, :, 0] < -0.8).all()
+    assert (sim._observation_memory["robot"]["own_heading"] == RIGHT).all()
+    assert (sim._observation_memory["robot"]["foe_position"][:, :, :, 0] > 0.8).all()
+
+
+def test_what_an_agent_sees_is_where_it_says():
+    sim = duel(((-1.0, -0.75), (-2.0, 0.5), (1.0, -0.75), (2.0, 1.5)), (RIGHT, UP, UP, LEFT))
+    sim.states["hit_points"][0] = [2000, 1500, 1000, 500]
+    sim.states["rounds"][0] = [200, 150, 100, 50]
+    sim.states["steps"] = 10
+    sim.restore(sim.snapshot())
+    red, blue = seen(sim, RED_0), seen(sim, BLUE_0)
+    np.testing.assert_allclose(red["own_position"], [-0.25, -0.1875])
+    np.testing.assert_allclose(red["mate_position"], [-0.5, 0.125])
+    np.testing.assert_allclose(red["foe_position"], [(0.25, -0.1875), (0.5, 0.375)])
+    np.testing.assert_allclose([red["mate_hit_points"], *red["foe_hit_points"]], [0.75, 0.5, 0.25])
+    np.testing.assert_allclose([red["mate_rounds"], *red["foe_rounds"]], [0.75, 0.5, 0.25])
+    np.testing.assert_allclose(red["time_left"], 0.8)
+    np.testing.assert_allclose([red["foe_plate"][0], red["own_plate"][0]], [2 / 3, 1 / 3])
+    np.testing.assert_allclose(blue["own_position"], [-0.25, 0.1875])
+    np.testing.assert_allclose(blue["foe_position"], [(0.25, 0.1875), (0.5, -0.125)])
+    np.testing.assert_allclose(blue["own_heading"], [0, -1])
+    np.testing.assert_allclose([blue["foe_plate"][0], blue["own_plate"][0]], [1 / 3, 2 / 3])
+
+
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
+def test_both_robots_of_a_script_attack_the_weaker_foe(script: str):
+    sim = duel(((-2.0, 0.75), (-2.0, -0.75), (2.0, 0.75), (2.0, -0.75)))
+    sim.states["hit_points"][0, BLUE_1] = 900
+    sim.set_opponent("red", script)
+    play(sim)
+    assert sim.states["target"][0, :2].tolist() == [1, 1]
+
+
+def test_a_sheltering_robot_leaves_when_two_stronger_foes_see_it():
+    places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (1.0, -0.5))
+    for script, driven in (("shelter", True), ("focus", False)):
+        sim = duel(places, rounds=0)
+        sim.states["hit_points"][0, RED_0] = 1000
+        sim.set_opponent("red", script)
+        play(sim)
+        assert (sim.states["post"][0, RED_0] != NOWHERE) == driven
+
+
+@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
+def test_a_script_beats_the_random_player_in_nine_of_ten_matches(script: str):
+    assert share(evaluate(ID, script, f"{script}:0", matches=400)) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
+def test_the_stronger_player_wins_more_matches(script: str):
+    strengths = [f"{script}:{grade}" for grade in (0, 0.25, 0.5, 0.75, 1)]
+    wins = [share(evaluate(ID, strength, strengths[0], matches=2000)) for strength in strengths]
+    assert all(weaker < stronger for weaker, stronger in pairwise(wins)), wins
+    assert wins[-1] >= 0.9
+    for weaker, stronger in pairwise(strengths):
+        table = evaluate(ID, stronger, weaker, matches=2000)
+        assert table.wins > 1.2 * table.losses, (stronger, weaker, table.sides)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
+def test_neither_side_is_better_off_between_equal_players(script: str):
+    table = evaluate(ID, f"{script}:0.7", f"{script}:0.7", matches=8000)
+    assert abs(table.first_team_score - 0.5) < 0.03
+    assert abs(table.score - 0.5) < 0.03
+    assert table.draws < 0.03 * table.matches
+
+
+def test_an_unknown_reward_is_refused():
+    with pytest.raises(ValueError, match="reward must be one of dense, sparse, got 'shaped'"):
+        arena_duel.game("shaped")  # type: ignore[arg-type]
