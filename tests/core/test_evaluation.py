@@ -235,8 +235,9 @@ def test_a_tournament_needs_players_with_names_of_their_own():
 
 
 def test_players_are_called_by_their_names():
-    assert [player_name(p) for p in ("expert", "runs/best.safetensors", drift, None)] == [
+    assert [player_name(p) for p in ("expert", "expert:0.5", "runs/best.safetensors", drift, None)] == [
         "expert",
+        "expert:0.5",
         "best",
         "drift",
         "external",

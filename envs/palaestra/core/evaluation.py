@@ -319,18 +319,12 @@ def player_name(player: OpponentSpec) -> str:
     if isinstance(player, FunctionOpponent):
         player = player.function
     if isinstance(player, str | Path):
-        return Path(player).stem if Path(player).suffix else str(player)
+        return Path(player).stem if Path(player).suffix == ".safetensors" else str(player)
     return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
 
 
 def teams_are_alike(game: Game) -> bool:
     """Whether two teams have equally many slots of each role, so that players can change sides."""
-    crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
-    return len(crews) == 2 and crews[0] == crews[1]
-
-
-def teams_alike(game: Game) -> bool:
-    """Whether there are two teams with the same roles, so that players can change sides."""
     crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
     return len(crews) == 2 and crews[0] == crews[1]
 

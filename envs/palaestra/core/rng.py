@@ -53,7 +53,7 @@ def script_integer(s, n):
     return int(script_uniform(s, 0.0, 1.0) * n)
 
 
-def unmix64(z: np.ndarray) -> np.ndarray:
+def unmix64(z: np.ndarray | np.generic) -> np.ndarray:
     """Inverse of `mix64`, uint64 arrays."""
     with np.errstate(over="ignore"):
         z = np.asarray(z, np.uint64)

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
-from palaestra.core.evaluation import teams_alike
+from palaestra.core.evaluation import teams_are_alike
 
 
 class SwapSides(gymnasium.Env):
@@ -97,6 +97,6 @@ def _teams_alike(id: str, keywords: dict[str, Any]) -> list[str]:
     """The two teams of a game, which must have the same roles."""
     rules = {k: v for k, v in keywords.items() if k not in (*registry._FACE, "opponents")}
     game, _ = registry.make_game(id, **rules)
-    if not teams_alike(game):
+    if not teams_are_alike(game):
         raise ValueError(f"the teams of {id} ({', '.join(game.teams)}) are not two alike: sides cannot be swapped")
     return list(game.teams)
