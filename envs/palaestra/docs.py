@@ -136,6 +136,7 @@ def readme_table() -> str:
     for id, row in registry.ROWS.items():
         if (game := _made(id)) is not None:
             players = " against ".join(_count(team, len(slots)) for team, slots in game.teams.items())
+            players += "s" if len(game.teams) == 1 and len(game.agents) > 1 else ""
             link = f"[`{id}`]({(PAGES / page_name(id)).as_posix()})"
             rows.append((row.family, link, players, _actions_in_short(game), game.reproducibility, row.about))
     lines = ["| family | id | players | actions | bits | what |", "|---|---|---|---|---|---|"]
@@ -243,13 +244,13 @@ def _with_picture(text: str, root: Path, id: str) -> str:
 
 
 def gallery_table(root: Path) -> str:
-    """Pictures of all ids that have one, a few a row, each a link to its page."""
+    """Pictures of the ids that have one, a few a row, each a link to its page; one of those with the same rules."""
     there = [id for id in registry.ROWS if (root / gallery.FOLDER / gallery.picture_name(id)).exists()]
-    ids = [id for id in there if registry.ROWS[id].family != "calibration"]
+    shown = {registry.ROWS[id].factory: id for id in there if registry.ROWS[id].family != "calibration"}
     cells = [
         f'<a href="{(PAGES / page_name(id)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{id}" '
         f'src="{(gallery.FOLDER / gallery.picture_name(id)).as_posix()}"></a>'
-        for id in ids
+        for id in shown.values()
     ]
     return "\n".join(cells)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -89,8 +90,8 @@ def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
     told = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
     assert told.code in (0, 1)
-    assert {row["letter"] for row in told.json()} == set("abcdefgh")
-    assert all(row["value"] is not None for row in told.json())
+    assert {row["letter"] for row in told.json()} == set("abcdefghijk")
+    assert all(row["value"] is not None for row in told.json() if row["letter"] != "i" or find_spec("mpe2"))
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,7 +85,7 @@ def run(letters: list[str], game: str | None, as_json: bool) -> int:
             function, about, bar, at_least = FIGURES[letter]
             tell(done, len(chosen), letter)
             try:
-                found += function(game)
+                found += [replace(figure, letter=letter) for figure in function(game)]
             except (NotHere, ImportError) as reason:
                 found.append(Figure(letter, about, None, bar, at_least, str(reason)))
     if as_json:
@@ -250,6 +250,27 @@ def _flight_reset(game: str | None) -> list[Figure]:
     return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
+def _particles(game: str | None) -> list[Figure]:
+    """Particle games next to mpe2."""
+    from palaestra.cli import figures_teams
+
+    return figures_teams.particles(game)
+
+
+def _decisions(game: str | None) -> list[Figure]:
+    """Decisions a second of the team games."""
+    from palaestra.cli import figures_teams
+
+    return figures_teams.decisions(game)
+
+
+def _exact(game: str | None) -> list[Figure]:
+    """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
+    from palaestra.exact import figures
+
+    return [Figure("k", **{k: v for k, v in row.items() if k != "holds"}) for row in figures.figures()]
+
+
 def _two_team_game(game: str | None) -> str:
     if game is None:
         raise NotHere("needs --game MODULE:FUNCTION, a two-team game whose agents have equal tables")
@@ -305,5 +326,8 @@ FIGURES: dict[str, tuple[Callable[[str | None], list[Figure]], str, float, bool]
     "f": (_flight_frames, "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", 0.6, True),
     "g": (_flight_workers, "UCAV vector, two workers over one, speed-up", 1.6, True),
     "h": (_flight_reset, "UCAV reset of a lane, ms", 0.5, False),
+    "i": (_particles, "particle games over mpe2's", 500.0, True),
+    "j": (_decisions, "decisions a second of the team games on one core", 1e6, True),
+    "k": (_exact, "exact solvers", 500.0, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
