@@ -220,13 +220,17 @@ def see_others(seen, s, i):
 # ------------------------------------------------------------------------------------------------------------- scripts
 
 LEAD_S = 0.4
+"""A chaser goes for where its prey will be after this time."""
 AHEAD = 6
 """Decisions that a runner looks ahead."""
 DIAGONAL = math.sqrt(0.5)
 WAYS_X = (*DIRECTION_X, DIAGONAL, DIAGONAL, -DIAGONAL, -DIAGONAL)
 WAYS_Y = (*DIRECTION_Y, DIAGONAL, -DIAGONAL, DIAGONAL, -DIAGONAL)
 """Thrusts that a runner weighs: the moves in their order, then the diagonals."""
-CHASER_DANGER_M, WALL_DANGER, OBSTACLE_DANGER = 1.0, 0.1, 0.1
+WALL_DANGER, OBSTACLE_DANGER = 0.1, 0.1
+"""Of a wall and of an obstacle, as a share of that of a chaser at the same gap. Danger is one over the gap."""
+WALL_GAP_M, LEAST_GAP_M = 0.05, 0.02
+"""Added to the gap to a wall; the least gap to a body. So no danger is without end."""
 
 
 def script_by_moves(s, world, slot, which, actions, scratch):
@@ -287,18 +291,18 @@ def danger_of_way(s, scratch, slot, thrust_x, thrust_y):
 
 
 def danger(s, scratch, slot, x, y, ahead_s):
-    """How dangerous it will be for a runner to be at a place."""
-    total = WALL_DANGER / (ARENA_M + 0.05 - abs(x)) + WALL_DANGER / (ARENA_M + 0.05 - abs(y))
+    """How dangerous it will be for a runner to be at a place after a time in which chasers only drift."""
+    total = WALL_DANGER / (WALL_GAP_M + ARENA_M - abs(x)) + WALL_DANGER / (WALL_GAP_M + ARENA_M - abs(y))
     chasers, agents = count_chasers(s), len(s.alive)
     for i in range(chasers):
         dx = x - s.position_m[i, 0] - ahead_s * s.velocity_mps[i, 0]
         dy = y - s.position_m[i, 1] - ahead_s * s.velocity_mps[i, 1]
-        gap = math.sqrt(dx * dx + dy * dy) - scratch.radius_m[i] - scratch.radius_m[slot]
-        total += 1.0 / max(gap, 0.02)
+        gap_m = math.sqrt(dx * dx + dy * dy) - scratch.radius_m[i] - scratch.radius_m[slot]
+        total += 1.0 / max(gap_m, LEAST_GAP_M)
     for i in range(agents, len(s.position_m)):
         dx, dy = x - s.position_m[i, 0], y - s.position_m[i, 1]
-        gap = math.sqrt(dx * dx + dy * dy) - scratch.radius_m[i] - scratch.radius_m[slot]
-        total += OBSTACLE_DANGER / max(gap, 0.02)
+        gap_m = math.sqrt(dx * dx + dy * dy) - scratch.radius_m[i] - scratch.radius_m[slot]
+        total += OBSTACLE_DANGER / max(gap_m, LEAST_GAP_M)
     return total
 
 
