@@ -77,7 +77,7 @@ class Args:
     env_id: str = "palaestra/GridSoccer-v0"
     options: tuple[str, ...] = ()
     seed: int = 0
-    total_steps: int = 20_000_000
+    total_steps: int = 10_000_000
     lanes: int = 4096
     gamma: float = 0.9
     epsilon: float = 0.5

@@ -20,7 +20,7 @@ SOCCER = "palaestra/GridSoccer-v0"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A tenth of the default run."""
+    """A fifth of the default run."""
     folder = tmp_path_factory.mktemp("minimax_q")
     return minimax_q.Args(total_steps=2_000_000, lanes=2048, evaluations=4, directory=folder, quiet=True)
 

@@ -158,7 +158,7 @@ def enumerate_positions(
     if limit is None:
         limit = int(MEMORY_SHARE * machine_memory_bytes()) // _bytes_per_transition(counting.coins)
     if counting.positions > limit:
-        raise _too_many(game, counting.positions, counting.positions, limit)
+        raise _too_many(game, counting.positions, limit)
     numbers, index = _representatives(game, symmetry)
     board = Board(game, parameters)
     joints = tuple(joint_actions(game, team) for team in game.teams)
@@ -167,7 +167,7 @@ def enumerate_positions(
     cells = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(rows * columns, out=cells[1:])
     if cells[-1] * counting.coins > limit:
-        raise _too_many(game, counting.positions, int(cells[-1]) * counting.coins, limit)
+        raise _too_many(game, int(cells[-1]) * counting.coins, limit)
     rewards = np.zeros(cells[-1])
     following = np.empty((cells[-1], counting.coins), np.int32)
     for lo, hi in _chunks(cells, max(CHUNK // counting.coins, 1)):
@@ -231,12 +231,14 @@ def _bytes_per_transition(coins: int) -> int:
     return 4 + 8 // coins + 1
 
 
-def _too_many(game: Game, positions: int, transitions: int, limit: int) -> ValueError:
+def _too_many(game: Game, transitions: int, limit: int) -> ValueError:
+    assert game.enumeration is not None
+    positions, coins = game.enumeration.positions, game.enumeration.coins
     at_least = "at least " if transitions == positions else ""
     return ValueError(
         f"{game.name} has {positions:,} positions with {at_least}{transitions:,} transitions, more than "
         f"limit={limit:,}: take a smaller board, use symmetry=True if that is enough, or raise limit= (about "
-        f"{transitions * 5 / 2**30:.1f} GiB)"
+        f"{transitions * _bytes_per_transition(coins) / 2**30:.1f} GiB)"
     )
 
 

@@ -7,11 +7,9 @@ bounds of `palaestra.exact.values` need no more:
 ====================  ================================================================================================
 GAME                  its value as a matrix game (Shapley 1953): both may mix
 MAXIMIN, MINIMAX      the row (column) team commits itself to one joint action, which the other sees
-ROWS_ANSWER           the column team's policy is fixed, the row team plays its best joint action
-COLUMNS_ANSWER        the row team's policy is fixed
-ROWS_FOLLOW           the column team's policy is fixed and so is what some members of the row team do: the others
-                      choose one of their *plans*, each of which is a distribution over joint actions
-COLUMNS_FOLLOW        likewise the other way round
+ROWS_ANSWER           the column team's policy is fixed, the row team plays its best *plan*: a joint action, or what
+                      follows from the choice of one member whose mates keep their part
+COLUMNS_ANSWER        likewise the other way round
 EVALUATE              both policies are fixed
 ====================  ================================================================================================
 
@@ -26,7 +24,7 @@ import numpy as np
 from palaestra.exact.compiled import compiled
 from palaestra.exact.simplex import SADDLE, bracket, pure_security, solve_matrix
 
-GAME, MAXIMIN, MINIMAX, ROWS_ANSWER, COLUMNS_ANSWER, ROWS_FOLLOW, COLUMNS_FOLLOW, EVALUATE = range(8)
+GAME, MAXIMIN, MINIMAX, ROWS_ANSWER, COLUMNS_ANSWER, EVALUATE = range(6)
 
 ROUNDING = 1e-15
 """Relative error of sums of local payoffs, added to every bracket (8 units in the last place and a little)."""
@@ -51,44 +49,30 @@ def local_game(p, cell_start, rewards, following, columns, rows, gamma, values, 
 
 
 @compiled
-def best_answer(a, rows, columns, x, y, rule, plan, weight):
-    """Best answer of one team to the other's fixed policy, written into its policy. Returns what the row team gets.
+def best_answer(a, rows, columns, x, y, for_rows, plan, weight, gains):
+    """Best plan of one team against the other's fixed policy, written into its policy.
 
     ``plan`` and ``weight`` say for each joint action of the answering team to which plan it belongs and how likely it
-    is under it.
+    is under it; ``gains`` is work.
+
+    Returns:
+        What the row team gets.
     """
-    for_rows = rule in (ROWS_ANSWER, ROWS_FOLLOW)
-    follows = rule in (ROWS_FOLLOW, COLUMNS_FOLLOW)
     own, other = (rows, columns) if for_rows else (columns, rows)
-    sign = 1.0 if for_rows else -1.0
-    best, chosen = -np.inf, 0
-    plans = own
-    if follows:
-        plans = 0
-        for k in range(own):
-            plans = max(plans, plan[k] + 1)
-    for b in range(plans):
-        gained = 0.0
-        for k in range(own):
-            if follows:
-                if plan[k] != b:
-                    continue
-                share = weight[k]
-            elif k == b:
-                share = 1.0
-            else:
-                continue
-            for j in range(other):
-                gained += share * (a[k, j] * y[j] if for_rows else -a[j, k] * x[j])
-        if gained > best:
-            best, chosen = gained, b
-    answer = x if for_rows else y
+    answer, fixed = (x, y) if for_rows else (y, x)
     for k in range(own):
-        if follows:
-            answer[k] = weight[k] if plan[k] == chosen else 0.0
-        else:
-            answer[k] = 1.0 if k == chosen else 0.0
-    return sign * best
+        gains[plan[k]] = 0.0
+    for k in range(own):
+        for j in range(other):
+            payoff = a[k, j] if for_rows else -a[j, k]
+            gains[plan[k]] += weight[k] * fixed[j] * payoff
+    chosen = plan[0]
+    for k in range(own):
+        if gains[plan[k]] > gains[chosen]:
+            chosen = plan[k]
+    for k in range(own):
+        answer[k] = weight[k] if plan[k] == chosen else 0.0
+    return gains[chosen] if for_rows else -gains[chosen]
 
 
 @compiled
@@ -108,11 +92,11 @@ def commit(a, rows, columns, rule, x, y):
     row, maximin, column, minimax = pure_security(a, rows, columns)
     if rule == MAXIMIN:
         for j in range(columns):
-            if a[row, j] < a[row, column] or a[row, column] > maximin:
+            if a[row, j] < a[row, column]:
                 column = j
     else:
         for i in range(rows):
-            if a[i, column] > a[row, column] or a[row, column] < minimax:
+            if a[i, column] > a[row, column]:
                 row = i
     x[:rows] = 0.0
     y[:columns] = 0.0
@@ -133,8 +117,9 @@ def sweep(
     a = np.empty((width, width))
     t = np.empty((width + 2, width + 2))
     labels = np.empty((4, width + 2), np.int64)
-    use_x = rule in (COLUMNS_ANSWER, COLUMNS_FOLLOW, EVALUATE)
-    use_y = rule in (ROWS_ANSWER, ROWS_FOLLOW, EVALUATE)
+    gains = np.empty(plan.max() + 1)
+    use_x = rule in (COLUMNS_ANSWER, EVALUATE)
+    use_y = rule in (ROWS_ANSWER, EVALUATE)
     for p in range(len(values)):
         rows = row_start[p + 1] - row_start[p]
         columns = column_start[p + 1] - column_start[p]
@@ -153,9 +138,9 @@ def sweep(
             elif rule == EVALUATE:
                 value = expected(a, rows, columns, xp, yp)
             else:
-                own = row_start if rule in (ROWS_ANSWER, ROWS_FOLLOW) else column_start
-                lo, up = own[p], own[p + 1]
-                value = best_answer(a, rows, columns, xp, yp, rule, plan[lo:up], weight[lo:up])
+                own = row_start if rule == ROWS_ANSWER else column_start
+                plans, weights = plan[own[p] : own[p + 1]], weight[own[p] : own[p + 1]]
+                value = best_answer(a, rows, columns, xp, yp, rule == ROWS_ANSWER, plans, weights, gains)
             lower[p], upper[p] = value, value
         largest = 0.0
         for i in range(rows):

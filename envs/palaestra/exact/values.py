@@ -33,6 +33,7 @@ from palaestra.exact.sweeps import (
     MAXIMIN,
     MINIMAX,
     ROUNDING,
+    ROWS_ANSWER,
     follow_policies,
     margins,
     order_of_play,
@@ -203,7 +204,7 @@ def iterate(
         tolerance: Guaranteed error.
         rows: Policy of the row team along `PositionTable.actions`, where the rule keeps it fixed.
         columns: Likewise of the column team.
-        plan: Plan of each joint action of the team that answers, for the rules in which it follows plans.
+        plan: Number of the plan of each joint action of the team that answers; if None each is a plan.
         weight: Its probability under that plan.
         max_sweeps: When to give up.
 
@@ -214,8 +215,8 @@ def iterate(
     order = _order(table, gamma, tolerance)
     x = np.zeros(len(table.actions[0])) if rows is None else rows.copy()
     y = np.zeros(len(table.actions[1])) if columns is None else columns.copy()
-    nothing = (np.zeros(max(len(x), len(y)), np.int64), np.zeros(max(len(x), len(y))))
-    plan, weight = nothing[0] if plan is None else plan, nothing[1] if weight is None else weight
+    if plan is None or weight is None:
+        plan, weight = _every_action(table, 0 if rule == ROWS_ANSWER else 1)
     width = int(max(np.diff(start).max() for start in table.action_start))
     positions = len(table)
     values, plain = np.zeros(positions), np.zeros(positions)
@@ -261,6 +262,13 @@ def iterate(
         f"{table.game.name}: a guaranteed error of {tolerance:g} was not reached in {count} sweeps, it is "
         f"{error:.3g}: raise tolerance= (rounding allows no less than about 1e-15 / (1 - gamma)) or max_sweeps="
     )
+
+
+def _every_action(table: PositionTable, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each joint action of a team as a plan of its own."""
+    start = table.action_start[side]
+    plan = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
+    return plan, np.ones(len(plan))
 
 
 def _order(table: PositionTable, gamma: float, tolerance: float) -> np.ndarray | None:
