@@ -2,11 +2,11 @@
 
 ## Description
 
-A stand-in for the robot arena of FM3Q ("Fully decentralized multi-agent reinforcement learning for two-team zero-sum
-Markov games", arXiv 2402.00738), whose simulator is a closed Unity program. What is known of that one holds here: an
-arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit points, limited ammunition and armour that is weaker at the
-sides and the rear, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each agent, and a friction that differs
-by 0.0375 from match to match. Everything else is ours.
+A stand-in for the robot arena of FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738), whose simulator is a closed Unity
+program. What its published code tells holds here: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit points,
+four armour plates and limited ammunition, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each agent, and a
+randomised friction with a constant of 0.0375, which we read as its spread. Everything else is ours: the layout, which
+is its own image when turned by half a turn, what the macro actions mean, what is seen, and what a round does.
 
 A decision lasts 3.6 s, 20 substeps of 0.18 s. In each all robots drive, then all aim and shoot, then all rounds hit at
 the same time. No luck is involved but in the starting state.

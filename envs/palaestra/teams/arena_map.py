@@ -94,7 +94,7 @@ def neighbours(node: int, free: np.ndarray) -> list[tuple[int, float]]:
                 continue
             passed = (there, (row + down, column), (row, column + right))
             if all(free[r * COLUMNS + c] for r, c in passed):
-                found.append((there[0] * COLUMNS + there[1], SPACING_M * math.hypot(down, right)))
+                found.append((there[0] * COLUMNS + there[1], SPACING_M * math.sqrt(down * down + right * right)))
     return found
 
 
