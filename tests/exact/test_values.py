@@ -49,6 +49,12 @@ def test_a_game_that_always_ends_may_be_undiscounted():
         solve(duel.game(), 1.0)
 
 
+def test_a_long_undiscounted_game_is_solved_to_its_end():
+    solution = solve(duel.game(tries=300), 1.0, tolerance=1e-10)
+    assert solution.values[1] == pytest.approx(0.5, abs=1e-10)
+    assert solution.values[300] == pytest.approx(1.0, abs=1e-10)
+
+
 def test_littmans_soccer_is_worth_what_is_known(soccer):
     ball = soccer.table.starts[np.argmax(soccer.values[soccer.table.starts])]
     assert soccer.values[ball] == pytest.approx(0.218484, abs=1e-6)

@@ -90,6 +90,7 @@ class Solution:
         columns: Likewise of the second.
         pure_maximin: What the first team can be sure of if it must not mix, `[P]`; nan if that was not asked for.
         pure_minimax: What it gets at most if the second team must not.
+        pure_error: Guaranteed error of these two.
     """
 
     table: PositionTable
@@ -103,6 +104,7 @@ class Solution:
     columns: np.ndarray
     pure_maximin: np.ndarray
     pure_minimax: np.ndarray
+    pure_error: float
 
     @property
     def start_value(self) -> float:
@@ -112,7 +114,7 @@ class Solution:
     @cached_property
     def without_pure_saddle(self) -> np.ndarray:
         """Positions of the table whose value differs between teams that must not mix: whoever commits itself loses."""
-        return np.flatnonzero(self.pure_minimax - self.pure_maximin > 4 * self.error)
+        return np.flatnonzero(self.pure_minimax - self.pure_maximin > 2 * self.pure_error)
 
     def value_of(self, numbers: Any) -> np.ndarray:
         """Values of positions by the game's own numbers."""
@@ -152,9 +154,11 @@ def solve(
     """
     table = as_table(game_or_id, symmetry, limit, keywords)
     found = iterate(table, GAME, gamma, tolerance, max_sweeps=max_sweeps)
-    nothing = np.full(len(table), np.nan)
-    maximin = iterate(table, MAXIMIN, gamma, tolerance, max_sweeps=max_sweeps).values if pure else nothing
-    minimax = iterate(table, MINIMAX, gamma, tolerance, max_sweeps=max_sweeps).values if pure else nothing
+    maximin = minimax = np.full(len(table), np.nan)
+    pure_error = np.nan
+    if pure:
+        low, high = (iterate(table, rule, gamma, tolerance, max_sweeps=max_sweeps) for rule in (MAXIMIN, MINIMAX))
+        maximin, minimax, pure_error = low.values, high.values, max(low.error, high.error)
     return Solution(
         table,
         gamma,
@@ -167,6 +171,7 @@ def solve(
         found.columns,
         maximin,
         minimax,
+        pure_error,
     )
 
 
@@ -228,6 +233,7 @@ def iterate(
     before, least_error, idle = np.inf, np.inf, 0
     followed, wait, pause = False, 0, 1
     arrays = (table.cell_start, table.rewards, table.next, *table.action_start, gamma)
+    patience = PATIENCE if order is None else PATIENCE + positions  # undiscounted, a reward comes back step by step
     count, error = 0, np.inf
     for count in range(1, max_sweeps + 1):
         loose = min(LOOSE_SHARE * before, accepted)
@@ -245,7 +251,7 @@ def iterate(
             return Bounds(found, best_lower, best_upper, error, count, x, y)
         idle = 0 if error < least_error else idle + 1
         least_error = min(error, least_error)
-        if idle == PATIENCE:
+        if idle == patience:
             break
         if followed and residual > gamma * before:  # the step was no good: go back to what value iteration gave
             values[:] = plain
