@@ -37,6 +37,12 @@ ROWS: tuple[Row, ...] = (
         {"rows": 4, "columns": 5, "players": 2},
     ),
     Row(
+        "palaestra/TeamPong-v0",
+        "palaestra.teams.pong:game",
+        "teams",
+        "pong between two pairs of paddles, front and back",
+    ),
+    Row(
         "palaestra/TeamTag-v0",
         "palaestra.teams.tag:game",
         "teams",
@@ -50,10 +56,22 @@ ROWS: tuple[Row, ...] = (
         {"chasers": 2, "runners": 2},
     ),
     Row(
-        "palaestra/TeamPong-v0",
-        "palaestra.teams.pong:game",
+        "palaestra/TeamKeepAway-v0",
+        "palaestra.teams.keep_away:game",
         "teams",
-        "pong between two pairs of paddles, front and back",
+        "two keep two away from a place that only these know",
+    ),
+    Row(
+        "palaestra/TeamPush-v0",
+        "palaestra.teams.push:game",
+        "teams",
+        "two against two push a heavy puck across the line",
+    ),
+    Row(
+        "palaestra/ArenaDuel2v2-v0",
+        "palaestra.teams.arena_duel:game",
+        "teams",
+        "two against two robots with turrets and macro moves, among obstacles",
     ),
     Row(
         "palaestra/Spread-v0",
@@ -72,23 +90,5 @@ ROWS: tuple[Row, ...] = (
         "palaestra.teams.speaker_listener:game",
         "teams",
         "one agent can only talk, the other can only walk",
-    ),
-    Row(
-        "palaestra/ArenaDuel2v2-v0",
-        "palaestra.teams.arena_duel:game",
-        "teams",
-        "two against two robots with turrets and macro moves, among obstacles",
-    ),
-    Row(
-        "palaestra/TeamKeepAway-v0",
-        "palaestra.teams.keep_away:game",
-        "teams",
-        "two keep two away from a place that only these know",
-    ),
-    Row(
-        "palaestra/TeamPush-v0",
-        "palaestra.teams.push:game",
-        "teams",
-        "two against two push a heavy puck across the line",
     ),
 )
