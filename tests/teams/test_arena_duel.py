@@ -1,48 +1,24 @@
-"""ArenaDuel2v2: how robots drive, aim and shoot, who is paid and who wins, what is seen, and how the scripts play."""
+"""ArenaDuel2v2: how robots drive, aim and shoot, who is paid and who wins, and what is seen."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from games.play import random_actions
-from games.points import assert_mirror_goes_on_as_mirror, played_out, started
+from games.points import started
+from games.robots import BLUE_0, BLUE_1, DUEL, HIDDEN, LEFT, RED_0, RED_1, RIGHT, SPARSE, UP, duel, play
 
-from palaestra.evaluation import MatchTable, evaluate
-from palaestra.teams import arena_duel, arena_map
+from palaestra.teams import arena_duel
 from palaestra.teams.arena_moves import ADVANCE, COVER, FLANK, HOLD, NOWHERE
 
-ID = "palaestra/ArenaDuel2v2-v0"
-DUEL = arena_duel.game()
-SPARSE = arena_duel.game("sparse")
-RED_0, RED_1, BLUE_0, BLUE_1 = range(4)
-RIGHT, LEFT, UP = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)
-HIDDEN = ((-3.5, 0.0), (3.5, 0.0))
-"""Where nobody sees the other one, nor the middle."""
+pytestmark = pytest.mark.jitless
+
 SUBSTEPS = arena_duel.SUBSTEPS
-
-
-def duel(
-    places: Any, headings: Any = (RIGHT, RIGHT, LEFT, LEFT), game: Any = DUEL, dead: tuple = (), **parameters: Any
-) -> Any:
-    """A match without friction in which the robots stand there, turrets as the chassis."""
-    sim = started(game, **{"friction_spread": 0.0, **parameters})
-    sim.states["position_m"], sim.states["heading"], sim.states["turret"] = places, headings, headings
-    for slot in dead:
-        sim.states["alive"][0, slot] = 0
-        sim.states["acting"][0, slot] = 0
-        sim.states["hit_points"][0, slot] = 0.0
-    return sim
 
 
 def pair(distance_m: float, headings: Any = (RIGHT, LEFT), **keywords: Any) -> Any:
     """Two robots that face each other below the middle, their mates dead."""
     places = ((-0.5 * distance_m, -0.75), HIDDEN[0], (0.5 * distance_m, -0.75), HIDDEN[1])
     return duel(places, (headings[0], RIGHT, headings[1], LEFT), dead=(RED_1, BLUE_1), **keywords)
-
-
-def play(sim: Any, *moves: int, targets: tuple[int, ...] = (0, 0, 0, 0)) -> None:
-    sim.step(np.array([list(zip(targets, moves or [HOLD] * 4, strict=True))]))
 
 
 def lost(sim: Any) -> list[float]:
@@ -52,10 +28,6 @@ def lost(sim: Any) -> list[float]:
 
 def seen(sim: Any, slot: int) -> Any:
     return sim._observation_memory["robot"][0, slot]
-
-
-def share(table: MatchTable) -> float:
-    return table.wins / table.matches
 
 
 # -- driving -----------------------------------------------------------------------------------------------------------
@@ -93,18 +65,6 @@ def test_the_friction_of_a_match_is_within_its_range():
     friction = started(DUEL, 256).states["friction"]
     assert 0.03 < np.abs(friction).max() <= 0.0375
     assert not started(DUEL, 8, friction_spread=0.0).states["friction"].any()
-
-
-def test_robots_never_touch_walls_or_obstacles():
-    sim = started(DUEL, 64, speed_mps=3.0, rounds=0)
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        sim.step(random_actions(sim, rng))
-        at = sim.states["position_m"].reshape(-1, 2)
-        boxes = arena_map.OBSTACLES_M
-        apart_m = (np.abs(at[:, None] - boxes[:, :2]) - boxes[:, 2:]).max(2)
-        assert (np.abs(at) <= [3.75, 2.0]).all()
-        assert apart_m.min() > 0.12, "half a step of the lattice nearer than a robot on a node"
 
 
 def test_who_advances_ends_where_it_sees_its_target_at_fighting_distance():
@@ -272,18 +232,6 @@ def test_at_the_horizon_who_has_more_hit_points_has_won(hit_points: tuple[float,
     assert sim.info["hit_points"][0].tolist() == [2000 + hit_points[0], 2000 + hit_points[1]]
 
 
-def test_dense_rewards_of_a_match_add_up_to_the_difference_of_the_hit_points():
-    sim = played_out(DUEL, 64, red="focus", blue="flanker")
-    red, blue = sim.info["hit_points"].T
-    np.testing.assert_allclose(sim.returns[:, 0], (red - blue) / 2000, atol=1e-4)
-    assert (sim.returns[:, 0] == -sim.returns[:, 2]).all()
-
-
-@pytest.mark.parametrize("game", [DUEL, SPARSE], ids=["dense", "sparse"])
-def test_a_match_turned_by_half_a_turn_with_exchanged_teams_goes_on_so(game: Any):
-    assert_mirror_goes_on_as_mirror(game, decisions=30)
-
-
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
@@ -317,54 +265,6 @@ def test_what_an_agent_sees_is_where_it_says():
     np.testing.assert_allclose(blue["foe_position"], [(0.25, 0.1875), (0.5, -0.125)])
     np.testing.assert_allclose(blue["own_heading"], [0, -1])
     np.testing.assert_allclose([blue["foe_plate"][0], blue["own_plate"][0]], [1 / 3, 2 / 3])
-
-
-# -- scripts -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
-def test_both_robots_of_a_script_attack_the_weaker_foe(script: str):
-    sim = duel(((-2.0, 0.75), (-2.0, -0.75), (2.0, 0.75), (2.0, -0.75)))
-    sim.states["hit_points"][0, BLUE_1] = 900
-    sim.set_opponent("red", script)
-    play(sim)
-    assert sim.states["target"][0, :2].tolist() == [1, 1]
-
-
-def test_a_sheltering_robot_leaves_when_two_stronger_foes_see_it():
-    places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (1.0, -0.5))
-    for script, driven in (("shelter", True), ("focus", False)):
-        sim = duel(places, rounds=0)
-        sim.states["hit_points"][0, RED_0] = 1000
-        sim.set_opponent("red", script)
-        play(sim)
-        assert (sim.states["post"][0, RED_0] != NOWHERE) == driven
-
-
-@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
-def test_a_script_beats_the_random_player_in_nine_of_ten_matches(script: str):
-    assert share(evaluate(ID, script, f"{script}:0", matches=400)) >= 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
-def test_the_stronger_player_wins_more_matches(script: str):
-    strengths = [f"{script}:{grade}" for grade in (0, 0.25, 0.5, 0.75, 1)]
-    wins = [share(evaluate(ID, strength, strengths[0], matches=2000)) for strength in strengths]
-    assert all(weaker < stronger for weaker, stronger in pairwise(wins)), wins
-    assert wins[-1] >= 0.9
-    for weaker, stronger in pairwise(strengths):
-        table = evaluate(ID, stronger, weaker, matches=2000)
-        assert table.wins > 1.2 * table.losses, (stronger, weaker, table.sides)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
-def test_neither_side_is_better_off_between_equal_players(script: str):
-    table = evaluate(ID, f"{script}:0.7", f"{script}:0.7", matches=8000)
-    assert abs(table.first_team_score - 0.5) < 0.03
-    assert abs(table.score - 0.5) < 0.03
-    assert table.draws < 0.03 * table.matches
 
 
 def test_an_unknown_reward_is_refused():

@@ -155,8 +155,10 @@ def step(s, world, actions, rewards, scratch):
 def move_paddle(s, slot, move):
     """Up or down as far as the arena goes."""
     highest = HALF_HEIGHT - 0.5 * s.parameters.paddle_length
-    way = s.parameters.paddle_speed * ((move == UP) - (move == DOWN))
-    s.paddle_y[slot] = min(max(s.paddle_y[slot] + way, -highest), highest)
+    if move == UP:
+        s.paddle_y[slot] = min(s.paddle_y[slot] + s.parameters.paddle_speed, highest)
+    elif move == DOWN:
+        s.paddle_y[slot] = max(s.paddle_y[slot] - s.parameters.paddle_speed, -highest)
 
 
 def move_ball(s, team):
