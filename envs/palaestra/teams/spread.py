@@ -4,7 +4,8 @@
 
 The cooperative navigation of Lowe et al. ("Multi-agent actor-critic for mixed cooperative-competitive environments",
 NeurIPS 2017). Agents are discs that thrust, drift and push each other away (`palaestra.teams.particles`) on an endless
-plane; nothing says who goes to which landmark. States follow mpe2's `simple_spread_v3` bit for bit. A decision is 0.1 s.
+plane; nothing says who goes to which landmark. States follow mpe2's `simple_spread_v3` bit for bit, but for forces
+below 4e-19 N, which are left out. A decision is 0.1 s.
 
 ## Action Space
 

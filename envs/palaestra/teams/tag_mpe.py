@@ -1,10 +1,10 @@
 """simple_tag of mpe2, bit for bit: ``rules="mpe"`` of `palaestra.teams.tag`, to compare with published figures.
 
 Chasers are mpe2's adversaries, runners its good agents. From the same state the same actions lead to the same states as
-in mpe2 1.1 (float64), the same observations and rewards (rounded to float32), but for what is clipped: mpe2 has no
-bounds, here positions end 20 m from the middle. Each chaser gets 10 for every touch of any chaser and any runner. A
-runner loses 10 for each chaser that touches it, and for each axis on which it is farther than 0.9 m from the middle a
-growing penalty. No walls, no zero sum.
+in mpe2 1.1 (float64, but for forces below 4e-19 N, which are left out), the same observations and rewards (rounded to
+float32), but for what is clipped: mpe2 has no bounds, here positions end 20 m from the middle. Each chaser gets 10 for
+every touch of any chaser and any runner. A runner loses 10 for each chaser that touches it, and for each axis on which
+it is farther than 0.9 m from the middle a growing penalty. No walls, no zero sum.
 """
 
 from __future__ import annotations
