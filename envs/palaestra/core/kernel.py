@@ -30,6 +30,7 @@ class KernelSimulation(Simulation):
         none = np.zeros(self.num_envs, np.bool_)
         bind = self._kernel.bind
         self._step_driver = bind("step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
+        self._step_arguments = (0, self.num_envs, True, self._mode, 0, *self._arguments)  # made once
         if self.threads > 1:
             self._check_driver = bind("check_lanes", 0, 0, *self._arguments)
         self._reset_driver = bind("reset_lanes", 0, 0, none, 0, *self._arguments)
@@ -37,7 +38,7 @@ class KernelSimulation(Simulation):
 
     def _step_lanes(self) -> int:
         if self.threads == 1:
-            return self._step_driver(0, self.num_envs, True, self._mode, 0, *self._arguments)
+            return self._step_driver(*self._step_arguments)
         offender = self._check_driver(0, self.num_envs, *self._arguments)  # all of it before any slice moves
         if offender < 0:
             self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self._mode, t, *self._arguments))

@@ -8,8 +8,10 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from palaestra.core.faces.ports import MaskMode, ObservationMode, Port
+from palaestra.core.actions import observation_rows
+from palaestra.core.faces.ports import PLAIN_INTEGERS, MaskMode, ObservationMode, Port
 from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.game import Role
 from palaestra.core.simulation import ActionError, Simulation
 
 
@@ -66,7 +68,46 @@ class GameParallelEnv(ParallelEnv):
         self._screen = Screen(game)
         self._state_space: spaces.Box | None = None
         self._team_names = list(game.teams)
-        self._own_fields = [f.name for f in game.info]
+        self._flags = [dict.fromkeys(self._slot, flag) for flag in (False, True)]
+        self._take_views()
+
+    def _take_views(self) -> None:
+        """Finds in the simulation's memory what every step reads and writes: many small matches are played here.
+
+        Where all agents see plain rows, those of a role are copied together. An agent that makes one choice has one
+        word, written without an array in between.
+        """
+        sim = self.sim
+        ports = self._ports.values()
+        self._plain_rows = all(port.sees_plain_rows for port in ports)
+        self._role_rows = [observation_rows(sim._observation_memory, sim.game, r)[0] for r in self._plain_roles()]
+        words = sim._words["agent"].tolist()
+        self._one_word = {
+            agent: words.index(slot)
+            for agent, slot in self._slot.items()
+            if self._ports[agent].codec is None and words.count(slot) == 1 and sim._words["n"][words.index(slot)] > 0
+        }
+        self._word_memory = memoryview(sim._wi[0])
+        self._everybody = list(sim.game.agents)
+        self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
+        self._all_acting = bytes([1] * len(self._everybody))
+        self._base_infos = {a: {"team": team, "acting": True} for a, team in self.team_of.items()}
+        self._alive_before = self._alive_row.tobytes()
+        self._own_numbers = [(f.name, sim.info[f.name]) for f in sim.game.info if not f.shape]
+        self._own_arrays = [(f.name, sim.info[f.name][0]) for f in sim.game.info if f.shape]
+        self._illegal = sim.info["illegal"][0] if sim.legal is not None else None
+
+    def _plain_roles(self) -> tuple[Role, ...]:
+        return self.sim.game.roles if self._plain_rows else ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of a view is no view: copies find the memory of their own simulation anew."""
+        return {k: v for k, v in vars(self).items() if k not in _VIEWS}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """See `__getstate__`."""
+        vars(self).update(saved)
+        self._take_views()
 
     @property
     def max_cycles(self) -> int:
@@ -102,7 +143,7 @@ class GameParallelEnv(ParallelEnv):
         self.agents = self._present()
         if self.render_mode == "human":
             self.render()
-        return {a: self._ports[a].observe_lane() for a in self.agents}, {a: self._info(a, False) for a in self.agents}
+        return self._observe(self.agents), self._infos(self.agents, False)
 
     def step(
         self, actions: dict[str, Any]
@@ -116,24 +157,23 @@ class GameParallelEnv(ParallelEnv):
         sim = self.sim
         if not self.agents:
             return {}, {}, {}, {}, {}
-        for agent, action in actions.items():
-            if agent not in self._slot or agent not in self.agents:
-                raise KeyError(f"{agent!r} is not in the match: its agents are {', '.join(self.agents)}")
-            self._ports[agent].write_one(action)
-        self._check_complete(actions)
+        self._write(actions)
         sim.step()
-        terminated, truncated = bool(sim.terminated[0]), bool(sim.truncated[0])
-        gone = sim.agent_terminated[0]
-        asked = self.agents
-        present = self._present()
-        seen = [*asked, *(a for a in present if a not in asked)]
+        terminated, truncated = sim.terminated.item(0), sim.truncated.item(0)
         over = terminated or truncated
-        result = (
-            {a: self._ports[a].observe_lane() for a in seen},
-            {a: float(sim.rewards[0, self._slot[a]]) for a in seen},
-            {a: terminated or (bool(gone[self._slot[a]]) and not truncated) for a in seen},
-            dict.fromkeys(seen, truncated),
-            {a: self._info(a, over) for a in seen},
+        seen = present = self.agents
+        ends, cuts = self._flags[terminated].copy(), self._flags[truncated].copy()
+        if self._alive_row.tobytes() != self._alive_before:
+            present, gone, slot = self._present(), sim.agent_terminated[0], self._slot
+            seen = [*seen, *(a for a in present if a not in seen)]
+            ends = {a: terminated or (bool(gone[slot[a]]) and not truncated) for a in seen}
+            cuts = dict.fromkeys(seen, truncated)
+        result: Any = (
+            self._observe(seen),
+            self._of_agents(seen, sim.rewards[0].tolist()),
+            ends,
+            cuts,
+            self._infos(seen, over),
         )
         self.agents = [] if over else present
         if self.render_mode == "human":
@@ -141,33 +181,69 @@ class GameParallelEnv(ParallelEnv):
         return result
 
     def _present(self) -> list[str]:
-        alive = self.sim.alive[0]
-        return [a for a, slot in self._slot.items() if alive[slot]]
+        self._alive_before = self._alive_row.tobytes()
+        alive = self._alive_row.tolist()
+        present = [a for a, slot in self._slot.items() if alive[slot]]
+        self._flags = [dict.fromkeys(present, flag) for flag in (False, True)]
+        return present
 
-    def _check_complete(self, actions: dict[str, Any]) -> None:
-        if len(actions) == len(self.agents):
-            return
-        acting = self.sim.acting[0]
-        missing = [a for a in self.agents if a not in actions and acting[self._slot[a]]]
-        if missing:
-            raise ActionError(f"no action for {', '.join(missing)}")
+    def _of_agents(self, agents: list[str], by_slot: Any) -> dict[str, Any]:
+        """What stands in each agent's slot."""
+        if agents == self.possible_agents and len(agents) == len(self.sim.game.agents):  # the common case
+            return dict(
+                zip(agents, by_slot, strict=False)
+            )  # an array that is asked for more rows takes its time to say no
+        slot = self._slot
+        return {a: by_slot[slot[a]] for a in agents}
 
-    def _info(self, agent: str, over: bool) -> dict[str, Any]:
-        sim, slot = self.sim, self._slot[agent]
-        info: dict[str, Any] = {"team": self.team_of[agent], "acting": bool(sim.acting[0, slot])}
-        row = sim.states["info"][0]
-        for name in self._own_fields:
-            value = row[name]
-            info[name] = value.copy() if value.ndim else value.item()
-        if sim.legal is not None:
-            if self._ports[agent].mask_mode == "info":
-                info["action_mask"] = self._ports[agent].mask_lane()
-            info["illegal"] = int(sim.info["illegal"][0, slot])
+    def _write(self, actions: dict[str, Any]) -> None:
+        agents, one_word, memory = self.agents, self._one_word, self._word_memory
+        for agent, action in actions.items():
+            if agent not in agents:
+                raise KeyError(f"{agent!r} is not in the match: its agents are {', '.join(agents)}")
+            if type(action) in PLAIN_INTEGERS and agent in one_word:
+                try:
+                    memory[one_word[agent]] = action
+                    continue
+                except ValueError:  # beyond an int64: the port says so in its words
+                    pass
+            self._ports[agent].write_one(action)
+        if len(actions) < len(agents):
+            missing = [a for a in agents if a not in actions and self._acting_row[self._slot[a]]]
+            if missing:
+                raise ActionError(f"no action for {', '.join(missing)}")
+
+    def _observe(self, agents: list[str]) -> dict[str, Any]:
+        """What these agents see, copies."""
+        if not self._plain_rows:
+            return {a: self._ports[a].observe_lane() for a in agents}
+        if len(self._role_rows) == 1:
+            return self._of_agents(agents, self._role_rows[0].copy())
+        return self._of_agents(agents, [row for block in self._role_rows for row in block.copy()])
+
+    def _infos(self, agents: list[str], over: bool) -> dict[str, dict[str, Any]]:
+        """What is told to these agents besides."""
+        sim = self.sim
+        common: dict[str, Any] = {name: value.item() for name, value in self._own_numbers}
         if over:
+            row = sim.states["info"][0]
             winner = int(row["winner"])
-            info["winner"] = self._team_names[winner] if winner >= 0 else None
-            info["end_reason"] = sim.game.end_reason(int(row["end_reason"]))
-        return info
+            common["winner"] = self._team_names[winner] if winner >= 0 else None
+            common["end_reason"] = sim.game.end_reason(int(row["end_reason"]))
+        base: Any = self._base_infos
+        infos = {a: {**base[a], **common} for a in agents}
+        if self._acting_row.tobytes() != self._all_acting:
+            for a, info in infos.items():
+                info["acting"] = bool(self._acting_row[self._slot[a]])
+        for name, value in self._own_arrays:
+            for info in infos.values():
+                info[name] = value.copy()
+        if self._illegal is not None:
+            for a, info in infos.items():
+                info["illegal"] = self._illegal.item(self._slot[a])
+                if self._ports[a].mask_mode == "info":
+                    info["action_mask"] = self._ports[a].mask_lane()
+        return infos
 
     def state(self) -> np.ndarray:
         """Global state float32, for centralised critics."""
@@ -181,6 +257,10 @@ class GameParallelEnv(ParallelEnv):
         """Frees the simulation and the window."""
         self._screen.close()
         self.sim.close()
+
+
+_VIEWS = ("_role_rows", "_word_memory", "_alive_row", "_acting_row", "_own_numbers", "_own_arrays", "_illegal")
+"""Attributes that are views of the simulation's memory."""
 
 
 def _state_size(sim: Simulation) -> int:

@@ -125,6 +125,11 @@ class Port:
         vars(self).update(saved)
         self._take_views()
 
+    @property
+    def sees_plain_rows(self) -> bool:
+        """Whether an observation is one row of the simulation's memory and nothing else."""
+        return self.codec is None and self.mask_mode != "obs" and isinstance(self._views, np.ndarray)
+
     # -- observations --------------------------------------------------------------------------------------------------
 
     def observe(self, copy: bool = True) -> Any:
