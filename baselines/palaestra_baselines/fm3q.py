@@ -1,7 +1,30 @@
-"""FM3Q: two teams learn one minimax value whose greedy joint actions are everybody's own.
+"""FM3Q: two teams learn one minimax value whose saddle is everybody's own greedy action.
 
 Hu, Zhu, Li and Zhao, "FM3Q: Factorized Multi-Agent MiniMax Q-Learning for Two-Team Zero-Sum Markov Games" (arXiv
-2402.00738).
+2402.00738). If Q_tot(s, a, b) rises in every utility Q_i(o_i, a_i) of the first team and falls in every Q_j(o_j, b_j)
+of the second, then max_a min_b Q_tot is attained where each agent takes the best of its own utilities
+(*individual-global-minimax*): the value of a position costs as many argmaxes as there are agents, and policies are
+deterministic and decentralised. Learning is fitted Q iteration by both teams in self-play,
+
+    y = r + gamma Q_tot'(s', greedy a', greedy b'),    r of the first team.
+
+The paper claims faster learning, better final play and lower exploitability than baselines; its tables were not
+available to us, nor the layout of its tasks. What is ours:
+
+* three mixers: `Monotone`, the paper's idea with the hypernetworks of QMIX, from the view of either team; ``vdn``, the
+  difference of the teams' sums; ``pairwise``, the released code's, where agents of equal number face each other;
+* one network for all agents where the teams are alike, double Q-learning, slow weights that follow by a share, Adam:
+  `palaestra_baselines.common.td_learning`, which self-play VDN and IQL use too;
+* an agent that is not asked (alternating order) counts with the utility of its no-op; one that has left with 0;
+* `fit_tables` learns small games by heart, over all positions and joint actions, as in the paper's proof.
+
+**The limit.** A game whose best play mixes has no such saddle. In simultaneous soccer every deterministic pair is
+exploitable (``figures fm3q_limit``); where play alternates or a saddle of pure actions exists, it can be exact
+(``figures fm3q_exact``). And no monotone total holds the tables ``climb`` and ``nonmonotone``: there the teams settle
+for the second best::
+
+    python -m palaestra_baselines.fm3q --env-id palaestra/TeamPong-v0 --opponent tracker:0.8
+    palaestra eval palaestra/TeamPong-v0 --a runs/fm3q/seed_0/last.safetensors --b tracker
 """
 
 from __future__ import annotations

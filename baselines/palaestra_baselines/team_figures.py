@@ -38,9 +38,9 @@ SOCCER = {
     "options": ("order=alternating",),
     "gamma": 0.9,
     "random_starts": True,
-    "epsilon": (1.0, 0.3),
+    "epsilon": (1.0, 0.2),
     "hidden": (128, 128),
-    "total_steps": 2_500_000,
+    "total_steps": 3_000_000,
 }
 LITTMAN = {**SOCCER, "env_id": "palaestra/GridSoccer-v0", "options": (), "hidden": (64, 64), "total_steps": 1_000_000}
 GAMES: dict[str, dict[str, Any]] = {
@@ -49,7 +49,8 @@ GAMES: dict[str, dict[str, Any]] = {
         "opponent": "tracker:0.8",
         "gamma": 0.99,
         "updates": 3,
-        "total_steps": 2_000_000,
+        "batch_size": 256,
+        "total_steps": 1_500_000,
     },
     "team_tag": {
         "env_id": "palaestra/TeamTag-2v2-v0",
@@ -58,7 +59,7 @@ GAMES: dict[str, dict[str, Any]] = {
         "updates": 4,
         "hidden": (128, 128),
         "epsilon_until": 0.5,
-        "total_steps": 1_300_000,
+        "total_steps": 1_100_000,
     },
 }
 """Arguments of the comparison: the same for all methods."""

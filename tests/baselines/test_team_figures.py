@@ -1,0 +1,100 @@
+"""The figures of the two-team learners, each with runs of a second."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("tyro")
+pytest.importorskip("matplotlib")
+pytest.importorskip("jsbsim")
+
+from palaestra.core.opponents import policy_metadata
+from palaestra_baselines import fm3q, team_figures
+from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.runs import FigureArgs, finished, train_all
+
+SMALL = {
+    "total_steps": 600,
+    "lanes": 16,
+    "warmup_steps": 100,
+    "batch_size": 16,
+    "replay_size": 400,
+    "hidden": (8,),
+    "evaluations": 2,
+}
+
+
+@pytest.fixture
+def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+    """Arguments of a figure that takes seconds."""
+    for name in ("SOCCER", "LITTMAN"):
+        small = {**getattr(team_figures, name), **SMALL, "env_id": "palaestra/GridSoccer-v0"}
+        monkeypatch.setattr(team_figures, name, small)
+    games = {game: {**given, **SMALL, "matches": 8, "updates": 1} for game, given in team_figures.GAMES.items()}
+    monkeypatch.setattr(team_figures, "GAMES", games)
+    monkeypatch.setattr(team_figures, "TABLES", ("saddle",))
+    monkeypatch.setattr(team_figures, "TEST_MATCHES", 8)
+    monkeypatch.setattr(team_figures, "DUEL_MATCHES", 4)
+    return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+
+
+def rows_of(args: FigureArgs, name: str) -> list[dict[str, str]]:
+    with (args.assets / "figures" / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_exact_figure_has_tables_and_networks_of_all_mixers(args: FigureArgs):
+    team_figures.fm3q_exact(args)
+    rows = rows_of(args, "fm3q_exact")
+    for part in ("table", "network"):
+        assert {row["mixer"] for row in rows if row["part"] == part} == set(team_figures.MIXERS)
+    assert all(float(row["nash_conv"]) < 1e-3 for row in rows if row["game"] == "saddle")
+    assert (args.assets / "figures" / "fm3q_exact.png").read_bytes().startswith(b"\x89PNG")
+    assert policy_metadata(args.assets / "weights" / "fm3q_grid_soccer.safetensors")["method"] == "fm3q"
+
+
+def test_no_learnt_policy_is_safer_than_the_best_that_does_not_mix(args: FigureArgs):
+    team_figures.fm3q_limit(args)
+    for row in rows_of(args, "fm3q_limit"):
+        assert float(row["ball_security"]) <= float(row["ball_pure_maximin"]) + 1e-6
+        assert float(row["no_ball_security"]) <= float(row["no_ball_pure_maximin"]) + 1e-6
+        assert float(row["ball_pure_maximin"]) < float(row["ball_value"])
+        assert float(row["exploitability_red"]) >= 0.0
+
+
+def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_training(
+    args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    team_figures.team_learning(args)
+    first = capsys.readouterr().out
+    assert len(rows_of(args, "team_learning")) == 2 * 3 * 2 * 3  # games, methods, seeds, evaluations
+    parts = [row["part"] for row in rows_of(args, "team_learning_results")]
+    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 6, 6]
+    assert (args.assets / "figures" / "team_learning.png").exists()
+    assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
+    monkeypatch.setattr(fm3q, "train", lambda *_: pytest.fail("it trained again"))
+    team_figures.team_learning(args)
+    assert capsys.readouterr().out == first
+
+
+def test_the_first_reach_is_an_evaluation_not_a_guess_between_two():
+    log = [{"steps": 0.0, "win_rate": 0.1}, {"steps": 10.0, "win_rate": 0.69}, {"steps": 20.0, "win_rate": 0.7}]
+    assert team_figures.first_reach(log) == 20.0
+    assert team_figures.first_reach(log[:2]) == float("inf")
+
+
+@pytest.mark.slow
+def test_runs_side_by_side_are_those_of_one_process(tmp_path: Path):
+    given = {"env_id": "palaestra/GridSoccer-v0", "options": ("order=alternating",), **SMALL, "quiet": True}
+    for workers in (0, 2):
+        runs = [fm3q.Args(**given, seed=seed, directory=tmp_path / str(workers), resume=True) for seed in (0, 1)]
+        train_all("both", [("fm3q", run, None) for run in runs], workers, quiet=True)
+        assert all(finished(run) for run in runs)
+    for seed in (0, 1):
+        here, there = (read_policy(tmp_path / str(w) / f"seed_{seed}" / "last.safetensors")[0] for w in (0, 2))
+        assert all((here[name] == there[name]).all() for name in here)
