@@ -32,7 +32,7 @@ load_policy = load_player
 
 @dataclass
 class Args(LearningArgs):
-    """Arguments: those of `LearningArgs`."""
+    """Arguments of independent Q-learning: those of `LearningArgs`."""
 
     directory: Path = Path("runs/iql")
 

@@ -39,6 +39,8 @@ SOCCER = {
     "gamma": 0.9,
     "random_starts": True,
     "epsilon": (1.0, 0.2),
+    "updates": 1,
+    "batch_size": 512,
     "hidden": (128, 128),
     "total_steps": 3_000_000,
 }
@@ -57,6 +59,7 @@ GAMES: dict[str, dict[str, Any]] = {
         "opponent": "default:0.5",
         "gamma": 0.95,
         "updates": 4,
+        "batch_size": 512,
         "hidden": (128, 128),
         "epsilon_until": 0.5,
         "total_steps": 1_100_000,

@@ -33,7 +33,7 @@ load_policy = load_player
 
 @dataclass
 class Args(LearningArgs):
-    """Arguments: those of `LearningArgs`."""
+    """Arguments of self-play VDN: those of `LearningArgs`."""
 
     directory: Path = Path("runs/vdn")
 

@@ -132,6 +132,7 @@ def test_networks_find_the_saddle_in_seconds(tmp_path: Path):
         total_steps=12_000,
         lanes=64,
         warmup_steps=1000,
+        updates=1,
         batch_size=128,
         hidden=(32,),
         embedding=8,

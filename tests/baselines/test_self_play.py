@@ -33,6 +33,7 @@ SMALL: dict[str, Any] = {
     "total_steps": 1200,
     "lanes": 16,
     "warmup_steps": 200,
+    "updates": 1,
     "batch_size": 32,
     "replay_size": 800,
     "hidden": (16, 16),

@@ -22,6 +22,7 @@ SMALL = {
     "total_steps": 600,
     "lanes": 16,
     "warmup_steps": 100,
+    "updates": 1,
     "batch_size": 16,
     "replay_size": 400,
     "hidden": (8,),

@@ -64,10 +64,10 @@ class LearningArgs:
     env_id: str = "palaestra/TeamPong-v0"
     options: tuple[str, ...] = ()
     seed: int = 0
-    total_steps: int = 4_000_000
+    total_steps: int = 1_500_000
     lanes: int = 256
-    updates: int = 1
-    batch_size: int = 512
+    updates: int = 3
+    batch_size: int = 256
     replay_size: int = 500_000
     warmup_steps: int = 20_000
     epsilon: tuple[float, float] = (1.0, 0.05)
