@@ -3,7 +3,8 @@
 ``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
                   games and as networks on two-against-two soccer in alternating order
 ``fm3q_limit``    what it can learn at most where play is simultaneous and the best play mixes
-``team_learning`` FM3Q, VDN and IQL in self-play, judged by scripts and against each other
+``team_learning`` FM3Q with the monotone mixer and with the difference of sums, VDN and IQL in self-play, judged by
+                  scripts and against each other
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,14 @@ GAMES: dict[str, dict[str, Any]] = {
     },
 }
 """Arguments of the comparison: the same for all methods."""
-METHODS: dict[str, Callable[..., LearningArgs]] = {"fm3q": fm3q.Args, "vdn": vdn.Args, "iql": iql.Args}
-TITLES = {"fm3q": "FM3Q", "vdn": "VDN", "iql": "IQL"}
+METHODS: dict[str, Callable[..., LearningArgs]] = {
+    "fm3q": fm3q.Args,
+    "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
+    "vdn": vdn.Args,
+    "iql": iql.Args,
+}
+"""Arguments by name of the method; what stands before the underscore is its module."""
+TITLES = {"fm3q": "FM3Q", "fm3q_sums": "FM3Q, sums", "vdn": "VDN", "iql": "IQL"}
 WANTED = 0.7
 """Share of won matches whose first reach is compared."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100
@@ -221,7 +228,7 @@ def team_learning(args: FigureArgs) -> None:
         for game in GAMES
         for method, make in METHODS.items()
     }
-    in_turn = [[(method, run, None) for run in group] for (_, method), group in runs.items()]
+    in_turn = [[(method.partition("_")[0], run, None) for run in group] for (_, method), group in runs.items()]
     train_all("team_learning", [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
     logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
     curves = [
