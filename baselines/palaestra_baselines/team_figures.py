@@ -263,7 +263,7 @@ def team_learning(args: FigureArgs) -> None:
 
 
 def script_row(game: str) -> dict[str, Any]:
-    """How strong the judging script is: its matches against the random player, the weaker side's."""
+    """How strong the judging script is: matches won against the random player, half of them as each team."""
     id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
     half = TEST_MATCHES // 2
     wins = evaluate(id, script, "random", matches=half, swap=False).wins
