@@ -328,6 +328,7 @@ def _opponents(game: Game) -> list[str]:
     text = f'`opponent=` takes {told}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
     if game.scripts:
         text += " `mix` draws a script for each match."
+        text += f' `"{game.scripts[0]}:0.7"` takes 70 % of its decisions itself, the others at random (strength 0.7).'
     return [f"## Opponents\n\n{text}"]
 
 
