@@ -140,7 +140,7 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
 
         return ProcessSimulation
     options.pop("workers", None)
-    if game.plant is not None:
+    if game.physics is not None:
         from palaestra.core.engine import EngineSimulation
 
         return EngineSimulation

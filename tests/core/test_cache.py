@@ -49,7 +49,7 @@ from palaestra.core.kernel import KernelSimulation
 sim = KernelSimulation(game(), 1)
 sim.reset(seed=1)
 sim.step([[0]])
-print(sim.states["x"][0], sum(sum(d.stats.cache_hits.values()) for d in sim._kernel.drivers.values()))
+print(sim.states["x"][0], sum(sum(d.stats.cache_hits.values()) for d in sim.kernel.drivers.values()))
 """
 
 

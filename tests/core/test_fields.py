@@ -12,13 +12,11 @@ from palaestra.core.fields import (
     Field,
     Parameter,
     action_dtype,
-    action_space,
-    box_space,
-    dict_space,
     parameter_dtype,
     record_dtype,
     table_rows,
 )
+from palaestra.core.spaces import action_space, box_space, dict_space
 
 PILOT = (
     Field("altitude_m", (), 0.0, 20_000.0, "m", "height above sea level"),

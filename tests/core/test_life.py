@@ -8,9 +8,10 @@ from games.two_team import LATE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.fields import Choice, Field, box_space, dict_space
+from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
+from palaestra.core.spaces import box_space, dict_space
 
 pytestmark = pytest.mark.jitless
 

@@ -50,12 +50,12 @@ def assert_mirror_goes_on_as_mirror(game: Game, decisions: int = 25, lanes: int 
     sim, twin = started(game, lanes, seed=5), started(game, lanes, seed=5)
     rng, order = np.random.default_rng(5), _slots_after_mirror(game)
     _copy(twin.states, sim.states, game)
-    game.mirror(twin.states, twin._action_rows)
+    game.mirror(twin.states, twin.buffers.action_records)
     for number in range(decisions):
         sim.step(random_actions(sim, rng))
-        twin._wi[...] = sim._wi
+        twin.buffers.action_words[...] = sim.buffers.action_words
         expected = sim.states.copy()
-        game.mirror(expected, twin._action_rows)
+        game.mirror(expected, twin.buffers.action_records)
         twin.step()
         for name in author_fields(game):
             np.testing.assert_array_equal(twin.states[name], expected[name], f"{name}, decision {number}")

@@ -89,7 +89,7 @@ def decide(pair: Pair, theirs: Any, ours: Any, actions: str, rng: np.random.Gene
     joint: dict[str, Any] = {}
     for k, agent in enumerate(theirs.possible_agents):
         role, index = ours.game.role_of(k)
-        own = ours._action_rows[role.name][0, index]
+        own = ours.buffers.action_records[role.name][0, index]
         speaks, walks = pair.words > 0 and not theirs.unwrapped.world.agents[k].silent, k in pair.walkers
         if actions == "discrete":
             move, word = int(rng.integers(5)), int(rng.integers(max(pair.words, 1)))
@@ -112,7 +112,7 @@ def decide(pair: Pair, theirs: Any, ours: Any, actions: str, rng: np.random.Gene
 
 def our_observations(ours: Any) -> list[np.ndarray]:
     """One flat vector an agent, in the order of mpe2's agents."""
-    seen = ours._observation_memory
+    seen = ours.buffers.observations
     return [seen[role.name][0, k : k + 1].view("f4") for role in ours.game.roles for k in range(len(role.agents))]
 
 

@@ -14,11 +14,11 @@ import palaestra
 from palaestra import registry
 from palaestra.core.fields import Continuous, Field
 from palaestra.core.game import Game, Role
+from palaestra.core.identity import rules_digest
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 from palaestra.replay import file as replay_file
-from palaestra.replay.identity import rules_digest
 
 RAID = "test/Raid-v0"
 CARTPOLE = "palaestra/CartPole-v0"
@@ -381,7 +381,7 @@ def glider_game() -> Game:
         observe=glider_observe,
         command=glider_command,
         judge=glider_judge,
-        plant=f"{__name__}:Glider",
+        physics=f"{__name__}:Glider",
     )
 
 

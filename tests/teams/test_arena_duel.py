@@ -27,7 +27,7 @@ def lost(sim: Any) -> list[float]:
 
 
 def seen(sim: Any, slot: int) -> Any:
-    return sim._observation_memory["robot"][0, slot]
+    return sim.buffers.observations["robot"][0, slot]
 
 
 # -- driving -----------------------------------------------------------------------------------------------------------
@@ -241,10 +241,10 @@ def test_every_agent_sees_37_numbers():
 
 def test_both_teams_see_their_own_start_on_the_left():
     sim = started(DUEL, 32)
-    own = sim._observation_memory["robot"]["own_position"]
+    own = sim.buffers.observations["robot"]["own_position"]
     assert (own[:, :, 0] < -0.8).all()
-    assert (sim._observation_memory["robot"]["own_heading"] == RIGHT).all()
-    assert (sim._observation_memory["robot"]["foe_position"][:, :, :, 0] > 0.8).all()
+    assert (sim.buffers.observations["robot"]["own_heading"] == RIGHT).all()
+    assert (sim.buffers.observations["robot"]["foe_position"][:, :, :, 0] > 0.8).all()
 
 
 def test_what_an_agent_sees_is_where_it_says():

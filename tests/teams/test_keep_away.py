@@ -58,7 +58,7 @@ def test_a_sparse_match_pays_the_winner_in_its_last_decision():
 
 def test_red_alone_sees_the_goal():
     sim = started(DISCRETE, 64)
-    seen = sim._observation_memory["player"]["goal"]
+    seen = sim.buffers.observations["player"]["goal"]
     np.testing.assert_array_equal(seen[:, 0].argmax(axis=1), sim.states["goal"])
     assert (seen[:, :2].sum(axis=2) == 1).all()
     assert not seen[:, 2:].any()

@@ -30,7 +30,7 @@ def started(lanes: int = 1, seed: int = 0, opponents: Any = None, **keywords: An
 
 def seen(sim: Any) -> Any:
     """Observations by name, structured [N, A]."""
-    return sim._observation_memory["player"]
+    return sim.buffers.observations["player"]
 
 
 def gains(name: Any) -> np.ndarray:

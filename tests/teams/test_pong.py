@@ -31,7 +31,7 @@ def ball(sim: Any) -> list[float]:
 
 
 def seen(sim: Any, slot: int) -> Any:
-    return sim._observation_memory["paddle"][0, slot]
+    return sim.buffers.observations["paddle"][0, slot]
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def chosen(sim: Any, script: str) -> list[int]:
     for team in sim.game.teams:
         sim.set_opponent(team, script)
     sim.step()
-    return sim._action_rows["paddle"]["move"][0].tolist()
+    return sim.buffers.action_records["paddle"]["move"][0].tolist()
 
 
 def test_a_chaser_follows_the_height_of_the_ball():

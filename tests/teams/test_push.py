@@ -95,14 +95,14 @@ def test_a_crowd_at_the_puck_stays_its_mirror():
     sim.states["position_m"] *= 0.3
     for name in ("position_m", "velocity_mps"):
         twin.states[name] = sim.states[name]
-    push.mirror(twin.states, twin._action_rows)
+    push.mirror(twin.states, twin.buffers.action_records)
     rng = np.random.default_rng(0)
     for _ in range(60):
         actions = random_actions(sim, rng)
         sim.step(actions)
         twin.step(np.roll(actions, 2, axis=1))
         expected = sim.states.copy()
-        push.mirror(expected, twin._action_rows.copy())
+        push.mirror(expected, twin.buffers.action_records.copy())
         np.testing.assert_array_equal(twin.states["position_m"], expected["position_m"])
     assert (sim.states["position_m"][:, 4] != 0).any(axis=1).mean() > 0.9, "the puck was touched"
 

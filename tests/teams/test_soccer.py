@@ -55,7 +55,7 @@ def cells_of(sim: Any) -> list[tuple[int, int]]:
 
 def seen(sim: Any) -> Any:
     """Observations by name, structured [N, A]."""
-    return sim._observation_memory["player"]
+    return sim.buffers.observations["player"]
 
 
 def where(plane: np.ndarray) -> set[tuple[int, ...]]:

@@ -107,7 +107,7 @@ def test_mates_are_seen_before_foes():
     sim = placed(PAIRS, [(0.1, 0.0), (0.2, 0.0), (0.3, 0.0), (0.4, 0.0), (0.5, 0.0), (0.5, 0.1)])
     sim.states["velocity_mps"][0, :, 1] = [1, 2, 3, 4]
     sim.restore(sim.snapshot())
-    seen = sim._observation_memory["player"][0]
+    seen = sim.buffers.observations["player"][0]
     assert seen["is_chaser"].tolist() == [1, 1, 0, 0]
     np.testing.assert_allclose(seen["obstacle_offset_m"][:, 0, 0], [0.4, 0.3, 0.2, 0.1], rtol=1e-6)
     np.testing.assert_allclose(

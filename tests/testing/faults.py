@@ -340,7 +340,7 @@ def silent_deaths(parallel: Any) -> None:
 @face("calls_out_of_order_are_refused", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
-    sim._started = True
+    sim.started = True
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ def haunted_batch(sim: Any) -> None:
     step = sim.step
 
     def haunt(actions: Any = None) -> None:
-        wishes = (sim._wi * ~sim.alive).sum(axis=1)
+        wishes = (sim.buffers.action_words * ~sim.alive).sum(axis=1)
         step(actions)
         sim.rewards[:] += wishes[:, None]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.core.fields import box_space
 from palaestra.core.game import Game
+from palaestra.core.spaces import box_space
 from palaestra.ucav import dogfight, pursuit
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.inner_loop import TRACKING

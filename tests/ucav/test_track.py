@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.fields import box_space, record_dtype
+from palaestra.core.fields import record_dtype
+from palaestra.core.spaces import box_space
 from palaestra.ucav import inner_loop, track
 from palaestra.ucav.body import BODY
 from palaestra.ucav.network import WIDEST, make_network

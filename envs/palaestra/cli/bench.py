@@ -77,7 +77,7 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         keywords["workers"] = args.workers
     rules = {name: value for name, value in keywords.items() if name not in ("threads", "workers")}
     game, _ = registry.make_game(id, **rules)
-    lanes = args.num_envs or (KERNEL_LANES if game.plant is None else ENGINE_LANES)
+    lanes = args.num_envs or (KERNEL_LANES if game.physics is None else ENGINE_LANES)
     rows = []
     for n in lanes:
         rivals = subjects.faces(id, n, args.opponent, **keywords)

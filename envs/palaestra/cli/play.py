@@ -208,7 +208,7 @@ class Session:
         return REST_KEY in self._chosen or chosen.issuperset(asked)
 
     def _write(self, values: dict[str, dict[str, Any]]) -> None:
-        game, rows = self.sim.game, self.sim._action_rows
+        game, rows = self.sim.game, self.sim.buffers.action_records
         for agent, fields in values.items():
             role, index = game.role_of(game.agents.index(agent))
             for name, value in fields.items():

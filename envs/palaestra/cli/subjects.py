@@ -50,11 +50,11 @@ def batch(id: str, num_envs: int, opponent: str | None = None, *, name: str = "b
         sim.set_opponent(team, opponent or sim.game.default_opponent)
     sim.reset(seed=0)
     rng = np.random.default_rng(0)
-    words = sim._words
+    words = sim.action_table.words
     own = np.flatnonzero(np.isin(words["agent"], sim.game.teams[control]))
     columns = own if len(own) < len(words) else slice(None)
     pool = [_random_words(words, num_envs, rng)[:, columns].copy() for _ in range(POOL)]
-    memory, step, count = sim._wi, sim.step, [0]
+    memory, step, count = sim.buffers.action_words, sim.step, [0]
 
     def call() -> None:
         memory[:, columns] = pool[count[0] % POOL]

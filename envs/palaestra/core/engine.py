@@ -17,9 +17,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from palaestra.core.fields import member_offset
 from palaestra.core.game import Game
-from palaestra.core.kernel import lane_arguments, world_of
+from palaestra.core.kernel import lane_arguments, write_state
 from palaestra.core.lanes import RESET_DUE, RUNNING
-from palaestra.core.linker import link, record_view
+from palaestra.core.linker import link
 from palaestra.core.simulation import Simulation
 
 
@@ -67,23 +67,23 @@ class FlightLog:
 
 def load_plant(game: Game) -> type:
     """Class of the game's engine."""
-    if game.plant is None:
+    if game.physics is None:
         raise ValueError(f"{game.name} is a kernel game: it has no engine")
-    module, _, name = game.plant.partition(":")
+    module, _, name = game.physics.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
     """The compiled pieces of a decision: prepare, command, judge, close, begin, see."""
     bind, rest = link(sim.game).bind, lane_arguments(sim)
-    mode, stage, which = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.bool_)
+    mode, stage, results = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
     return (
-        bind("prepare_lanes", 0, 0, True, mode, 0, stage, *rest),
-        bind("command_lanes", 0, 0, stage, 0, *rest),
-        bind("judge_lanes", 0, 0, stage, 0, *rest),
-        bind("close_lanes", 0, 0, mode, 0, stage, *rest),
-        bind("begin_lanes", 0, 0, which, 0, *rest),
-        bind("see_lanes", 0, 0, which, 0, *rest),
+        bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),
+        bind("command_lanes", 0, 0, 0, stage, results, *rest),
+        bind("judge_lanes", 0, 0, 0, stage, results, *rest),
+        bind("close_lanes", 0, 0, mode, 0, stage, results, *rest),
+        bind("begin_lanes", 0, 0, stage, 0, *rest),
+        bind("see_lanes", 0, 0, stage, 0, *rest),
     )
 
 
@@ -93,12 +93,13 @@ class EngineSimulation(Simulation):
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`. The engine is made here."""
         super().__init__(game, num_envs, **options)
-        self.plant: Plant = load_plant(game)(game, num_envs, **game.plant_options)
+        self.plant: Plant = load_plant(game)(game, num_envs, **game.physics_options)
         self._kernel = link(game)
         self._stage = np.zeros(num_envs, np.int64)
+        self._results = np.zeros(num_envs, np.int64)
         self._bodies = self.states[self.plant.body_field]
         self._inputs = _joined(self._bodies, self.plant.command_fields)
-        self._all = np.ones(num_envs, np.bool_)
+        self._shown = np.zeros(num_envs, np.int64)
         self._all_lanes = np.arange(num_envs)
         self._starts = self._bodies.copy()
         self._log: deque[tuple[np.ndarray, np.ndarray]] = deque()
@@ -111,34 +112,34 @@ class EngineSimulation(Simulation):
         self._prepare, self._command, self._judge, self._close_lanes, self._begin, self._see = engine_drivers(self)
 
     def _step_lanes(self) -> int:
-        n, stage, rest = self.num_envs, self._stage, self._arguments
-        offender = self._prepare(0, n, True, self._mode, 0, stage, *rest)
+        n, stage, results, rest = self.num_envs, self._stage, self._results, self._arguments
+        offender = self._prepare(0, n, True, 0, stage, results, *rest)
         if offender >= 0:
             return offender
         lanes = np.flatnonzero(stage == RUNNING) if stage.any() else self._all_lanes
         for _ in range(self.game.periods):
             if lanes.size == 0:
                 break
-            self._command(0, n, stage, 0, *rest)
+            self._command(0, n, 0, stage, results, *rest)
             self._advance(lanes)
-            if self._judge(0, n, stage, 0, *rest) < lanes.size:
-                lanes = np.flatnonzero((stage == RUNNING) & ~self.terminated)
-        self._close_lanes(0, n, self._mode, 0, stage, *rest)
-        if stage.any():
-            fresh = stage == RESET_DUE
-            if fresh.any():
-                self._start(fresh)
-        self._see_lanes(self._all)
+            if self._judge(0, n, 0, stage, results, *rest) < lanes.size:
+                lanes = np.flatnonzero((stage == RUNNING) & (results == 0))
+        self._close_lanes(0, n, self._mode, 0, stage, results, *rest)
+        fresh = stage == RESET_DUE
+        if fresh.any():
+            self._start(fresh)
+        self._shown[...] = np.where(fresh, 2, 1)
+        self._see(0, n, self._shown, 0, *rest)
         return -1
 
     def _reset_lanes(self, which: np.ndarray) -> None:
-        for array in (self.rewards, self.terminated, self.truncated, self.agent_terminated):
-            array[which] = 0
+        self._clear_results(which)
         self._start(which)
-        self._see_lanes(which)
+        self._look_lanes(which)
 
     def _start(self, which: np.ndarray) -> None:
-        self._begin(0, self.num_envs, which, 0, *self._arguments)
+        self._shown[...] = np.where(which, RESET_DUE, RUNNING)
+        self._begin(0, self.num_envs, self._shown, 0, *self._arguments)
         lanes = np.flatnonzero(which)
         self._starts[lanes] = self._bodies[lanes]
         self._since[lanes] = self._log_offset + len(self._log)
@@ -157,13 +158,12 @@ class EngineSimulation(Simulation):
                 self._log.popleft()
                 self._log_offset += 1
 
-    def _see_lanes(self, which: np.ndarray) -> None:
-        self._see(0, self.num_envs, which, 0, *self._arguments)
+    def _look_lanes(self, which: np.ndarray) -> None:
+        self._shown[...] = np.where(which, 2, 0)
+        self._see(0, self.num_envs, self._shown, 0, *self._arguments)
 
     def _write_state(self, out: np.ndarray) -> None:
-        states, scratch = record_view(self.states), record_view(self._scratch)
-        arguments = (states, world_of(self.game), out, scratch)
-        self._kernel.bind("state_lanes", 0, 0, 0, *arguments)(0, self.num_envs, 0, *arguments)
+        write_state(self, out)
 
     def _save_engine(self) -> FlightLog:
         inputs: list[list[np.ndarray]] = [[] for _ in range(self.num_envs)]

@@ -14,36 +14,32 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
 ``s.info``             record      ``winner`` (team index, -1 nobody), ``end_reason`` (index into `Game.end_reasons`),
                                    ``illegal`` (int64 [A], counted by the suite) and the author's `Game.info`
 ``s.playing``          int64 [A]   script that plays the slot in this match, -1 if somebody outside does
+``s.team``             int64 [A]   team of the slot, -1 for a slot beyond the visible agents
 ``s.strength``         f64 [A]     share of the decisions that the script takes itself; the others are random
 ``s.rng``              uint64      stream of the rules: use `palaestra.core.rng.uniform` and friends
 ``s.script_rng``       uint64      stream of the scripts
 =====================  ==========  ==================================================================================
 
-Slots are numbered over all roles in their order. Floats in ``s`` are float64 so that compiled and interpreted runs
+Slots are numbered over the visible agents of all roles in their order; A is the capacity, and the slots beyond the
+visible agents are never alive. Floats in ``s`` are float64 so that compiled and interpreted runs
 agree to the bit. Numba has no nested bool arrays: flags inside records are uint8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from palaestra.core.fields import (
-    ActionField,
-    Choice,
-    Continuous,
-    Field,
-    Parameter,
-    action_dtype,
-    parameter_dtype,
-    record_dtype,
-)
+from palaestra.core import layout
+from palaestra.core.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, bounds
 
 DRAW = -1
 """Value of ``s.info.winner`` while nobody has won, and after a draw."""
+TERMINATED, TRUNCATED = 1, 2
+"""What `Game.step` and `Game.judge` return when the match is over; 0 while it goes on."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +49,78 @@ class Role:
     Attributes:
         name: Name of the run; kernels write ``observations.<name>[k]`` and read ``actions.<name>[k]``, k counting
             within the role.
-        agents: Names ``{team}_{i}`` of the slots.
+        agents: Names ``{team}_{i}`` of the slots that users see.
         observation: What each of them sees.
         action: What each of them decides.
+        capacity: Slots in the kernel's memory; None where they are the agents. Games that differ in their agents
+            alone then share one compiled kernel.
     """
 
     name: str
     agents: tuple[str, ...]
-    observation: tuple[Field, ...]
+    observation: tuple[ObservationField, ...]
     action: tuple[ActionField, ...]
+    capacity: int | None = None
+
+    @property
+    def slots(self) -> int:
+        """Slots in the kernel's memory."""
+        return len(self.agents) if self.capacity is None else self.capacity
+
+
+@dataclass(frozen=True, eq=False)
+class Representation:
+    """Another way to see the same match, chosen by ``observation="name"``; it is compiled when it is first used.
+
+    Attributes:
+        about: One line for the documentation.
+        observe: Like `Game.observe`.
+        observation: Observation tables by role; roles left out keep theirs.
+        lane_observation: Like `Game.lane_observation`.
+        team_observation: Like `Game.team_observation`.
+        observe_reset: Like `Game.observe_reset`.
+    """
+
+    about: str
+    observe: Callable
+    observation: Mapping[str, tuple[ObservationField, ...]]
+    lane_observation: tuple[ObservationField, ...] = ()
+    team_observation: tuple[ObservationField, ...] = ()
+    observe_reset: Callable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """Everything of one agent that a codec may read. The arrays are the simulation's own: read, never write.
+
+    Attributes:
+        role: The agent's role.
+        slot: Number of its slot.
+        row: Its observation record.
+        team: What its team sees besides: a record, or None.
+        lane: What everybody sees besides: a record, or None.
+        world: The game's world.
+        mask: Its mask record (of the game's choices), or None.
+        record: The match record.
+    """
+
+    role: Role
+    slot: int
+    row: Any
+    team: Any
+    lane: Any
+    world: Any
+    mask: Any
+    record: Any
 
 
 class Codec(Protocol):
-    """Translates one agent's arrays to what its users speak (text, graphs, token ids) and back. Plain Python."""
+    """Translates one agent's arrays to what its users speak (text, graphs, token ids) and back. Plain Python.
+
+    Attributes:
+        total: Whether everything in the action space is a turn (a text that says nothing is a legal no-op, say).
+            Otherwise `decode` may refuse. May be left out: False.
+    """
 
     def observation_space(self, role: Role) -> Any:
         """Gymnasium space of the encoded observation."""
@@ -75,11 +130,11 @@ class Codec(Protocol):
         """Gymnasium space of the encoded action."""
         ...
 
-    def encode(self, role: Role, observation: np.void) -> Any:
-        """Observation record of one agent -> what the user sees."""
+    def encode(self, view: AgentView) -> Any:
+        """What the agent sees now."""
         ...
 
-    def decode(self, role: Role, action: Any) -> Any:
+    def decode(self, view: AgentView, action: Any) -> Any:
         """What the user says -> an action as the plain face takes it.
 
         Raises:
@@ -119,35 +174,50 @@ class Enumeration:
 class Game:
     """The rules of one game as data and functions of one match.
 
-    A kernel game gives ``step``; a game whose bodies another engine moves gives ``command``, ``judge`` and ``plant``.
+    A kernel game gives ``step``. A game whose bodies an engine moves gives ``command``, ``judge`` and the engine: a
+    hook ``advance`` that is compiled with the rules, or ``physics`` for one outside. The rules are the same for both.
 
     Attributes:
         name: CamelCase name, the middle of the id.
         roles: The slots.
         state: The author's fields of the match record: ``(name, dtype)`` or ``(name, dtype, shape)``.
         reset: ``reset(s, world)`` starts a match. The author's fields are zero before it.
-        step: ``step(s, world, actions, rewards, scratch) -> bool`` plays one decision; True means that a rule ended
-            the match. ``rewards`` (float32 [A]) is zero before it. The horizon is the suite's business.
+        step: ``step(s, world, actions, rewards, scratch) -> int`` plays one decision. It returns 0 while the match goes
+            on, `TERMINATED` (or True) when a rule ended it, `TRUNCATED` when it has to be cut off (a diverged body, a
+            spent budget). ``rewards`` ([A]) is zero before it. The horizon is the suite's business.
         observe: ``observe(s, world, observations, scratch)`` writes every observation field of every slot (all are
-            zero before it).
-        legal: ``legal(s, world, mask)`` writes ``mask.<role>[k].<choice>[alternative] = 1`` (int8), zero before it.
-            The suite replaces an illegal choice by its no-op and counts it.
+            zero before it) but those ``at="reset"``.
+        observe_reset: ``observe_reset(s, world, observations, scratch)`` writes the fields ``at="reset"`` when a match
+            has started.
+        legal: ``legal(s, world, mask)`` writes ``mask.<role>[k].<choice>[alternative] = 1`` (int8), zero before it; for
+            a choice with candidates it calls `palaestra.core.actions.offer` for each alternative. The suite replaces an
+            illegal choice by its no-op and counts it.
         script: ``script(s, world, slot, which, actions, scratch)`` writes the action of ``slot`` for script number
             ``which``.
+        plan: ``plan(s, world, team, which, scratch)`` is called once in a decision for each team and script, before the
+            first of the team's slots that the script plays: what concerns the whole team goes into ``scratch``.
         scripts: Names of the scripts, in the order of their numbers. ``"random"`` and ``"mix"`` are the suite's.
         command: ``command(s, world, actions, scratch)`` turns actions into the inputs of the engine's bodies.
-        judge: ``judge(s, world, rewards, scratch) -> bool`` applies the rules to the bodies' new state. It adds to the
-            rewards (``+=``), which are zeroed once a decision, not once a period: an assignment would lose what earlier
-            periods paid.
-        plant: ``"module:Class"`` of the engine (see `palaestra.core.engine.Plant`).
-        plant_options: Keywords for the engine.
+        advance: ``advance(s, world, scratch)`` moves the bodies by one period: a compiled engine.
+        load: ``load(s, world, scratch)`` completes the bodies of a compiled engine after `reset`.
+        judge: ``judge(s, world, rewards, scratch) -> int`` applies the rules to the bodies' new state; results as of
+            ``step``. It adds to the rewards (``+=``), which are zeroed once a decision, not once a period: an
+            assignment would lose what earlier periods paid.
+        physics: ``"module:Class"`` of an engine outside (see `palaestra.core.physics.PhysicsEngine`).
+        physics_options: Keywords for it.
         periods: Times command - engine - judge happen in one decision.
         parameters: Per-lane numbers of the rules. The suite puts ``horizon`` before them.
         horizon: Decisions until a match is truncated.
         info: Author's fields of ``s.info``.
         end_reasons: Names of the ends by rule, from number 2 on (0 is running, 1 the horizon): use `end_reason`.
+        truncation_reasons: Names of the ends by `TRUNCATED`, their numbers follow those of ``end_reasons``.
         lane_observation: Fields stored once per lane, ``observations.lane.<name>``.
         team_observation: Fields stored once per team, ``observations.team[t].<name>``.
+        representations: Other ways to see the match, by name.
+        default_observation: What faces show unless asked: ``"flat"``, ``"dict"``, or a representation's name, which
+            may say its form (``"entities:dict"``).
+        reward: ``"team"``: the members of a team are paid the same; ``"agent"``: each its own.
+        reward_dtype: ``"f4"``, or ``"f8"`` where peers pay in double precision.
         global_state: ``global_state(s, world, out)`` writes the float32 vector for centralised critics.
         global_state_size: Its length. Without the hook the state is all observations side by side.
         scratch: Fields of the work record that each thread owns.
@@ -156,8 +226,13 @@ class Game:
         reproducibility: ``"exact"`` (arithmetic and square roots only) or ``"pinned"`` (trigonometry or an engine).
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match.
+            ``"engine"`` where the engine outside draws.
         render_fps: Decisions per second of simulated time.
+        render_text: ``"module:function"``: ``write(game, world, s) -> str`` for ``render_mode="ansi"``.
+        click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` gives the action that a click on pixel
+            (x, y) of the picture means for an agent, or None.
         codecs: Named codecs for ``codec=``.
+        default_codec: The codec of faces that are not told one; None for the plain arrays.
         engine_version: Callable giving the version string that pinned hashes are keyed by.
         enumeration: How positions are counted, for games small enough to be solved.
         mirror: ``mirror(states, actions) -> None`` reflects matches in place: plain NumPy on records [N] with the
@@ -173,20 +248,29 @@ class Game:
     reset: Callable
     observe: Callable
     step: Callable | None = None
+    observe_reset: Callable | None = None
     legal: Callable | None = None
     script: Callable | None = None
+    plan: Callable | None = None
     scripts: tuple[str, ...] = ()
     command: Callable | None = None
+    advance: Callable | None = None
+    load: Callable | None = None
     judge: Callable | None = None
-    plant: str | None = None
-    plant_options: Mapping[str, Any] = field(default_factory=dict)
+    physics: str | None = None
+    physics_options: Mapping[str, Any] = field(default_factory=dict)
     periods: int = 1
     parameters: tuple[Parameter, ...] = ()
     horizon: int = 1000
     info: tuple[Field, ...] = ()
     end_reasons: tuple[str, ...] = ()
-    lane_observation: tuple[Field, ...] = ()
-    team_observation: tuple[Field, ...] = ()
+    truncation_reasons: tuple[str, ...] = ()
+    lane_observation: tuple[ObservationField, ...] = ()
+    team_observation: tuple[ObservationField, ...] = ()
+    representations: Mapping[str, Representation] = field(default_factory=dict)
+    default_observation: str = "flat"
+    reward: Literal["team", "agent"] = "team"
+    reward_dtype: Literal["f4", "f8"] = "f4"
     global_state: Callable | None = None
     global_state_size: int = 0
     scratch: Sequence[tuple] = (("unused", "f8"),)
@@ -196,7 +280,10 @@ class Game:
     default_opponent: str = "random"
     render: str | None = None
     render_fps: float = 10.0
+    render_text: str | None = None
+    click: str | None = None
     codecs: Mapping[str, Codec] = field(default_factory=dict)
+    default_codec: str | None = None
     engine_version: Callable[[], str] | None = None
     enumeration: Enumeration | None = None
     mirror: Callable[[Any, Any], None] | None = None
@@ -205,71 +292,70 @@ class Game:
     agents: tuple[str, ...] = field(init=False)
     teams: dict[str, tuple[int, ...]] = field(init=False)
     team_index: np.ndarray = field(init=False)
+    slots: int = field(init=False)
+    sized: bool = field(init=False)
     state_dtype: np.dtype = field(init=False)
     info_dtype: np.dtype = field(init=False)
     action_dtype: np.dtype = field(init=False)
     observation_dtype: np.dtype = field(init=False)
+    kernel_observation_dtype: np.dtype = field(init=False)
     mask_dtype: np.dtype = field(init=False)
+    kernel_mask_dtype: np.dtype = field(init=False)
     scratch_dtype: np.dtype = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derives the slots, teams and record layouts, and refuses contradictions."""
+        """Derives the slots, teams and record layouts, and refuses contradictions.
+
+        ``slots`` is the capacity A, ``sized`` says that some table has a capacity of its own. ``observation_dtype`` and
+        ``mask_dtype`` are in the sizes that users see; kernels write records of the ``kernel_`` layouts.
+        """
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 (frozen)
         for contradiction in _contradictions(self):
             raise ValueError(f"{self.name}: {contradiction}")
         agents = tuple(a for role in self.roles for a in role.agents)
-        if len(set(agents)) != len(agents):
-            raise ValueError(f"{self.name}: agent names repeat: {agents}")
-        teams: dict[str, list[int]] = {}
-        for slot, agent in enumerate(agents):
-            team, _, number = agent.rpartition("_")
-            if not team or not number.isdigit():
-                raise ValueError(f"{self.name}: agent {agent!r} is not named team_number")
-            teams.setdefault(team, []).append(slot)
+        teams = _teams_of(agents, self.name)
         if self.zero_sum and len(teams) != 2:
             raise ValueError(f"{self.name}: zero_sum needs two teams, got {list(teams)}")
-        count = len(agents)
         put("agents", agents)
         put("teams", {team: tuple(slots) for team, slots in teams.items()})
         names = list(teams)
         put("team_index", np.array([names.index(a.rpartition("_")[0]) for a in agents]))
+        put("slots", sum(role.slots for role in self.roles))
+        put("sized", layout.is_sized(self))
         # The parameters of another game, as `dataclasses.replace` hands them on, begin with its horizon.
         own = self.parameters[_is_horizon(self.parameters[0]) :] if self.parameters else ()
         put("parameters", (_horizon(self.horizon), *own))
-        info = [("winner", "i8"), ("end_reason", "i8"), ("illegal", "i8", (count,))]
-        put("info_dtype", np.dtype(info + [(f.name, f.dtype, f.shape) for f in self.info], align=True))
-        suite = [
-            ("rng", "u8"),
-            ("script_rng", "u8"),
-            ("assigned", "i8", (count,)),
-            ("strength", "f8", (count,)),
-            ("parameters", parameter_dtype(self.parameters)),
-            ("seeded", "u1"),
-            ("steps", "i8"),  # from here on a record is cleared when a match starts; what stands before outlives it
-            ("playing", "i8", (count,)),
-            ("info", self.info_dtype),
-            ("alive", "u1", (count,)),
-            ("acting", "u1", (count,)),
-            ("pending", "u1"),
-        ]
-        taken = {name for name, *_ in suite} & {name for name, *_ in self.state}
-        if taken:
-            raise ValueError(f"{self.name}: state fields {sorted(taken)} belong to the suite")
-        put("state_dtype", np.dtype([*suite, *self.state], align=True))
-        put("action_dtype", np.dtype([(r.name, action_dtype(r.action), (len(r.agents),)) for r in self.roles]))
-        observation: list[tuple] = [(r.name, record_dtype(r.observation), (len(r.agents),)) for r in self.roles]
-        if self.team_observation:
-            observation.append(("team", record_dtype(self.team_observation), (len(teams),)))
-        if self.lane_observation:
-            observation.append(("lane", record_dtype(self.lane_observation)))
-        put("observation_dtype", np.dtype(observation))
-        mask = [
-            (r.name, np.dtype([(c.name, "i1", (c.n,)) for c in r.action if isinstance(c, Choice)]), (len(r.agents),))
-            for r in self.roles
-            if any(isinstance(c, Choice) for c in r.action)
-        ]
-        put("mask_dtype", np.dtype(mask if mask else [("none", "i1")]))
+        put("info_dtype", layout.info_dtype(self, self.slots))
+        put("state_dtype", layout.state_dtype(self, self.slots, self.info_dtype))
+        put("action_dtype", layout.actions_dtype(self))
+        put("kernel_observation_dtype", layout.observations_dtype(self, visible=False))
+        put("kernel_mask_dtype", layout.masks_dtype(self, visible=False))
+        put("observation_dtype", layout.observations_dtype(self, visible=True))
+        put("mask_dtype", layout.masks_dtype(self, visible=True))
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
+        put("_variants", {})
+
+    def represented(self, name: str) -> Game:
+        """The game as one of its representations shows it; the same object each time.
+
+        Raises:
+            ValueError: No such representation; names those that there are.
+        """
+        if name not in self.representations:
+            known = ", ".join(map(repr, ("flat", "dict", *self.representations)))
+            raise ValueError(f"{self.name} has no observation {name!r}: choose from {known}")
+        variants: dict[str, Game] = self._variants  # type: ignore[attr-defined]
+        if name not in variants:
+            other = self.representations[name]
+            variants[name] = replace(
+                self,
+                roles=tuple(replace(r, observation=other.observation.get(r.name, r.observation)) for r in self.roles),
+                observe=other.observe,
+                observe_reset=other.observe_reset,
+                lane_observation=other.lane_observation,
+                team_observation=other.team_observation,
+            )
+        return variants[name]
 
     def __deepcopy__(self, memo: dict) -> Game:
         """Rules do not change: copies share them."""
@@ -277,7 +363,7 @@ class Game:
 
     def end_reason(self, number: int) -> str:
         """Name of ``s.info.end_reason``: ``""`` while running, ``"horizon"``, or a rule's name."""
-        return ("", "horizon", *self.end_reasons)[number]
+        return ("", "horizon", *self.end_reasons, *self.truncation_reasons)[number]
 
     def role_of(self, slot: int) -> tuple[Role, int]:
         """Role of a slot and its index within the role."""
@@ -286,6 +372,14 @@ class Game:
                 return role, slot
             slot -= len(role.agents)
         raise IndexError(f"{self.name} has {len(self.agents)} slots")
+
+    def team_roles(self, team: str) -> dict[str, list[int]]:
+        """Roles in which a team has members, and the members' indices within each role."""
+        members: dict[str, list[int]] = {}
+        for slot in self.teams[team]:
+            role, index = self.role_of(slot)
+            members.setdefault(role.name, []).append(index)
+        return members
 
 
 def _horizon(decisions: float) -> Parameter:
@@ -296,22 +390,31 @@ def _is_horizon(parameter: Parameter) -> bool:
     return parameter == _horizon(parameter.default)
 
 
+def _teams_of(agents: tuple[str, ...], owner: str) -> dict[str, list[int]]:
+    if len(set(agents)) != len(agents):
+        raise ValueError(f"{owner}: agent names repeat: {agents}")
+    teams: dict[str, list[int]] = {}
+    for slot, agent in enumerate(agents):
+        team, _, number = agent.rpartition("_")
+        if not team or not number.isdigit():
+            raise ValueError(f"{owner}: agent {agent!r} is not named team_number")
+        teams.setdefault(team, []).append(slot)
+    return teams
+
+
 def _contradictions(game: Game) -> Iterator[str]:
     """What an author cannot have meant, in words."""
-    if (game.step is None) == (game.judge is None):
-        yield "give either step, or command, judge and plant"
-    if game.judge is not None and (game.command is None or game.plant is None):
-        yield "judge needs command and plant"
-    if (game.script is None) != (not game.scripts):
-        yield "give script and the names of the scripts together"
-    if game.default_opponent not in (*game.scripts, "random", *(["mix"] if game.scripts else [])):
-        yield f"default_opponent {game.default_opponent!r} is not a script"
+    yield from _bad_hooks(game)
     if (game.global_state is None) != (game.global_state_size == 0):
         yield "give global_state and global_state_size together"
-    if game.legal is not None and not any(isinstance(a, Choice) for r in game.roles for a in r.action):
-        yield "legal has no choice to forbid"
     if any(p.name == "horizon" and not _is_horizon(p) for p in game.parameters):
         yield "the parameter horizon is the suite's: give Game(horizon=...)"
+    if game.reward == "agent" and game.zero_sum:
+        yield 'zero_sum is a promise about team rewards: it needs reward="team"'
+    if game.default_codec is not None and game.default_codec not in game.codecs:
+        yield f"default_codec {game.default_codec!r} is not one of codecs"
+    if game.default_observation.partition(":")[0] not in ("flat", "dict", *game.representations):
+        yield f"default_observation {game.default_observation!r} is neither flat, dict nor a representation"
     names = [*(r.name for r in game.roles), "team", "lane"]
     if len(set(names)) != len(names):
         yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"
@@ -319,20 +422,76 @@ def _contradictions(game: Game) -> Iterator[str]:
         kind = np.dtype(dtype).base
         if kind.kind == "b" or (kind.kind == "f" and kind.itemsize < 8):
             yield f"state field {name!r} is {kind}: flags are uint8 and real numbers float64 in a match record"
+    yield from _bad_sizes(game)
     yield from _bad_numbers(game)
+
+
+def _bad_hooks(game: Game) -> Iterator[str]:
+    engines = (game.advance is not None) + (game.physics is not None)
+    if (game.step is None) == (game.judge is None):
+        yield "give either step, or command, judge and an engine (advance or physics)"
+    if game.judge is not None and (game.command is None or engines != 1):
+        yield "judge needs command and one engine: advance or physics"
+    if game.step is not None and (game.command is not None or engines):
+        yield "command, advance and physics go with judge, not with step"
+    if game.load is not None and game.advance is None:
+        yield "load completes the bodies of a compiled engine: it needs advance"
+    if (game.script is None) != (not game.scripts):
+        yield "give script and the names of the scripts together"
+    if game.plan is not None and game.script is None:
+        yield "plan plans for scripts: it needs script"
+    if game.default_opponent not in (*game.scripts, "random", *(["mix"] if game.scripts else [])):
+        yield f"default_opponent {game.default_opponent!r} is not a script"
+    if game.legal is not None and not any(isinstance(a, Choice) for r in game.roles for a in r.action):
+        yield "legal has no choice to forbid"
+
+
+def _bad_sizes(game: Game) -> Iterator[str]:
+    for role in game.roles:
+        if role.slots < len(role.agents):
+            yield f"capacity {role.capacity} of {role.name!r} does not hold its {len(role.agents)} agents"
+        for choice in (c for c in role.action if isinstance(c, Choice)):
+            if choice.candidates is not None and game.legal is None:
+                yield f"{choice.name!r} has candidates: legal has to list them"
+    shared = (*game.lane_observation, *game.team_observation)
+    seen = [*shared, *(f for r in game.roles for f in r.observation)]
+    at_reset = any(f.at == "reset" for f in seen)
+    if at_reset != (game.observe_reset is not None):
+        yield 'give observe_reset and fields with at="reset" together'
+    for f in seen:
+        if f.world is None:
+            continue
+        array = getattr(game.world, f.world, None)
+        if f not in game.lane_observation:
+            yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
+        elif not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
+            given = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+            yield f"{f.name!r} is {f.dtype} {f.shape}, but world.{f.world} is {given}"
+    if game.scripts and len({a.rpartition("_")[0] for r in game.roles for a in r.agents}) * len(game.scripts) > 62:
+        yield "teams times scripts must be at most 62"
 
 
 def _bad_numbers(game: Game) -> Iterator[str]:
     seen = [*game.lane_observation, *game.team_observation, *(f for r in game.roles for f in r.observation)]
     for f in (*seen, *(a for r in game.roles for a in r.action if isinstance(a, Continuous))):
-        if not (np.isfinite(f.low) and np.isfinite(f.high) and f.low <= f.high):
-            yield f"{f.name!r} has no finite bounds: [{f.low:g}, {f.high:g}]"
+        for column in getattr(f, "columns", (f,)):
+            low, high = bounds(column)
+            checked = getattr(column, "checked", None)
+            if checked is not None and not (np.isfinite(checked).all() and checked[0] <= checked[1]):
+                yield f"checked range of {column.name!r} is {checked}: give finite numbers (low, high)"
+            if not (low <= high).all() or (
+                checked is None and not (np.isfinite(low).all() and np.isfinite(high).all())
+            ):
+                text = f"[{np.min(low):g}, {np.max(high):g}]"
+                hint = "" if isinstance(column, Continuous) else " (infinite ones need checked=(low, high))"
+                yield f"{column.name!r} has no finite bounds: {text}{hint}"
     for action in (a for r in game.roles for a in r.action):
-        low, high = (0, action.n - 1) if isinstance(action, Choice) else (action.low, action.high)
-        if not low <= action.noop <= high:
-            yield f"noop of {action.name!r} is {action.noop:g}, not in [{low:g}, {high:g}]"
+        low, high = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
+        noop = np.broadcast_to(np.asarray(action.noop), action.shape)
+        if not ((low <= noop) & (noop <= high)).all():
+            yield f"noop of {action.name!r} is {np.max(noop):g}, not in [{np.min(low):g}, {np.max(high):g}]"
     if game.horizon < 1:
         yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:
-        if not p.low <= p.default <= p.high:
-            yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"
+        if not p.low <= p.start_value <= p.high:
+            yield f"default of {p.name!r} is {p.start_value:g}, not in [{p.low:g}, {p.high:g}]"

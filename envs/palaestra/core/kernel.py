@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.buffers import rows_of_bytes
 from palaestra.core.game import Game
+from palaestra.core.lanes import LOOK, RESET_DUE, SKIP
+from palaestra.core.layout import mask_spans, observation_spans
 from palaestra.core.linker import Kernel, jit_disabled, link, record_view
 from palaestra.core.simulation import Simulation
 
@@ -20,31 +23,35 @@ class KernelSimulation(Simulation):
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`."""
         super().__init__(game, num_envs, **options)
-        self._kernel: Kernel = link(game)
+        self.kernel: Kernel = link(game)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_pid = 0
         self._buffers_changed()
 
     def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
-        none = np.zeros(self.num_envs, np.bool_)
-        bind = self._kernel.bind
+        bind = self.kernel.bind
         self._step_driver = bind("step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
         self._step_arguments = (0, self.num_envs, True, self._mode, 0, *self._arguments)  # made once
         if self.threads > 1:
-            self._check_driver = bind("check_lanes", 0, 0, *self._arguments)
-        self._reset_driver = bind("reset_lanes", 0, 0, none, 0, *self._arguments)
-        self._see_driver = bind("see_lanes", 0, 0, none, 0, *self._arguments)
+            self._check_arguments = check_arguments(self)
+            self._check_driver = bind("check_lanes", 0, 0, *self._check_arguments)
 
     def _step_lanes(self) -> int:
         if self.threads == 1:
             return self._step_driver(*self._step_arguments)
-        offender = self._check_driver(0, self.num_envs, *self._arguments)  # all of it before any slice moves
+        offender = self._check_driver(0, self.num_envs, *self._check_arguments)  # all of it before any slice moves
         if offender < 0:
-            self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self._mode, t, *self._arguments))
+            self._play()
         return offender
 
+    def _play(self) -> None:
+        self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self._mode, t, *self._arguments))
+
     def _slices(self, call: Callable[[int, int, int], Any]) -> None:
+        if self.threads == 1:
+            call(0, self.num_envs, 0)
+            return
         if self._pool is None or self._pool_pid != os.getpid():  # threads do not survive a fork
             self._pool, self._pool_pid = ThreadPoolExecutor(self.threads), os.getpid()
         edges = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
@@ -54,15 +61,24 @@ class KernelSimulation(Simulation):
             slice_.result()
 
     def _reset_lanes(self, which: np.ndarray) -> None:
-        self._reset_driver(0, self.num_envs, which, 0, *self._arguments)
+        self._only(which, RESET_DUE)
 
-    def _see_lanes(self, which: np.ndarray) -> None:
-        self._see_driver(0, self.num_envs, which, 0, *self._arguments)
+    def _look_lanes(self, which: np.ndarray) -> None:
+        self._only(which, LOOK)
+
+    def _only(self, which: np.ndarray, errand: int) -> None:
+        """Sends the lanes of ``which`` through the one driver on an errand; the others stay as they are."""
+        pending = self.states["pending"]
+        before = pending.copy()
+        pending[...] = np.where(which, errand, SKIP)
+        try:
+            self._play()
+        finally:
+            back = ~which if errand == RESET_DUE else slice(None)
+            pending[back] = before[back]
 
     def _write_state(self, out: np.ndarray) -> None:
-        states, scratch = record_view(self.states), record_view(self._scratch)
-        driver = self._kernel.bind("state_lanes", 0, 0, 0, states, world_of(self.game), out, scratch)
-        driver(0, self.num_envs, 0, states, world_of(self.game), out, scratch)
+        write_state(self, out)
 
     def close(self) -> None:
         """Ends the threads."""
@@ -77,35 +93,63 @@ def world_of(game: Game) -> Any:
     return 0 if game.world is None else game.world
 
 
+def write_state(sim: Simulation, out: np.ndarray) -> None:
+    """Lets the game's own hook write the global state."""
+    states, scratch = record_view(sim.states), record_view(sim.buffers.scratch)
+    arguments = (states, world_of(sim.game), out, scratch)
+    link(sim.game).bind("state_lanes", 0, 0, 0, *arguments)(0, sim.num_envs, 0, *arguments)
+
+
 def lane_arguments(sim: Simulation) -> tuple:
-    """The arrays of `palaestra.core.lanes` drivers, from S to SCRATCH."""
-    n = sim.num_envs
-    bytes_of = lambda a: a.view("u1").reshape(len(a), -1)  # noqa: E731
-    observation, final = sim._observation_memory, sim._final_memory
-    mask, final_mask = sim._mask_memory, sim._final_mask_memory
+    """The arrays of `palaestra.core.lanes` drivers, from S to mask_spans.
+
+    Kernels of sized games write work records; the rows that users see, whose layout differs between the games that
+    share a kernel, are passed as bytes alone.
+    """
+    b, game, table = sim.buffers, sim.game, sim.action_table
+    work, work_masks = b.work_observations, b.work_masks
+    observations, finals = (work, work) if game.sized else (b.observations, b.final_observations)
+    masks, final_masks = (work_masks, work_masks) if game.sized else (b.masks, b.final_masks)
     arrays = (
-        sim.states,
-        bytes_of(sim.states),
-        world_of(sim.game),
-        sim._words,
-        sim._action_rows,
-        sim._wi,
-        sim._wi.view("f8"),
-        observation,
-        bytes_of(observation),
-        mask,
-        mask.view("i1").reshape(n, -1),
-        final,
-        bytes_of(final),
-        final_mask,
-        final_mask.view("i1").reshape(len(final_mask), -1),
-        sim._final_info,
-        sim.rewards,
-        sim.terminated,
-        sim.truncated,
-        sim.agent_terminated,
-        sim._scratch,
+        b.states,
+        rows_of_bytes(b.states),
+        world_of(game),
+        table.words,
+        table.first_word,
+        b.action_records,
+        b.action_words,
+        b.action_reals,
+        b.rewards,
+        b.terminated,
+        b.truncated,
+        b.agent_terminated,
+        b.final_info,
+        b.scratch,
+        observations,
+        rows_of_bytes(b.observations),
+        masks,
+        rows_of_bytes(b.masks, "i1"),
+        finals,
+        rows_of_bytes(b.final_observations),
+        final_masks,
+        rows_of_bytes(b.final_masks, "i1"),
+        work,
+        rows_of_bytes(work),
+        work_masks,
+        rows_of_bytes(work_masks, "i1"),
+        observation_spans(game),
+        mask_spans(game),
     )
+    return _viewed(arrays)
+
+
+def check_arguments(sim: Simulation) -> tuple:
+    """The arrays of `palaestra.core.lanes.check_lanes`."""
+    b = sim.buffers
+    return _viewed((b.states, sim.action_table.words, b.action_words, b.action_reals))
+
+
+def _viewed(arrays: tuple) -> tuple:
     if not jit_disabled():
         return arrays
     return tuple(record_view(a) if isinstance(a, np.ndarray) else a for a in arrays)

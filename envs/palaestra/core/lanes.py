@@ -2,12 +2,14 @@
 
 One match is *prepared* (scripts decide, illegal choices become no-ops), *played* (the rules, or another engine between
 `command` and `judge`), *closed* (horizon, deaths, autoreset) and *seen* (observations and masks). `step_lanes` is the
-whole of it for a kernel game; an engine game calls the pieces. Arrays: S matches, W action words, O observations, M
-masks, all one row a lane.
+whole of it for a kernel game, resets included; an engine game calls the pieces. Arrays: S matches, W action words, O
+observations, M masks, all one row a lane.
 
 The names in capitals are compile-time constants of the game; the hooks are bound by `palaestra.core.linker.link`.
-Lanes are counted by unsigned integers because numba guards every signed index against negative values, a tenth of the
-time of a small game.
+What differs between games that share a kernel comes as data: the table of action words, the first word of each visible
+slot, and the spans of bytes by which a *sized* game's work records (KO, KM, one a thread) are packed into the rows that
+users see. Lanes are counted by unsigned integers because numba guards every signed index against negative values, a
+tenth of the time of a small game.
 """
 
 # pyright: reportUndefinedVariable=false
@@ -20,10 +22,27 @@ from palaestra.core.rng import script_uniform
 EXTERNAL, RANDOM, MIX = -1, -2, -3
 """Who plays a slot: somebody outside, the suite's uniform player, or (assigned only) a script drawn for each match."""
 NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
-RUNNING, RESET_DUE, WAITING = 0, 1, 2
-"""Values of ``s.pending``."""
+RUNNING, RESET_DUE, WAITING, SKIP, LOOK = 0, 1, 2, 3, 4
+"""Values of ``s.pending``; the last two are set for the length of a call: pass the lane over, or only write what it
+shows."""
 HORIZON = 1
-"""Number of the end reason of a truncated match."""
+"""Number of the end reason of a match that the horizon truncated."""
+TERMINATED, TRUNCATED = 1, 2
+
+
+def agent_count(first_word):
+    """Visible slots."""
+    return len(first_word) - 1 if SIZED else AGENTS
+
+
+def word_count(words):
+    """Visible action words."""
+    return len(words) if SIZED else WORDS
+
+
+def column_of(w, words):
+    """Place of a visible action word in a lane's row."""
+    return words[w].column if SIZED else w
 
 
 def is_asked(s, agent):
@@ -34,83 +53,144 @@ def is_asked(s, agent):
 
 
 def first_offender(lo, hi, S, words, WI, WF):
-    """Number ``lane * WORDS + word`` of the first action outside its space, or -1."""
+    """Number ``lane * words + word`` of the first action outside its space, or -1."""
+    count = word_count(words)
     for i in range(np.uint64(lo), np.uint64(hi)):
-        for w in range(WORDS):
+        for w in range(count):
             word = words[w]
+            c = np.uint64(column_of(w, words))
             # False for NaN
-            inside = 0 <= WI[i, w] < word.n if word.n > 0 else word.low <= WF[i, w] <= word.high
+            inside = 0 <= WI[i, c] < word.n if word.n > 0 else word.low <= WF[i, c] <= word.high
             if not inside and is_asked(S[i], np.uint64(word.agent)):
-                return int(i) * WORDS + w
+                return int(i) * count + w
     return -1
 
 
-def begin(s, state_bytes, world):
+def begin(s, state_bytes, world, first_word, scratch):
     """Starts a match: clears the record, draws the scripts of teams that play ``"mix"``, calls the rules' reset."""
     state_bytes[CLEARED_FROM:] = 0
+    if AT_START:
+        for b in range(PARAMETER_BYTES):
+            state_bytes[PARAMETERS_AT + b] = state_bytes[NEXT_PARAMETERS_AT + b]
     s.info.winner = -1
+    agents = agent_count(first_word)
     for team in range(TEAMS):
         draw = script_uniform(s, 0.0, 1.0)  # always drawn, so that an assignment never shifts the stream
-        for a in range(AGENTS):
-            if TEAM_OF[a] == team:
+        for a in range(agents):
+            if s.team[a] == team:
                 s.playing[a] = int(draw * SCRIPTS) if s.assigned[a] == MIX else s.assigned[a]
-    for a in range(AGENTS):
+    for a in range(agents):
         s.alive[a] = 1
         s.acting[a] = 1
     reset(s, world)
-    for a in range(AGENTS):
+    if HAS_LOAD:
+        load(s, world, scratch)
+    for a in range(agents):
         s.acting[a] = s.acting[a] and s.alive[a]
 
 
-def random_action(s, agent, words, wi, wf, mask_bytes):
+def read_int32(row, at):
+    """A little-endian int32 in a row of int8."""
+    value = int(row[at + 3]) << 24
+    for b in range(3):
+        value |= (int(row[at + b]) & 255) << (8 * b)
+    return value
+
+
+def write_int32(row, at, value):
+    """Writes a little-endian int32 into a row of int8."""
+    for b in range(4):
+        byte = (value >> (8 * b)) & 255
+        row[at + b] = byte - 256 if byte > 127 else byte
+
+
+def candidate_count(word, mask_bytes):
+    """How many alternatives a list of candidates holds; what was offered beyond its room was not kept."""
+    return min(max(read_int32(mask_bytes, word.mask_offset), 0), word.candidates)
+
+
+def is_legal(word, alternative, mask_bytes):
+    """Whether a choice may be made now."""
+    if HAS_CANDIDATES and word.candidates > 0:
+        for j in range(candidate_count(word, mask_bytes)):
+            if read_int32(mask_bytes, word.mask_offset + 4 + 4 * j) == alternative:
+                return True
+        return False
+    return mask_bytes[word.mask_offset + alternative] != 0
+
+
+def random_choice(word, draw, mask_bytes):
+    """The legal alternative number ``draw`` of [0, 1); the no-op if there is none."""
+    if HAS_CANDIDATES and word.candidates > 0:
+        count = candidate_count(word, mask_bytes)
+        return read_int32(mask_bytes, word.mask_offset + 4 + 4 * int(draw * count)) if count > 0 else word.noop
+    legal_count = 0
+    for j in range(word.n):
+        legal_count += mask_bytes[word.mask_offset + j]
+    chosen = int(draw * legal_count)
+    for j in range(word.n):
+        if mask_bytes[word.mask_offset + j]:
+            if chosen == 0:
+                return j
+            chosen -= 1
+    return word.noop
+
+
+def random_action(s, agent, words, first_word, wi, wf, mask_bytes):
     """Uniform over the legal alternatives and the boxes of one slot."""
-    for w in range(FIRST_WORD[agent], FIRST_WORD[agent + 1]):
+    for w in range(first_word[agent], first_word[agent + 1]):
         word = words[w]
+        c = column_of(w, words)
         draw = script_uniform(s, 0.0, 1.0)
         if word.n == 0:
-            wf[w] = word.low + draw * (word.high - word.low)
+            wf[c] = word.low + draw * (word.high - word.low)
         elif HAS_LEGAL:
-            legal_count = 0
-            for j in range(word.n):
-                legal_count += mask_bytes[word.mask_offset + j]
-            chosen = int(draw * legal_count)
-            for j in range(word.n):
-                if mask_bytes[word.mask_offset + j]:
-                    if chosen == 0:
-                        wi[w] = j
-                    chosen -= 1
+            wi[c] = random_choice(word, draw, mask_bytes)
         else:
-            wi[w] = int(draw * word.n)
+            wi[c] = int(draw * word.n)
 
 
 def do_nothing(w, words, wi, wf):
     """Replaces one word of an action by its no-op."""
+    c = column_of(w, words)
     if words[w].n > 0:
-        wi[w] = words[w].noop
+        wi[c] = words[w].noop
     else:
-        wf[w] = words[w].noop_value
+        wf[c] = words[w].noop_value
 
 
-def prepare(s, world, words, actions, wi, wf, mask_bytes, rewards, gone, scratch):
+def ask_scripts(s, world, words, first_word, actions, wi, wf, mask_bytes, scratch):
+    """Lets the scripts decide for the slots that they play."""
+    planned = 0
+    for a in range(agent_count(first_word)):
+        which = s.playing[a]
+        if which != EXTERNAL and s.alive[a] and s.acting[a]:
+            if HAS_PLAN and which >= 0:
+                bit = 1 << (s.team[a] * SCRIPTS + which)
+                if planned & bit == 0:
+                    planned |= bit
+                    plan(s, world, s.team[a], which, scratch)
+            for w in range(first_word[a], first_word[a + 1]):
+                do_nothing(w, words, wi, wf)
+            is_random = which == RANDOM
+            if not is_random and s.strength[a] < 1.0:
+                is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
+            if is_random:
+                random_action(s, a, words, first_word, wi, wf, mask_bytes)
+            else:
+                script(s, world, a, which, actions, scratch)
+
+
+def prepare(s, world, words, first_word, actions, wi, wf, mask_bytes, rewards, gone, scratch):
     """Lets the scripts decide, replaces what may not be done by no-ops, opens the books of one decision."""
     if SCRIPTS_PLAY:
-        for a in range(AGENTS):
-            if s.playing[a] != EXTERNAL and s.alive[a] and s.acting[a]:
-                for w in range(FIRST_WORD[a], FIRST_WORD[a + 1]):
-                    do_nothing(w, words, wi, wf)
-                is_random = s.playing[a] == RANDOM
-                if not is_random and s.strength[a] < 1.0:
-                    is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
-                if is_random:
-                    random_action(s, a, words, wi, wf, mask_bytes)
-                else:
-                    script(s, world, a, s.playing[a], actions, scratch)
+        ask_scripts(s, world, words, first_word, actions, wi, wf, mask_bytes, scratch)
     if MAY_FORBID:
-        for w in range(WORDS):
+        for w in range(word_count(words)):
             word = words[w]
             agent = np.uint64(word.agent)
             free = s.alive[agent] and s.acting[agent]
-            if HAS_LEGAL and free and word.n > 0 and not mask_bytes[word.mask_offset + wi[w]]:
+            if HAS_LEGAL and free and word.n > 0 and not is_legal(word, wi[column_of(w, words)], mask_bytes):
                 s.info.illegal[agent] += 1
                 free = 0
             if not free:
@@ -121,35 +201,108 @@ def prepare(s, world, words, actions, wi, wf, mask_bytes, rewards, gone, scratch
     s.steps += 1
 
 
-def close(s, over, gone):
-    """Books the end of a decision: deaths, and the horizon if no rule ended it. Returns whether it was truncated."""
+def play_step(s, world, actions, rewards, scratch):
+    """One decision by the rules of a kernel game."""
+    return int(step(s, world, actions, rewards, scratch))
+
+
+def play_periods(s, world, actions, rewards, scratch):
+    """One decision of a game with a compiled engine."""
+    result = 0
+    for _ in range(PERIODS):
+        command(s, world, actions, scratch)
+        advance(s, world, scratch)
+        result = int(judge(s, world, rewards, scratch))
+        if result != 0:
+            break
+    return result
+
+
+def close(s, result, gone):
+    """Books the end of a decision: deaths, and the horizon if no rule ended it. Returns how the match stands."""
     for a in range(AGENTS):
         gone[a] = gone[a] and not s.alive[a]
         s.acting[a] = s.acting[a] and s.alive[a]
-    if over or s.steps < s.parameters.horizon:
-        return False
+    if result != 0 or s.steps < s.parameters.horizon:
+        return result
     s.info.end_reason = HORIZON
-    return True
+    return TRUNCATED
 
 
-def see(s, world, observation_bytes, observations, mask_bytes, mask, scratch):
-    """Writes observations and masks of one match."""
-    if CLEAR_OBSERVATIONS:
-        observation_bytes[:] = 0
-    observe(s, world, observations, scratch)
-    if HAS_LEGAL:
-        mask_bytes[:] = 0
-        legal(s, world, mask)
+def pack(spans, work, row, started):
+    """Copies the visible bytes of a work record into a row; what is fixed during a match only when it has started."""
+    for k in range(len(spans)):
+        span = spans[k]
+        if started or not span.at_reset:
+            for b in range(span.size):
+                row[span.target + b] = work[span.source + b]
 
 
-def forbid_idle(s, words, mask_bytes):
-    """Leaves a slot that is not asked for an action its no-op alone."""
-    for w in range(WORDS):
+def clear(spans, record_bytes, started):
+    """Zeroes the visible bytes of a record, likewise."""
+    for k in range(len(spans)):
+        span = spans[k]
+        if started or not span.at_reset:
+            record_bytes[span.source : span.source + span.size] = 0
+
+
+def keep_fixed(spans, own, final):
+    """What is fixed during a match, from a lane's own row to the row of the match that just ended."""
+    for k in range(len(spans)):
+        span = spans[k]
+        if span.at_reset:
+            for b in range(span.size):
+                final[span.target + b] = own[span.target + b]
+
+
+def observe_match(s, world, started, spans, row_bytes, row, work_bytes, work, scratch):
+    """Writes the observations of one match."""
+    record_bytes = work_bytes if SIZED else row_bytes
+    record = work if SIZED else row
+    if SIZED or RESET_FIELDS:
+        clear(spans, record_bytes, started)
+    elif CLEAR_OBSERVATIONS:
+        record_bytes[:] = 0
+    observe(s, world, record, scratch)
+    if RESET_FIELDS and started:
+        observe_reset(s, world, record, scratch)
+    if SIZED:
+        pack(spans, record_bytes, row_bytes, started)
+
+
+def mask_match(s, world, words, spans, row_bytes, row, work_bytes, work):
+    """Writes the masks of one match."""
+    record_bytes = work_bytes if SIZED else row_bytes
+    record_bytes[:] = 0
+    legal(s, world, work if SIZED else row)
+    if SIZED:
+        pack(spans, record_bytes, row_bytes, True)
+    for w in range(word_count(words)):
         word = words[w]
-        agent = np.uint64(word.agent)
-        if word.n > 0 and not (s.alive[agent] and s.acting[agent]):
-            mask_bytes[word.mask_offset : word.mask_offset + word.n] = 0
-            mask_bytes[word.mask_offset + word.noop] = 1
+        if word.n > 0:
+            agent = np.uint64(word.agent)
+            asked = s.alive[agent] and s.acting[agent]
+            if HAS_CANDIDATES and word.candidates > 0:
+                finish_candidates(word, asked, row_bytes)
+            elif not asked:  # nothing but the no-op
+                row_bytes[word.mask_offset : word.mask_offset + word.n] = 0
+                row_bytes[word.mask_offset + word.noop] = 1
+
+
+def finish_candidates(word, asked, mask_bytes):
+    """Ends a list of candidates: ids beyond it are -1; a slot that is not asked has its no-op alone."""
+    count = candidate_count(word, mask_bytes)
+    if not asked:
+        count = 1
+        write_int32(mask_bytes, word.mask_offset + 4, word.noop)
+    write_int32(mask_bytes, word.mask_offset, count)
+    for j in range(count, word.candidates):
+        write_int32(mask_bytes, word.mask_offset + 4 + 4 * j, -1)
+
+
+def row_of(i):
+    """Row of the records that hooks write: a lane's own, or none of them where work records are packed."""
+    return np.uint64(0) if SIZED else i
 
 
 def clear_flags(i, R, TERM, TRUNC, GONE):
@@ -162,7 +315,8 @@ def clear_flags(i, R, TERM, TRUNC, GONE):
 
 def step_lanes(
     lo, hi, check, mode, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved)."""
     if check:
@@ -172,85 +326,89 @@ def step_lanes(
     scratch = SCRATCH[thread]
     for i in range(np.uint64(lo), np.uint64(hi)):
         s = S[i]
-        if s.pending == WAITING:
-            for a in range(AGENTS):
-                R[i, a] = 0.0
-                GONE[i, a] = False
-            continue
-        if s.pending == RESET_DUE:
-            begin(s, SB[i], world)
-            clear_flags(i, R, TERM, TRUNC, GONE)
+        started, finished = False, False
+        if s.pending >= RESET_DUE:
+            if s.pending == SKIP:
+                continue
+            if s.pending == WAITING:
+                for a in range(AGENTS):
+                    R[i, a] = 0.0
+                    GONE[i, a] = False
+                continue
+            started = True
+            if s.pending == RESET_DUE:
+                clear_flags(i, R, TERM, TRUNC, GONE)
+                begin(s, SB[i], world, first_word, scratch)
         else:
-            prepare(s, world, words, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
-            over = step(s, world, A[i], R[i], scratch)
-            cut = close(s, over, GONE[i])
-            TERM[i] = over
-            TRUNC[i] = cut
-            if over or cut:
+            prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
+            result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
+            TERM[i] = result == TERMINATED
+            TRUNC[i] = result == TRUNCATED
+            if result != 0:
                 if mode == NEXT_STEP:
                     s.pending = RESET_DUE
                 elif mode == OFF:
                     s.pending = WAITING
                 else:
-                    see(s, world, FB[i], FO[i], FMB[i], FM[i], scratch)
-                    if HAS_LEGAL:
-                        forbid_idle(s, words, FMB[i])
-                    FI[i] = s.info
-                    begin(s, SB[i], world)
-        see(s, world, OB[i], O[i], MB[i], M[i], scratch)
+                    finished = True
+        if finished:
+            observe_match(s, world, False, spans, FOB[i], FO[row_of(i)], KOB[thread], KO[thread], scratch)
+            if RESET_FIELDS:
+                keep_fixed(spans, OB[i], FOB[i])
+            if HAS_LEGAL:
+                mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
+            FI[i] = s.info
+            begin(s, SB[i], world, first_word, scratch)
+            started = True
+        observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)
         if HAS_LEGAL:
-            forbid_idle(s, words, MB[i])
+            mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
     return -1
 
 
-def check_lanes(
-    lo, hi,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
-):  # fmt: skip
+def check_lanes(lo, hi, S, words, WI, WF):
     """Number of the first action outside its space, or -1."""
     return first_offender(lo, hi, S, words, WI, WF)
 
 
-def reset_lanes(
-    lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
-):  # fmt: skip
-    """Starts a new match in the lanes of [lo, hi) where ``which`` is set."""
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        if which[i]:
-            s = S[i]
-            begin(s, SB[i], world)
-            clear_flags(i, R, TERM, TRUNC, GONE)
-            see(s, world, OB[i], O[i], MB[i], M[i], SCRATCH[thread])
-            if HAS_LEGAL:
-                forbid_idle(s, words, MB[i])
-
-
 def see_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
-    """Writes observations and masks of the lanes of [lo, hi) where ``which`` is set."""
+    """Writes observations and masks: ``which`` is 0 pass over, 1 as after a decision, 2 as after a reset."""
     for i in range(np.uint64(lo), np.uint64(hi)):
         if which[i]:
-            see(S[i], world, OB[i], O[i], MB[i], M[i], SCRATCH[thread])
+            observe_match(
+                S[i],
+                world,
+                which[i] == 2,
+                spans,
+                OB[i],
+                O[row_of(i)],
+                KOB[thread],
+                KO[thread],
+                SCRATCH[thread],
+            )
             if HAS_LEGAL:
-                forbid_idle(S[i], words, MB[i])
+                mask_match(S[i], world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
 
 
 def begin_lanes(
-    lo, hi, which, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    lo, hi, stage, thread,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
-    """Starts a new match in the rules alone: an engine loads its bodies before anything is seen."""
+    """Starts a new match in the rules alone where RESET_DUE: an engine loads its bodies before anything is seen."""
     for i in range(np.uint64(lo), np.uint64(hi)):
-        if which[i]:
-            begin(S[i], SB[i], world)
+        if stage[i] == RESET_DUE:
+            begin(S[i], SB[i], world, first_word, SCRATCH[thread])
 
 
 def prepare_lanes(
-    lo, hi, check, mode, thread, stage,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    lo, hi, check, thread, stage, results,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
     if check:
@@ -260,10 +418,9 @@ def prepare_lanes(
     for i in range(np.uint64(lo), np.uint64(hi)):
         s = S[i]
         stage[i] = s.pending
+        results[i] = 0
         if s.pending == RUNNING:
-            TERM[i] = False
-            TRUNC[i] = False
-            prepare(s, world, words, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], SCRATCH[thread])
+            prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], SCRATCH[thread])
         elif s.pending == RESET_DUE:
             clear_flags(i, R, TERM, TRUNC, GONE)
         else:
@@ -274,47 +431,64 @@ def prepare_lanes(
 
 
 def command_lanes(
-    lo, hi, stage, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    lo, hi, thread, stage, results,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Turns actions into inputs of the engine in the lanes that still play this decision."""
     for i in range(np.uint64(lo), np.uint64(hi)):
-        if stage[i] == RUNNING and not TERM[i]:
+        if stage[i] == RUNNING and results[i] == 0:
             command(S[i], world, A[i], SCRATCH[thread])
 
 
 def judge_lanes(
-    lo, hi, stage, thread,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    lo, hi, thread, stage, results,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Applies the rules to what the engine did. Returns how many lanes still play this decision."""
     playing = 0
     for i in range(np.uint64(lo), np.uint64(hi)):
-        if stage[i] == RUNNING and not TERM[i]:
-            TERM[i] = judge(S[i], world, R[i], SCRATCH[thread])
-            playing += not TERM[i]
+        if stage[i] == RUNNING and results[i] == 0:
+            results[i] = int(judge(S[i], world, R[i], SCRATCH[thread]))
+            playing += results[i] == 0
     return playing
 
 
 def close_lanes(
-    lo, hi, mode, thread, stage,
-    S, SB, world, words, A, WI, WF, O, OB, M, MB, FO, FB, FM, FMB, FI, R, TERM, TRUNC, GONE, SCRATCH,
+    lo, hi, mode, thread, stage, results,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
+    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
     for i in range(np.uint64(lo), np.uint64(hi)):
         if stage[i] != RUNNING:
             continue
         s = S[i]
-        TRUNC[i] = close(s, TERM[i], GONE[i])
-        if TERM[i] or TRUNC[i]:
+        result = close(s, results[i], GONE[i])
+        TERM[i] = result == TERMINATED
+        TRUNC[i] = result == TRUNCATED
+        if result != 0:
             if mode == NEXT_STEP:
                 s.pending = RESET_DUE
             elif mode == OFF:
                 s.pending = WAITING
             else:
-                see(s, world, FB[i], FO[i], FMB[i], FM[i], SCRATCH[thread])
+                observe_match(
+                    s,
+                    world,
+                    False,
+                    spans,
+                    FOB[i],
+                    FO[row_of(i)],
+                    KOB[thread],
+                    KO[thread],
+                    SCRATCH[thread],
+                )
+                if RESET_FIELDS:
+                    keep_fixed(spans, OB[i], FOB[i])
                 if HAS_LEGAL:
-                    forbid_idle(s, words, FMB[i])
+                    mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
                 FI[i] = s.info
                 stage[i] = RESET_DUE
 

@@ -20,11 +20,24 @@ from typing import Any
 import numpy as np
 
 from palaestra.core import lanes
-from palaestra.core.fields import member_offset
+from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
 
-HOOKS = ("reset", "step", "observe", "legal", "script", "command", "judge", "global_state")
-KERNEL_DRIVERS = ("step_lanes", "check_lanes", "reset_lanes", "see_lanes")
+HOOKS = (
+    "reset",
+    "step",
+    "observe",
+    "observe_reset",
+    "legal",
+    "script",
+    "plan",
+    "command",
+    "advance",
+    "load",
+    "judge",
+    "global_state",
+)
+KERNEL_DRIVERS = ("step_lanes", "check_lanes")
 ENGINE_DRIVERS = (
     "check_lanes",
     "begin_lanes",
@@ -98,17 +111,21 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
 def link(game: Game) -> Kernel:
     """Binds, digests and (lazily) compiles the drivers of a game."""
     hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
-    names = (KERNEL_DRIVERS if game.step is not None else ENGINE_DRIVERS) + (
+    names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
     )
     constants = _constants(game)
-    digest = _digest([*hooks.values(), *(getattr(lanes, n) for n in names)], constants)
-    layout = (game.state_dtype, game.action_dtype, game.observation_dtype, game.mask_dtype, game.scratch_dtype)
+    play = lanes.play_step if game.step is not None else lanes.play_periods
+    digest = _digest([*hooks.values(), play, *(getattr(lanes, n) for n in names)], constants)
+    records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
+    layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
     key = (digest, layout, type(game.world), _types(game.world), jit_disabled())
     if key not in _linked:
         builder = _Interpreted() if jit_disabled() else _Compiled()
         mark = repr((digest, layout, type(game.world), _types(game.world)))
-        drivers = {n: builder.driver(getattr(lanes, n), {**constants, **hooks}, hooks, mark) for n in names}
+        drivers = {
+            n: builder.driver(getattr(lanes, n), {**constants, **hooks, "play": play}, hooks, mark) for n in names
+        }
         _linked[key] = Kernel(game, digest, drivers)
     return _linked[key]
 
@@ -127,18 +144,28 @@ def _constants(game: Game) -> dict[str, Any]:
     fields = game.state_dtype.fields
     assert fields is not None
     has_legal = game.legal is not None
+    shared = bool(game.lane_observation) or bool(game.team_observation)
+    choices = [c for r in game.roles for c in r.action if isinstance(c, Choice)]
     return {
-        "AGENTS": len(game.agents),
+        "AGENTS": game.slots,
         "WORDS": game.action_dtype.itemsize // 8,
-        "FIRST_WORD": _first_words(game),
+        "SIZED": game.sized,
         "TEAMS": len(game.teams),
-        "TEAM_OF": tuple(int(t) for t in game.team_index),
         "SCRIPTS": len(game.scripts),
         "SCRIPTS_PLAY": len(game.teams) > 1 or game.script is not None,
+        "HAS_PLAN": game.plan is not None,
+        "HAS_LOAD": game.load is not None,
         "HAS_LEGAL": has_legal,
-        "MAY_FORBID": has_legal or len(game.agents) > 1 or not {"alive", "acting"}.isdisjoint(_names_used(game)),
-        "CLEAR_OBSERVATIONS": len(game.agents) > 1 or bool(game.lane_observation) or bool(game.team_observation),
+        "HAS_CANDIDATES": any(c.candidates is not None for c in choices),
+        "RESET_FIELDS": game.observe_reset is not None,
+        "PERIODS": game.periods if game.advance is not None else 1,
+        "MAY_FORBID": has_legal or game.slots > 1 or not {"alive", "acting"}.isdisjoint(_names_used(game)),
+        "CLEAR_OBSERVATIONS": game.slots > 1 or shared,
         "CLEARED_FROM": fields["steps"][1],
+        "AT_START": "next_parameters" in fields,
+        "PARAMETERS_AT": fields["parameters"][1],
+        "NEXT_PARAMETERS_AT": fields["next_parameters"][1] if "next_parameters" in fields else 0,
+        "PARAMETER_BYTES": fields["parameters"][0].itemsize,
     }
 
 
@@ -156,15 +183,6 @@ def _names_used(game: Game) -> set[str]:
             waiting += [function.__globals__.get(name) for name in used]
             waiting += [cell.cell_contents for cell in function.__closure__ or ()]
     return names
-
-
-def _first_words(game: Game) -> tuple[int, ...]:
-    """Number of the first action word of each slot, and of all words."""
-    first = [0]
-    for role in game.roles:
-        for _ in role.agents:
-            first.append(first[-1] + sum(f.size for f in role.action))
-    return tuple(first)
 
 
 class _Interpreted:
@@ -226,7 +244,9 @@ class _Compiled(_Interpreted):
         import numba
 
         function.__qualname__ = f"{function.__qualname__}_{self._salt}"
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+            function
+        )
 
     def driver(
         self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], mark: str
@@ -251,7 +271,7 @@ def _cached(driver: types.FunctionType) -> Callable:
     import numba
 
     try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(driver)
+        return numba.njit(nogil=True, error_model="numpy", cache=True, _nrt=False)(driver)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise

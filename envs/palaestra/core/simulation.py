@@ -10,27 +10,27 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.actions import (
-    ActionError,
-    action_rows,
-    idle_words,
+from palaestra.core.actions import ActionError, ActionTable, write_actions
+from palaestra.core.buffers import (
+    Allocate,
+    Buffers,
+    check_array,
     mask_rows,
     observation_rows,
-    refusal,
-    take_role,
-    word_table,
+    write_observations_flat,
 )
-from palaestra.core.fields import parameter_values
+from palaestra.core.fields import Field, parameter_values, values_of
 from palaestra.core.game import Game, Role
+from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
 from palaestra.core.opponents import OpponentSpec, resolve, split_strength
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
 from palaestra.core.seats import Seats, ask, forget, take_seat
+from palaestra.core.snapshot import Snapshot
 from palaestra.core.tape import Tape
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
@@ -38,25 +38,6 @@ MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": 
 
 Arrays = Any
 """An array where the game has one role, else a dict of arrays by role."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything that decides how the matches go on: made by `Simulation.snapshot`, taken back by `restore`.
-
-    Attributes:
-        game: Name of the game.
-        states: The match records, one a lane.
-        lane_seeds: Seeds of the lanes.
-        memories: Memory of each python opponent, by team.
-        engine: What the engine needs to come back (None for kernels).
-    """
-
-    game: str
-    states: Any
-    lane_seeds: np.ndarray
-    memories: dict[str, np.ndarray]
-    engine: Any = None
 
 
 class Simulation(ABC):
@@ -71,19 +52,26 @@ class Simulation(ABC):
         lane_observations: What everybody sees besides, structured ``[N]``, or None.
         actions: Per role, the simulation's own: int64 ``[N, A_role]`` (one choice) or ``[N, A_role, K]``, float64
             ``[N, A_role, K]``, or structured ``[N, A_role]`` for composite actions.
-        rewards: float32 ``[N, A]``.
+        rewards: Float of `Game.reward_dtype`, ``[N, A]``.
         alive: bool ``[N, A]``, the slot is in the match.
         acting: bool ``[N, A]``, the slot is asked for an action now.
         agent_terminated: bool ``[N, A]``, left the match in this step.
         terminated: bool ``[N]``, the match was ended by a rule in this step.
         truncated: bool ``[N]``, by the horizon.
-        legal: int8 masks per role ``[N, A_role, M]`` (the choices side by side), or None if the game has no such rule.
+        legal: int8 masks per role ``[N, A_role, M]`` (the choices side by side; records by choice where a choice has a
+            list of candidates), or None if the game has no such rule.
+        world_observations: Fields of ``lane_observation`` that are an array of the world: read-only views ``[N, ...]``
+            of the one array.
         info: Arrays by name, ``[N, ...]``: winner, end_reason, illegal, and the game's own.
         final_observations: Like observations, valid in lanes that finished in this step under ``same_step``.
         final_legal: Like legal, likewise.
         final_info: Like info, likewise.
         states: The match records ``[N]``: readable by name (``states["position_m"]``), for renderers, critics and
-            tests.
+            tests. Fields of the rules are at capacity.
+        buffers: The memory itself, of which the arrays above are views.
+        action_table: What an action may hold.
+        seats: Python opponents by team.
+        started: Whether a match has been started in every lane.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
         tape: Who hears what moves the simulation, or None. A copy has none.
     """
@@ -100,7 +88,7 @@ class Simulation(ABC):
         threads: int = 1,
         parameters: Mapping[str, Any] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
-        allocate: Callable[[str, tuple[int, ...], np.dtype], np.ndarray] | None = None,
+        allocate: Allocate | None = None,
         attach: bool = False,
     ) -> None:
         """Allocates the arrays; no match has started before `reset`.
@@ -128,55 +116,58 @@ class Simulation(ABC):
         self.game, self.num_envs, self.threads = game, num_envs, threads
         self.autoreset_mode = autoreset_mode
         self._mode = MODES[autoreset_mode]
-        zeros: Callable[..., Any] = allocate or (lambda _name, shape, dtype: np.zeros(shape, dtype))
-        n, a = num_envs, len(game.agents)
-        self._words, self._word_names = word_table(game)
-        w = len(self._words)
-        self.states = zeros("states", (n,), game.state_dtype)
-        self._wi = zeros("actions", (n, w), np.dtype("i8"))
-        self._observation_memory = zeros("observations", (n,), game.observation_dtype)
-        self._mask_memory = zeros("legal", (n,), game.mask_dtype)
-        self.rewards = zeros("rewards", (n, a), np.dtype("f4"))
-        self.terminated = zeros("terminated", (n,), np.dtype("?"))
-        self.truncated = zeros("truncated", (n,), np.dtype("?"))
-        self.agent_terminated = zeros("agent_terminated", (n, a), np.dtype("?"))
-        finals = n if self._mode == SAME_STEP else 1
-        self._final_memory = zeros("final_observations", (finals,), game.observation_dtype)
-        self._final_mask_memory = zeros("final_legal", (finals,), game.mask_dtype)
-        self._final_info = zeros("final_info", (finals,), game.info_dtype)
-        self._scratch = np.zeros(threads, game.scratch_dtype)
-        self._action_rows = self._wi.view(game.action_dtype)[:, 0]
-        self.alive = self.states["alive"].view("?")
-        self.acting = self.states["acting"].view("?")
-        self.actions = self._per_role(lambda r: action_rows(self._wi, game, r))
-        self._name_observations()
-        seen: Any = self._observation_memory
-        self.team_observations: np.ndarray | None = seen["team"] if game.team_observation else None
-        self.lane_observations: np.ndarray | None = seen["lane"] if game.lane_observation else None
-        self.final_observations = self._per_role(lambda r: observation_rows(self._final_memory, game, r))
-        self.legal: Arrays | None = (
-            self._per_role(lambda r: mask_rows(self._mask_memory, game, r)) if game.legal is not None else None
-        )
-        self.final_legal: Arrays | None = (
-            self._per_role(lambda r: mask_rows(self._final_mask_memory, game, r)) if game.legal is not None else None
-        )
-        self.info = {name: self.states["info"][name] for name in game.info_dtype.names or ()}
-        self.final_info = {name: self._final_info[name] for name in game.info_dtype.names or ()}
-        self.lane_seeds = np.zeros(n, np.uint64)
-        self._seats: Seats = {}
-        self._started = False
+        self.action_table = ActionTable(game)
+        self.buffers = Buffers(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
+        self.states = self.buffers.states
+        self.lane_seeds = np.zeros(num_envs, np.uint64)
+        self.seats: Seats = {}
+        self.started = False
         self._closed = False
+        self._mirrored: dict[str, np.ndarray] = {}  # arrays of `out=` that cannot be the simulation's own
+        self._name_views()
         if not attach:
             self.states["strength"] = 1.0
+            self.states["team"] = -1
+            self.states["team"][:, : len(game.agents)] = game.team_index
             for parameter in game.parameters:
-                self.states["parameters"][parameter.name] = parameter.default
+                for record in self._parameter_records():
+                    self.states[record][parameter.name] = parameter.start_value
             self.states["assigned"] = EXTERNAL
             self.states["playing"] = EXTERNAL
-            self._wi[:] = idle_words(self._words)
+            self.buffers.action_words[:] = self.action_table.idle
         if parameters:
             self.set_parameters(**parameters)
         for team, spec in (opponents or {}).items():
             self.set_opponent(team, spec)
+
+    def _name_views(self) -> None:
+        """Names the parts of the buffers that users see."""
+        game, b = self.game, self.buffers
+        agents = slice(len(game.agents))
+        self._name_observations()
+        self.actions = self._per_role(lambda r: self.action_table.rows(b.action_words, r))
+        self.rewards, self.agent_terminated = b.rewards[:, agents], b.agent_terminated[:, agents]
+        self.terminated, self.truncated = b.terminated, b.truncated
+        self.alive = self.states["alive"].view("?")[:, agents]
+        self.acting = self.states["acting"].view("?")[:, agents]
+        self.final_observations = self._per_role(lambda r: observation_rows(b.final_observations, r))
+        has_legal = game.legal is not None
+        self.legal: Arrays | None = self._per_role(lambda r: mask_rows(b.masks, r)) if has_legal else None
+        self.final_legal: Arrays | None = self._per_role(lambda r: mask_rows(b.final_masks, r)) if has_legal else None
+        self.info = self._info_views(self.states["info"])
+        self.final_info = self._info_views(b.final_info)
+        self.world_observations = {
+            f.name: np.broadcast_to(getattr(game.world, f.world), (self.num_envs, *f.shape))
+            for f in game.lane_observation
+            if isinstance(f, Field) and f.world is not None
+        }
+
+    def _info_views(self, records: Any) -> dict[str, np.ndarray]:
+        views = {name: records[name] for name in records.dtype.names}
+        views["illegal"] = views["illegal"][:, : len(self.game.agents)]
+        for f in self.game.info:
+            views[f.name] = views[f.name][(slice(None), *map(slice, f.shape))]
+        return views
 
     # -- verbs ---------------------------------------------------------------------------------------------------------
 
@@ -199,7 +190,7 @@ class Simulation(ABC):
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
         self.states["seeded"][which] = 1
-        forget(self._seats, which)
+        forget(self.seats, which)
 
     def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
@@ -209,7 +200,7 @@ class Simulation(ABC):
         """
         self._check_open()
         which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
-        if not self._started and not which.all():
+        if not self.started and not which.all():
             raise ValueError("the first reset starts all lanes: call reset() without a mask")
         if seed is not None:
             self.seed(seed, which)
@@ -219,7 +210,7 @@ class Simulation(ABC):
         if self.tape is not None:
             self.tape.before(self, which)
         self._reset_lanes(which)
-        self._started = True
+        self.started = True
         if self.tape is not None:
             self.tape.after(self)
         return self.observations
@@ -237,12 +228,12 @@ class Simulation(ABC):
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
             RuntimeError: Before the first reset, or after close.
         """
-        if not self._started or self._closed:
+        if not self.started or self._closed:
             self._check_open()
             raise RuntimeError("step before reset: call reset() first")
         if actions is not None:
             self._take_actions(actions)
-        remembered = ask(self, self._seats) if self._seats else ()
+        remembered = ask(self, self.seats) if self.seats else ()
         before = self._take_buffers(out) if out is not None else {}
         if self.tape is not None:
             self.tape.before(self, None)
@@ -250,22 +241,31 @@ class Simulation(ABC):
         if offender >= 0:
             if before:
                 self._use_buffers(before)
-            raise refusal(self.game, self._words, self._word_names, self._wi, offender)
+            raise self.action_table.refusal(self.buffers.action_words, offender)
         for seat, lanes, memory in remembered:
             seat.memory[lanes] = memory
+        for name, array in self._mirrored.items():
+            array[...] = getattr(self, name)
         if self.tape is not None:
             self.tape.after(self)
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
-        memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self._seats.items()}
-        return Snapshot(self.game.name, self.states.copy(), self.lane_seeds.copy(), memories, self._save_engine())
+        memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self.seats.items()}
+        return Snapshot(
+            self.game.name,
+            rules_digest(self.game),
+            self.states.copy(),
+            self.lane_seeds.copy(),
+            memories,
+            self._save_engine(),
+        )
 
     def restore(self, snapshot: Snapshot) -> Arrays:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
 
         Raises:
-            ValueError: The snapshot is of another game or size, or of other python opponents.
+            ValueError: The snapshot is of another game, of other rules or sizes, or of other python opponents.
         """
         self._check_open()
         if snapshot.game != self.game.name or snapshot.states.shape != self.states.shape:
@@ -273,25 +273,70 @@ class Simulation(ABC):
                 f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {self.game.name} "
                 f"with {self.num_envs}"
             )
-        widths = {team: sum(seat.memory.shape[1] for seat in seats) for team, seats in self._seats.items()}
+        if snapshot.rules != rules_digest(self.game):
+            raise ValueError(
+                f"the snapshot was taken under other rules of {self.game.name} (code, numbers, agents or world): "
+                "restore it into a simulation of the same id and keywords"
+            )
+        widths = {team: sum(seat.memory.shape[1] for seat in seats) for team, seats in self.seats.items()}
         if widths != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
             raise ValueError(
                 f"the snapshot was taken against other opponents (memory sizes {widths} here): set_opponent them first"
             )
         self.states[...] = snapshot.states
         self.lane_seeds[...] = snapshot.lane_seeds
-        for team, seats in self._seats.items():
+        for team, seats in self.seats.items():
             start = 0
             for seat in seats:
                 width = seat.memory.shape[1]
                 seat.memory[...] = snapshot.memories[team][:, start : start + width]
                 start += width
         self._load_engine(snapshot.engine)
-        for array in (self.rewards, self.terminated, self.truncated, self.agent_terminated):
-            array[...] = 0
-        self._started = True
-        self._see_lanes(np.ones(self.num_envs, np.bool_))
+        self._clear_results(np.ones(self.num_envs, np.bool_))
+        self.started = True
+        self.refresh()
         return self.observations
+
+    def load_states(self, records: np.ndarray, mask: np.ndarray | None = None) -> Arrays:
+        """Lets lanes go on from match records: for search, curricula and tests. Returns `observations`.
+
+        A record holds all that decides how a match goes on, its streams, parameters and players included: take them
+        from `states` (a copy) and change what you want. An engine outside starts its bodies as the records say.
+
+        Args:
+            records: Records of ``game.state_dtype``, one for each chosen lane in their order.
+            mask: bool ``[N]``; all lanes if None.
+
+        Raises:
+            ValueError: Records of another game, or not one a lane.
+        """
+        self._check_open()
+        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
+        records = np.asarray(records)
+        if records.dtype != self.game.state_dtype or records.shape != (int(which.sum()),):
+            raise ValueError(
+                f"load_states takes {int(which.sum())} records of {self.game.name} (game.state_dtype), "
+                f"got {records.shape} of {records.dtype if records.dtype.names is None else 'another record'}"
+            )
+        if not self.started and not which.all():
+            raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
+        self.states[which] = records
+        self._load_bodies(which)
+        self._clear_results(which)
+        self.started = True
+        self.refresh(which)
+        return self.observations
+
+    def refresh(self, mask: np.ndarray | None = None) -> Arrays:
+        """Writes observations and masks anew after `states` were changed by hand. Returns `observations`."""
+        self._check_open()
+        self._look_lanes(np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask))
+        return self.observations
+
+    def _clear_results(self, which: np.ndarray) -> None:
+        b = self.buffers
+        for array in (b.rewards, b.terminated, b.truncated, b.agent_terminated):
+            array[which] = 0
 
     def render(self, lane: int = 0) -> np.ndarray:
         """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.
@@ -301,9 +346,19 @@ class Simulation(ABC):
         """
         if self.game.render is None:
             raise NotImplementedError(f"{self.game.name} has no picture")
-        module, _, function = self.game.render.partition(":")
-        draw = getattr(importlib.import_module(module), function)
-        return draw(self.game, self.game.world, self.states[lane])
+        if self.game.render == "engine":
+            return self._render_engine(lane)
+        return _function(self.game.render)(self.game, self.game.world, self.states[lane])
+
+    def render_text(self, lane: int = 0) -> str:
+        """One match in words.
+
+        Raises:
+            NotImplementedError: The game has no text.
+        """
+        if self.game.render_text is None:
+            raise NotImplementedError(f"{self.game.name} has no text picture")
+        return _function(self.game.render_text)(self.game, self.game.world, self.states[lane])
 
     def close(self) -> None:
         """Frees threads and engines; may be called twice."""
@@ -335,12 +390,12 @@ class Simulation(ABC):
         if number != EXTERNAL and len(self.game.teams) == 1 and self.game.script is None:
             raise ValueError(f"{self.game.name} has one team and no scripts: whoever calls step plays it")
         if who == team:
-            take_seat(self._seats, team, None if isinstance(resolved, int) else resolved, which)
+            take_seat(self.seats, team, None if isinstance(resolved, int) else resolved, which)
         elif not isinstance(resolved, int):
             raise ValueError(f"{who} can be given to a script alone: whoever else plays, plays a whole team ({team})")
         now = number
         if number == MIX:  # matches that run are played by a script drawn now, later ones by one drawn at their start
-            now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self._started else EXTERNAL
+            now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self.started else EXTERNAL
         for slot in slots:
             self.states["strength"][which, slot] = strength
             self.states["assigned"][which, slot] = number
@@ -358,16 +413,28 @@ class Simulation(ABC):
     def open_slots(self, team: str) -> tuple[int, ...]:
         """Slots of a team that, in some lane, are played by whoever calls `step`."""
         seated = np.zeros(self.num_envs, np.bool_)
-        for seat in self._seats.get(team, []):
+        for seat in self.seats.get(team, []):
             seated |= seat.lanes
         outside = (self.states["assigned"] == EXTERNAL) & ~seated[:, None]
         return tuple(slot for slot in self.game.teams[team] if outside[:, slot].any())
 
-    def set_parameters(self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | np.ndarray) -> None:
-        """Changes numbers of the rules at once, in all lanes or in ``lanes`` (mask or indices)."""
+    def set_parameters(
+        self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | str | np.ndarray
+    ) -> None:
+        """Changes numbers of the rules, in all lanes or in ``lanes`` (mask or indices).
+
+        They change at once, but for those that say ``at_start``: these wait for the lane's next match.
+        """
         arrays = parameter_values(self.game.parameters, values, self.game.name)
+        at_start = {p.name for p in self.game.parameters if p.at_start}
         for name, array in arrays.items():
-            self.states["parameters"][name][slice(None) if lanes is None else lanes] = array
+            records = self._parameter_records()
+            for record in records[-1:] if name in at_start and self.started else records:
+                self.states[record][name][slice(None) if lanes is None else lanes] = array
+
+    def _parameter_records(self) -> list[str]:
+        """Where parameters are kept: what holds now, and what holds from a lane's next match on."""
+        return [name for name in ("parameters", "next_parameters") if name in self.game.state_dtype.names]
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -380,22 +447,20 @@ class Simulation(ABC):
         return views
 
     def state(self) -> np.ndarray:
-        """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side."""
+        """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side.
+
+        The array is the simulation's own: the next call writes it again.
+        """
         if self.game.global_state is not None:
-            out = np.zeros((self.num_envs, self.game.global_state_size), np.float32)
-            self._write_state(out)
-            return out
-        parts = []
-        for name in self.game.observation_dtype.names or ():
-            block = self._observation_memory[name]
-            if block.dtype.names is None:
-                raise RuntimeError("observation tables are records")
-            parts += [np.asarray(block[m], np.float32).reshape(self.num_envs, -1) for m in block.dtype.names]
-        return np.concatenate(parts, axis=1)
+            self._write_state(self.buffers.state)
+        else:
+            write_observations_flat(self.buffers)
+        return self.buffers.state
 
     def team_rewards(self, team: str) -> np.ndarray:
-        """Reward of a team, float32 ``[N]``: the common value of its members."""
-        return self.rewards[:, self.game.teams[team][0]]
+        """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""
+        slots = self.game.teams[team]
+        return self.rewards[:, slots].sum(axis=1) if self.game.reward == "agent" else self.rewards[:, slots[0]]
 
     # -- what the kinds supply -----------------------------------------------------------------------------------------
 
@@ -406,7 +471,7 @@ class Simulation(ABC):
     def _step_lanes(self) -> int: ...
 
     @abstractmethod
-    def _see_lanes(self, which: np.ndarray) -> None: ...
+    def _look_lanes(self, which: np.ndarray) -> None: ...
 
     @abstractmethod
     def _write_state(self, out: np.ndarray) -> None: ...
@@ -416,6 +481,12 @@ class Simulation(ABC):
 
     def _load_engine(self, saved: Any) -> None:
         return None
+
+    def _load_bodies(self, which: np.ndarray) -> None:
+        return None
+
+    def _render_engine(self, lane: int) -> np.ndarray:
+        raise NotImplementedError(f"{self.game.name}: this simulation has no engine that draws")
 
     def _buffers_changed(self) -> None:  # noqa: B027 (a kind that holds no pointers has nothing to do)
         """Called after `out=` named other arrays."""
@@ -428,20 +499,22 @@ class Simulation(ABC):
             "game": self.game,
             "num_envs": self.num_envs,
             "options": self._copy_options(),
-            "arrays": {name: np.array(getattr(self, name)) for name in _LIVE},
-            "seats": self._seats,
-            "started": self._started,
+            "arrays": {name: array.copy() for name, array in self.buffers.live().items()},
+            "lane_seeds": self.lane_seeds.copy(),
+            "seats": self.seats,
+            "started": self.started,
             "origin": self.origin,
-            "engine": self._save_engine() if self._started else None,
+            "engine": self._save_engine() if self.started else None,
         }
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """Builds an independent simulation in the same state."""
         self.__init__(saved["game"], saved["num_envs"], **saved["options"])  # type: ignore[misc]
         for name, value in saved["arrays"].items():
-            getattr(self, name)[...] = value
-        self._seats = saved["seats"]
-        self._started = saved["started"]
+            getattr(self.buffers, name)[...] = value
+        self.lane_seeds[...] = saved["lane_seeds"]
+        self.seats = saved["seats"]
+        self.started = saved["started"]
         self.origin = saved["origin"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
@@ -456,22 +529,26 @@ class Simulation(ABC):
         return view(roles[0]) if len(roles) == 1 else {r.name: view(r) for r in roles}
 
     def _name_observations(self) -> None:
-        self.observations = self._per_role(lambda r: observation_rows(self._observation_memory, self.game, r))
+        memory = self.buffers.observations
+        self.observations = self._per_role(lambda r: observation_rows(memory, r))
+        names = memory.dtype.names
+        self.team_observations: np.ndarray | None = memory["team"] if "team" in names else None
+        self.lane_observations: np.ndarray | None = memory["lane"] if "lane" in names else None
 
     def _take_actions(self, actions: Any) -> None:
         if isinstance(self.actions, np.ndarray):
-            take_role(self.game.roles[0], self.actions, actions)
+            write_actions(self.game.roles[0], self.actions, actions)
             return
         if not isinstance(actions, Mapping) or set(actions) != set(self.actions):
             raise ActionError(f"actions must be a dict with the roles {', '.join(self.actions)}")
         for role in self.game.roles:
-            take_role(role, self.actions[role.name], actions[role.name])
+            write_actions(role, self.actions[role.name], actions[role.name])
 
     def _take_buffers(self, out: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Uses the caller's arrays from now on. Returns those that were used before."""
         for name, array in out.items():
-            self._check_buffer(name, array)
-        before = {name: getattr(self, name) for name in out}
+            check_array(self.game, name, getattr(self, name, None), array)
+        before = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
         if all(before[name] is array for name, array in out.items()):
             return {}
         waiting = self.states["pending"] == WAITING
@@ -481,39 +558,49 @@ class Simulation(ABC):
         self._use_buffers(out)
         return before
 
-    def _check_buffer(self, name: str, array: np.ndarray) -> None:
-        if name not in ("observations", "rewards", "terminated", "truncated"):
-            raise ValueError(f"out= takes observations, rewards, terminated, truncated, not {name!r}")
-        own = getattr(self, name)
-        if not isinstance(own, np.ndarray) or (name == "observations" and own.dtype.names is not None):
-            raise ValueError("out= takes observations only of games with one role whose fields share a dtype")
-        if name == "observations" and own[0].nbytes != self.game.observation_dtype.itemsize:
-            raise ValueError("out= takes observations only of games without team or lane fields")
-        fits = array.shape == own.shape and array.dtype == own.dtype
-        if not (fits and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-            raise ValueError(
-                f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
-                f"got {array.dtype} {array.shape}"
-            )
-
     def _use_buffers(self, arrays: Mapping[str, np.ndarray]) -> None:
         for name, array in arrays.items():
-            setattr(self, name, array)
             if name == "observations":
                 rows = array.reshape(self.num_envs, -1)
-                self._observation_memory = rows.view(self.game.observation_dtype)[:, 0]
+                self.buffers.observations = rows.view(self.game.observation_dtype)[:, 0]
+                self._name_observations()
+            elif name == "rewards" and self.buffers.rewards.shape != array.shape:
+                self._mirrored[name] = array  # the rules pay all slots, users see the visible agents
+            else:
+                setattr(self.buffers, name, array)
+            if name not in self._mirrored:
+                setattr(self, name, array)
         self._buffers_changed()
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
-        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``, a dict if it has several roles."""
+        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``.
+
+        A dict by role if the team has several, and for observations also if there are team or lane fields: under
+        ``"team"`` and ``"lane"`` dicts by field.
+        """
         source = getattr(self, what)
         if source is None:
             return None
-        parts = {}
-        for role, slots in self.team_roles(team).items():
+        parts: dict[str, Any] = {}
+        for role, slots in self.game.team_roles(team).items():
             array = source if isinstance(source, np.ndarray) else source[role]
             parts[role] = array[lanes][:, slots]
+        if what == "observations":
+            parts.update(self._shared_view(team, lanes))
         return next(iter(parts.values())) if len(parts) == 1 else parts
+
+    def _shared_view(self, team: str, lanes: np.ndarray | slice) -> dict[str, Any]:
+        """What a team sees besides its agents' own rows: ``"team"`` and ``"lane"``, dicts of arrays ``[n, ...]``."""
+        game, memory = self.game, self.buffers.observations
+        number = list(game.teams).index(team)
+        shared: dict[str, Any] = {}
+        if game.team_observation:
+            shared["team"] = {f.name: values_of(memory["team"], f)[lanes][:, number] for f in game.team_observation}
+        if game.lane_observation:
+            of_world = {name: array[lanes] for name, array in self.world_observations.items()}
+            own = (f for f in game.lane_observation if f.world is None)
+            shared["lane"] = {f.name: values_of(memory["lane"], f)[lanes] for f in own} | of_world
+        return shared
 
     def write_team_actions(self, team: str, actions: Any, lanes: np.ndarray | slice = slice(None)) -> None:
         """Writes the actions of one team: ``[n, A_team, ...]``, or a dict by role where the team has several roles.
@@ -521,25 +608,17 @@ class Simulation(ABC):
         Raises:
             ActionError: Wrong shape or kind. Ranges are checked by `step`.
         """
-        roles = self.team_roles(team)
+        roles = self.game.team_roles(team)
         for role_name, slots in roles.items():
             role = next(r for r in self.game.roles if r.name == role_name)
             given = actions[role_name] if len(roles) > 1 else actions
             target = self.actions if isinstance(self.actions, np.ndarray) else self.actions[role_name]
             rows = np.empty_like(target[lanes][:, slots])
-            take_role(role, rows, given)
+            write_actions(role, rows, given)
             if isinstance(lanes, slice):
                 target[lanes, slots] = rows
             else:
                 target[lanes[:, None], slots] = rows
-
-    def team_roles(self, team: str) -> dict[str, list[int]]:
-        """Roles in which a team has members, and the members' indices within each role."""
-        members: dict[str, list[int]] = {}
-        for slot in self.game.teams[team]:
-            role, index = self.game.role_of(slot)
-            members.setdefault(role.name, []).append(index)
-        return members
 
     def _lane_mask(self, mask: np.ndarray) -> np.ndarray:
         which = np.ascontiguousarray(mask)
@@ -552,18 +631,7 @@ class Simulation(ABC):
             raise RuntimeError("this simulation is closed: make another")
 
 
-_LIVE = (
-    "states",
-    "_wi",
-    "_observation_memory",
-    "_mask_memory",
-    "_final_memory",
-    "_final_mask_memory",
-    "_final_info",
-    "rewards",
-    "terminated",
-    "truncated",
-    "agent_terminated",
-    "lane_seeds",
-)
-"""Arrays that a copy takes over."""
+def _function(name: str) -> Callable:
+    """The function that ``"module:function"`` names."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)

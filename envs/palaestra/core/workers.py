@@ -19,7 +19,7 @@ import numpy as np
 
 from palaestra.core.engine import EngineSimulation, FlightLog, engine_drivers
 from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation, lane_arguments
+from palaestra.core.kernel import KernelSimulation, check_arguments
 from palaestra.core.linker import link
 from palaestra.core.simulation import Simulation
 
@@ -78,9 +78,9 @@ class ProcessSimulation(Simulation):
             allocate=lambda name, shape, dtype: np.ndarray(shape, dtype, block, places[name]),
             **options,
         )
-        if game.plant is not None:
+        if game.physics is not None:
             engine_drivers(self)  # compiled once here, so that the workers find them in the cache
-        self._check = link(game).bind("check_lanes", 0, 0, *lane_arguments(self))
+        self._check = link(game).bind("check_lanes", 0, 0, *check_arguments(self))
         self._edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
         # spawn: a fork would copy locks held by threads that do not exist in the child
         context = multiprocessing.get_context("spawn")
@@ -142,7 +142,7 @@ class ProcessSimulation(Simulation):
         )
 
     def _step_lanes(self) -> int:
-        offender = self._check(0, self.num_envs, *lane_arguments(self))
+        offender = self._check(0, self.num_envs, *check_arguments(self))
         if offender < 0:
             self._ask("step")
         return offender
@@ -150,7 +150,7 @@ class ProcessSimulation(Simulation):
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._ask("reset", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
 
-    def _see_lanes(self, which: np.ndarray) -> None:
+    def _look_lanes(self, which: np.ndarray) -> None:
         self._ask("see", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
 
     def _write_state(self, out: np.ndarray) -> None:
@@ -190,7 +190,7 @@ class _Layout(Simulation):
     def _step_lanes(self) -> int:
         return -1
 
-    def _see_lanes(self, which: np.ndarray) -> None: ...
+    def _look_lanes(self, which: np.ndarray) -> None: ...
 
     def _write_state(self, out: np.ndarray) -> None: ...
 
@@ -232,7 +232,7 @@ def _work(
         return whole[lo:hi] if whole_shape[0] == num_envs else np.zeros(shape, dtype)
 
     try:
-        kind = KernelSimulation if game.plant is None else EngineSimulation
+        kind = KernelSimulation if game.physics is None else EngineSimulation
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
         answer: tuple[bool, Any] = (False, None)
     except BaseException:
@@ -259,7 +259,7 @@ def _obey(sim: Simulation, verb: str, argument: Any) -> Any:
     if verb == "reset":
         return sim._reset_lanes(np.ascontiguousarray(argument))
     if verb == "see":
-        return sim._see_lanes(np.ascontiguousarray(argument))
+        return sim._look_lanes(np.ascontiguousarray(argument))
     if verb == "save":
         return sim._save_engine()
     if verb == "load":

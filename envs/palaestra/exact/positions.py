@@ -324,13 +324,13 @@ class Board:
         if coin is not None:
             self.sim.states["rng"] = stream_before(np.array((coin + 0.5) / self.enumeration.coins))
         if coin is None or self.game.legal is not None:  # a decision looks at the masks, and at nothing else
-            self.sim._see_lanes(np.ones(len(numbers), np.bool_))
+            self.sim.refresh()
 
     def allowed(self, team: str, joints: np.ndarray) -> np.ndarray:
         """Which joint actions a team has in the positions placed, bool ``[N, J]``."""
         n = self.sim.num_envs
         active = self.sim.alive & self.sim.acting
-        mask = self.sim._mask_memory.view("i1").reshape(n, -1)
+        mask = self.sim.buffers.mask_bytes
         allowed = np.ones((n, len(joints)), np.bool_)
         for k, w in enumerate(self._columns(team)):
             word = self._words[w]
@@ -364,7 +364,7 @@ class Board:
         """
         self.place(numbers, coin)
         before = self.sim.states["rng"].copy()
-        self.sim._wi[:] = words
+        self.sim.buffers.action_words[:] = words
         self.sim.step()
         draws = self.sim.states["rng"] - before
         if not ((draws == 0) | (draws == GOLDEN)).all():

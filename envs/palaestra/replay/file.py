@@ -39,7 +39,7 @@ class Replay:
         matches: The finished matches in the order of their ends: ``lane``, ``step`` (decisions of the run so far),
             ``winner`` (a team or None), ``end_reason``.
         palaestra: Version of the package that recorded.
-        rules: Digest of the rules, see `palaestra.replay.identity`.
+        rules: Digest of the rules, see `palaestra.core.identity`.
         engine: Engine and platform that a pinned game's bits depend on; empty for an exact game.
         check_every: Operations between two entries of `checks`.
         digest: SHA-256 of the whole run.

@@ -24,7 +24,7 @@ class LaneBytes:
     def _parts(self) -> list[np.ndarray]:
         sim = self._sim
         states = _bytes(sim.states)
-        others = (sim._mask_memory, sim.rewards, sim.terminated, sim.truncated, sim.agent_terminated)
+        others = (sim.buffers.masks, sim.rewards, sim.terminated, sim.truncated, sim.agent_terminated)
         return [states[:, lo:hi] for lo, hi in self._segments] + [_bytes(a) for a in others]
 
     def read(self) -> np.ndarray:

@@ -11,9 +11,9 @@ import numpy as np
 from palaestra import __version__, registry
 from palaestra.core.actions import ActionError
 from palaestra.core.game import Game
+from palaestra.core.identity import engine_key, rules_digest
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import STEP, Replay, ReplayError
-from palaestra.replay.identity import engine_key, rules_digest
 from palaestra.replay.lanes import HashChain, LaneBytes
 
 
@@ -140,9 +140,11 @@ def _put(lanes: LaneBytes, lane: int, row: np.ndarray) -> None:
 
 
 def _step(sim: Any, words: np.ndarray) -> None:
-    if words.shape != sim._wi.shape:
-        raise ReplayError(f"the replay has actions of shape {words.shape}, the rules of {sim._wi.shape}")
-    sim._wi[...] = words
+    if words.shape != sim.buffers.action_words.shape:
+        raise ReplayError(
+            f"the replay has actions of shape {words.shape}, the rules of {sim.buffers.action_words.shape}"
+        )
+    sim.buffers.action_words[...] = words
     try:
         sim.step()
     except ActionError as error:

@@ -11,11 +11,11 @@ import numpy as np
 
 from palaestra import __version__, make_batch
 from palaestra.core.evaluation import player_name
+from palaestra.core.identity import engine_key, rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM, RUNNING
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import CHECK_BYTES, RESET, STEP, Replay, ReplayError
-from palaestra.replay.identity import engine_key, rules_digest
 from palaestra.replay.lanes import HashChain, LaneBytes
 
 
@@ -49,7 +49,7 @@ class Recorder:
         self._keywords = _plain(keywords, self._id)
         self._sim, self._check_every = sim, check_every
         self._lanes, self._chain = LaneBytes(sim), HashChain(sim.num_envs)
-        self._agents = sim._words["agent"]
+        self._agents = sim.action_table.words["agent"]
         self._fixed_columns = _fixed_columns(sim, self._lanes)
         self._operations: list[int] = []
         self._reset_lanes: list[np.ndarray] = []
@@ -86,7 +86,7 @@ class Recorder:
             return
         self._running = sim.states["pending"] == RUNNING
         outside = (sim.states["playing"][:, self._agents] == EXTERNAL) & self._running[:, None]
-        self._pending = (STEP, np.where(outside, sim._wi, 0))
+        self._pending = (STEP, np.where(outside, sim.buffers.action_words, 0))
 
     def after(self, sim: Simulation) -> None:
         """See `palaestra.core.tape.Tape`."""
@@ -230,7 +230,7 @@ def _plain_value(value: Any) -> Any:
 
 def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
     """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
-    columns = np.arange(lanes.record_size if sim.game.plant is not None else 0)
+    columns = np.arange(lanes.record_size if sim.game.physics is not None else 0)
     for name in ("rng", "script_rng", "assigned", "strength", "parameters", "seeded", "playing"):
         columns = np.setdiff1d(columns, lanes.columns_of(name))
     return columns
@@ -240,7 +240,7 @@ def _players(sim: Simulation) -> dict[str, str]:
     """Who plays which team, in words; agent by agent where a team's are not played alike."""
     words = {}
     for team, slots in sim.game.teams.items():
-        seats = [player_name(seat.opponent) for seat in sim._seats.get(team, [])]
+        seats = [player_name(seat.opponent) for seat in sim.seats.get(team, [])]
         by_agent = {sim.game.agents[slot]: _player_of(sim, slot, seats) for slot in slots}
         one = len(set(by_agent.values())) == 1
         words[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())

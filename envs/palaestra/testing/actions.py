@@ -132,22 +132,22 @@ def _check_batch(subject: Subject) -> int:
     player.play(sim)
     sim.step()
     player.play(sim)
-    good = sim._wi.copy()
+    good = sim.buffers.action_words.copy()
     tried = 0
-    for number, (word, name) in enumerate(zip(sim._words, sim._word_names, strict=True)):
+    for number, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
         slot, lane = int(word["agent"]), LANES - 1
         if not (sim.alive[lane, slot] and sim.acting[lane, slot]) or sim.states["pending"][lane]:
             continue
         agent = subject.game.agents[slot]
         for value in [int(word["n"]), -1] if word["n"] else [np.nan, np.inf, word["low"] - 1.0, word["high"] + 1.0]:
-            sim._wi[...] = good
-            memory = sim._wi if word["n"] else sim._wi.view(np.float64)
+            sim.buffers.action_words[...] = good
+            memory = sim.buffers.action_words if word["n"] else sim.buffers.action_words.view(np.float64)
             memory[lane, number] = value
             what = f"batch: {name} = {value} of {agent} in lane {lane}"
             tried += _refuses(sim, None, what, names=(f"lane {lane}", agent))
         if tried >= 40:
             break
-    sim._wi[...] = good
+    sim.buffers.action_words[...] = good
     return tried + _check_batch_arrays(sim)
 
 
@@ -239,11 +239,11 @@ def illegal_actions_are_counted_noops(subject: Subject) -> None:
 
 def _forbid(sim: Any, twin: Any, number: int) -> list[tuple[int, int]]:
     """Gives ``sim`` one forbidden alternative in each lane that has one, and ``twin`` the no-op."""
-    masks = sim._mask_memory.view(np.int8).reshape(sim.num_envs, -1)
+    masks = sim.buffers.mask_bytes
     where = []
     for lane in np.flatnonzero(sim.states["pending"] == 0):
         candidates = []
-        for w, word in enumerate(sim._words):
+        for w, word in enumerate(sim.action_table.words):
             slot = int(word["agent"])
             if (
                 word["n"]
@@ -257,7 +257,7 @@ def _forbid(sim: Any, twin: Any, number: int) -> list[tuple[int, int]]:
         if candidates:
             pick = draws(sim.lane_seeds[lane : lane + 1], np.array([number]), 1)[0, 0]
             w, slot, j = candidates[int(pick * len(candidates))]
-            sim._wi[lane, w], twin._wi[lane, w] = j, sim._words["noop"][w]
+            sim.buffers.action_words[lane, w], twin.buffers.action_words[lane, w] = j, sim.action_table.words["noop"][w]
             where.append((int(lane), slot))
     return where
 
@@ -300,14 +300,14 @@ def idle_actions_do_nothing(subject: Subject) -> None:
 
 
 def _scribble_idle(sim: Any, number: int) -> int:
-    words, reals = sim._words, sim._wi.view(np.float64)
+    words, reals = sim.action_table.words, sim.buffers.action_words.view(np.float64)
     values = draws(sim.lane_seeds, np.full(sim.num_envs, number + 10_000), len(words))
     count = 0
     for w, word in enumerate(words):
         idle = ~(sim.alive[:, word["agent"]] & sim.acting[:, word["agent"]]) & (sim.states["pending"] == 0)
         count += int(idle.sum())
         if word["n"]:
-            sim._wi[idle, w] = (values[idle, w] * word["n"]).astype(np.int64)
+            sim.buffers.action_words[idle, w] = (values[idle, w] * word["n"]).astype(np.int64)
         else:
             reals[idle, w] = word["low"] + values[idle, w] * (word["high"] - word["low"])
     return count

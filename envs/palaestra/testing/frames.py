@@ -19,15 +19,15 @@ def frame(sim: Any, lane: int | None = None) -> Frame:
     """Copies of everything that a simulation shows, and of the streams of its rules; of one lane alone if named."""
     rows = slice(None) if lane is None else slice(lane, lane + 1)
     shown = {name: np.array(getattr(sim, name)[rows]) for name in (*PER_AGENT, *ENDS)}
-    shown["observations"] = sim._observation_memory[rows].copy()
-    shown["masks"] = sim._mask_memory[rows].copy()
+    shown["observations"] = sim.buffers.observations[rows].copy()
+    shown["masks"] = sim.buffers.masks[rows].copy()
     shown["info"] = sim.states["info"][rows].copy()
     shown["stream of the rules"] = sim.states["rng"][rows].copy()
     if sim.game.global_state is not None:
         shown["global state"] = sim.state()[rows]
     if sim.autoreset_mode == "same_step":
         over = (sim.terminated | sim.truncated)[rows]
-        memories = sim._final_memory, sim._final_mask_memory, sim._final_info
+        memories = sim.buffers.final_observations, sim.buffers.final_masks, sim.buffers.final_info
         for name, memory in zip(("final observations", "final masks", "final info"), memories, strict=True):
             finals = memory[rows].copy()
             finals[~over] = np.zeros((), finals.dtype)

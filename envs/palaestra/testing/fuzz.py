@@ -83,7 +83,7 @@ def fuzz(id: str, steps: int = 1_000_000, seed: int = 0, **keywords: Any) -> Ver
         for number, (players, share) in enumerate(_parts(game)):
             first = (seed << RUN_BITS + 8) + (number << RUN_BITS)
             budget = int(steps * share)
-            lanes = _lanes(budget, ENGINE_LANES if game.plant else LANES)
+            lanes = _lanes(budget, ENGINE_LANES if game.physics else LANES)
             sim = make_batch(id, lanes, autoreset_mode="same_step", opponents=players, **keywords)
             _add_up(sim, first, budget, verdict)
             sim.close()

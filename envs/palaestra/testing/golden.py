@@ -69,7 +69,7 @@ def _play(sim: Any, digest: Any, steps: int) -> None:
         if number:
             player.play(sim)
             sim.step()
-            digest.update(sim._wi.tobytes())
+            digest.update(sim.buffers.action_words.tobytes())
         for array in frame(sim).values():
             _add(digest, array)
         for name in own:
@@ -159,7 +159,7 @@ def _actions(sim: Any, asked: list[bool]) -> list[str]:
     lines = []
     slot = 0
     for role in sim.game.roles:
-        rows = sim._action_rows[role.name][0]
+        rows = sim.buffers.action_records[role.name][0]
         for k, agent in enumerate(role.agents):
             if asked[slot] and sim.states["playing"][0, slot] == -1:
                 parts = [f"{f.name} {_action(f, rows[f.name][k])}" for f in role.action]
@@ -180,13 +180,13 @@ def _rewards(sim: Any) -> str:
 
 def _look(sim: Any) -> list[str]:
     """What the first agent of each role sees, what teams and everybody see, and the info."""
-    game, memory = sim.game, sim._observation_memory
+    game, memory = sim.game, sim.buffers.observations
     lines = []
     for role in game.roles:
         lines += [f"  {role.agents[0]} sees", *_table(role.observation, memory[role.name][0, 0])]
         masks = [c for c in role.action if isinstance(c, Choice)] if game.legal is not None else []
         for c in masks:
-            allowed = np.flatnonzero(sim._mask_memory[role.name][c.name][0, 0])
+            allowed = np.flatnonzero(sim.buffers.masks[role.name][c.name][0, 0])
             lines.append(f"    {'may ' + c.name:<28} {_value(allowed)}")
     for number, team in enumerate(game.teams if game.team_observation else ()):
         lines += [f"  team {team} sees", *_table(game.team_observation, memory["team"][0, number])]

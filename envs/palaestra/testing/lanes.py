@@ -141,7 +141,7 @@ def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float,
 
 def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> list[tuple[str, Any, np.ndarray]]:
     """(name, value at the face, value in the batch) of every field of the slots' observation."""
-    game, memory = sim.game, sim._observation_memory
+    game, memory = sim.game, sim.buffers.observations
     members: dict[str, list[int]] = {}
     for slot in slots:
         role, index = game.role_of(slot)

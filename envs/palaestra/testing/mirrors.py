@@ -38,10 +38,10 @@ class Mirror:
         sim.step()
         twin.states[...] = before
         twin.states["playing"] = EXTERNAL  # the moves of scripts are given by hand
-        twin._wi[...] = sim._wi
-        self._game.mirror(twin.states, twin._action_rows)
+        twin.buffers.action_words[...] = sim.buffers.action_words
+        self._game.mirror(twin.states, twin.buffers.action_records)
         twin.states["rng"] = opposite_stream(before["rng"])
-        twin._see_lanes(np.ones(twin.num_envs, np.bool_))  # the masks by which the moves are judged
+        twin.refresh()  # the masks by which the moves are judged
         twin.step()
         for place, found in self._differences():
             wrong = _first_unequal(*found, lanes)
@@ -53,7 +53,7 @@ class Mirror:
         """Names, what the mirror should hold, and what it holds."""
         sim, twin, game = self._sim, self._twin, self._game
         expected = sim.states.copy()
-        game.mirror(expected, sim._action_rows.copy())
+        game.mirror(expected, sim.buffers.action_records.copy())
         for name in self._fields:
             yield f"state {name}", (expected[name], twin.states[name])
         yield "terminated", (sim.terminated, twin.terminated)
@@ -68,10 +68,10 @@ class Mirror:
             role, index = game.role_of(slot)
             other = game.role_of(partner)[1]
             agent = game.agents[partner]
-            seen, reflected = (one._observation_memory[role.name] for one in (sim, twin))
+            seen, reflected = (one.buffers.observations[role.name] for one in (sim, twin))
             yield f"observation of {agent}", (seen[:, index], reflected[:, other])
             if role.name in (game.mask_dtype.names or ()):
-                allowed, reflected = (one._mask_memory[role.name] for one in (sim, twin))
+                allowed, reflected = (one.buffers.masks[role.name] for one in (sim, twin))
                 yield f"mask of {agent}", (allowed[:, index], reflected[:, other])
 
 
@@ -134,7 +134,7 @@ def why_no_mirror(game: Game) -> str:
     """Why there is nothing to compare, or ``""``."""
     if game.mirror is None:
         return "the game gives no mirror"
-    return "another engine moves the bodies" if game.plant is not None else ""
+    return "another engine moves the bodies" if game.physics is not None else ""
 
 
 @conformance()

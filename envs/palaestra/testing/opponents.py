@@ -68,9 +68,9 @@ def _check_legal(sim: Any, place: str) -> None:
 
 
 def _check_ranges(sim: Any, place: str) -> None:
-    reals = sim._wi.view(np.float64)
-    for w, (word, name) in enumerate(zip(sim._words, sim._word_names, strict=True)):
-        values = sim._wi[:, w] if word["n"] else reals[:, w]
+    reals = sim.buffers.action_words.view(np.float64)
+    for w, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
+        values = sim.buffers.action_words[:, w] if word["n"] else reals[:, w]
         low, high = (0, word["n"] - 1) if word["n"] else (word["low"], word["high"])
         for lane in np.flatnonzero(~((values >= low) & (values <= high))):
             agent = sim.game.agents[int(word["agent"])]
@@ -89,7 +89,7 @@ def scripts_touch_actions_alone(subject: Subject) -> None:
             sim.reset(seed=SEED)
         for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
             played.step()
-            repeated._wi[...] = played._wi
+            repeated.buffers.action_words[...] = played.buffers.action_words
             repeated.step()
             steps += played.num_envs
             found = difference(subject.game, frame(played), frame(repeated))

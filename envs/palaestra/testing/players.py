@@ -40,12 +40,12 @@ class Player:
 
     def play(self, sim: Any) -> None:
         """Writes the actions of the next decision; lanes that are about to be reset do not count it."""
-        sim._wi[...] = self.choose(sim)
+        sim.buffers.action_words[...] = self.choose(sim)
         self._decisions += sim.states["pending"] == RUNNING
 
     def choose(self, sim: Any) -> np.ndarray:
         """Action words ``[N, W]`` of the next decision: int64, or the bits of float64."""
-        words, n = sim._words, sim.num_envs
+        words, n = sim.action_table.words, sim.num_envs
         style = (sim.lane_seeds % np.uint64(len(STYLES))).astype(np.int64)
         values = draws(sim.lane_seeds, self._decisions // HELD[style], len(words))
         chosen = np.zeros((n, len(words)), np.int64)
@@ -54,7 +54,7 @@ class Player:
             share = np.where(TO_BOUNDS[style], np.floor(3 * values[:, number]) / 2, values[:, number])
             low, high = words["low"][number], words["high"][number]
             reals[:, number] = np.clip(low + share * (high - low), low, high)
-        masks = sim._mask_memory.view(np.int8).reshape(n, -1)
+        masks = sim.buffers.mask_bytes
         for size in np.unique(words["n"][words["n"] > 0]):
             which = np.flatnonzero(words["n"] == size)
             if sim.legal is None:
@@ -98,7 +98,7 @@ class RememberingPlayer:
         actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role]
         self._shape, self._real = (len(slots), *actions.shape[2:]), actions.dtype.kind == "f"
         first = sim.game.teams[team][0]
-        words = sim._words[sim._words["agent"] == first]
+        words = sim.action_table.words[sim.action_table.words["agent"] == first]
         self._low, self._high, self._n = words["low"], words["high"], words["n"]
 
     @staticmethod

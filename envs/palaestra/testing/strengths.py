@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _has_strengths(id: str) -> bool:
     """Kernel games alone by default: an engine plays this many matches for hours."""
     game, _ = registry.make_game(id)
-    return game.zero_sum and game.default_opponent in game.scripts and game.plant is None
+    return game.zero_sum and game.default_opponent in game.scripts and game.physics is None
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ class Subject:
     @property
     def is_engine_game(self) -> bool:
         """Whether another engine moves the bodies."""
-        return self.game.plant is not None
+        return self.game.physics is not None
 
     @property
     def default_horizon(self) -> int:

@@ -131,8 +131,8 @@ def _observations(watch: Watch) -> str:
     tables += [("lane", game.lane_observation)] * bool(game.lane_observation)
     over = watch.over
     for what, memory, lanes in (
-        ("observation", sim._observation_memory, np.arange(sim.num_envs)),
-        ("final observation", sim._final_memory[: len(over)], np.flatnonzero(over)),
+        ("observation", sim.buffers.observations, np.arange(sim.num_envs)),
+        ("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)),
     ):
         for name, table in tables:
             block = memory[name]
@@ -203,11 +203,11 @@ def _masks(watch: Watch) -> str:
     sim = watch.sim
     if sim.legal is None:
         return ""
-    masks = sim._mask_memory.view(np.int8).reshape(sim.num_envs, -1)
+    masks = sim.buffers.mask_bytes
     bad = np.argwhere((masks != 0) & (masks != 1))
     if len(bad):
         return f"lane {bad[0][0]}: mask entry {bad[0][1]} is {masks[tuple(bad[0])]}, neither 0 nor 1"
-    for word, name in zip(sim._words, sim._word_names, strict=True):
+    for word, name in zip(sim.action_table.words, sim.action_table.names, strict=True):
         if word["n"] == 0:
             continue
         agent = int(word["agent"])

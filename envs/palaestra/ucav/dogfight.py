@@ -559,7 +559,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         scripts=SCRIPTS,
         command=command_stick if stick else fly_macro,
         judge=judge_stick if stick else judge_macro,
-        plant="palaestra.ucav.plant:JsbsimPlant",
+        physics="palaestra.ucav.plant:JsbsimPlant",
         plant_options={"physics_hz": 60, "frames": 6},
         periods=periods,
         parameters=parameters,

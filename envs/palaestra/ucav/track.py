@@ -388,7 +388,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         scripts=("pid",),
         command=move_stick,
         judge=judge,
-        plant="palaestra.ucav.plant:JsbsimPlant",
+        physics="palaestra.ucav.plant:JsbsimPlant",
         plant_options={"physics_hz": physics_hz, "frames": frames},
         parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,

@@ -173,7 +173,7 @@ class SelfPlayPool:
             return
         info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
         teams = list(sim.game.teams)
-        for team, seats in sim._seats.items():
+        for team, seats in sim.seats.items():
             own = teams.index(team)
             for seat in (seat for seat in seats if seat.opponent is self):
                 lanes = np.flatnonzero(over & seat.lanes)
@@ -258,7 +258,7 @@ class SelfPlayPool:
         return np.minimum(np.searchsorted(edges, shares * edges[-1], side="right"), len(edges) - 1)
 
     def _seats(self, sim: Any) -> list[Any]:
-        return [seat for seats in sim._seats.values() for seat in seats if seat.opponent is self]
+        return [seat for seats in sim.seats.values() for seat in seats if seat.opponent is self]
 
 
 def _rows(tree: Any, rows: np.ndarray) -> Any:

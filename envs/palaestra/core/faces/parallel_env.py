@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from palaestra.core.actions import observation_rows
+from palaestra.core.buffers import observation_rows
 from palaestra.core.faces.ports import PLAIN_INTEGERS, MaskMode, ObservationMode, Port
 from palaestra.core.faces.screen import Screen, check_render_mode
 from palaestra.core.game import Role
@@ -80,14 +80,10 @@ class GameParallelEnv(ParallelEnv):
         sim = self.sim
         ports = self._ports.values()
         self._plain_rows = all(port.sees_plain_rows for port in ports)
-        self._role_rows = [observation_rows(sim._observation_memory, sim.game, r)[0] for r in self._plain_roles()]
-        words = sim._words["agent"].tolist()
-        self._one_word = {
-            agent: words.index(slot)
-            for agent, slot in self._slot.items()
-            if self._ports[agent].codec is None and words.count(slot) == 1 and sim._words["n"][words.index(slot)] > 0
-        }
-        self._word_memory = memoryview(sim._wi[0])
+        self._role_rows = [observation_rows(sim.buffers.observations, r)[0] for r in self._plain_roles()]
+        columns = {agent: sim.action_table.single_choice(slot) for agent, slot in self._slot.items()}
+        self._one_word = {a: c for a, c in columns.items() if c is not None and self._ports[a].codec is None}
+        self._word_memory = memoryview(sim.buffers.action_words[0])
         self._everybody = list(sim.game.agents)
         self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
         self._all_acting = bytes([1] * len(self._everybody))
@@ -122,7 +118,7 @@ class GameParallelEnv(ParallelEnv):
     def state_space(self) -> spaces.Box:
         """Space of `state`."""
         if self._state_space is None:
-            size = self.sim.state().shape[1] if self.sim._started else _state_size(self.sim)
+            size = self.sim.buffers.state.shape[1]
             info = np.finfo(np.float32)
             self._state_space = spaces.Box(info.min, info.max, (size,), np.float32)
         return self._state_space
@@ -247,7 +243,7 @@ class GameParallelEnv(ParallelEnv):
 
     def state(self) -> np.ndarray:
         """Global state float32, for centralised critics."""
-        return self.sim.state()[0]
+        return self.sim.state()[0].copy()
 
     def render(self) -> np.ndarray | None:
         """Picture of the match as ``render_mode`` asks."""
@@ -261,14 +257,3 @@ class GameParallelEnv(ParallelEnv):
 
 _VIEWS = ("_role_rows", "_word_memory", "_alive_row", "_acting_row", "_own_numbers", "_own_arrays", "_illegal")
 """Attributes that are views of the simulation's memory."""
-
-
-def _state_size(sim: Simulation) -> int:
-    game = sim.game
-    if game.global_state is not None:
-        return game.global_state_size
-    sizes = 0
-    for role in game.roles:
-        sizes += len(role.agents) * sum(f.size for f in role.observation)
-    sizes += len(game.teams) * sum(f.size for f in game.team_observation)
-    return sizes + sum(f.size for f in game.lane_observation)

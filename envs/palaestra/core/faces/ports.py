@@ -12,10 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core import fields as tables
-from palaestra.core.actions import ActionError, observation_rows
+from palaestra.core import spaces as spaces_of
+from palaestra.core.actions import ActionError
+from palaestra.core.buffers import observation_rows
 from palaestra.core.faces.masks import mask_plan, mask_space, shape_masks
-from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.fields import Choice, Continuous, Field, is_homogeneous
 from palaestra.core.game import Codec, Game, Role
 from palaestra.core.simulation import Arrays, Simulation
 
@@ -111,8 +112,8 @@ class Port:
         """Finds the slots' rows in the memory of the simulation."""
         self.blocks = _blocks(self.sim, self.slots)
         if self.codec is None:  # a codec reads the record itself
-            self._views = self._observation_views(self.sim._observation_memory)
-            self._final_views = self._observation_views(self.sim._final_memory)
+            self._views = self._observation_views(self.sim.buffers.observations)
+            self._final_views = self._observation_views(self.sim.buffers.final_observations)
         self._mask_views = self._legal_views(self.sim.legal)
         self._final_mask_views = self._legal_views(self.sim.final_legal)
 
@@ -142,7 +143,7 @@ class Port:
     def observe_lane(self, lane: int = 0, final: bool = False) -> Any:
         """Observation of one lane, a copy; of the match that just ended if ``final``."""
         if self.codec is not None:
-            memory = self.sim._final_memory if final else self.sim._observation_memory
+            memory = self.sim.buffers.final_observations if final else self.sim.buffers.observations
             block = self.blocks[0]
             row = memory[block.role.name][lane, block.rows][0]
             seen: Any = self.codec.encode(block.role, row)
@@ -229,16 +230,16 @@ class Port:
         for block in self.blocks:
             own = block.role.observation
             if self.mode == "flat":
-                space: spaces.Space = tables.box_space([f for _ in range(block.count) for f in own])
+                space: spaces.Space = spaces_of.box_space([f for _ in range(block.count) for f in own])
             elif block.count == 1:
-                space = tables.dict_space(own)
+                space = spaces_of.dict_space(own)
             else:
-                space = tables.dict_space([_widened(f, block.count) for f in own])
+                space = spaces_of.dict_space(own, block.count)
             parts[block.role.name] = space
         shared = [*team, *lane]
         if self.mode == "flat":
             if shared:
-                parts["shared"] = tables.box_space(shared)
+                parts["shared"] = spaces_of.box_space(shared)
             boxes = [b for b in parts.values() if isinstance(b, spaces.Box)]
             if len({b.dtype for b in boxes}) > 1:
                 raise ValueError(f'{self.sim.game.name} has no flat observation: use observation="dict"')
@@ -247,7 +248,7 @@ class Port:
             return spaces.Box(low, high, dtype=kind)
         only: Any = parts[self.blocks[0].role.name]
         members = dict(only.spaces) if len(self.blocks) == 1 else parts
-        members.update(tables.dict_space(shared).spaces if shared else {})
+        members.update(spaces_of.dict_space(shared).spaces if shared else {})
         return spaces.Dict(members)
 
     def _observation_views(self, memory: np.ndarray) -> Any:
@@ -284,7 +285,7 @@ class Port:
         return {name: self._gather(v, copy) for name, v in views.items()}
 
     def _action_space(self) -> spaces.Space:
-        parts = {b.role.name: tables.action_space(b.role.action, b.count) for b in self.blocks}
+        parts = {b.role.name: spaces_of.action_space(b.role.action, b.count) for b in self.blocks}
         return next(iter(parts.values())) if len(parts) == 1 else spaces.Dict(parts)
 
     def _legal_views(self, legal: Arrays | None) -> list[np.ndarray] | None:
@@ -329,9 +330,9 @@ def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None
 
 def _flat_view(memory: np.ndarray, game: Game, block: Block) -> np.ndarray:
     """Rows of a block as ``[N, count, size]``, without a copy."""
-    if not tables.is_homogeneous(block.role.observation):
+    if not is_homogeneous(block.role.observation):
         raise ValueError(f'{game.name} has no flat observation for {block.role.name}: use observation="dict"')
-    return observation_rows(memory, game, block.role)[:, block.rows]
+    return observation_rows(memory, block.role)[:, block.rows]
 
 
 def _lane_of(views: Any, lane: int) -> Any:
@@ -340,10 +341,6 @@ def _lane_of(views: Any, lane: int) -> Any:
     if isinstance(views, list):
         return np.concatenate([v[lane].reshape(-1) for v in views])
     return {name: _lane_of(v, lane) for name, v in views.items()}
-
-
-def _widened(f: Field, count: int) -> Field:
-    return Field(f.name, (count, *f.shape), f.low, f.high, f.unit, f.about, f.dtype)
 
 
 def _batched(action: Any) -> Any:

@@ -33,8 +33,8 @@ def rules_digest(game: Game) -> str:
     walk.put(f"record {layout(game.state_dtype)}")
     for role in game.roles:
         walk.put(f"role {role.name} {role.agents} {role.action!r}")
-    tables = (game.scripts, game.end_reasons, game.periods, [p.name for p in game.parameters], game.plant)
-    walk.put(f"tables {tables!r} {sorted(game.plant_options.items())!r}")
+    tables = (game.scripts, game.end_reasons, game.periods, [p.name for p in game.parameters], game.physics)
+    walk.put(f"tables {tables!r} {sorted(game.physics_options.items())!r}")
     for name, value in zip(getattr(game.world, "_fields", ()), game.world or (), strict=False):
         walk.value(name, value)
     return walk.sha.hexdigest()[:16]
