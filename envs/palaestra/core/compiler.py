@@ -110,7 +110,7 @@ class Inside:
         hook = next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
         where = f"in {name!r} ({place})" if hook != name else f"({place})"
         subject = f"the hook {hook!r}" if hook is not None else "a hook"
-        if not allocates and "allocate" not in message:
+        if not allocates and not lines:
             return (
                 f"{subject} returns an array that a function made {where}: kernels own no memory; hand the record or "
                 "the array in, and slice it where it is used"
