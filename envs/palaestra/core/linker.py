@@ -12,14 +12,12 @@ import hashlib
 import os
 import sys
 import types
-import uuid
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from palaestra.core import lanes
+from palaestra.core import compiler, lanes
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
 
@@ -52,16 +50,17 @@ DEEPEST = 4
 """Modules may hold each other; constants are looked for in ``a.b.c.d`` and no deeper."""
 
 _linked: dict[tuple, Kernel] = {}
-_warned_uncached = False
 
 
 class Kernel:
     """The compiled drivers of one game; one per process for games of equal code and layout."""
 
-    def __init__(self, game: Game, digest: str, drivers: dict[str, Callable]) -> None:
+    def __init__(self, game: Game, digest: str, builder: _Interpreted, drivers: dict[str, Callable]) -> None:
         """Holds the drivers by name."""
         self.digest = digest
         self.drivers = drivers
+        self._name = game.name
+        self._builder = builder
         self._entry_points: dict[str, Callable] = {}
         self._world_type = type(game.world)
 
@@ -70,12 +69,20 @@ class Kernel:
 
         The result may only be called with arrays of the same dtypes and layouts, as a `Simulation` owns them.
         ``arguments`` must describe an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
+
+        Raises:
+            ValueError: A hook allocates memory; names the hook and the line.
         """
         driver = self.drivers[name]
         if jit_disabled():
             return driver
         if name not in self._entry_points:
-            driver(*arguments)
+            try:
+                driver(*arguments)
+            except Exception as error:
+                if (wrong := self._builder.memory_error(error)) is not None:
+                    raise ValueError(f"{self._name}: {wrong}") from error
+                raise
             (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
             self._entry_points[name] = overload.entry_point
         return self._entry_points[name]
@@ -119,14 +126,13 @@ def link(game: Game) -> Kernel:
     digest = _digest([*hooks.values(), play, *(getattr(lanes, n) for n in names)], constants)
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
-    key = (digest, layout, type(game.world), _types(game.world), jit_disabled())
+    made_with = None if jit_disabled() else (compiler.options(inside=False), compiler.options(inside=True))
+    key = (digest, layout, type(game.world), _types(game.world), repr(made_with))
     if key not in _linked:
-        builder = _Interpreted() if jit_disabled() else _Compiled()
-        mark = repr((digest, layout, type(game.world), _types(game.world)))
-        drivers = {
-            n: builder.driver(getattr(lanes, n), {**constants, **hooks, "play": play}, hooks, mark) for n in names
-        }
-        _linked[key] = Kernel(game, digest, drivers)
+        builder = _Interpreted(hooks) if made_with is None else _Compiled(hooks)
+        bound = {**constants, **hooks, "play": play}
+        drivers = {n: builder.driver(getattr(lanes, n), bound, repr(key)) for n in names}
+        _linked[key] = Kernel(game, digest, builder, drivers)
     return _linked[key]
 
 
@@ -188,7 +194,8 @@ def _names_used(game: Game) -> set[str]:
 class _Interpreted:
     """Binds the templates to plain Python functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, hooks: dict[str, Callable]) -> None:
+        self._hooks = hooks
         self._bound: dict[int, Any] = {}
 
     def function(self, function: types.FunctionType, names: dict[str, Any]) -> Any:
@@ -215,11 +222,8 @@ class _Interpreted:
     def finish(self, function: types.FunctionType) -> Any:
         return function
 
-    def driver(
-        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], mark: str
-    ) -> Callable:
-        unused = {name: _absent for name in HOOKS if name not in hooks}
-        driver = self._rebuild(template, {**unused, **names})
+    def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
+        driver = self._rebuild(template, {**self._unused(), **names})
 
         def quiet(*arguments: Any) -> Any:
             with np.errstate(over="ignore"):  # the lane streams wrap around by design
@@ -227,34 +231,30 @@ class _Interpreted:
 
         return quiet
 
+    def memory_error(self, error: Exception) -> str | None:
+        return None
+
+    def _unused(self) -> dict[str, Callable]:
+        return {name: _absent for name in HOOKS if name not in self._hooks}
+
 
 class _Compiled(_Interpreted):
     """Binds the templates to compiled functions; the drivers are cached on disk.
 
-    Numba tells machine code of records apart by numbers that it counts in each process, so two games that were
-    compiled in two processes may bring functions of one name to a third, where one game would run the other's code. A
-    driver's name therefore says all that its machine code depends on, and what it calls has names of its own.
+    A driver's name says all that its machine code depends on; what it calls has names that no other process gives.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._salt = uuid.uuid4().hex
+    def __init__(self, hooks: dict[str, Callable]) -> None:
+        super().__init__(hooks)
+        self._inside = compiler.Inside()
 
     def finish(self, function: types.FunctionType) -> Any:
-        import numba
+        return self._inside.compile(function)
 
-        function.__qualname__ = f"{function.__qualname__}_{self._salt}"
-        return numba.njit(nogil=True, error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-            function
-        )
-
-    def driver(
-        self, template: types.FunctionType, names: dict[str, Any], hooks: dict[str, Callable], mark: str
-    ) -> Callable:
-        unused = {name: _absent for name in HOOKS if name not in hooks}
-        bound = self._rebuild(template, {**unused, **names})
-        home = sys.modules.get(hooks["observe"].__module__, lanes)
-        filename = hooks["observe"].__code__.co_filename
+    def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
+        bound = self._rebuild(template, {**self._unused(), **names})
+        home = sys.modules.get(self._hooks["observe"].__module__, lanes)
+        filename = self._hooks["observe"].__code__.co_filename
         driver = types.FunctionType(
             bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, bound.__defaults__
         )
@@ -262,28 +262,10 @@ class _Compiled(_Interpreted):
         # The module is in the name too: what was stored for the same file under another name cannot be loaded.
         key = hashlib.sha256((mark + home.__name__).encode()).hexdigest()[:16]
         driver.__qualname__ = f"{template.__name__}_{key}"
-        return _cached(driver)
+        return compiler.compile_cached(driver)
 
-
-def _cached(driver: types.FunctionType) -> Callable:
-    """Compiles with the disk cache where one can be written, else without, with one warning."""
-    global _warned_uncached
-    import numba
-
-    try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True, _nrt=False)(driver)
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        if not _warned_uncached:
-            _warned_uncached = True
-            warnings.warn(
-                "palaestra found no directory in which to keep compiled games (read-only install and home): every "
-                "process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        return numba.njit(nogil=True, error_model="numpy")(driver)
+    def memory_error(self, error: Exception) -> str | None:
+        return self._inside.memory_error(error, self._hooks)
 
 
 def _absent(*arguments):

@@ -1,0 +1,125 @@
+"""How palaestra calls numba: the options, the cache on disk, and errors in the words of the author's own code.
+
+Nothing here imports numba before something is compiled.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import uuid
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
+view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game."""
+INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of code that Python never calls: a quarter of the time of compiling goes into ways to call it from there."""
+TUNING = ("_nrt", *INSIDE)
+"""Options that change speed and no result: a numba that does not know them compiles without."""
+
+_warned: set[str] = set()
+
+
+def options(*, inside: bool) -> dict[str, Any]:
+    """Options for `numba.njit`: of a function that only compiled code calls (``inside``), or of a driver."""
+    wanted = {**EVERYWHERE, **(INSIDE if inside else {})}
+    known = known_options()
+    missing = [name for name in TUNING if name not in known]
+    if missing:
+        import numba
+
+        _warn_once(
+            "options",
+            f"numba {numba.__version__} does not know the options {missing}: games compile and run more slowly, with "
+            "the same results. Use the numba version that palaestra was tested with.",
+        )
+    return {name: value for name, value in wanted.items() if name not in missing}
+
+
+def known_options() -> frozenset[str]:
+    """Names of the options that this numba can read; those of its public interface where it does not say."""
+    try:
+        from numba.core.cpu import CPUTargetOptions
+    except ImportError:
+        return frozenset(EVERYWHERE) - frozenset(TUNING)
+    return frozenset(dir(CPUTargetOptions))
+
+
+def compile_cached(function: types.FunctionType) -> Callable:
+    """Compiles a driver with the disk cache where one can be written, else without, with one warning."""
+    import numba
+
+    try:
+        return numba.njit(cache=True, **options(inside=False))(function)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        _warn_once(
+            "cache",
+            "palaestra found no directory in which to keep compiled games (read-only install and home): every "
+            "process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
+        )
+        return numba.njit(**options(inside=False))(function)
+
+
+def _warn_once(subject: str, message: str) -> None:
+    if subject not in _warned:
+        _warned.add(subject)
+        warnings.warn(message, RuntimeWarning, stacklevel=6)
+
+
+class Inside:
+    """Compiles the functions behind the drivers of one game, and knows them again in numba's messages.
+
+    Numba tells machine code of records apart by numbers that it counts in each process, so two games that were
+    compiled in two processes may bring functions of one name to a third, where one game would run the other's code.
+    What a driver calls therefore has names that no other process gives.
+    """
+
+    def __init__(self) -> None:
+        self._salt = uuid.uuid4().hex
+        self._functions: list[types.FunctionType] = []
+
+    def compile(self, function: types.FunctionType) -> Callable:
+        """Compiles a function that only compiled code calls."""
+        import numba
+
+        function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
+        self._functions.append(function)
+        return numba.njit(**options(inside=True))(function)
+
+    def memory_error(self, error: Exception, hooks: dict[str, Callable]) -> str | None:
+        """What is wrong if numba refused code because it allocates memory; None if it had another reason."""
+        message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        allocates = "NRT required but not enabled" in message
+        if not allocates and "Only accept returning of array passed into" not in message:
+            return None
+        calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
+        chain = [self._functions[int(call[1])] for call in calls]
+        if not chain:
+            return None
+        code = chain[0].__code__
+        written = message[: calls[0].start()]
+        lines = [int(n) for n in re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", written)]
+        name = code.co_name
+        place = f"{_base(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
+        codes = {getattr(hook, "py_func", hook).__code__: hook_name for hook_name, hook in hooks.items()}
+        hook = next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
+        where = f"in {name!r} ({place})" if hook != name else f"({place})"
+        subject = f"the hook {hook!r}" if hook is not None else "a hook"
+        if not allocates and not lines:
+            return (
+                f"{subject} returns an array that a function made {where}: kernels own no memory; hand the record or "
+                "the array in, and slice it where it is used"
+            )
+        return (
+            f"{subject} allocates memory {where}: kernels own no memory; use Game(scratch=...) or a field of the "
+            "match record, and loops over elements instead of whole-array expressions, copies, lists and strings"
+        )
+
+
+def _base(filename: str) -> str:
+    return filename.replace("\\", "/").rpartition("/")[2]

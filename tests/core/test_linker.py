@@ -1,0 +1,162 @@
+"""Kernels own no memory: neither the compiled code of a game nor a hook of its author may allocate."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from games import duel, two_team_homogeneous
+from games.play import all_bytes, random_actions
+
+from palaestra.core import compiler, linker
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled
+
+pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+
+
+@pytest.fixture
+def compiles_anew(monkeypatch: pytest.MonkeyPatch):
+    """Nothing is served from memory or disk: what was loaded from the disk has no intermediate code to look at."""
+    import numba
+
+    monkeypatch.setattr(linker, "_linked", {})
+    monkeypatch.setattr(compiler, "_warned", set())
+    monkeypatch.setattr(
+        compiler, "compile_cached", lambda function: numba.njit(**compiler.options(inside=False))(function)
+    )
+
+
+def play(game: Game, decisions: int = 12) -> tuple[KernelSimulation, bytes]:
+    """Plays two lanes by random actions."""
+    sim, rng = KernelSimulation(game, 2), np.random.default_rng(3)
+    sim.reset(seed=3)
+    seen = all_bytes(sim).tobytes()
+    for _ in range(decisions):
+        sim.step(random_actions(sim, rng))
+        seen += all_bytes(sim).tobytes()
+    return sim, seen
+
+
+def drivers(sim: KernelSimulation) -> list[Any]:
+    return list(sim.kernel.drivers.values())
+
+
+def intermediate_code(sim: KernelSimulation) -> str:
+    return "".join(text for driver in drivers(sim) for text in driver.inspect_llvm().values())
+
+
+@pytest.mark.usefixtures("compiles_anew")
+@pytest.mark.parametrize("game", [two_team_homogeneous.game, duel.game])
+def test_kernels_count_no_references(game: Callable[[], Game]):
+    sim, _ = play(game())
+    code = intermediate_code(sim)
+    assert "step_lanes" in code
+    assert "NRT_" not in code
+
+
+@pytest.mark.usefixtures("compiles_anew")
+def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_warning(monkeypatch: pytest.MonkeyPatch):
+    sim, seen = play(duel.game())
+    monkeypatch.setattr(compiler, "known_options", lambda: frozenset({"nogil", "error_model"}))
+    with pytest.warns(RuntimeWarning, match="does not know the options") as warned:
+        plain, seen_plainly = play(duel.game())
+    assert len(warned) == 1
+    assert plain._kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
+    names = [{driver.py_func.__qualname__ for driver in drivers(s)} for s in (sim, plain)]
+    assert names[0].isdisjoint(names[1])
+    assert "NRT_" in intermediate_code(plain)
+    assert seen == seen_plainly
+
+
+def test_this_numba_knows_the_options():
+    assert set(compiler.TUNING) <= compiler.known_options()
+
+
+def tiny(**hooks: Callable) -> Game:
+    """A game of one runner that may have any hook replaced."""
+    role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+    state = (("x", "f8", (4,)), ("y", "f8", (4,)))
+    return Game(name="Tiny", roles=(role,), state=state, **{"reset": reset, "step": step, "observe": observe, **hooks})
+
+
+def reset(s, world):
+    s.x[0] = 0.0
+
+
+def step(s, world, actions, rewards, scratch):
+    s.x[0] += 1.0
+    return False
+
+
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x[0]
+
+
+def helper(s):
+    s.x[1] = 1.0
+    total = np.zeros(3)  # here
+    return total[0]
+
+
+def helped(s, world, actions, rewards, scratch):
+    s.x[0] += helper(s)
+    return False
+
+
+def listing(s, world):
+    s.x[0] = [1.0, 2.0][int(s.y[0])]  # here
+
+
+def temporary(s, world, actions, rewards, scratch):
+    s.x[:] = s.y + 1.0  # here
+    return False
+
+
+def copying(s, world, observations, scratch):
+    s.x[1:3] = s.y[0:2]  # here
+
+
+def middle(s):  # here
+    return s.x[1:3]
+
+
+def slicing(s, world, actions, rewards, scratch):
+    s.x[0] = middle(s)[0]
+    return False
+
+
+def line_of(function: Callable) -> str:
+    code = function.__code__  # type: ignore[attr-defined]
+    with open(code.co_filename, encoding="utf-8") as file:
+        lines = file.readlines()
+    first = code.co_firstlineno
+    return f"test_linker.py:{next(n for n in range(first, first + 9) if '# here' in lines[n - 1])}"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "hook", "function", "what"),
+    [
+        ({"step": helped}, "step", helper, "allocates memory in 'helper'"),
+        ({"reset": listing}, "reset", listing, "allocates memory in 'listing'"),
+        ({"step": temporary}, "step", temporary, "allocates memory in 'temporary'"),
+        ({"observe": copying}, "observe", copying, "allocates memory in 'copying'"),
+        ({"step": slicing}, "step", middle, "returns an array that a function made in 'middle'"),
+    ],
+)
+def test_a_hook_that_needs_memory_is_refused_by_name(hooks: dict, hook: str, function: Callable, what: str):
+    with pytest.raises(ValueError, match="kernels own no memory") as refused:
+        KernelSimulation(tiny(**hooks), 1)
+    message = str(refused.value)
+    assert message.startswith(f"Tiny: the hook '{hook}' {what} ({line_of(function)}): ")
+
+
+def test_a_hook_with_another_mistake_keeps_numbas_own_words():
+    def mistaken(s, world):
+        s.x[0] = s.no_such_field
+
+    with pytest.raises(Exception, match="no_such_field") as refused:
+        KernelSimulation(tiny(reset=mistaken), 1)
+    assert "own no memory" not in str(refused.value)
