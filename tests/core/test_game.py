@@ -67,9 +67,9 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"step": None}, "give either step, or command, judge and plant"),
-        ({"judge": nothing}, "give either step, or command, judge and plant"),
-        ({"step": None, "judge": nothing}, "judge needs command and plant"),
+        ({"step": None}, "give either step, or command, judge and an engine"),
+        ({"judge": nothing}, "give either step, or command, judge and an engine"),
+        ({"step": None, "judge": nothing}, "judge needs command and one engine"),
         ({"roles": (walkers("red_0", "red_0"),)}, "agent names repeat"),
         ({"roles": (walkers("red"),)}, "agent 'red' is not named team_number"),
         ({"roles": (walkers("red_x"),)}, "agent 'red_x' is not named team_number"),

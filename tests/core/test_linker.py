@@ -64,7 +64,7 @@ def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_war
     with pytest.warns(RuntimeWarning, match="does not know the options") as warned:
         plain, seen_plainly = play(duel.game())
     assert len(warned) == 1
-    assert plain._kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
+    assert plain.kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
     names = [{driver.py_func.__qualname__ for driver in drivers(s)} for s in (sim, plain)]
     assert names[0].isdisjoint(names[1])
     assert "NRT_" in intermediate_code(plain)
