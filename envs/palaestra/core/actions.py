@@ -55,6 +55,24 @@ class ActionTable:
         rows = self.of_slot(slot)
         return int(rows["column"][0]) if len(rows) == 1 and rows["n"][0] > 0 else None
 
+    def listed(self, mask_bytes: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of one action word in masks int8 ``[N, M]``: ids int32 ``[N, room]``, counts ``[N]``."""
+        start, room = int(self.words["mask_offset"][number]), int(self.words["candidates"][number])
+        numbers = np.ascontiguousarray(mask_bytes[:, start : start + 4 + 4 * room]).view(np.int32)
+        return numbers[:, 1:], np.clip(numbers[:, 0], 0, room)
+
+    def allowed(self, mask_bytes: np.ndarray, number: int) -> np.ndarray:
+        """Which alternatives of one action word masks int8 ``[N, M]`` allow, bool ``[N, n]``."""
+        word = self.words[number]
+        start, n = int(word["mask_offset"]), int(word["n"])
+        if word["candidates"] == 0:
+            return mask_bytes[:, start : start + n] != 0
+        ids, counts = self.listed(mask_bytes, number)
+        dense = np.zeros((len(mask_bytes), n), np.bool_)
+        lanes, places = np.nonzero(np.arange(ids.shape[1]) < counts[:, None])
+        dense[lanes, ids[lanes, places]] = True
+        return dense
+
     def rows(self, memory: np.ndarray, role: Role) -> np.ndarray:
         """View of a role's visible actions in action words ``[N, columns]``.
 

@@ -340,6 +340,18 @@ def bounds(field: Field | Table | Continuous) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
+def checked_bounds(field: ObservationField) -> tuple[np.ndarray, np.ndarray]:
+    """The range that values are held to: the finite ``checked`` one where it is given, else the bounds."""
+    if isinstance(field, Table):
+        pairs = [checked_bounds(c) for c in field.columns]
+        return np.concatenate([low.reshape(-1) for low, _ in pairs]), np.concatenate(
+            [high.reshape(-1) for _, high in pairs]
+        )
+    if field.checked is None:
+        return bounds(field)
+    return np.broadcast_to(field.checked[0], field.shape), np.broadcast_to(field.checked[1], field.shape)
+
+
 def record_dtype(fields: Iterable[ObservationField], visible: bool = False) -> np.dtype:
     """Packed record of the fields in their order; all-float32 tables can be viewed as a flat vector.
 

@@ -105,7 +105,7 @@ def write_int32(row, at, value):
 
 
 def candidate_count(word, mask_bytes):
-    """How many alternatives a list of candidates holds; what was offered beyond its room was not kept."""
+    """How many alternatives a list of candidates holds; what was offered beyond its room is counted but not kept."""
     return min(max(read_int32(mask_bytes, word.mask_offset), 0), word.candidates)
 
 
@@ -295,7 +295,7 @@ def finish_candidates(word, asked, mask_bytes):
     if not asked:
         count = 1
         write_int32(mask_bytes, word.mask_offset + 4, word.noop)
-    write_int32(mask_bytes, word.mask_offset, count)
+        write_int32(mask_bytes, word.mask_offset, 1)
     for j in range(count, word.candidates):
         write_int32(mask_bytes, word.mask_offset + 4 + 4 * j, -1)
 
@@ -305,12 +305,16 @@ def row_of(i):
     return np.uint64(0) if SIZED else i
 
 
-def clear_flags(i, R, TERM, TRUNC, GONE):
-    TERM[i] = False
-    TRUNC[i] = False
+def clear_rewards(i, R, GONE):
     for a in range(AGENTS):
         R[i, a] = 0.0
         GONE[i, a] = False
+
+
+def clear_flags(i, R, TERM, TRUNC, GONE):
+    TERM[i] = False
+    TRUNC[i] = False
+    clear_rewards(i, R, GONE)
 
 
 def step_lanes(
@@ -326,40 +330,32 @@ def step_lanes(
     scratch = SCRATCH[thread]
     for i in range(np.uint64(lo), np.uint64(hi)):
         s = S[i]
-        started, finished = False, False
-        if s.pending >= RESET_DUE:
-            if s.pending == SKIP:
-                continue
-            if s.pending == WAITING:
-                for a in range(AGENTS):
-                    R[i, a] = 0.0
-                    GONE[i, a] = False
-                continue
-            started = True
-            if s.pending == RESET_DUE:
-                clear_flags(i, R, TERM, TRUNC, GONE)
-                begin(s, SB[i], world, first_word, scratch)
-        else:
+        started = s.pending != RUNNING
+        if s.pending == SKIP:
+            continue
+        if s.pending == WAITING:
+            clear_rewards(i, R, GONE)
+            continue
+        if s.pending == RESET_DUE:
+            clear_flags(i, R, TERM, TRUNC, GONE)
+            begin(s, SB[i], world, first_word, scratch)
+        elif s.pending == RUNNING:
             prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
             result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
             TERM[i] = result == TERMINATED
             TRUNC[i] = result == TRUNCATED
             if result != 0:
-                if mode == NEXT_STEP:
-                    s.pending = RESET_DUE
-                elif mode == OFF:
-                    s.pending = WAITING
+                if mode == SAME_STEP:
+                    observe_match(s, world, False, spans, FOB[i], FO[row_of(i)], KOB[thread], KO[thread], scratch)
+                    if RESET_FIELDS:
+                        keep_fixed(spans, OB[i], FOB[i])
+                    if HAS_LEGAL:
+                        mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
+                    FI[i] = s.info
+                    begin(s, SB[i], world, first_word, scratch)
+                    started = True
                 else:
-                    finished = True
-        if finished:
-            observe_match(s, world, False, spans, FOB[i], FO[row_of(i)], KOB[thread], KO[thread], scratch)
-            if RESET_FIELDS:
-                keep_fixed(spans, OB[i], FOB[i])
-            if HAS_LEGAL:
-                mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
-            FI[i] = s.info
-            begin(s, SB[i], world, first_word, scratch)
-            started = True
+                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
         observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)
         if HAS_LEGAL:
             mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
@@ -424,9 +420,7 @@ def prepare_lanes(
         elif s.pending == RESET_DUE:
             clear_flags(i, R, TERM, TRUNC, GONE)
         else:
-            for a in range(AGENTS):
-                R[i, a] = 0.0
-                GONE[i, a] = False
+            clear_rewards(i, R, GONE)
     return -1
 
 

@@ -134,7 +134,7 @@ def _check_batch(subject: Subject) -> int:
     player.play(sim)
     good = sim.buffers.action_words.copy()
     tried = 0
-    for number, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
+    for word, name in zip(sim.action_table.words, sim.action_table.names, strict=True):
         slot, lane = int(word["agent"]), LANES - 1
         if not (sim.alive[lane, slot] and sim.acting[lane, slot]) or sim.states["pending"][lane]:
             continue
@@ -142,7 +142,7 @@ def _check_batch(subject: Subject) -> int:
         for value in [int(word["n"]), -1] if word["n"] else [np.nan, np.inf, word["low"] - 1.0, word["high"] + 1.0]:
             sim.buffers.action_words[...] = good
             memory = sim.buffers.action_words if word["n"] else sim.buffers.action_words.view(np.float64)
-            memory[lane, number] = value
+            memory[lane, word["column"]] = value
             what = f"batch: {name} = {value} of {agent} in lane {lane}"
             tried += _refuses(sim, None, what, names=(f"lane {lane}", agent))
         if tried >= 40:
@@ -239,25 +239,23 @@ def illegal_actions_are_counted_noops(subject: Subject) -> None:
 
 def _forbid(sim: Any, twin: Any, number: int) -> list[tuple[int, int]]:
     """Gives ``sim`` one forbidden alternative in each lane that has one, and ``twin`` the no-op."""
-    masks = sim.buffers.mask_bytes
+    table, masks = sim.action_table, sim.buffers.mask_bytes
+    allowed = {w: table.allowed(masks, w) for w in np.flatnonzero(table.words["n"] > 0)}
     where = []
     for lane in np.flatnonzero(sim.states["pending"] == 0):
         candidates = []
-        for w, word in enumerate(sim.action_table.words):
+        for w in allowed:
+            word = table.words[w]
             slot = int(word["agent"])
-            if (
-                word["n"]
-                and sim.alive[lane, slot]
-                and sim.acting[lane, slot]
-                and sim.states["playing"][lane, slot] == -1
-            ):
-                offset = int(word["mask_offset"])
-                forbidden = [j for j in range(int(word["n"])) if not masks[lane, offset + j] and j != word["noop"]]
+            if sim.alive[lane, slot] and sim.acting[lane, slot] and sim.states["playing"][lane, slot] == -1:
+                forbidden = [int(j) for j in np.flatnonzero(~allowed[w][lane]) if j != word["noop"]]
                 candidates += [(w, slot, j) for j in forbidden]
         if candidates:
             pick = draws(sim.lane_seeds[lane : lane + 1], np.array([number]), 1)[0, 0]
             w, slot, j = candidates[int(pick * len(candidates))]
-            sim.buffers.action_words[lane, w], twin.buffers.action_words[lane, w] = j, sim.action_table.words["noop"][w]
+            column = table.words["column"][w]
+            sim.buffers.action_words[lane, column] = j
+            twin.buffers.action_words[lane, column] = table.words["noop"][w]
             where.append((int(lane), slot))
     return where
 
@@ -307,7 +305,7 @@ def _scribble_idle(sim: Any, number: int) -> int:
         idle = ~(sim.alive[:, word["agent"]] & sim.acting[:, word["agent"]]) & (sim.states["pending"] == 0)
         count += int(idle.sum())
         if word["n"]:
-            sim.buffers.action_words[idle, w] = (values[idle, w] * word["n"]).astype(np.int64)
+            sim.buffers.action_words[idle, word["column"]] = (values[idle, w] * word["n"]).astype(np.int64)
         else:
-            reals[idle, w] = word["low"] + values[idle, w] * (word["high"] - word["low"])
+            reals[idle, word["column"]] = word["low"] + values[idle, w] * (word["high"] - word["low"])
     return count

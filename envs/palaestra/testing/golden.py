@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.fields import Choice, Field
+from palaestra.core.fields import Choice, ObservationField, values_of
 from palaestra.core.game import Game
 from palaestra.testing.frames import frame
 from palaestra.testing.harness import CheckError, Skipped
@@ -169,7 +169,7 @@ def _actions(sim: Any, asked: list[bool]) -> list[str]:
 
 
 def _action(f: Any, value: Any) -> str:
-    if isinstance(f, Choice):
+    if isinstance(f, Choice) and not f.shape:
         return f"{int(value)} ({f.meanings[int(value)]})" if f.meanings else str(int(value))
     return f"{_value(value)}{_unit(f.unit)}"
 
@@ -186,19 +186,24 @@ def _look(sim: Any) -> list[str]:
         lines += [f"  {role.agents[0]} sees", *_table(role.observation, memory[role.name][0, 0])]
         masks = [c for c in role.action if isinstance(c, Choice)] if game.legal is not None else []
         for c in masks:
-            allowed = np.flatnonzero(sim.buffers.masks[role.name][c.name][0, 0])
-            lines.append(f"    {'may ' + c.name:<28} {_value(allowed)}")
+            lines.append(f"    {'may ' + c.name:<28} {_value(_allowed(c, sim.buffers.masks[role.name][c.name][0, 0]))}")
     for number, team in enumerate(game.teams if game.team_observation else ()):
         lines += [f"  team {team} sees", *_table(game.team_observation, memory["team"][0, number])]
     if game.lane_observation:
         lines += ["  everybody sees", *_table(game.lane_observation, memory["lane"][0])]
     if game.info:
-        lines += ["  info", *_table(game.info, sim.states["info"][0])]
+        lines += ["  info", *(f"    {f.name:<28} {_value(sim.info[f.name][0])}{_unit(f.unit)}" for f in game.info)]
     return lines
 
 
-def _table(fields: Sequence[Field], row: Any) -> list[str]:
-    return [f"    {f.name:<28} {_value(row[f.name])}{_unit(f.unit)}" for f in fields]
+def _allowed(choice: Choice, mask: Any) -> np.ndarray:
+    """The alternatives that a mask, or a list of candidates, allows."""
+    return np.flatnonzero(mask) if choice.candidates is None else mask["ids"][: mask["count"]]
+
+
+def _table(fields: Sequence[ObservationField], row: Any) -> list[str]:
+    shown = [f for f in fields if f.world is None]
+    return [f"    {f.name:<28} {_value(values_of(np.asarray(row), f))}{_unit(f.unit)}" for f in shown]
 
 
 def _unit(unit: str) -> str:

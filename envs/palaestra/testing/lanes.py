@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.fields import values_of
 from palaestra.testing.frames import difference, frame, rows_of, unlike
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player, lane_of
@@ -127,7 +128,7 @@ def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float,
     game = subject.game
     slots = game.teams.get(who) or (game.agents.index(who),)
     observation, reward, over = given
-    expected = float(sim.rewards[lane, slots[0]])
+    expected = float(sim.rewards[lane, list(slots)].sum() if game.reward == "agent" else sim.rewards[lane, slots[0]])
     require(float(reward) == expected, f"{place}: reward {reward} but {expected} in the batch")
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     gone = who not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
@@ -152,14 +153,14 @@ def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> li
             rows = members[role.name]
             own = observation[role.name] if len(members) > 1 else observation
             for f in role.observation:
-                true = np.array(memory[role.name][f.name][lane, rows[0] if len(rows) == 1 else rows])
+                true = np.array(values_of(memory[role.name], f)[lane, rows[0] if len(rows) == 1 else rows])
                 fields.append((f.name, own[f.name], true))
     team = int(game.team_index[slots[0]])
-    fields += [
-        (f.name, observation[f.name], np.array(memory["team"][f.name][lane, team])) for f in game.team_observation
-    ]
-    fields += [(f.name, observation[f.name], np.array(memory["lane"][f.name][lane])) for f in game.lane_observation]
-    return fields
+    shared = {f.name: values_of(memory["team"], f)[lane, team] for f in game.team_observation}
+    for f in game.lane_observation:
+        own = sim.world_observations[f.name] if f.world is not None else values_of(memory["lane"], f)
+        shared[f.name] = own[lane]
+    return fields + [(name, observation[name], np.array(true)) for name, true in shared.items()]
 
 
 @conformance()

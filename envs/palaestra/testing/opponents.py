@@ -69,8 +69,9 @@ def _check_legal(sim: Any, place: str) -> None:
 
 def _check_ranges(sim: Any, place: str) -> None:
     reals = sim.buffers.action_words.view(np.float64)
-    for w, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
-        values = sim.buffers.action_words[:, w] if word["n"] else reals[:, w]
+    for word, name in zip(sim.action_table.words, sim.action_table.names, strict=True):
+        column = word["column"]
+        values = sim.buffers.action_words[:, column] if word["n"] else reals[:, column]
         low, high = (0, word["n"] - 1) if word["n"] else (word["low"], word["high"])
         for lane in np.flatnonzero(~((values >= low) & (values <= high))):
             agent = sim.game.agents[int(word["agent"])]

@@ -44,7 +44,7 @@ class Player:
         self._decisions += sim.states["pending"] == RUNNING
 
     def choose(self, sim: Any) -> np.ndarray:
-        """Action words ``[N, W]`` of the next decision: int64, or the bits of float64."""
+        """Action words ``[N, columns]`` of the next decision: int64, or the bits of float64."""
         words, n = sim.action_table.words, sim.num_envs
         style = (sim.lane_seeds % np.uint64(len(STYLES))).astype(np.int64)
         values = draws(sim.lane_seeds, self._decisions // HELD[style], len(words))
@@ -55,8 +55,11 @@ class Player:
             low, high = words["low"][number], words["high"][number]
             reals[:, number] = np.clip(low + share * (high - low), low, high)
         masks = sim.buffers.mask_bytes
-        for size in np.unique(words["n"][words["n"] > 0]):
-            which = np.flatnonzero(words["n"] == size)
+        for number in np.flatnonzero(words["candidates"] > 0):
+            ids, counts = sim.action_table.listed(masks, number)
+            chosen[:, number] = ids[np.arange(n), (values[:, number] * counts).astype(np.int64)]
+        for size in np.unique(words["n"][(words["n"] > 0) & (words["candidates"] == 0)]):
+            which = np.flatnonzero((words["n"] == size) & (words["candidates"] == 0))
             if sim.legal is None:
                 chosen[:, which] = values[:, which] * size
                 continue
@@ -64,7 +67,9 @@ class Player:
             upto = np.cumsum(masks[:, places] != 0, axis=2)
             rank = np.floor(values[:, which] * upto[:, :, -1])
             chosen[:, which] = np.argmax(upto > rank[:, :, None], axis=2)
-        return chosen
+        row = sim.buffers.action_words.copy()
+        row[:, words["column"]] = chosen
+        return row
 
 
 class SpacePlayer:
@@ -94,17 +99,17 @@ class RememberingPlayer:
 
     def __init__(self, sim: Any, team: str) -> None:
         """Learns the shape of the team's actions."""
-        ((role, slots),) = sim.team_roles(team).items()
+        ((role, slots),) = sim.game.team_roles(team).items()
         actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role]
         self._shape, self._real = (len(slots), *actions.shape[2:]), actions.dtype.kind == "f"
         first = sim.game.teams[team][0]
-        words = sim.action_table.words[sim.action_table.words["agent"] == first]
+        words = sim.action_table.of_slot(first)
         self._low, self._high, self._n = words["low"], words["high"], words["n"]
 
     @staticmethod
     def fits(sim: Any, team: str) -> bool:
         """Whether it can play the team."""
-        roles = sim.team_roles(team)
+        roles = sim.game.team_roles(team)
         actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[next(iter(roles))]
         return len(roles) == 1 and actions.dtype.names is None
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Field
+from palaestra.core.fields import ObservationField, checked_bounds, values_of
 from palaestra.core.lanes import HORIZON
 from palaestra.testing.frames import agent_name
-from palaestra.testing.harness import conformance, require
+from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.subject import Subject
 
@@ -49,6 +49,7 @@ class Watch:
         legally: The actions of this walk are legal by the masks.
         before: Who was alive before the step.
         dead: Who has left the running match.
+        fixed: Observation fields that stay the same during a match, as they were last seen.
     """
 
     sim: Any
@@ -56,6 +57,7 @@ class Watch:
     legally: bool
     before: np.ndarray
     dead: np.ndarray
+    fixed: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
 
     @property
     def over(self) -> np.ndarray:
@@ -136,22 +138,25 @@ def _observations(watch: Watch) -> str:
     ):
         for name, table in tables:
             block = memory[name]
-            for f in table:
-                if message := _outside(f, block[f.name][lanes], lanes):
-                    row, index, value = message
+            for f in (f for f in table if f.world is None):
+                if message := _outside(f, values_of(block, f)[lanes], lanes):
+                    row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {f.name}{_tail(name, index)}"
-                    return f"lane {row}{field} = {value} is not in [{f.low:g}, {f.high:g}]"
+                    return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
     return ""
 
 
-def _outside(f: Field, values: np.ndarray, lanes: np.ndarray) -> tuple[int, tuple[int, ...], Any] | None:
+def _outside(f: ObservationField, values: np.ndarray, lanes: np.ndarray) -> tuple | None:
+    """Lane, index, value and range of the first value outside its table (or its checked range)."""
     kind = values.dtype.type
+    low, high = (np.broadcast_to(b, values.shape) for b in checked_bounds(f))
     with np.errstate(over="ignore"):
-        inside = (values >= kind(f.low)) & (values <= kind(f.high))
+        inside = (values >= low.astype(kind)) & (values <= high.astype(kind))
     if inside.all():
         return None
     lane, *index = (int(i) for i in np.argwhere(~inside)[0])
-    return int(lanes[lane]), tuple(index), values[(lane, *index)]
+    at = (lane, *index)
+    return int(lanes[lane]), tuple(index), values[at], low[at], high[at]
 
 
 def _owner(game: Any, name: str, index: tuple[int, ...]) -> str:
@@ -177,6 +182,8 @@ def _finite_rewards(watch: Watch) -> str:
 
 def _equal_rewards(watch: Watch) -> str:
     sim = watch.sim
+    if sim.game.reward == "agent":
+        return ""
     for team, slots in sim.game.teams.items():
         rewards = sim.rewards[:, list(slots)]
         bad = np.argwhere(rewards != rewards[:, :1])
@@ -204,14 +211,13 @@ def _masks(watch: Watch) -> str:
     if sim.legal is None:
         return ""
     masks = sim.buffers.mask_bytes
-    bad = np.argwhere((masks != 0) & (masks != 1))
-    if len(bad):
-        return f"lane {bad[0][0]}: mask entry {bad[0][1]} is {masks[tuple(bad[0])]}, neither 0 nor 1"
-    for word, name in zip(sim.action_table.words, sim.action_table.names, strict=True):
+    for number, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
         if word["n"] == 0:
             continue
         agent = int(word["agent"])
-        entries = masks[:, word["mask_offset"] : word["mask_offset"] + word["n"]]
+        if message := _mask_entries(sim, masks, number):
+            return message
+        entries = sim.action_table.allowed(masks, number)
         empty = np.flatnonzero(~entries.any(axis=1))
         if len(empty):
             return f"lane {empty[0]}, {sim.game.agents[agent]}: the mask of {name} forbids all {word['n']} alternatives"
@@ -219,7 +225,31 @@ def _masks(watch: Watch) -> str:
         wrong = np.flatnonzero(idle & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
         if len(wrong):
             who = f"lane {wrong[0]}, {sim.game.agents[agent]}"
-            return f"{who} is not asked, but its mask of {name} is {entries[wrong[0]].tolist()}, not the no-op alone"
+            allowed = np.flatnonzero(entries[wrong[0]]).tolist()
+            return f"{who} is not asked, but its mask of {name} allows {allowed}, not the no-op alone"
+    return ""
+
+
+def _mask_entries(sim: Any, masks: np.ndarray, number: int) -> str:
+    """What is wrong with the entries of a mask, or with a list of candidates."""
+    word, name = sim.action_table.words[number], sim.action_table.names[number]
+    who = sim.game.agents[int(word["agent"])]
+    start, n = int(word["mask_offset"]), int(word["n"])
+    if word["candidates"] == 0:
+        entries = masks[:, start : start + n]
+        bad = np.argwhere((entries != 0) & (entries != 1))
+        if len(bad):
+            return f"lane {bad[0][0]}, {who}: mask entry {bad[0][1]} of {name} is {entries[tuple(bad[0])]}, not 0 or 1"
+        return ""
+    ids, counts = sim.action_table.listed(masks, number)
+    for lane in range(len(masks)):
+        listed, rest = ids[lane, : counts[lane]], ids[lane, counts[lane] :]
+        if ((listed < 0) | (listed >= n)).any() or len(set(listed.tolist())) != len(listed) or (rest != -1).any():
+            return f"lane {lane}, {who}: the candidates of {name} are {ids[lane].tolist()}: no list of ids below {n}"
+    offered = np.ascontiguousarray(masks[:, start : start + 4]).view(np.int32)[:, 0]
+    over = np.flatnonzero(offered > word["candidates"])
+    if len(over):
+        return f"lane {over[0]}, {who}: {name} has {offered[over[0]]} candidates and room for {word['candidates']}"
     return ""
 
 
@@ -251,7 +281,7 @@ def _flags(watch: Watch) -> str:
 
 def _reasons(watch: Watch) -> str:
     sim, game = watch.sim, watch.sim.game
-    known = 2 + len(game.end_reasons)
+    known = 2 + len(game.end_reasons) + len(game.truncation_reasons)
     for lane in range(sim.num_envs):
         over = bool(sim.terminated[lane] or sim.truncated[lane])
         reason = int((sim.final_info if over else sim.info)["end_reason"][lane])
@@ -260,9 +290,11 @@ def _reasons(watch: Watch) -> str:
             return f"lane {lane}: end_reason is {reason} while the match goes on"
         if over and not 0 < reason < known:
             return f"lane {lane}: the match is over, but end_reason is {reason}, not one of 1 to {known - 1}"
-        if over and (reason == HORIZON) != bool(sim.truncated[lane]):
+        cut = reason == HORIZON or reason >= 2 + len(game.end_reasons)
+        if over and cut != bool(sim.truncated[lane]):
             flag = "truncated" if sim.truncated[lane] else "terminated"
-            return f"lane {lane}: {flag} with end_reason {reason} ({game.end_reason(reason)!r}): 1 is the horizon alone"
+            kind = "truncation" if cut else "a rule's end"
+            return f"lane {lane}: {flag} with end_reason {reason} ({game.end_reason(reason)!r}), a reason of {kind}"
         if not -1 <= winner < len(game.teams):
             return f"lane {lane}: winner is {winner}, not a team (0 to {len(game.teams) - 1}) and not -1"
         if not over and winner != -1:
@@ -288,6 +320,35 @@ def _deaths(watch: Watch) -> str:
     return ""
 
 
+def _fixed(watch: Watch) -> str:
+    sim, game = watch.sim, watch.sim.game
+    tables = [*((r.name, r.observation) for r in game.roles), ("team", game.team_observation)]
+    for name, table in (*tables, ("lane", game.lane_observation)):
+        for f in (f for f in table if f.at == "reset"):
+            now = values_of(sim.buffers.observations[name], f).copy()
+            was = watch.fixed.get((name, f.name))
+            watch.fixed[name, f.name] = now
+            if was is None:
+                continue
+            last = values_of(sim.buffers.final_observations[name], f)
+            changed = (now != was).reshape(len(now), -1).any(axis=1) & ~watch.over
+            lost = (last != was).reshape(len(now), -1).any(axis=1) & watch.over
+            for lane in np.flatnonzero(changed | lost):
+                return f"lane {lane}: observation {f.name} is fixed during a match (at reset), but it changed"
+    return ""
+
+
+def _hidden_slots(watch: Watch) -> str:
+    game, visible = watch.sim.game, len(watch.sim.game.agents)
+    for what in ("alive", "acting"):
+        bad = np.argwhere(watch.sim.states[what][:, visible:])
+        if len(bad):
+            lane, k = bad[0]
+            return f"lane {lane}: slot {visible + k} is {what}, but there are {visible} agents ({game.slots} slots)"
+    bad = np.argwhere(watch.sim.buffers.rewards[:, visible:])
+    return f"lane {bad[0][0]}: slot {visible + bad[0][1]}, beyond the agents, has a reward" if len(bad) else ""
+
+
 MONITORS = {
     "observations": _observations,
     "finite rewards": _finite_rewards,
@@ -298,6 +359,8 @@ MONITORS = {
     "flags": _flags,
     "reasons": _reasons,
     "deaths": _deaths,
+    "fixed": _fixed,
+    "hidden slots": _hidden_slots,
 }
 
 
@@ -313,10 +376,10 @@ def observations_are_in_their_spaces(subject: Subject) -> None:
         subject.game.lane_observation,
     ):
         for f in table:
-            bounded = np.isfinite([f.low, f.high]).all() and f.low < f.high
-            require(
-                bounded, f"observation {f.name} has the bounds [{f.low:g}, {f.high:g}]: give finite ones, low < high"
-            )
+            low, high = checked_bounds(f)
+            bounded = np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all() and (low < high).any()
+            text = f"[{low.min():g}, {high.max():g}]"
+            require(bool(bounded), f"observation {f.name} has the bounds {text}: give finite ones, low < high")
     report_on(subject, "observations")
 
 
@@ -340,7 +403,7 @@ def zero_sum_is_exact(subject: Subject) -> None:
 
 @conformance()
 def masks_leave_a_choice(subject: Subject) -> None:
-    """Masks hold 0 and 1, allow at least one alternative of each choice, and only the no-op to who is not asked."""
+    """Masks and lists of candidates are well formed and allow a choice; agents not asked have the no-op alone."""
     report_on(subject, "masks")
 
 
@@ -352,7 +415,7 @@ def legal_actions_are_accepted(subject: Subject) -> None:
 
 @conformance()
 def ends_are_explained(subject: Subject) -> None:
-    """Every end has a reason of the game's list (the horizon's for truncation alone); running matches have none."""
+    """Every end has a reason of its kind, of a rule or of a truncation; running matches have none."""
     report_on(subject, "reasons")
 
 
@@ -360,3 +423,20 @@ def ends_are_explained(subject: Subject) -> None:
 def the_dead_stay_dead(subject: Subject) -> None:
     """An agent that leaves is flagged in that step and in no other, is not asked any more, and does not come back."""
     report_on(subject, "deaths")
+
+
+@conformance()
+def fixed_fields_stay(subject: Subject) -> None:
+    """Observation fields written at reset alone keep their values to the end of the match."""
+    tables = [*(r.observation for r in subject.game.roles), subject.game.team_observation]
+    if not any(f.at == "reset" for table in (*tables, subject.game.lane_observation) for f in table):
+        raise Skipped("all observations may change in every decision")
+    report_on(subject, "fixed")
+
+
+@conformance()
+def capacity_is_not_seen(subject: Subject) -> None:
+    """Slots of the kernel's memory beyond the agents are never alive, never asked and never paid."""
+    if subject.game.slots == len(subject.game.agents):
+        raise Skipped("every slot is an agent")
+    report_on(subject, "hidden slots")
