@@ -153,6 +153,20 @@ def test_games_that_differ_in_numbers_and_sizes_of_their_world_share_one_kernel(
     assert link(small) is link(large)
 
 
+def test_a_world_of_one_row_shares_the_kernel_of_larger_ones():
+    def with_adjacency(shape: tuple[int, int]) -> Game:
+        game = two_team.game()
+        object.__setattr__(game, "world", game.world._replace(adjacency=np.zeros(shape, np.uint8)))
+        return game
+
+    one_row, square = with_adjacency((1, 6)), with_adjacency((6, 6))
+    assert one_row.world.adjacency.flags.f_contiguous  # and C as well
+    assert link(one_row) is link(square)
+    columns = with_adjacency((6, 6))
+    object.__setattr__(columns, "world", columns.world._replace(adjacency=np.asfortranarray(np.eye(6, dtype=np.uint8))))
+    assert link(columns) is not link(square)
+
+
 def test_games_whose_worlds_lie_differently_in_memory_do_not():
     game, frozen, strided = two_team.game(), two_team.game(), two_team.game()
     adjacency = game.world.adjacency.copy()

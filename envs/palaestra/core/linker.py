@@ -158,7 +158,8 @@ def _types(world: Any) -> Any:
         return tuple(_types(member) for member in world)
     if isinstance(world, np.ndarray):
         flags = world.flags
-        return (world.dtype, world.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned)
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"  # numba's own rule: one row is both
+        return (world.dtype, world.ndim, order, flags.writeable, flags.aligned)
     return type(world)
 
 
