@@ -86,6 +86,8 @@ def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Game:
 
 NESTED = TOOLS + "import types\ninner = types.ModuleType('inner')\ninner.DEEP = {}\n"
 CLOSURE = "def make(k):\n    return lambda: k\nmore = make({})"
+ENUM = "import enum\nKind = enum.IntEnum('Kind', {{'HOLD': 0, 'FIRE': {}}})\n"
+TWICE = TOOLS + "def twice(x):\n    return 2000.0\n"
 EDITS = {
     "a constant": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")},
     "its type": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 1")},
@@ -108,6 +110,22 @@ EDITS = {
     },
     "a closure": {"extra": CLOSURE.format(1), "more": "+ more()"},
     "another closure": {"extra": CLOSURE.format(2), "more": "+ more()"},
+    "a member of an enumeration": {"tools": TOOLS + ENUM.format(3), "more": "+ tools.Kind.FIRE"},
+    "another value of it": {"tools": TOOLS + ENUM.format(4), "more": "+ tools.Kind.FIRE"},
+    "a helper in a module": {"tools": TOOLS + "def half(x):\n    return x / 2\n", "more": "+ tools.half(s.x)"},
+    "its code": {"tools": TOOLS + "def half(x):\n    return x / 3\n", "more": "+ tools.half(s.x)"},
+    "a table of functions": {"extra": "TABLE = (bonus, min)", "more": "+ TABLE[0](s.x)"},
+    "two names": {"extra": "from tools import bonus as a, twice as b", "tools": TWICE, "more": "+ a(s.x) + b(s.x)"},
+    "the same exchanged": {
+        "extra": "from tools import bonus as b, twice as a",
+        "tools": TWICE,
+        "more": "+ a(s.x) + b(s.x)",
+    },
+    "a keyword default": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, *, y=1):")},
+    "another keyword default": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, *, y=2):")},
+    "what its author compiled it with": {
+        "tools": TOOLS.replace("def bonus", "import numba\n@numba.njit(fastmath=True)\ndef bonus")
+    },
     "a helper of a helper": {"tools": TOOLS.replace("1000.0", "deep()") + "def deep():\n    return 3.0\n"},
 }
 
@@ -133,6 +151,20 @@ def test_every_kind_of_edit_changes_the_digest(tmp_path: Path, monkeypatch: pyte
 def test_games_that_differ_in_numbers_and_sizes_of_their_world_share_one_kernel():
     small, large = two_team.game(nodes=6), two_team.game(nodes=20)
     assert link(small) is link(large)
+
+
+def test_a_world_of_one_row_shares_the_kernel_of_larger_ones():
+    def with_adjacency(shape: tuple[int, int]) -> Game:
+        game = two_team.game()
+        object.__setattr__(game, "world", game.world._replace(adjacency=np.zeros(shape, np.uint8)))
+        return game
+
+    one_row, square = with_adjacency((1, 6)), with_adjacency((6, 6))
+    assert one_row.world.adjacency.flags.f_contiguous  # and C as well
+    assert link(one_row) is link(square)
+    columns = with_adjacency((6, 6))
+    object.__setattr__(columns, "world", columns.world._replace(adjacency=np.asfortranarray(np.eye(6, dtype=np.uint8))))
+    assert link(columns) is not link(square)
 
 
 def test_games_whose_worlds_lie_differently_in_memory_do_not():

@@ -5,6 +5,7 @@ Nothing here imports numba before something is compiled.
 
 from __future__ import annotations
 
+import os
 import re
 import types
 import uuid
@@ -83,43 +84,39 @@ class Inside:
         self._salt = uuid.uuid4().hex
         self._functions: list[types.FunctionType] = []
 
-    def compile(self, function: types.FunctionType) -> Callable:
-        """Compiles a function that only compiled code calls."""
+    def compile(self, function: types.FunctionType, **chosen: Any) -> Callable:
+        """Compiles a function that only compiled code calls; ``chosen`` are options of its author."""
         import numba
 
         function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
         self._functions.append(function)
-        return numba.njit(**options(inside=True))(function)
+        return numba.njit(**{**chosen, **options(inside=True)})(function)
 
-    def memory_error(self, error: Exception, hooks: dict[str, Callable]) -> str | None:
-        """What is wrong if numba refused code because it allocates memory; None if it had another reason."""
+    def explain(self, error: Exception, hooks: dict[str, Callable]) -> str | None:
+        """What is wrong with a hook that numba refused, for mistakes whose names numba does not know; else None."""
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-        allocates = "NRT required but not enabled" in message
-        if not allocates and "Only accept returning of array passed into" not in message:
-            return None
         calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
-        chain = [self._functions[int(call[1])] for call in calls]
-        if not chain:
+        if not calls:
             return None
+        chain = [self._functions[int(call[1])] for call in calls]
         code = chain[0].__code__
-        written = message[: calls[0].start()]
-        lines = [int(n) for n in re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", written)]
-        name = code.co_name
-        place = f"{_base(code.co_filename)}:{lines[0] if lines else code.co_firstlineno}"
+        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", message[: calls[0].start()])
+        place = f"{os.path.basename(code.co_filename)}:{inside[0] if inside else code.co_firstlineno}"
         codes = {getattr(hook, "py_func", hook).__code__: hook_name for hook_name, hook in hooks.items()}
         hook = next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
-        where = f"in {name!r} ({place})" if hook != name else f"({place})"
         subject = f"the hook {hook!r}" if hook is not None else "a hook"
-        if not allocates and not lines:
+        where = f"in {code.co_name!r} ({place})" if hook != code.co_name else f"({place})"
+        if "cannot type infer runaway recursion" in message:
+            return f"{subject} never ends {where}: a function that calls itself needs a return before it does"
+        returns_array = "Only accept returning of array passed into" in message
+        if returns_array and not inside:
             return (
                 f"{subject} returns an array that a function made {where}: kernels own no memory; hand the record or "
                 "the array in, and slice it where it is used"
             )
-        return (
-            f"{subject} allocates memory {where}: kernels own no memory; use Game(scratch=...) or a field of the "
-            "match record, and loops over elements instead of whole-array expressions, copies, lists and strings"
-        )
-
-
-def _base(filename: str) -> str:
-    return filename.replace("\\", "/").rpartition("/")[2]
+        if returns_array or "NRT required but not enabled" in message:
+            return (
+                f"{subject} allocates memory {where}: kernels own no memory; use Game(scratch=...) or a field of the "
+                "match record, and loops over elements instead of whole-array expressions, copies, lists and strings"
+            )
+        return None

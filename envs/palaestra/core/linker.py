@@ -8,7 +8,9 @@ an edit anywhere is never served by old machine code (numba itself watches the d
 
 from __future__ import annotations
 
+import enum
 import hashlib
+import operator
 import os
 import sys
 import types
@@ -20,6 +22,19 @@ import numpy as np
 from palaestra.core import compiler, lanes
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
+from palaestra.core.reachable import (
+    Chain,
+    attributes_in,
+    author_options,
+    circle_of_calls,
+    constant_bytes,
+    free_variables,
+    is_enumeration,
+    is_own_module,
+    names_in,
+    plain,
+    reachable,
+)
 
 HOOKS = (
     "reset",
@@ -46,9 +61,6 @@ ENGINE_DRIVERS = (
     "see_lanes",
 )
 
-DEEPEST = 4
-"""Modules may hold each other; constants are looked for in ``a.b.c.d`` and no deeper."""
-
 _linked: dict[tuple, Kernel] = {}
 
 
@@ -71,7 +83,7 @@ class Kernel:
         ``arguments`` must describe an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
 
         Raises:
-            ValueError: A hook allocates memory; names the hook and the line.
+            ValueError: A hook allocates memory or never ends; names the hook and the line.
         """
         driver = self.drivers[name]
         if jit_disabled():
@@ -80,7 +92,7 @@ class Kernel:
             try:
                 driver(*arguments)
             except Exception as error:
-                if (wrong := self._builder.memory_error(error)) is not None:
+                if (wrong := self._builder.explain(error)) is not None:
                     raise ValueError(f"{self._name}: {wrong}") from error
                 raise
             (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
@@ -116,24 +128,44 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def link(game: Game) -> Kernel:
-    """Binds, digests and (lazily) compiles the drivers of a game."""
-    hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
+    """Binds, digests and (lazily) compiles the drivers of a game.
+
+    Raises:
+        TypeError: A hook is no plain function.
+        ValueError: Functions of the rules call each other in a circle.
+    """
+    hooks = _hooks(game)
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
     )
     constants = _constants(game)
     play = lanes.play_step if game.step is not None else lanes.play_periods
-    digest = _digest([*hooks.values(), play, *(getattr(lanes, n) for n in names)], constants)
+    digest = _digest({**hooks, "play": play, **{n: getattr(lanes, n) for n in names}}, constants)
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
     made_with = None if jit_disabled() else (compiler.options(inside=False), compiler.options(inside=True))
     key = (digest, layout, type(game.world), _types(game.world), repr(made_with))
     if key not in _linked:
+        if made_with is not None and (circle := circle_of_calls(hooks)):
+            names_of = " and ".join(f"{f.__name__!r}" for f in circle)
+            raise ValueError(
+                f"{game.name}: {names_of} call each other, which numba cannot load from its cache: write a loop, or "
+                "one function that calls itself"
+            )
         builder = _Interpreted(hooks) if made_with is None else _Compiled(hooks)
         bound = {**constants, **hooks, "play": play}
         drivers = {n: builder.driver(getattr(lanes, n), bound, repr(key)) for n in names}
         _linked[key] = Kernel(game, digest, builder, drivers)
     return _linked[key]
+
+
+def _hooks(game: Game) -> dict[str, Callable]:
+    """The hooks that a game has."""
+    hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
+    for name, hook in hooks.items():
+        if plain(hook) is None:
+            raise TypeError(f"{game.name}: the hook {name!r} is a {type(hook).__name__}: give a plain function")
+    return hooks
 
 
 def _types(world: Any) -> Any:
@@ -142,7 +174,8 @@ def _types(world: Any) -> Any:
         return tuple(_types(member) for member in world)
     if isinstance(world, np.ndarray):
         flags = world.flags
-        return (world.dtype, world.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned)
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"  # numba's own rule: one row is both
+        return (world.dtype, world.ndim, order, flags.writeable, flags.aligned)
     return type(world)
 
 
@@ -175,20 +208,9 @@ def _constants(game: Game) -> dict[str, Any]:
     }
 
 
-def _names_used(game: Game) -> set[str]:
-    """Names in the code of the hooks and of the plain functions that they call, members of records among them."""
-    names: set[str] = set()
-    waiting, seen = [getattr(game, hook) for hook in HOOKS], set()
-    while waiting:
-        function = waiting.pop()
-        function = getattr(function, "py_func", function)  # one that its author compiled
-        if isinstance(function, types.FunctionType) and id(function) not in seen:
-            seen.add(id(function))
-            used = _global_names(function.__code__)
-            names.update(used)
-            waiting += [function.__globals__.get(name) for name in used]
-            waiting += [cell.cell_contents for cell in function.__closure__ or ()]
-    return names
+def _names_used(game: Game) -> frozenset[str]:
+    """Names of the attributes in the code of the hooks and of what they call, members of records among them."""
+    return attributes_in(_hooks(game))
 
 
 class _Interpreted:
@@ -196,34 +218,65 @@ class _Interpreted:
 
     def __init__(self, hooks: dict[str, Callable]) -> None:
         self._hooks = hooks
-        self._bound: dict[int, Any] = {}
+        self._bound: dict[types.FunctionType, Any] = {}
 
-    def function(self, function: types.FunctionType, names: dict[str, Any]) -> Any:
-        if id(function) not in self._bound:
-            bound = self._rebuild(function, names)
-            self._bound[id(function)] = self.finish(bound)
-        return self._bound[id(function)]
+    def _function(self, value: Any, names: dict[str, Any]) -> Any:
+        """What takes the place of a function; it is known before what it calls is bound: it may call itself."""
+        function = plain(value)
+        assert function is not None
+        if function not in self._bound:
+            bound = self._empty(function, names)
+            self._bound[function] = self.finish(bound, value)
+            self._fill(bound, function, names)
+        return self._bound[function]
 
-    def _rebuild(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
-        if function.__module__ == lanes.__name__:
-            scope = {**function.__globals__, **names}
-        else:
-            scope = dict(function.__globals__)
-        for name in _global_names(function.__code__):
-            value = scope.get(name)
-            if isinstance(value, types.FunctionType):
-                scope[name] = self.function(value, names)
-        bound = types.FunctionType(
-            function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
-        )
+    def _empty(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
+        """A copy of a function with a scope and a closure of its own."""
+        own = names if function.__module__ == lanes.__name__ else {}
+        closure = None if function.__closure__ is None else tuple(types.CellType() for _ in function.__closure__)
+        scope = {**function.__globals__, **own}
+        bound = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, closure)
         bound.__kwdefaults__ = function.__kwdefaults__
         return bound
 
-    def finish(self, function: types.FunctionType) -> Any:
-        return function
+    def _fill(self, bound: types.FunctionType, function: types.FunctionType, names: dict[str, Any]) -> None:
+        """Binds the functions that a copy uses."""
+        used, scope, free = names_in(function.__code__), bound.__globals__, free_variables(function)
+        for name in {chain[0] for chain in used.globals} & scope.keys():
+            scope[name] = self._replaced(scope[name], [c[1:] for c in used.globals if c[0] == name], names)
+        for name, cell in zip(bound.__code__.co_freevars, bound.__closure__ or (), strict=True):
+            if name in free:
+                cell.cell_contents = self._replaced(free[name], [c[1:] for c in used.free if c[0] == name], names)
+
+    def _replaced(self, value: Any, chains: list[Chain], names: dict[str, Any]) -> Any:
+        """A value as code in the kernel sees it: every function bound, every member of an integer enumeration an int.
+
+        Functions are found in tuples too, and, like members, in modules and classes where ``chains`` of attributes
+        lead to them: a module with these members takes the place of what holds them.
+        """
+        if plain(value) is not None:
+            return self._function(value, names)
+        if type(value) is tuple:
+            members = tuple(self._replaced(member, [], names) for member in value)
+            return value if all(map(operator.is_, members, value)) else members
+        if isinstance(value, int) and isinstance(value, enum.Enum) and not any(chains):
+            return int(value)  # numba has no arithmetic of its members with real numbers
+        holds_names = is_own_module(value) or (is_enumeration(value) and all(len(c) == 1 for c in chains))
+        if holds_names:
+            held = {c[0]: getattr(value, c[0]) for c in chains if c and hasattr(value, c[0])}
+            bound = {n: self._replaced(m, [c[1:] for c in chains if c[:1] == (n,)], names) for n, m in held.items()}
+            if any(bound[name] is not held[name] for name in held):
+                module = types.ModuleType(value.__name__)  # type: ignore[attr-defined]
+                vars(module).update({**vars(value), **bound})
+                return module
+        return value
+
+    def finish(self, bound: types.FunctionType, value: Any) -> Any:
+        """Makes a bound function callable by others; ``value`` is what its author wrote."""
+        return bound
 
     def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
-        driver = self._rebuild(template, {**self._unused(), **names})
+        driver = self._template(template, names)
 
         def quiet(*arguments: Any) -> Any:
             with np.errstate(over="ignore"):  # the lane streams wrap around by design
@@ -231,11 +284,15 @@ class _Interpreted:
 
         return quiet
 
-    def memory_error(self, error: Exception) -> str | None:
+    def explain(self, error: Exception) -> str | None:
+        """What is wrong with a hook that could not be compiled, in words of the game; None if numba says it best."""
         return None
 
-    def _unused(self) -> dict[str, Callable]:
-        return {name: _absent for name in HOOKS if name not in self._hooks}
+    def _template(self, template: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
+        names = {**{name: _absent for name in HOOKS if name not in self._hooks}, **names}
+        bound = self._empty(template, names)
+        self._fill(bound, template, names)
+        return bound
 
 
 class _Compiled(_Interpreted):
@@ -248,13 +305,14 @@ class _Compiled(_Interpreted):
         super().__init__(hooks)
         self._inside = compiler.Inside()
 
-    def finish(self, function: types.FunctionType) -> Any:
-        return self._inside.compile(function)
+    def finish(self, bound: types.FunctionType, value: Any) -> Any:
+        return self._inside.compile(bound, **author_options(value))
 
     def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
-        bound = self._rebuild(template, {**self._unused(), **names})
-        home = sys.modules.get(self._hooks["observe"].__module__, lanes)
-        filename = self._hooks["observe"].__code__.co_filename
+        bound = self._template(template, names)
+        observe = plain(self._hooks["observe"])
+        assert observe is not None
+        home, filename = sys.modules.get(observe.__module__, lanes), observe.__code__.co_filename
         driver = types.FunctionType(
             bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, bound.__defaults__
         )
@@ -264,8 +322,8 @@ class _Compiled(_Interpreted):
         driver.__qualname__ = f"{template.__name__}_{key}"
         return compiler.compile_cached(driver)
 
-    def memory_error(self, error: Exception) -> str | None:
-        return self._inside.memory_error(error, self._hooks)
+    def explain(self, error: Exception) -> str | None:
+        return self._inside.explain(error, self._hooks)
 
 
 def _absent(*arguments):
@@ -273,60 +331,21 @@ def _absent(*arguments):
     return None
 
 
-def _global_names(code: types.CodeType) -> list[str]:
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += _global_names(constant)
-    return names
+def _digest(functions: dict[str, Callable], constants: dict[str, Any]) -> str:
+    """Hash of the byte code of functions and of everything that they call, and of all constants that they name."""
+    sha = hashlib.sha256(repr(sorted(constants.items())).encode())
+    for found in reachable(functions):
+        sha.update(f"\0{found.name} {found.number} ".encode())
+        if found.number < 0:
+            sha.update(constant_bytes(found.value))
+        elif found.is_new:
+            sha.update(_code_bytes(found.value.__code__))
+    return sha.hexdigest()[:16]
 
 
-def _digest(functions: list[Callable], constants: dict[str, Any]) -> str:
-    """Hash of the byte code, constants and global values of the functions and of everything they call."""
-    digest = _Digest(repr(sorted(constants.items())))
-    for function in functions:
-        digest.add(function)  # type: ignore[arg-type]
-    return digest.sha.hexdigest()[:16]
-
-
-class _Digest:
-    def __init__(self, start: str) -> None:
-        self.sha = hashlib.sha256(start.encode())
-        self._seen: set[int] = set()
-
-    def add(self, function: types.FunctionType) -> None:
-        if id(function) in self._seen:
-            return
-        self._seen.add(id(function))
-        self._add_code(function.__code__)
-        self.sha.update(repr(function.__defaults__).encode())
-        names = _global_names(function.__code__)
-        for name in names:
-            self._add_value(name, function.__globals__.get(name), names)
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self._add_value(name, cell.cell_contents, names)
-
-    def _add_code(self, code: types.CodeType) -> None:
-        self.sha.update(code.co_code)
-        self.sha.update(repr(code.co_names).encode())
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                self._add_code(constant)
-            else:
-                self.sha.update(repr(constant).encode())
-
-    def _add_value(self, name: str, value: Any, names: list[str]) -> None:
-        value = getattr(value, "py_func", value)  # a function that its author compiled
-        if isinstance(value, types.FunctionType):
-            self.add(value)
-        elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in ("math", "numpy", "numba"):
-            for member in names if name.count(".") < DEEPEST else ():
-                if hasattr(value, member):
-                    self._add_value(f"{name}.{member}", getattr(value, member), names)
-        elif isinstance(value, tuple):
-            for k, member in enumerate(value):
-                self._add_value(f"{name}.{k}", member, names)
-        elif isinstance(value, np.ndarray | np.generic):  # their repr leaves out what is in the middle
-            self.sha.update(f"{name}={value.dtype}{value.shape}".encode() + value.tobytes())
-        elif isinstance(value, int | float | str):
-            self.sha.update(f"{name}={value!r}".encode())
+def _code_bytes(code: types.CodeType) -> bytes:
+    """Byte code, names and constants; neither file nor line, which change nothing."""
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # callers may use them as keywords
+    names = repr((code.co_names, arguments, code.co_freevars, code.co_exceptiontable))
+    inner = [_code_bytes(c) if isinstance(c, types.CodeType) else constant_bytes(c) for c in code.co_consts]
+    return b"\0".join([code.co_code, names.encode(), *inner])

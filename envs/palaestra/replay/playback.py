@@ -11,9 +11,10 @@ import numpy as np
 from palaestra import __version__, registry
 from palaestra.core.actions import ActionError
 from palaestra.core.game import Game
-from palaestra.core.identity import engine_key, rules_digest
+from palaestra.core.identity import rules_digest
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import STEP, Replay, ReplayError
+from palaestra.replay.identity import engine_key
 from palaestra.replay.lanes import HashChain, LaneBytes
 
 

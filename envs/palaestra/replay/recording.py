@@ -11,11 +11,12 @@ import numpy as np
 
 from palaestra import __version__, make_batch
 from palaestra.core.evaluation import player_name
-from palaestra.core.identity import engine_key, rules_digest
+from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM, RUNNING
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import CHECK_BYTES, RESET, STEP, Replay, ReplayError
+from palaestra.replay.identity import engine_key
 from palaestra.replay.lanes import HashChain, LaneBytes
 
 

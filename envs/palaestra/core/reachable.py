@@ -1,0 +1,240 @@
+"""What the hooks of a game use: functions that they call and constants that they name, found in the byte code.
+
+There is one walk for all who need it: the linker, which binds and digests what is reached, and the digest of the rules.
+A name counts only if the code really loads it as a global or a closure variable. A member of a module counts if the
+code loads that chain of attributes (``tools.OFFSET``); the name of an attribute alone is nobody's global.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import functools
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FOREIGN = ("builtins", "math", "numpy", "numba", "llvmlite")
+"""Packages whose members are as numba knows them, never looked into."""
+DEEPEST = 4
+"""Modules may hold each other; where one is handed on whole, members are looked for no deeper."""
+
+Chain = tuple[str, ...]
+
+
+class Names(NamedTuple):
+    """What a function's byte code, and the code of functions inside it, loads from outside.
+
+    Attributes:
+        globals: Chains ``("tools", "OFFSET")``: a global and the attributes taken from it at once. Sorted.
+        free: The same of variables of an enclosing function.
+        attributes: Names of all attributes loaded or stored, and all constant strings (``s["alive"]``).
+    """
+
+    globals: tuple[Chain, ...]
+    free: tuple[Chain, ...]
+    attributes: frozenset[str]
+
+
+class Found(NamedTuple):
+    """One thing that reachable code uses.
+
+    Attributes:
+        name: As the code that uses it says it.
+        value: A plain function, or a constant.
+        number: Of a function, in the order of the walk; -1 for a constant.
+        is_new: Whether the walk meets this function for the first time.
+    """
+
+    name: str
+    value: Any
+    number: int
+    is_new: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: types.CodeType) -> Names:
+    """The names that code loads from outside."""
+    chains: dict[str, set[Chain]] = {"global": set(), "free": set()}
+    attributes: set[str] = set()
+    kind, chain = "", []
+    for instruction in dis.get_instructions(code):
+        operation, name = instruction.opname, instruction.argval
+        if operation in ("EXTENDED_ARG", "CACHE"):
+            continue
+        if operation in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"):
+            attributes.add(name)
+            if kind and operation.startswith("LOAD"):
+                chain.append(name)
+                continue
+        if kind:
+            chains[kind].add(tuple(chain))
+            kind = ""
+        if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
+            kind, chain = "global", [name]
+        elif operation == "LOAD_DEREF":
+            kind, chain = "free", [name]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner = names_in(constant)
+            chains["global"].update(inner.globals)
+            chains["free"].update(inner.free)
+            attributes.update(inner.attributes)
+        elif isinstance(constant, str):
+            attributes.add(constant)
+    return Names(tuple(sorted(chains["global"])), tuple(sorted(chains["free"])), frozenset(attributes))
+
+
+def plain(value: Any) -> types.FunctionType | None:
+    """The Python function behind a value: itself, or the one that its author compiled; None if it is no function."""
+    value = getattr(value, "py_func", value)
+    return value if isinstance(value, types.FunctionType) else None
+
+
+def is_own_module(value: Any) -> bool:
+    """Whether a value is a module whose members may be an author's."""
+    return isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in FOREIGN
+
+
+def is_enumeration(value: Any) -> bool:
+    """Whether a value is a class of named constants."""
+    return isinstance(value, type) and issubclass(value, enum.Enum)
+
+
+def free_variables(function: types.FunctionType) -> dict[str, Any]:
+    """Values of a function's closure; a variable that is not bound yet is left out."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:  # it names itself and is being made
+            continue
+    return values
+
+
+def used_by(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Dotted names and values of all that a function takes from outside, its defaults among them, in a fixed order.
+
+    What is not there (a builtin, a name that a template leaves open) is left out.
+    """
+    names = names_in(function.__code__)
+    closure = free_variables(function)
+    for chains, scope in ((names.globals, function.__globals__), (names.free, closure)):
+        for chain in chains:
+            if chain[0] in scope:
+                yield from _follow(chain[0], scope[chain[0]], chain[1:], names.attributes, DEEPEST)
+    for k, value in enumerate(function.__defaults__ or ()):
+        yield f"default {k}", value
+    for name, value in sorted((function.__kwdefaults__ or {}).items()):
+        yield f"default {name}", value
+
+
+def _follow(name: str, value: Any, chain: Chain, attributes: Iterable[str], deep: int) -> Iterator[tuple[str, Any]]:
+    """What a chain of attributes leads to: through modules and enumerations, and no further."""
+    if chain and (is_own_module(value) or is_enumeration(value) or isinstance(value, enum.Enum)):
+        if hasattr(value, chain[0]):
+            yield from _follow(f"{name}.{chain[0]}", getattr(value, chain[0]), chain[1:], attributes, deep)
+    elif is_own_module(value):  # handed on whole: whatever the function takes from anything may be taken from it
+        for member in sorted(attributes) if deep else ():
+            if hasattr(value, member):
+                yield from _follow(f"{name}.{member}", getattr(value, member), (), attributes, deep - 1)
+    else:
+        yield name, value
+
+
+def reachable(roots: Mapping[str, Callable]) -> Iterator[Found]:
+    """Walks from the functions in ``roots`` over all that they use; each function is entered once."""
+    numbers: dict[types.FunctionType, int] = {}
+
+    def visit(name: str, value: Any) -> Iterator[Found]:
+        function = plain(value)
+        if function is not None:
+            is_new = function not in numbers
+            number = numbers.setdefault(function, len(numbers))
+            if chosen := compiled_as(value):
+                yield Found(f"{name} compiled", chosen, -1, False)
+            yield Found(name, function, number, is_new)
+            if is_new:
+                for inner_name, inner in used_by(function):
+                    yield from visit(inner_name, inner)
+        elif isinstance(value, tuple):
+            yield Found(f"{name} length", len(value), -1, False)
+            for k, member in enumerate(value):
+                yield from visit(f"{name}[{k}]", member)
+        else:
+            yield Found(name, value, -1, False)
+
+    for name, root in roots.items():
+        yield from visit(name, root)
+
+
+def circle_of_calls(roots: Mapping[str, Callable]) -> list[types.FunctionType]:
+    """Two or more functions that call each other in a circle; empty where there are none."""
+    finished: set[types.FunctionType] = set()
+    path: list[types.FunctionType] = []
+
+    def visit(value: Any) -> list[types.FunctionType]:
+        function = plain(value)
+        if isinstance(value, tuple):
+            return next(filter(None, map(visit, value)), [])
+        if function is None or function in finished:
+            return []
+        if function in path:
+            circle = path[path.index(function) :]
+            return circle if len(circle) > 1 else []
+        path.append(function)
+        found = next(filter(None, (visit(used) for _, used in used_by(function))), [])
+        finished.add(path.pop())
+        return found
+
+    return visit(tuple(roots.values()))
+
+
+def compiled_as(value: Any) -> str:
+    """What the author of a compiled function chose about its machine code; empty where that is nothing."""
+    return ", ".join(f"{name}={chosen!r}" for name, chosen in sorted(author_options(value).items()))
+
+
+def author_options(value: Any) -> dict[str, Any]:
+    """Options of a function that its author compiled with `numba.njit`, as far as they change results or inlining."""
+    options = getattr(value, "targetoptions", {})
+    return {name: options[name] for name in ("boundscheck", "fastmath", "forceinline", "inline") if options.get(name)}
+
+
+def attributes_in(roots: Mapping[str, Callable]) -> frozenset[str]:
+    """Names of all attributes that reachable code loads or stores."""
+    return frozenset().union(*(names_in(found.value.__code__).attributes for found in reachable(roots) if found.is_new))
+
+
+def layout(dtype: np.dtype) -> str:
+    """Names, places and types of all members of a record, whatever NumPy's own way of writing them."""
+    base, shape = dtype.subdtype or (dtype, ())
+    if base.fields is None:
+        return f"{base.str}{shape}"
+    places: Any = base.fields
+    members = ", ".join(f"{name}@{places[name][1]}: {layout(places[name][0])}" for name in base.names or ())
+    return f"{{{members}}}{base.itemsize}{shape}"
+
+
+def constant_bytes(value: Any) -> bytes:
+    """A constant of the rules as bytes: equal for equal constants, under every Python and NumPy, in every process."""
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name} ".encode() + constant_bytes(value.value)
+    if is_enumeration(value):
+        return b"\0".join(constant_bytes(member) for member in value.__members__.values())
+    if isinstance(value, np.ndarray | np.generic):  # before float: a NumPy number may be one
+        order = "" if isinstance(value, np.generic) or value.flags.c_contiguous else " strided"
+        return f"{layout(value.dtype)} {value.shape}{order} ".encode() + value.tobytes()
+    if isinstance(value, np.dtype):
+        return layout(value).encode()
+    if value is None or isinstance(value, int | float | complex | str | bytes):
+        return f"{type(value).__name__} {value!r}".encode()
+    if isinstance(value, tuple):
+        return f"{len(value)} ".encode() + b"\0".join(constant_bytes(member) for member in value)
+    if isinstance(value, frozenset | set):
+        return f"{len(value)} ".encode() + b"\0".join(sorted(constant_bytes(member) for member in value))
+    named = value if hasattr(value, "__qualname__") else type(value)
+    fields = getattr(value, "_fields", "")
+    return f"{named.__module__}.{named.__qualname__} {fields}".encode()

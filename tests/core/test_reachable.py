@@ -1,0 +1,318 @@
+"""What hooks use is read from their byte code: names that are really loaded, and nothing that is merely called so."""
+
+import enum
+import math
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from games.play import python
+
+from palaestra.core import linker
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.identity import rules_digest
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled, link
+from palaestra.core.reachable import attributes_in, circle_of_calls, constant_bytes, names_in, reachable
+
+pytestmark = pytest.mark.jitless
+
+
+class Order(enum.IntEnum):
+    HOLD = 0
+    FIRE = 7
+
+
+class Mood(enum.Enum):
+    CALM = 1
+    WILD = 2
+
+
+tools = types.ModuleType("tools")
+tools.OFFSET, tools.unused, tools.Order = 100.0, 5.0, Order  # type: ignore[attr-defined]
+tools.inner = types.ModuleType("inner")  # type: ignore[attr-defined]
+tools.inner.DEEP = 3.0  # type: ignore[attr-defined]
+OFFSET = 1.0  # nobody's, although tools.OFFSET is loaded
+RATIO = 0.5
+
+
+def twice(x):
+    return 2 * x
+
+
+def halve(x):
+    return RATIO * x
+
+
+tools.half = halve  # type: ignore[attr-defined]
+PAIR = (twice, 4.0)
+
+
+def factorial(n):
+    return 1.0 if n <= 1 else n * factorial(n - 1)
+
+
+def is_even(n):
+    return 1.0 if n == 0 else is_odd(n - 1)
+
+
+def is_odd(n):
+    return 0.0 if n == 0 else is_even(n - 1)
+
+
+def endless(n):
+    return endless(n - 1)
+
+
+def used(function: Callable) -> dict[str, Any]:
+    return {found.name: found.value for found in reachable({"hook": function}) if found.value is not function}
+
+
+def test_the_names_of_attributes_are_no_globals():
+    def hook(s):
+        s.twice = s.OFFSET
+        return s.halve(s.PAIR)
+
+    assert used(hook) == {}
+    assert attributes_in({"hook": hook}) >= {"twice", "OFFSET", "halve", "PAIR"}
+
+
+def test_chains_of_attributes_are_followed_as_the_code_has_them():
+    def hook(s):
+        return tools.OFFSET + tools.inner.DEEP + math.pi + tools.half(s.unused)
+
+    assert names_in(hook.__code__).globals == (
+        ("math", "pi"),
+        ("tools", "OFFSET"),
+        ("tools", "half"),
+        ("tools", "inner", "DEEP"),
+    )
+    expected = {"tools.OFFSET": 100.0, "tools.inner.DEEP": 3.0, "tools.half": halve, "RATIO": 0.5}
+    assert used(hook).items() >= expected.items()
+    assert "tools.unused" not in used(hook)
+
+
+def test_of_a_module_handed_on_whole_every_attribute_may_be_meant():
+    def hook(s):
+        module = tools
+        return module.OFFSET
+
+    assert used(hook) == {"tools.OFFSET": 100.0}
+
+
+def test_code_inside_closures_and_defaults_are_reached():
+    gain, module = 3.0, tools
+
+    def hook(s, first=1.5, *, second=twice):
+        return [gain * halve(k) + module.inner.DEEP for k in range(3)], first, second
+
+    found = used(hook)
+    assert found["gain"] == 3.0
+    assert found["module.inner.DEEP"] == 3.0
+    assert found["halve"] is halve
+    assert found["default 0"] == 1.5
+    assert found["default second"] is twice
+
+
+def test_tuples_enumerations_and_compiled_functions_are_seen_through():
+    compiled: Any = types.SimpleNamespace(py_func=twice)
+
+    def hook(s):
+        return PAIR[0](compiled(Order.FIRE)), Mood.WILD.value
+
+    assert used(hook) == {
+        "Mood.WILD.value": 2,
+        "Order.FIRE": Order.FIRE,
+        "PAIR length": 2,
+        "PAIR[0]": twice,
+        "PAIR[1]": 4.0,
+        "compiled": twice,
+    }
+
+
+def test_functions_that_call_themselves_or_each_other_are_entered_once():
+    entered = [found.value for found in reachable({"hook": is_even, "other": factorial}) if found.is_new]
+    assert entered == [is_even, is_odd, factorial]
+    assert circle_of_calls({"hook": factorial}) == []
+    assert circle_of_calls({"hook": twice, "other": is_odd}) == [is_odd, is_even]
+
+
+def test_constants_are_bytes_that_tell_them_apart():
+    table = np.arange(6.0).reshape(2, 3)
+    record = np.zeros(2, [("x", "f8"), ("n", "i4")])
+    values = [1, 1.0, True, "1", None, (1,), ((1,),), (1, 1), np.float32(1), np.float64(1), Order.FIRE, 7, Order, Mood]
+    values += [table, table + 1e-12, table.astype("f4"), table.reshape(3, 2), np.asfortranarray(table), record]
+    values += [table.dtype, record.dtype, frozenset("ab"), frozenset("abc"), abs, min]
+    assert len({constant_bytes(value) for value in values}) == len(values)
+    assert constant_bytes(table.copy()) == constant_bytes(table)
+
+
+def tiny(step: Callable, **changes: Any) -> Game:
+    role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+    hooks: dict[str, Any] = {"reset": start, "step": step, "observe": observe, **changes}
+    return Game(name="Tiny", roles=(role,), state=(("x", "f8"), ("order", "i8"), ("spawn", "f8")), **hooks)
+
+
+def start(s, world):
+    s.x = 1.0
+    s.spawn = 40.0
+
+
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x
+
+
+def spawn(s, world, actions, rewards, scratch):
+    s.x += s.spawn
+    return False
+
+
+def ordered(s, world, actions, rewards, scratch):
+    s.order = Order.FIRE
+    s.x += 0.5 * Order.FIRE
+    if s.order == tools.Order.FIRE:
+        s.x += (0.0, 10.0)[Order.FIRE - 6]
+    return False
+
+
+def valued(s, world, actions, rewards, scratch):
+    mood = Mood.CALM if s.x < 0 else Mood.WILD
+    if mood == Mood.WILD:
+        s.x += Order.FIRE.value + Mood.WILD.value
+    return False
+
+
+def through_modules(s, world, actions, rewards, scratch):
+    s.x += tools.half(s.x) + tools.inner.DEEP
+    return False
+
+
+def from_closure(function: Callable) -> Callable:
+    def step(s, world, actions, rewards, scratch):
+        s.x += function(s.x)
+        return False
+
+    return step
+
+
+def recursive(s, world, actions, rewards, scratch):
+    s.x = factorial(5.0)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("step", "x"),
+    [
+        (spawn, 41.0),  # a hook may have the name of a field
+        (ordered, 14.5),
+        (valued, 10.0),
+        (through_modules, 4.5),
+        (from_closure(twice), 3.0),
+        (recursive, 120.0),
+    ],
+)
+def test_hooks_play_whatever_way_they_name_what_they_use(step: Callable, x: float):
+    sim = KernelSimulation(tiny(step), 1)
+    sim.reset(seed=1)
+    sim.step([[0]])
+    assert sim.states["x"][0] == x
+
+
+def circular(s, world, actions, rewards, scratch):
+    s.x = is_even(4)
+    return False
+
+
+def never_ends(s, world, actions, rewards, scratch):
+    s.x = endless(4)
+    return False
+
+
+@pytest.mark.skipif(jit_disabled(), reason="the interpreter can")
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (circular, "Tiny: 'is_even' and 'is_odd' call each other"),
+        (never_ends, r"Tiny: the hook 'step' never ends in 'endless' \(test_reachable.py:\d+\)"),
+    ],
+)
+def test_recursion_that_numba_cannot_compile_is_refused_by_name(step: Callable, message: str):
+    with pytest.raises(ValueError, match=message):
+        KernelSimulation(tiny(step), 1)
+
+
+def test_a_hook_is_a_plain_function():
+    with pytest.raises(TypeError, match="Tiny: the hook 'step' is a builtin_function_or_method: give a plain function"):
+        link(tiny(max))
+
+
+def retired(s, world, actions, rewards, scratch):
+    s.alive[0] = 0
+    return False
+
+
+def retired_by_key(s, world, actions, rewards, scratch):
+    s["alive"][0] = 0
+    return False
+
+
+def test_who_touches_life_may_forbid_actions():
+    def alive(s):
+        return s.x
+
+    def speaks_of_it(s, world, actions, rewards, scratch):
+        s.x = alive(s)
+        return False
+
+    forbids = [linker._constants(tiny(step))["MAY_FORBID"] for step in (retired, retired_by_key, spawn, speaks_of_it)]
+    assert forbids == [True, True, False, False]
+
+
+RULES = """
+import enum
+import tools
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+class Order(enum.IntEnum):
+    HOLD = 0
+    FIRE = 7
+def reset(s, world):
+    s.x = Order.FIRE if "a" in {"a", "b", "c", "d"} else tools.GAIN
+def step(s, world, actions, rewards, scratch):
+    return False
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x
+role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+game = Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
+"""
+DIGESTS = """
+from rules import game
+from palaestra.core.identity import rules_digest
+from palaestra.core.linker import link
+print(rules_digest(game), link(game).digest)
+"""
+
+
+def digests(folder: Path, hash_seed: int, old: str = "", new: str = "") -> list[str]:
+    (folder / "rules.py").write_text(RULES.replace(old, new))
+    (folder / "tools.py").write_text("GAIN = 2.0\n")
+    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{DIGESTS}"
+    return python(program, PYTHONHASHSEED=str(hash_seed), PYTHONDONTWRITEBYTECODE="1").split()
+
+
+def test_digests_are_the_same_in_every_process_and_see_the_value_of_a_member(tmp_path: Path):
+    first = digests(tmp_path, 1)
+    assert digests(tmp_path, 2) == first
+    changed = digests(tmp_path, 1, "FIRE = 7", "FIRE = 8")
+    assert all(a != b for a, b in zip(first, changed, strict=True))
+
+
+def test_the_digest_of_the_rules_is_made_once_a_game(monkeypatch: pytest.MonkeyPatch):
+    game = tiny(spawn)
+    digest = rules_digest(game)
+    monkeypatch.setattr("palaestra.core.identity.reachable", None)  # whoever walks again fails
+    assert rules_digest(game) == digest
