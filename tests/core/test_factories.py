@@ -6,6 +6,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +82,15 @@ def test_an_id_that_is_registered_again_serves_the_new_game(registered):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), (np.int64(1), 1), ({"a": 1, "b": 2}, {"b": 2, "a": 1})],
+    [
+        (1, 1.0),
+        (1, True),
+        (0.0, -0.0),
+        ("1", 1),
+        (np.int64(1), 1),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (Enum("Unit", "MARINE").MARINE, Enum("Unit", "MARINE").MARINE),
+    ],
 )
 def test_keywords_that_a_factory_could_tell_apart_are_kept_apart(one: Any, other: Any):
     assert make(anything, {"what": one}) is make(anything, {"what": one})
