@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from games import two_team, two_team_homogeneous
 from testing.faults import DUEL, HALF_DOCUMENTED, games, no_games
 
 import palaestra
@@ -185,6 +186,14 @@ def test_a_table_of_several_presets_lists_what_differs_and_marks_what_some_lack(
     assert "| `own` | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where it stands is 1 |" in text
     assert "| `has_ball` |  | 0 | 1 | 1 | it has the ball |" in text
     assert "| `mate_has_ball` |  | 0 | 1 | 1 | its mate has the ball (in 3 of 4 presets) |" in text
+
+
+def test_a_role_that_some_presets_lack_is_marked():
+    raid, melee = two_team.game(), two_team_homogeneous.game()
+    titles = [line for line in pages.action_tables(melee, raid).splitlines() if line.startswith("**")]
+    assert titles[-1] == "**guard** (`red_2`, `blue_1`), in 1 of 2 presets:"
+    assert len(titles) == 3
+    assert pages.action_tables(melee, melee) == pages.action_tables(melee)
 
 
 def test_merged_tables_say_so_where_a_text_differs_or_too_many_values_do():
