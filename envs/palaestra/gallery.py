@@ -3,10 +3,11 @@
 ::
 
     python -m palaestra.gallery                             # all that have none yet
-    python -m palaestra.gallery palaestra/TeamPong-v0       # this one anew
+    python -m palaestra.gallery palaestra/TeamPong-v0       # that of this id's page anew
     python -m palaestra.gallery --all                       # all anew
 
-The match is always the same: it is played to its end under a fixed seed, then again up to `MOMENT` of its length.
+A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
+again up to `MOMENT` of its length.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.canvas import import_pillow
+from palaestra.core.catalog import Page
 from palaestra.core.simulation import Simulation
 
 FOLDER = Path("docs", "images", "environments")
@@ -31,9 +33,9 @@ COLORS = 128
 """Palette of the files."""
 
 
-def picture_name(id: str) -> str:
-    """File name of an id's picture."""
-    return f"{id.split('/')[-1]}.png"
+def picture_name(page: Page) -> str:
+    """File name of a page's picture."""
+    return f"{page.name}.png"
 
 
 def has_picture(id: str) -> bool:
@@ -70,33 +72,35 @@ def _play(sim: Simulation, decisions: int) -> int:
     return decisions
 
 
-def write(ids: Sequence[str], root: Path = Path()) -> list[Path]:
-    """Draws the pictures of these ids into ``docs/images/environments`` under ``root``. Returns the files."""
+def write(id: str, root: Path = Path()) -> Path:
+    """Draws the picture of the id's page into ``docs/images/environments`` under ``root``. Returns the file."""
     image_module, _, _ = import_pillow()
-    files = []
-    for id in ids:
-        path = root / FOLDER / picture_name(id)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        image_module.fromarray(moment(id)).quantize(COLORS, dither=0).save(path, optimize=True)
-        files.append(path)
-    return files
+    page, rows = registry.page_of(id)
+    path = root / FOLDER / picture_name(page)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image_module.fromarray(moment(rows[0].id)).quantize(COLORS, dither=0).save(path, optimize=True)
+    return path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m palaestra.gallery", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("ids", nargs="*", metavar="ID", help="draw these anew; without any, those that are missing")
+    parser.add_argument(
+        "ids", nargs="*", metavar="ID", help="draw those of their pages anew; without any, those that are missing"
+    )
     parser.add_argument("--all", action="store_true", help="draw all anew")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of docs/ (default: here)")
     given = parser.parse_args(arguments)
     ids = [registry.row(id).id for id in given.ids]
     if not ids:
-        ids = [id for id in registry.ROWS if id.startswith("palaestra/") and has_picture(id)]
-        if not given.all:
-            ids = [id for id in ids if not (given.root / FOLDER / picture_name(id)).exists()]
+        pages = [(page, rows[0].id) for page, rows in registry.pages() if rows[0].id.startswith("palaestra/")]
+        ids = [
+            id
+            for page, id in pages
+            if has_picture(id) and (given.all or not (given.root / FOLDER / picture_name(page)).exists())
+        ]
     for id in ids:
-        for path in write([id], given.root):
-            print(f"wrote: {path}")
+        print(f"wrote: {write(id, given.root)}")
     return 0
 
 

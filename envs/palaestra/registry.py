@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
 import re
 from collections.abc import Callable
@@ -13,7 +12,8 @@ import gymnasium
 import pettingzoo
 
 from palaestra import calibration, teams, ucav
-from palaestra.core.catalog import Row
+from palaestra.core import factories
+from palaestra.core.catalog import Page, Row, by_page
 from palaestra.core.game import Game
 
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
@@ -28,10 +28,12 @@ def register(
 ) -> None:
     """Registers a game under an id in Gymnasium, PettingZoo and palaestra.
 
+    Presets are ids of one factory that differ in their keywords: register each; tables show them together.
+
     Args:
         id: ``namespace/Name-vN``.
         factory: ``"module:function"`` or a callable that returns the `Game`; its keywords become keywords of every
-            face.
+            face. It is called once for the same keywords, its game serves all simulations.
         family: For tables.
         about: For tables.
         **kwargs: Defaults of the factory's keywords or of the game's parameters.
@@ -85,8 +87,25 @@ def row(id: str) -> Row:
     raise KeyError(f"palaestra has no environment {id!r}.{hint} `palaestra list` shows all.")
 
 
+def pages() -> list[tuple[Page, list[Row]]]:
+    """The rows of the table by page: presets of one factory stand together."""
+    return by_page(ROWS)
+
+
+def page_of(id: str) -> tuple[Page, list[Row]]:
+    """The page of an id and all rows that share it.
+
+    Raises:
+        KeyError: No such id; suggests the near one.
+    """
+    sought = row(id)
+    return next((page, rows) for page, rows in pages() if any(member is sought for member in rows))
+
+
 def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     """The rules of an id, and the parameters among the keywords.
+
+    The same structural keywords give the same `Game`, whose world is read-only (see `palaestra.core.factories.make`).
 
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
@@ -94,17 +113,14 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     from palaestra.core.fields import unknown_keyword
 
     entry = row(id)
-    factory = entry.factory
-    if isinstance(factory, str):
-        module, _, name = factory.partition(":")
-        factory = getattr(importlib.import_module(module), name)
+    factory = factories.load(entry.factory)
     given = {**entry.kwargs, **keywords}
     for alias in _HORIZONS:
         value = given.pop(alias, None)
         if value is not None:
             given["horizon"] = value
     structural = inspect.signature(factory).parameters
-    game = factory(**{k: v for k, v in given.items() if k in structural})
+    game = factories.make(factory, {k: v for k, v in given.items() if k in structural})
     parameters = {k: v for k, v in given.items() if k not in structural}
     known = {p.name: p for p in game.parameters}
     for name in parameters:

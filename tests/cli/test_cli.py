@@ -145,11 +145,23 @@ def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str])
 # -- list, info --------------------------------------------------------------------------------------------------------
 
 
-def test_list_shows_every_id_with_its_family(run):
+def test_list_shows_one_line_for_the_presets_of_a_factory(run):
     told = run("list")
     assert told.code == 0
-    assert all(id in told.out for id in registry.ROWS)
-    assert {row["id"] for row in run("list", "--json").json()} == set(registry.ROWS)
+    (soccer,) = (line.split() for line in told.out.splitlines() if "Soccer" in line)
+    assert soccer[:4] == ["palaestra/GridSoccer-v0", "4", "teams", "Littman's"]
+    assert told.out.endswith("palaestra list --all shows every preset.\n")
+    assert "--all" not in run("list", "--family", "calibration").out
+
+
+def test_list_all_shows_every_id_and_so_does_json(run):
+    told = run("list", "--all")
+    assert told.code == 0
+    assert all(f"{id} " in told.out for id in registry.ROWS)
+    rows = {row["id"]: row for row in run("list", "--json").json()}
+    assert set(rows) == set(registry.ROWS)
+    assert rows["palaestra/TeamTag-2v2-v0"]["page"] == "TeamTag"
+    assert rows["palaestra/TeamTag-2v2-v0"]["keywords"] == {"chasers": 2, "runners": 2}
 
 
 def test_list_shows_one_family(run, refused):
@@ -172,6 +184,13 @@ def test_info_as_json_has_spaces_parameters_and_ends(run):
     assert told["end_reasons"] == ["horizon", "wiped_out"]
     assert told["opponents"] == ["chaser", "random", "mix"]
     assert told["zero_sum"]
+
+
+def test_info_of_a_preset_is_about_this_one(run):
+    assert "| `own` | 3x4 | 0 | 1 |" in run("info", "TeamGridSoccer-3x4").out
+    told = run("info", "TeamGridSoccer-3x4", "--json", "--set", "horizon=7").json()
+    assert (told["page"], told["keywords"]) == ("GridSoccer", {"rows": 3, "columns": 4, "players": 2})
+    assert told["horizon"] == 7
 
 
 # -- train, demo -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from games import two_team
 
 from palaestra import registry
+from palaestra.core.catalog import presets
 from palaestra.core.linker import link
 
 
@@ -33,3 +34,55 @@ def test_a_file_imported_under_another_name_has_compiled_code_of_its_own(monkeyp
     spec.loader.exec_module(again)
     names = {link(module.game()).drivers["step_lanes"].__qualname__ for module in (again, two_team)}
     assert len(names) == 2
+
+
+# -- presets -----------------------------------------------------------------------------------------------------------
+
+SIZES = {f"test/Ring-{n}-v0": (f"a ring of {n}", {"nodes": n}) for n in range(3, 26)}
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, registry.Row]:
+    """The registry's table for this test alone."""
+    rows: dict[str, registry.Row] = {}
+    monkeypatch.setattr(registry, "ROWS", rows)
+    return rows
+
+
+def test_presets_are_rows_with_keywords_that_share_a_page(table: dict[str, registry.Row]):
+    for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", SIZES):
+        table[row.id] = row
+    assert list(table) == list(SIZES)
+    assert table["test/Ring-9-v0"].about == "a ring of 9"
+    assert [(page.name, page.about, len(rows)) for page, rows in registry.pages()] == [
+        ("Ring", "rings of all sizes", 23)
+    ]
+    assert len(registry.make_game("test/Ring-9-v0")[0].world.adjacency) == 9
+    assert len(registry.make_game("test/Ring-9-v0", nodes=4)[0].world.adjacency) == 4
+
+
+def test_ids_that_somebody_registers_for_one_factory_share_a_page(table: dict[str, registry.Row]):
+    for id, factory, nodes in (
+        ("mine/Ring-small-v0", "games.two_team:game", 3),
+        ("mine/Melee-v0", "games.two_team_homogeneous:game", None),
+        ("mine/Ring-large-v0", "games.two_team:game", 9),
+    ):
+        table[id] = registry.Row(id, factory, about=id, kwargs={} if nodes is None else {"nodes": nodes})
+    assert [(page.name, page.about, [row.id for row in rows]) for page, rows in registry.pages()] == [
+        ("Ring", "mine/Ring-small-v0", ["mine/Ring-small-v0", "mine/Ring-large-v0"]),
+        ("Melee", "mine/Melee-v0", ["mine/Melee-v0"]),
+    ]
+    page, rows = registry.page_of("mine/Ring-large-v0")
+    assert (page.name, len(rows)) == ("Ring", 2)
+
+
+def test_somebody_s_preset_of_our_factory_does_not_enter_our_page(table: dict[str, registry.Row]):
+    for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", SIZES):
+        table[row.id] = row
+    table["mine/Small-v0"] = registry.Row("mine/Small-v0", "games.two_team:game", kwargs={"nodes": 3})
+    assert [(page.name, len(rows)) for page, rows in registry.pages()] == [("Ring", 23), ("Small", 1)]
+
+
+def test_no_two_pages_of_ours_have_one_name():
+    names = [page.name for page, rows in registry.pages() if rows[0].id.startswith("palaestra/")]
+    assert len(set(names)) == len(names)

@@ -6,7 +6,6 @@ All faults share one compiled game each, so that planting forty of them costs tw
 from __future__ import annotations
 
 import multiprocessing
-from typing import NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -75,21 +74,11 @@ FIGHTER = Role(
 )
 
 
-class World(NamedTuple):
-    """Read-only by contract: two faults write into it."""
-
-    memory: np.ndarray
-
-
 def reset(s, world):
     fault = s.parameters.fault
-    if fault in (SHARED_DICE, REMEMBERS):
-        world.memory[0] += 1
     for a in range(4):
         s.health[a] = HEALTH
         s.place[a] = integer(s, PLACES)
-        if fault in (SHARED_DICE, REMEMBERS):
-            s.place[a] = (s.place[a] + world.memory[0]) % PLACES
         if fault == SCRIPT_START:
             s.place[a] = script_integer(s, PLACES)
     if fault == IN_WORKER and IS_WORKER == 1.0:
@@ -133,6 +122,9 @@ def step(s, world, actions, rewards, scratch):
     for a in range(4):
         gained = strike(s, a, scratch.damage)
         points += gained if a < 2 else -gained
+    if fault in (SHARED_DICE, REMEMBERS):
+        scratch.decisions += 1
+        s.place[0] = (s.place[0] + scratch.decisions) % PLACES
     for a in range(4):
         s.alive[a] = s.alive[a] and s.health[a] > 0.0
         rewards[a] = points if a < 2 else -points
@@ -252,8 +244,7 @@ def duel() -> Game:
         lane_observation=(Field("time_left", (), 0, 1, "1", "share of the match"),),
         global_state=global_state,
         global_state_size=8,
-        scratch=(("damage", "f8", (4,)),),
-        world=World(np.zeros(1, np.int64)),
+        scratch=(("damage", "f8", (4,)), ("decisions", "i8")),
         zero_sum=True,
         reproducibility="exact",
         default_opponent="striker",

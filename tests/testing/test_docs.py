@@ -6,14 +6,18 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from games import two_team, two_team_homogeneous
 from testing.faults import DUEL, HALF_DOCUMENTED, games, no_games
 
-from palaestra import docs, registry
+import palaestra
+from palaestra import docs, pages, registry
+from palaestra.core.catalog import Page, Row, presets
 from palaestra.core.fields import table_rows
 
 HOUSE = Path(__file__).parents[2]
-ID = "palaestra/CartPole-v0"
+ID, SMALL = "palaestra/CartPole-v0", "palaestra/TeamGridSoccer-3x3-v0"
 
 BEGIN, END = "<!-- begin: environments -->", "<!-- end: environments -->"
 
@@ -30,66 +34,76 @@ def test_the_pages_in_the_tree_are_up_to_date():
     assert not stale, f"run: {docs.COMMAND} (stale: {', '.join(stale)})"
 
 
-def test_every_game_that_draws_has_its_picture_in_the_tree():
-    missing = [
-        id
-        for id in registry.ROWS
-        if id.startswith("palaestra/")
-        and docs.gallery.has_picture(id)
-        and not (HOUSE / docs.gallery.FOLDER / docs.gallery.picture_name(id)).exists()
-    ]
+def test_every_page_of_a_game_that_draws_has_its_picture_in_the_tree_and_there_are_no_others():
+    drawn = {
+        docs.gallery.picture_name(page): rows[0].id
+        for page, rows in registry.pages()
+        if rows[0].id.startswith("palaestra/") and docs.gallery.has_picture(rows[0].id)
+    }
+    there = {path.name for path in (HOUSE / docs.gallery.FOLDER).iterdir()}
+    missing = [id for name, id in drawn.items() if name not in there]
     assert not missing, f"run: python -m palaestra.gallery {' '.join(missing)}"
+    assert there == set(drawn)
 
 
 def test_a_page_shows_the_picture_that_is_there(tmp_path: Path):
     folder = tmp_path / docs.gallery.FOLDER
     folder.mkdir(parents=True)
-    (folder / "CartPole-v0.png").touch()
+    (folder / "CartPole.png").touch()
     docs.write(tmp_path)
-    text = (tmp_path / docs.PAGES / "CartPole-v0.md").read_text(encoding="utf-8")
-    assert "![A match of palaestra/CartPole-v0](../images/environments/CartPole-v0.png)" in text
+    text = (tmp_path / docs.PAGES / "CartPole.md").read_text(encoding="utf-8")
+    assert "![A match of palaestra/CartPole-v0](../images/environments/CartPole.png)" in text
 
 
 def test_a_page_has_a_row_for_every_quantity():
-    page, game = docs.page(ID), registry.make_game(ID)[0]
+    page, game = pages.page(ID), registry.make_game(ID)[0]
     for fields in (game.roles[0].observation, game.roles[0].action, game.parameters):
-        table = docs.markdown_table(table_rows(fields))
+        table = pages.markdown_table(table_rows(fields))
         assert table in page
         for f in fields:
             assert f"| `{f.name}` |" in table
 
 
 def test_a_page_says_how_to_make_the_environment():
-    page = docs.page(ID)
+    page = pages.page(ID)
     assert page.startswith(f"# {ID}\n\nA pole stands on a cart")
     assert f'`gymnasium.make("{ID}")`' in page
     assert "`from palaestra.zoo import cart_pole_v0`" in page
     assert "End reasons: 1 `horizon`, 2 `off_track`, 3 `fell`." in page
+    assert "keywords" not in page
+
+
+def test_the_page_of_a_preset_has_its_own_keywords_and_sizes():
+    page = pages.page(SMALL)
+    assert page.startswith(f"# {SMALL}\n")
+    assert "| keywords | `rows=3, columns=3, players=2` |" in page
+    assert "| `own` | 3x3 | 0 |" in page
+    assert "## Presets" not in page
 
 
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_a_game_of_two_teams_names_its_opponents():
-    page = docs.page(DUEL)
+    page = pages.page(DUEL)
     assert '`opponent=` takes `"striker"`, `"walker"`, `"random"`, `"mix"`' in page
     assert "| teams | red: `red_0`, `red_1`; blue: `blue_0`, `blue_1` |" in page
-    assert "What everybody sees" in docs.observation_tables(registry.make_game(DUEL)[0])
+    assert "What everybody sees" in pages.observation_tables(registry.make_game(DUEL)[0])
 
 
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_a_page_may_stand_in_the_factory():
-    assert docs.docstring(HALF_DOCUMENTED).startswith("A page without most of its sections.")
+    assert pages.docstring(HALF_DOCUMENTED).startswith("A page without most of its sections.")
 
 
 def test_structural_keywords_change_the_page():
     pytest.importorskip("jsbsim")
-    assert "`flight_path`" in docs.page("palaestra/UcavDogfight-v0", commands="macro")
-    assert "`elevator`" in docs.page("palaestra/UcavDogfight-v0")
+    assert "`flight_path`" in pages.page("palaestra/UcavDogfight-v0", commands="macro")
+    assert "`elevator`" in pages.page("palaestra/UcavDogfight-v0")
 
 
 def test_a_table_leaves_empty_columns_out_and_escapes():
     rows = [{"name": "a", "shape": "", "about": "x | y"}, {"name": "b", "shape": "", "about": ""}]
-    assert docs.markdown_table(rows) == "| name | about |\n|---|---|\n| `a` | x \\| y |\n| `b` |  |"
-    assert docs.markdown_table([]) == "None."
+    assert pages.markdown_table(rows) == "| name | about |\n|---|---|\n| `a` | x \\| y |\n| `b` |  |"
+    assert pages.markdown_table([]) == "None."
 
 
 def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path: Path):
@@ -100,7 +114,7 @@ def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path:
     text = readme.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}\n| family |")
     assert text.endswith(f"|\n{END}\nafter\n")
-    assert f"[`{ID}`](docs/environments/CartPole-v0.md)" in text
+    assert f"[`{ID}`](docs/environments/CartPole.md)" in text
     assert docs.stale(tmp_path) == []
     assert docs.write(tmp_path) == []
 
@@ -112,13 +126,15 @@ def test_a_readme_without_markers_is_left_alone(tmp_path: Path):
     assert readme.read_text(encoding="utf-8") == "mine\n"
 
 
-def test_a_page_of_an_id_that_is_no_more_is_removed(tmp_path: Path):
+def test_a_page_that_is_no_more_is_removed_and_what_somebody_wrote_is_not(tmp_path: Path):
     docs.write(tmp_path)
-    gone = tmp_path / docs.PAGES / "Gone-v0.md"
-    shutil.copy(tmp_path / docs.PAGES / "CartPole-v0.md", gone)
+    gone, own = (tmp_path / docs.PAGES / name for name in ("Gone-v0.md", "Own.md"))
+    shutil.copy(tmp_path / docs.PAGES / "CartPole.md", gone)
+    own.write_text("# By hand\n", encoding="utf-8")
     assert docs.stale(tmp_path) == [gone]
     docs.write(tmp_path)
     assert not gone.exists()
+    assert own.exists()
 
 
 def test_the_command_writes_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -126,3 +142,95 @@ def test_the_command_writes_and_checks(tmp_path: Path, capsys: pytest.CaptureFix
     assert docs.COMMAND in capsys.readouterr().out
     assert docs.main(["--write", "--root", str(tmp_path)]) == 0
     assert docs.main(["--check", "--root", str(tmp_path)]) == 0
+
+
+# -- presets -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
+    """A table of the registry with five presets of one factory, and nothing else."""
+    ids = {f"palaestra/Ring-{n}-v0": (f"a ring of {n}", {"nodes": n}) for n in (8, 3, 4, 5, 6)}
+    rows = {row.id: row for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", ids)}
+    monkeypatch.setattr(registry, "ROWS", rows)
+    return rows
+
+
+OURS = [found for found in registry.pages() if found[1][0].id.startswith("palaestra/")]
+
+
+@pytest.mark.parametrize(("page", "rows"), OURS, ids=[page.name for page, _ in OURS])
+def test_the_page_of_a_factory_names_every_preset_and_all_that_any_of_them_has(page: Page, rows: list[Row]):
+    try:
+        text = pages.shared_page(page, rows)
+    except ImportError as error:
+        pytest.skip(str(error))
+    assert text.startswith(f"# {page.name}\n")
+    for row in rows:
+        assert f"`{row.id}`" in text or f'"{row.id}"' in text
+        for name in pages.names(registry.make_game(row.id)[0]):
+            assert f"`{name}`" in text
+
+
+def test_a_preset_stands_in_the_table_with_its_keywords_and_sizes():
+    text = pages.shared_page(*registry.page_of(SMALL))
+    assert text.startswith("# GridSoccer\n")
+    assert (
+        f"| `{SMALL}` | `rows=3, columns=3, players=2` | 2 red against 2 blue | `Discrete(5)` | 39 | soccer two" in text
+    )
+    assert palaestra.make_batch(SMALL).observations.shape[-1] == 39
+
+
+def test_a_table_of_several_presets_lists_what_differs_and_marks_what_some_lack():
+    text = pages.shared_page(*registry.page_of(SMALL))
+    assert "| `own` | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where it stands is 1 |" in text
+    assert "| `has_ball` |  | 0 | 1 | 1 | it has the ball |" in text
+    assert "| `mate_has_ball` |  | 0 | 1 | 1 | its mate has the ball (in 3 of 4 presets) |" in text
+
+
+def test_a_role_that_some_presets_lack_is_marked():
+    raid, melee = two_team.game(), two_team_homogeneous.game()
+    titles = [line for line in pages.action_tables(melee, raid).splitlines() if line.startswith("**")]
+    assert titles[-1] == "**guard** (`red_2`, `blue_1`), in 1 of 2 presets:"
+    assert len(titles) == 3
+    assert pages.action_tables(melee, melee) == pages.action_tables(melee)
+
+
+def test_merged_tables_say_so_where_a_text_differs_or_too_many_values_do():
+    row = {"name": "a", "shape": "", "about": "how many (default 1)"}
+    assert pages.merged([[row], [row]]) == [row]
+    assert pages.merged([[row], [{**row, "shape": "2"}]])[0]["shape"] == "scalar or 2"
+    assert pages.merged([[row], [{**row, "about": "how many (default 2)"}], []])[0]["about"] == (
+        "how many (default 1) (differs by preset, in 2 of 3 presets)"
+    )
+    assert pages.either(["3x3", "4x4", "3x3", "5x5"]) == "3x3 or 4x4 or 5x5"
+    assert pages.either(["3x3", "4x4", "5x5", "6x6"]) == "by preset"
+
+
+def test_spaces_are_told_in_gymnasium_s_words_and_what_all_see_counts(rings: dict[str, Row]):
+    table = pages.preset_table([pages.Preset(row, *registry.make_game(row.id)) for row in rings.values()])
+    assert table.splitlines()[2] == (
+        "| `palaestra/Ring-8-v0` | `nodes=8` | 3 red against 2 blue | `Discrete(4)`; "
+        "`Dict(effort: Box(), move: Discrete(4), trigger: Discrete(2))` | scout 8, guard 6 | a ring of 8 |"
+    )
+
+
+def test_the_readme_has_one_row_a_factory_and_names_few_presets_or_their_number(rings: dict[str, Row]):
+    (row,) = docs.readme_table().splitlines()[2:]
+    assert row.startswith(
+        "| test | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | 3 red against 2 blue |"
+    )
+    assert row.endswith("| exact | rings of all sizes |")
+    rings.pop("palaestra/Ring-6-v0")
+    assert "(docs/environments/Ring.md), `palaestra/Ring-3-v0`, `palaestra/Ring-4-v0`" in docs.readme_table()
+
+
+def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tmp_path: Path, monkeypatch):
+    drawn = []
+    picture = np.zeros((4, 4, 3), np.uint8)
+    monkeypatch.setattr(docs.gallery, "moment", lambda id: drawn.append(id) or picture)
+    pytest.importorskip("PIL")
+    assert docs.gallery.write("palaestra/Ring-5-v0", tmp_path) == tmp_path / docs.gallery.FOLDER / "Ring.png"
+    assert drawn == ["palaestra/Ring-8-v0"]
+    assert docs.gallery_table(tmp_path).count("<img") == 1
+    assert 'href="docs/environments/Ring.md"' in docs.gallery_table(tmp_path)

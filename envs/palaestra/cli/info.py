@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from palaestra import docs, registry
+from palaestra import pages, registry
 from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
 from palaestra.core.fields import table_rows
 from palaestra.core.game import Game
@@ -26,18 +26,20 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
     id, keywords = find_id(args.id), keywords_of(args)
     if args.json:
-        print_json(_facts(id, registry.make_game(id, **keywords)[0]))
+        print_json(_facts(id, *registry.make_game(id, **keywords)))
     else:
-        _show(docs.page(id, **keywords))
+        _show(pages.page(id, **keywords))
     return 0
 
 
-def _facts(id: str, game: Game) -> dict[str, Any]:
+def _facts(id: str, game: Game, parameters: dict[str, float]) -> dict[str, Any]:
     row = registry.row(id)
     return {
         "id": id,
         "family": row.family,
         "about": row.about,
+        "page": registry.page_of(id)[0].name,
+        "keywords": dict(row.kwargs),
         "teams": {team: [game.agents[slot] for slot in slots] for team, slots in game.teams.items()},
         "roles": [
             {
@@ -54,6 +56,7 @@ def _facts(id: str, game: Game) -> dict[str, Any]:
             {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
             for p in game.parameters
         ],
+        "horizon": int(parameters.get("horizon", game.horizon)),
         "info": table_rows(game.info),
         "end_reasons": ["horizon", *game.end_reasons],
         "masks": game.legal is not None,

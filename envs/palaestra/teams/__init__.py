@@ -1,6 +1,6 @@
 """Teams: two-team zero-sum games, many small enough to be solved exactly, and the cooperative particle tasks."""
 
-from palaestra.core.catalog import Row
+from palaestra.core.catalog import Row, presets
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -9,32 +9,26 @@ ROWS: tuple[Row, ...] = (
         "teams",
         "matrix games of two against two, with known answers",
     ),
-    Row(
-        "palaestra/GridSoccer-v0",
+    *presets(
+        "GridSoccer",
         "palaestra.teams.soccer:game",
         "teams",
-        "Littman's soccer, one against one on a grid",
-    ),
-    Row(
-        "palaestra/TeamGridSoccer-3x3-v0",
-        "palaestra.teams.soccer:game",
-        "teams",
-        "soccer two against two on 3 by 3 cells, with passes",
-        {"rows": 3, "columns": 3, "players": 2},
-    ),
-    Row(
-        "palaestra/TeamGridSoccer-3x4-v0",
-        "palaestra.teams.soccer:game",
-        "teams",
-        "soccer two against two on 3 by 4 cells, with passes",
-        {"rows": 3, "columns": 4, "players": 2},
-    ),
-    Row(
-        "palaestra/TeamGridSoccer-4x5-v0",
-        "palaestra.teams.soccer:game",
-        "teams",
-        "soccer two against two on 4 by 5 cells, with passes",
-        {"rows": 4, "columns": 5, "players": 2},
+        "Littman's soccer on a grid, one against one or two against two",
+        {
+            "palaestra/GridSoccer-v0": ("Littman's soccer, one against one on a grid", {}),
+            "palaestra/TeamGridSoccer-3x3-v0": (
+                "soccer two against two on 3 by 3 cells, with passes",
+                {"rows": 3, "columns": 3, "players": 2},
+            ),
+            "palaestra/TeamGridSoccer-3x4-v0": (
+                "soccer two against two on 3 by 4 cells, with passes",
+                {"rows": 3, "columns": 4, "players": 2},
+            ),
+            "palaestra/TeamGridSoccer-4x5-v0": (
+                "soccer two against two on 4 by 5 cells, with passes",
+                {"rows": 4, "columns": 5, "players": 2},
+            ),
+        },
     ),
     Row(
         "palaestra/TeamPong-v0",
@@ -42,18 +36,18 @@ ROWS: tuple[Row, ...] = (
         "teams",
         "pong between two pairs of paddles, front and back",
     ),
-    Row(
-        "palaestra/TeamTag-v0",
+    *presets(
+        "TeamTag",
         "palaestra.teams.tag:game",
         "teams",
-        "three chasers hunt a faster runner in a walled square",
-    ),
-    Row(
-        "palaestra/TeamTag-2v2-v0",
-        "palaestra.teams.tag:game",
-        "teams",
-        "two chasers hunt two faster runners in a walled square",
-        {"chasers": 2, "runners": 2},
+        "chasers hunt faster runners in a walled square",
+        {
+            "palaestra/TeamTag-v0": ("three chasers hunt a faster runner in a walled square", {}),
+            "palaestra/TeamTag-2v2-v0": (
+                "two chasers hunt two faster runners in a walled square",
+                {"chasers": 2, "runners": 2},
+            ),
+        },
     ),
     Row(
         "palaestra/TeamKeepAway-v0",

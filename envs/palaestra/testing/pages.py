@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from palaestra import docs
+from palaestra import pages
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.subject import FACE_KEYWORDS, Subject
 
@@ -15,22 +15,22 @@ def documentation_is_complete(subject: Subject) -> None:
 
     Third-party games that have not begun a page are left in peace.
     """
-    text = docs.docstring(subject.id)
+    text = pages.docstring(subject.id)
     if not re.search(r"^## ", text, re.MULTILINE) and not subject.id.startswith("palaestra/"):
         raise Skipped("the factory's module has no page in its docstring")
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    wanted = [t for t in docs.SECTIONS if t in titles]
-    missing = [t for t in docs.SECTIONS if t not in titles]
+    wanted = [t for t in pages.SECTIONS if t in titles]
+    missing = [t for t in pages.SECTIONS if t not in titles]
     require(not missing, f"the docstring has no section {', '.join(missing)}")
     require(
-        [t for t in titles if t in docs.SECTIONS] == wanted,
-        f"the sections are in the order {titles}, not {list(docs.SECTIONS)}",
+        [t for t in titles if t in pages.SECTIONS] == wanted,
+        f"the sections are in the order {titles}, not {list(pages.SECTIONS)}",
     )
     for marker in ("action", "observation", "parameters"):
         require(f"<!-- table: {marker} -->" in text, f"the docstring does not say where <!-- table: {marker} --> goes")
     keywords = {k: v for k, v in subject.keywords.items() if k not in FACE_KEYWORDS}
-    page = docs.page(subject.id, **keywords)
+    page = pages.page(subject.id, **keywords)
     left = re.findall(r"<!-- table: [^>]*-->", page)
     require(not left, f"the page has markers that nothing fills: {', '.join(left)}")
-    for name in docs.names(subject.game):
+    for name in pages.names(subject.game):
         require(f"`{name}`" in page, f"the page does not name {name}")

@@ -1,0 +1,326 @@
+"""The page of an environment as Markdown, made from the docstring of its factory's module and its games' own tables.
+
+A docstring writes ``<!-- table: action -->``, ``<!-- table: observation -->`` and ``<!-- table: parameters -->`` where
+the tables go, so that text stands beside the rules and numbers are never copied by hand. `page` is about one id with
+its own sizes, `shared_page` about all presets of a factory: there, one table has the quantities of all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from gymnasium import spaces
+
+from palaestra import registry
+from palaestra.core import factories
+from palaestra.core.catalog import Page, Row
+from palaestra.core.fields import Field, action_space, table_rows
+from palaestra.core.game import Game
+
+SECTIONS = (
+    "Description",
+    "Action Space",
+    "Observation Space",
+    "Rewards",
+    "Starting State",
+    "Episode End",
+    "Arguments",
+    "Version History",
+)
+"""Headings that every page has, in this order."""
+SUITE_INFO = (
+    Field("winner", about="team that won (a name, in batches its number), None or -1 for nobody; valid at the end"),
+    Field("end_reason", about="why the match ended (a name, in batches its number); valid at the end"),
+)
+ILLEGAL = Field("illegal", about="actions so far that the mask forbade, each replaced by its no-op")
+MOST_LISTED = 3
+"""Values of the presets that are listed in one cell; where there are more, the cell says ``by preset``."""
+OWN_PAGE = "The tables below are of all presets: `palaestra info ID` prints those of one."
+
+Rows = list[dict[str, str]]
+
+
+class Preset(NamedTuple):
+    """An id with its rules."""
+
+    row: Row
+    game: Game
+    parameters: dict[str, float]
+
+
+def page(id: str, **keywords: Any) -> str:
+    """The page of one id.
+
+    Args:
+        id: Registered id.
+        **keywords: Structural keywords and parameters, as `palaestra.make_batch` takes them.
+
+    Raises:
+        KeyError: No such id; suggests the near one.
+    """
+    return _page(id, [Preset(registry.row(id), *registry.make_game(id, **keywords))])
+
+
+def shared_page(page: Page, rows: Sequence[Row]) -> str:
+    """The page of all presets of a factory; for a single one, the same as `page` under another title."""
+    return _page(page.name, [Preset(row, *registry.make_game(row.id)) for row in rows])
+
+
+def docstring(id: str) -> str:
+    """The page's text: docstring of the factory's module, or of the factory itself where that has the sections.
+
+    Raises:
+        KeyError: No such id; suggests the near one.
+    """
+    factory = factories.load(registry.row(id).factory)
+    own = inspect.getdoc(factory) or ""
+    if "## " in own:
+        return own
+    module = sys.modules.get(getattr(factory, "__module__", ""))
+    return inspect.cleandoc(module.__doc__ or "") if module is not None else ""
+
+
+def names(game: Game) -> list[str]:
+    """Names of all actions, observations, parameters and info fields: what a page has to mention."""
+    fields = [*game.parameters, *game.info, *game.team_observation, *game.lane_observation]
+    for role in game.roles:
+        fields += [*role.action, *role.observation]
+    return list(dict.fromkeys(f.name for f in fields))
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def action_tables(*games: Game) -> str:
+    """Action tables of all roles."""
+    return _by_role(games, "action")
+
+
+def observation_tables(*games: Game) -> str:
+    """Observation tables of all roles, of the teams and of the match."""
+    tables = [_by_role(games, "observation")]
+    team = _table(game.team_observation for game in games)
+    lane = _table(game.lane_observation for game in games)
+    if team:
+        tables.append(f"What a team sees, the same for all its members:\n\n{markdown_table(team)}")
+    if lane:
+        tables.append(f"What everybody sees:\n\n{markdown_table(lane)}")
+    return "\n\n".join(tables)
+
+
+def parameter_table(*games: Game) -> str:
+    """Table of the parameters, the horizon first."""
+    return markdown_table(_table(game.parameters for game in games))
+
+
+def preset_table(presets: Sequence[Preset]) -> str:
+    """Table of the ids of one factory: their keywords, and how large they are."""
+    lines = ["| id | keywords | agents | actions | observation | what |", "|---|---|---|---|---|---|"]
+    for preset in presets:
+        keywords = f"`{keywords_of(preset.row)}`" if preset.row.kwargs else ""
+        sizes, about = observations_of(preset.game), preset.row.about
+        cells = (f"`{preset.row.id}`", keywords, players_of(preset.game), actions_of(preset.game), sizes, about)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def markdown_table(rows: Sequence[dict[str, str]]) -> str:
+    """Rows as a Markdown table; columns that are empty in all rows are left out."""
+    if not rows:
+        return "None."
+    columns = [c for c in dict.fromkeys(c for row in rows for c in row) if any(row.get(c) for row in rows)]
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for row in rows:
+        texts = [row.get(c, "").replace("|", "\\|").replace("\n", " ").strip() for c in columns]
+        cells = [f"`{text}`" if c == "name" else text for c, text in zip(columns, texts, strict=True)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def merged(tables: Sequence[Rows]) -> Rows:
+    """One table that has the rows of all: what is told differently is listed, what some lack is marked."""
+    rows = []
+    for name in dict.fromkeys(row["name"] for table in tables for row in table):
+        found = [row for table in tables for row in table if row["name"] == name]
+        row = {column: _cell([other.get(column, "") for other in found]) for column in found[0]}
+        about = found[0]["about"]
+        notes = ["differs by preset"] if any(other["about"] != about for other in found) else []
+        notes += [f"in {len(found)} of {len(tables)} presets"] if len(found) < len(tables) else []
+        rows.append({**row, "about": f"{about} ({', '.join(notes)})" if notes else about})
+    return rows
+
+
+def _cell(texts: Sequence[str]) -> str:
+    """Only shapes can be empty: those of single numbers."""
+    return either(text or "scalar" for text in texts) if any(texts) else ""
+
+
+def either(values: Iterable[str]) -> str:
+    """The values of the presets in one cell, each once."""
+    found = list(dict.fromkeys(values))
+    return " or ".join(found) if len(found) <= MOST_LISTED else "by preset"
+
+
+def _table(fields: Iterable[Iterable[Any]]) -> Rows:
+    """Rows of one table, from the fields of each preset."""
+    tables = [table_rows(own) for own in fields]
+    return tables[0] if len(tables) == 1 else merged(tables)
+
+
+def _by_role(games: Sequence[Game], kind: Literal["action", "observation"]) -> str:
+    tables = {}
+    for name in dict.fromkeys(role.name for game in games for role in game.roles):
+        roles = [role for game in games for role in game.roles if role.name == name]
+        members = {role.agents for role in roles}
+        who = f" ({_agents(list(roles[0].agents))})" if len(members) == 1 else ""
+        who += f", in {len(roles)} of {len(games)} presets" if len(roles) < len(games) else ""
+        tables[f"**{name}**{who}"] = markdown_table(_table(getattr(role, kind) for role in roles))
+    if len(tables) == 1:
+        return next(iter(tables.values()))
+    return "\n\n".join(f"{title}:\n\n{table}" for title, table in tables.items())
+
+
+# -- a game in a few words ---------------------------------------------------------------------------------------------
+
+
+def keywords_of(row: Row) -> str:
+    """``rows=3, columns=3``."""
+    return ", ".join(f"{name}={value!r}" for name, value in row.kwargs.items())
+
+
+def players_of(game: Game) -> str:
+    """``3 red against blue``."""
+    sizes = {team: len(slots) for team, slots in game.teams.items()}
+    text = " against ".join(team if size == 1 else f"{size} {team}" for team, size in sizes.items())
+    return f"{text}s" if len(sizes) == 1 and len(game.agents) > 1 else text
+
+
+def actions_of(game: Game) -> str:
+    """Action spaces of one agent of each role, each once."""
+    return "; ".join(dict.fromkeys(f"`{_space(action_space(role.action))}`" for role in game.roles))
+
+
+def observations_of(game: Game) -> str:
+    """How many numbers one agent of each role sees, those that it shares with others among them."""
+    shared = sum(f.size for f in (*game.team_observation, *game.lane_observation))
+    sizes = {role.name: str(sum(f.size for f in role.observation) + shared) for role in game.roles}
+    if len(set(sizes.values())) == 1:
+        return next(iter(sizes.values()))
+    return ", ".join(f"{name} {size}" for name, size in sizes.items())
+
+
+def _space(space: spaces.Space) -> str:
+    if isinstance(space, spaces.Discrete):
+        return f"Discrete({space.n})"
+    if isinstance(space, spaces.MultiDiscrete):
+        sizes = space.nvec.tolist()
+        alike = len(set(sizes)) == 1 and len(sizes) > MOST_LISTED
+        return f"MultiDiscrete([{sizes[0]}] * {len(sizes)})" if alike else f"MultiDiscrete({sizes})"
+    if isinstance(space, spaces.Dict):
+        return f"Dict({', '.join(f'{name}: {_space(member)}' for name, member in space.items())})"
+    return f"{type(space).__name__}{space.shape}"
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _page(title: str, presets: Sequence[Preset]) -> str:
+    games = [preset.game for preset in presets]
+    headline, _, body = docstring(presets[0].row.id).partition("\n")
+    tables = {
+        "action": action_tables(*games),
+        "observation": observation_tables(*games),
+        "parameters": parameter_table(*games),
+    }
+    for name, table in tables.items():
+        body = body.replace(f"<!-- table: {name} -->", table)
+    added = [*_opponents(games), *_info(games)]
+    body = _before_section(body, "Version History", "\n\n".join(added))
+    parts = [f"# {title}", headline.strip(), _facts(presets)]
+    if len(presets) > 1:
+        parts.append(f"## Presets\n\n{preset_table(presets)}\n\n{OWN_PAGE}")
+    return "\n\n".join(part for part in [*parts, body.strip()] if part) + "\n"
+
+
+def _facts(presets: Sequence[Preset]) -> str:
+    """Table of how to make it and what it is; of several presets the first is made."""
+    row = presets[0].row
+    module = registry.zoo_name(row.id)
+    facts = {
+        "Gymnasium": f'`gymnasium.make("{row.id}")`, `gymnasium.make_vec("{row.id}", num_envs=N)`',
+        "PettingZoo": f"`from palaestra.zoo import {module}`, `{module}.parallel_env()`",
+        "batch": f'`palaestra.make_batch("{row.id}", num_envs=N)`',
+    }
+    if len(presets) == 1:
+        facts["keywords"] = f"`{keywords_of(row)}`" if row.kwargs else ""
+        facts["teams"] = _teams(presets[0].game)
+    told = [_facts_of(preset) for preset in presets]
+    for name in told[0]:
+        facts[name] = either(filter(None, (facts_of_one[name] for facts_of_one in told)))
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in facts.items() if text)])
+
+
+def _facts_of(preset: Preset) -> dict[str, str]:
+    game = preset.game
+    horizon = preset.parameters.get("horizon", game.horizon)
+    return {
+        "rewards": "zero-sum" if game.zero_sum else "one a team",
+        "masks": "yes" if game.legal is not None else "no: nothing is ever forbidden",
+        "horizon": f"{horizon:g} decisions, {game.render_fps:g} a second",
+        "bits": _bits(game),
+        "codecs": ", ".join(f'`codec="{name}"`' for name in game.codecs),
+    }
+
+
+def _bits(game: Game) -> str:
+    if game.reproducibility == "exact":
+        return "exact: the same on every machine"
+    return "pinned: the same wherever engine, compiler and platform are the same"
+
+
+def _teams(game: Game) -> str:
+    return "; ".join(f"{team}: {_agents([game.agents[s] for s in slots])}" for team, slots in game.teams.items())
+
+
+def _agents(members: list[str]) -> str:
+    if len(members) <= 4:
+        return ", ".join(f"`{m}`" for m in members)
+    return f"`{members[0]}` to `{members[-1]}` ({len(members)})"
+
+
+def _opponents(games: Sequence[Game]) -> list[str]:
+    texts = dict.fromkeys(_opponents_of(game) for game in games if len(game.teams) > 1 or game.scripts)
+    return ["## Opponents\n\n" + "\n\n".join(texts)] if texts else []
+
+
+def _opponents_of(game: Game) -> str:
+    scripts = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
+    told = ", ".join(f'`"{name}"`' for name in scripts)
+    text = f'`opponent=` takes {told}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
+    if game.scripts:
+        text += " `mix` draws a script for each match."
+        text += f' `"{game.scripts[0]}:0.7"` takes 70 % of its decisions itself, the others at random (strength 0.7).'
+    return text
+
+
+def _info(games: Sequence[Game]) -> list[str]:
+    fields = [(*SUITE_INFO, *([ILLEGAL] if game.legal is not None else []), *game.info) for game in games]
+    rows = [{c: text for c, text in row.items() if c not in ("low", "high")} for row in _table(fields)]
+    reasons = dict.fromkeys(_end_reasons(game) for game in games)
+    return [f"## Info\n\n{markdown_table(rows)}\n\n" + "\n\n".join(reasons)]
+
+
+def _end_reasons(game: Game) -> str:
+    reasons = ["1 `horizon`", *(f"{number} `{name}`" for number, name in enumerate(game.end_reasons, 2))]
+    return f"End reasons: {', '.join(reasons)}."
+
+
+def _before_section(body: str, title: str, text: str) -> str:
+    found = re.search(rf"^## {title}$", body, re.MULTILINE)
+    if found is None:
+        return f"{body.rstrip()}\n\n{text}"
+    return f"{body[: found.start()].rstrip()}\n\n{text}\n\n{body[found.start() :]}"
