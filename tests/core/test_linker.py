@@ -1,6 +1,11 @@
 """Kernels own no memory: neither the compiled code of a game nor a hook of its author may allocate."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -160,3 +165,81 @@ def test_a_hook_with_another_mistake_keeps_numbas_own_words():
     with pytest.raises(Exception, match="no_such_field") as refused:
         KernelSimulation(tiny(reset=mistaken), 1)
     assert "own no memory" not in str(refused.value)
+
+
+RULES = """
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+def reset(s, world):
+    s.x = 0.0
+def step(s, world, actions, rewards, scratch):
+    s.x += 1.0
+    return False
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x
+def game():
+    role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+    return Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
+"""
+PLAY = """
+import sys
+from rules import game
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.workers import ProcessSimulation
+if __name__ == "__main__":
+    sim = ProcessSimulation(game(), 2, workers=2) if sys.argv[1] == "workers" else KernelSimulation(game(), 2)
+    sim.reset(seed=1)
+    sim.step([[0], [0]])
+    sim.close()
+"""
+
+
+def said(folder: Path, how: str = "here", **environment: str | None) -> list[str]:
+    """Lines on stderr of a process that plays a game."""
+    (folder / "rules.py").write_text(RULES)
+    (folder / "play.py").write_text(PLAY)
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
+    run = subprocess.run(
+        [sys.executable, str(folder / "play.py"), how],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={k: v for k, v in variables.items() if v is not None},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stderr.splitlines()
+
+
+def test_a_person_who_waits_for_the_compiler_is_told_once(tmp_path: Path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == ["palaestra: compiling Tiny (once; kept in the cache)"]
+    assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == []  # nothing was compiled
+
+
+def test_where_nobody_waits_nothing_is_said(tmp_path: Path):
+    assert said(tmp_path, PALAESTRA_VERBOSE=None, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == []  # a pipe is nobody
+
+
+def test_workers_are_silent(tmp_path: Path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert len(said(tmp_path, "workers", PALAESTRA_VERBOSE="1", **cache)) == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "terminal", "prompt", "expected"),
+    [(None, True, False, True), (None, False, True, True), (None, False, False, False), ("0", True, True, False)],
+)
+def test_a_terminal_or_a_prompt_is_a_person(
+    wish: str | None, terminal: bool, prompt: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    if not prompt:
+        monkeypatch.delattr(sys, "ps1")
+    monkeypatch.delenv("PALAESTRA_VERBOSE", raising=False)
+    if wish is not None:
+        monkeypatch.setenv("PALAESTRA_VERBOSE", wish)
+    assert compiler.is_watched() is expected
+    with compiler.silence():
+        assert not compiler.is_watched()

@@ -108,8 +108,10 @@ def _is_writable(folder: Path) -> bool:
 
 def _warm() -> list[dict[str, Any]]:
     """Compiles every game by playing a decision of it."""
+    from palaestra.core.compiler import silence
+
     games = []
-    with Progress("games") as tell:
+    with Progress("games") as tell, silence():
         for done, id in enumerate(registry.ROWS):
             tell(done, len(registry.ROWS), id)
             start = time.perf_counter()

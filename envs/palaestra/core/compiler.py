@@ -5,12 +5,15 @@ Nothing here imports numba before something is compiled.
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
 import re
+import sys
 import types
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -22,6 +25,8 @@ TUNING = ("_nrt", *INSIDE)
 """Options that change speed and no result: a numba that does not know them compiles without."""
 
 _warned: set[str] = set()
+_announced: set[str] = set()
+_silent = False
 
 
 def options(*, inside: bool) -> dict[str, Any]:
@@ -64,6 +69,61 @@ def compile_cached(function: types.FunctionType) -> Callable:
             "process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
         )
         return numba.njit(**options(inside=False))(function)
+
+
+@contextlib.contextmanager
+def announcement(game: str) -> Iterator[None]:
+    """Says in one line on stderr that a game is compiled, if a driver is compiled inside that the cache does not have.
+
+    It is said once a game and process, before the compiler starts, where a person may be waiting: see `is_watched`.
+    """
+    try:
+        from numba.core import event
+    except ImportError:  # numba calls this interface experimental
+        event = None
+    if event is None or game in _announced or not is_watched():
+        yield
+        return
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            driver = event.data["dispatcher"]
+            if game not in _announced:
+                _announced.add(game)
+                kept = (
+                    "once; kept in the cache" if driver.stats.cache_path is not None else "in every process: no cache"
+                )
+                print(f"palaestra: compiling {game} ({kept})", file=sys.stderr, flush=True)
+
+        def on_end(self, event: Any) -> None:
+            return
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Announces nothing inside: for callers that report on compiling themselves."""
+    global _silent
+    before, _silent = _silent, True
+    try:
+        yield
+    finally:
+        _silent = before
+
+
+def is_watched() -> bool:
+    """Whether a person may be waiting: at a terminal, a notebook or a prompt, and not in a worker process.
+
+    ``PALAESTRA_VERBOSE=1`` says yes in any main process, ``0`` no.
+    """
+    if _silent or multiprocessing.parent_process() is not None:
+        return False
+    wish = os.environ.get("PALAESTRA_VERBOSE", "")
+    if wish:
+        return wish != "0"
+    return hasattr(sys, "ps1") or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _warn_once(subject: str, message: str) -> None:

@@ -90,7 +90,8 @@ class Kernel:
             return driver
         if name not in self._entry_points:
             try:
-                driver(*arguments)
+                with compiler.announcement(self._name):
+                    driver(*arguments)
             except Exception as error:
                 if (wrong := self._builder.explain(error)) is not None:
                     raise ValueError(f"{self._name}: {wrong}") from error
