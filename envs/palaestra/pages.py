@@ -18,7 +18,8 @@ from gymnasium import spaces
 from palaestra import registry
 from palaestra.core import factories
 from palaestra.core.catalog import Page, Row
-from palaestra.core.fields import Field, action_space, table_rows
+from palaestra.core.fields import Field, table_rows
+from palaestra.core.spaces import action_space
 from palaestra.core.game import Game
 
 SECTIONS = (

@@ -115,6 +115,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     entry = row(id)
     factory = factories.load(entry.factory)
     given = {**entry.kwargs, **keywords}
+    observation = given.pop("observation", None)
     for alias in _HORIZONS:
         value = given.pop(alias, None)
         if value is not None:
@@ -127,7 +128,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
         if name not in known:
             everything = dict.fromkeys([*known, *structural, *_SIMULATION, *_FACE])
             unknown_keyword(name, everything, f"keyword of {id}")
-    return game, parameters
+    return game.shown_as(observation)[0], parameters
 
 
 def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
@@ -137,7 +138,8 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
         id: Registered id.
         num_envs: Number of lanes.
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
-            (processes), ``opponents`` (``{team: who}``), the game's structural keywords and its parameters.
+            (processes), ``opponents`` (``{team: who}``), ``observation`` (one of the game's representations), the
+            game's structural keywords and its parameters.
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.
@@ -167,10 +169,11 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
 
 def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """A simulation in which every team but the controlled one has an opponent, and the keywords of the face."""
-    face = {k: keywords.pop(k) for k in _FACE if k in keywords}
+    face = _face_keywords(keywords)
     opponent = face.pop("opponent", None)
     opponents = keywords.pop("opponents", None)
     sim = make_batch(id, num_envs, **keywords)
+    face["observation"] = sim.game.shown_as(keywords.get("observation"))[1]
     teams = sim.game.teams
     control = face.get("control") or next(iter(teams))
     if control not in teams:
@@ -182,6 +185,11 @@ def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dic
             raise ValueError(f"team {team!r} is the one you control: it has no opponent= (control={control!r})")
         sim.set_opponent(team, spec)
     return sim, face
+
+
+def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Takes the keywords of the face out; ``observation`` stays, it may choose the representation too."""
+    return {k: keywords.pop(k) for k in _FACE if k in keywords and k != "observation"}
 
 
 def make_env(id: str, **keywords: Any) -> Any:
@@ -206,11 +214,12 @@ def make_parallel(id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
-    face = {k: keywords.pop(k) for k in _FACE if k in keywords}
+    face = _face_keywords(keywords)
     for name in ("control", "opponent", "copy"):
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
     sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
+    face["observation"] = sim.game.shown_as(keywords.get("observation"))[1]
     return GameParallelEnv(sim, name=zoo_name(id), **face)
 
 

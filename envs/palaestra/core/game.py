@@ -335,6 +335,23 @@ class Game:
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
         put("_variants", {})
 
+    def shown_as(self, observation: str | None) -> tuple[Game, Any]:
+        """The game in the representation, and the form (``"flat"`` or ``"dict"``), that a user's word asks for.
+
+        Args:
+            observation: ``"flat"``, ``"dict"``, a representation's name, ``"name:flat"``, ``"name:dict"``, or None for
+                the game's default.
+
+        Raises:
+            ValueError: No such representation or form; names those that there are.
+        """
+        name, _, form = (observation or self.default_observation).partition(":")
+        if name in ("flat", "dict") and not form:
+            return self, name
+        if form not in ("", "flat", "dict"):
+            raise ValueError(f'observation={observation!r}: the form of {name!r} is "flat" or "dict", got {form!r}')
+        return self.represented(name), form or "flat"
+
     def represented(self, name: str) -> Game:
         """The game as one of its representations shows it; the same object each time.
 

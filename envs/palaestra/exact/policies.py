@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.actions import word_table
+from palaestra.core.actions import ActionTable
 from palaestra.core.opponents import Opponent, OpponentSpec, resolve, split_strength
 from palaestra.exact.positions import Board, PositionTable
 
@@ -46,7 +46,7 @@ class Team:
         self.table, self.name, self.side = table, team, table.side(team)
         self.slots = game.teams[team]
         self.agents = [game.agents[slot] for slot in self.slots]
-        words, _ = word_table(game)
+        words = ActionTable(game).words
         self._words = [[w for w in range(len(words)) if words[w]["agent"] == slot] for slot in self.slots]
         self.bases = [[int(words[w]["n"]) for w in own] for own in self._words]
         self.sizes = [prod(base) for base in self.bases]

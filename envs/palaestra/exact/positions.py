@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.actions import word_table
+from palaestra.core.actions import ActionTable
 from palaestra.core.fields import Continuous
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
@@ -248,7 +248,7 @@ def _bytes(records: np.ndarray) -> np.ndarray:
 
 def joint_actions(game: Game, team: str) -> np.ndarray:
     """Choices of each joint action of a team, int64 ``[J, choices]``: agent after agent, the first the slowest."""
-    words, _ = word_table(game)
+    words = ActionTable(game).words
     sizes = [int(word["n"]) for slot in game.teams[team] for word in words if word["agent"] == slot]
     return np.indices(sizes).reshape(len(sizes), -1).T.copy()
 
@@ -302,7 +302,7 @@ class Board:
         assert game.enumeration is not None
         self.game, self.parameters, self.enumeration = game, parameters, game.enumeration
         self.teams = tuple(game.teams)
-        self._words, _ = word_table(game)
+        self._words = ActionTable(game).words
         self._make(1)
 
     def _make(self, lanes: int) -> None:
