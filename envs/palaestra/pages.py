@@ -19,8 +19,8 @@ from palaestra import registry
 from palaestra.core import factories
 from palaestra.core.catalog import Page, Row
 from palaestra.core.fields import Field, table_rows
-from palaestra.core.spaces import action_space
 from palaestra.core.game import Game
+from palaestra.core.spaces import action_space
 
 SECTIONS = (
     "Description",

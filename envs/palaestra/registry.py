@@ -167,13 +167,18 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     return KernelSimulation
 
 
-def _against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A simulation in which every team but the controlled one has an opponent, and the keywords of the face."""
+def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A simulation in which every team but the controlled one has an opponent, and the keywords of the face.
+
+    Args:
+        id: Registered id.
+        num_envs: Number of lanes.
+        keywords: As for `make_env`; those of the face are taken out, but for ``observation``.
+    """
     face = _face_keywords(keywords)
     opponent = face.pop("opponent", None)
     opponents = keywords.pop("opponents", None)
     sim = make_batch(id, num_envs, **keywords)
-    face["observation"] = sim.game.shown_as(keywords.get("observation"))[1]
     teams = sim.game.teams
     control = face.get("control") or next(iter(teams))
     if control not in teams:
@@ -192,12 +197,17 @@ def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
     return {k: keywords.pop(k) for k in _FACE if k in keywords and k != "observation"}
 
 
+def _form(sim: Any, keywords: dict[str, Any]) -> Any:
+    """Whether the user asked for one vector or for a dict by field."""
+    return sim.game.shown_as(keywords.get("observation"))[1]
+
+
 def make_env(id: str, **keywords: Any) -> Any:
     """Gymnasium's entry point; keywords as for `GameEnv` and `make_batch`."""
     from palaestra.core.faces.gym_env import GameEnv
 
-    sim, face = _against(id, 1, {**keywords, "autoreset_mode": "off"})
-    return GameEnv(sim, **face)
+    sim, face = against(id, 1, {**keywords, "autoreset_mode": "off"})
+    return GameEnv(sim, observation=_form(sim, keywords), **face)
 
 
 def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
@@ -206,8 +216,8 @@ def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
 
     mode = keywords.pop("autoreset_mode", "next_step")
     names = {v: k for k, v in GYMNASIUM_MODES.items()}
-    sim, face = _against(id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
-    return GameVectorEnv(sim, **face)
+    sim, face = against(id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
+    return GameVectorEnv(sim, observation=_form(sim, keywords), **face)
 
 
 def make_parallel(id: str, **keywords: Any) -> Any:
@@ -219,8 +229,7 @@ def make_parallel(id: str, **keywords: Any) -> Any:
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
     sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
-    face["observation"] = sim.game.shown_as(keywords.get("observation"))[1]
-    return GameParallelEnv(sim, name=zoo_name(id), **face)
+    return GameParallelEnv(sim, name=zoo_name(id), observation=_form(sim, keywords), **face)
 
 
 def zoo_name(id: str) -> str:

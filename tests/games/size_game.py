@@ -109,12 +109,12 @@ def step(s, world, actions, rewards, scratch):
     s.idle += 1
     for k in range(couriers):
         parcel = actions.courier[k].parcel - 1
-        if s.alive[k] and parcel >= 0 and not s.taken[parcel]:
-            if walk(s, world, k, parcel, actions.courier[k].pace):
-                s.taken[parcel] = 1
-                s.left -= 1
-                s.idle = 0
-                gained += world.worth[parcel] if s.team[k] == 0 else -world.worth[parcel]
+        goes = s.alive[k] and parcel >= 0 and not s.taken[parcel]
+        if goes and walk(s, world, k, parcel, actions.courier[k].pace):
+            s.taken[parcel] = 1
+            s.left -= 1
+            s.idle = 0
+            gained += world.worth[parcel] if s.team[k] == 0 else -world.worth[parcel]
     for k in range(couriers):
         rewards[k] = gained if s.team[k] == 0 else -gained
     s.info.lead += gained

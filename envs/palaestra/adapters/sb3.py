@@ -88,7 +88,7 @@ def _simulation(id: str, num_envs: int, team: str | None, agents: AgentsMode, ke
         if "opponent" in keywords:
             raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: who}')
         return registry.make_batch(id, num_envs, **keywords)
-    sim, face = registry._against(id, num_envs, {**keywords, "control": team})
+    sim, face = registry.against(id, num_envs, {**keywords, "control": team})
     face.pop("control")
     if face:
         sim.close()

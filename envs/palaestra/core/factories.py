@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.core.worlds import lock
 
 MOST_GAMES = 64
 """Games that are kept; beyond that, those go that were not asked for longest."""
@@ -41,8 +40,8 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
         key = (factory, _key(dict(keywords)))
         hash(key)
     except TypeError:
-        return lock(factory(**keywords))
-    game = _games.pop(key, None) or lock(factory(**keywords))
+        return factory(**keywords)
+    game = _games.pop(key, None) or factory(**keywords)
     _games[key] = game
     for oldest in list(_games)[:-MOST_GAMES]:
         _games.pop(oldest, None)  # another thread may have been here

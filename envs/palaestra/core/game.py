@@ -35,6 +35,7 @@ import numpy as np
 
 from palaestra.core import layout
 from palaestra.core.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, bounds
+from palaestra.core.worlds import read_only
 
 DRAW = -1
 """Value of ``s.info.winner`` while nobody has won, and after a draw."""
@@ -221,7 +222,7 @@ class Game:
         global_state: ``global_state(s, world, out)`` writes the float32 vector for centralised critics.
         global_state_size: Its length. Without the hook the state is all observations side by side.
         scratch: Fields of the work record that each thread owns.
-        world: NamedTuple of read-only arrays whose sizes are known only at run time.
+        world: NamedTuple of arrays whose sizes are known only at run time; the game holds read-only views of them.
         zero_sum: Whether the two team rewards add up to exactly zero in every step.
         reproducibility: ``"exact"`` (arithmetic and square roots only) or ``"pinned"`` (trigonometry or an engine).
         default_opponent: Script that plays the teams a Gymnasium user does not.
@@ -333,7 +334,13 @@ class Game:
         put("observation_dtype", layout.observations_dtype(self, visible=True))
         put("mask_dtype", layout.masks_dtype(self, visible=True))
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
+        put("world", read_only(self.world))
         put("_variants", {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes pickled fields; NumPy's pickles forget that an array is read-only, which compiled code relies on."""
+        vars(self).update(state)
+        vars(self)["world"] = read_only(self.world)
 
     def shown_as(self, observation: str | None) -> tuple[Game, Any]:
         """The game in the representation, and the form (``"flat"`` or ``"dict"``), that a user's word asks for.
