@@ -560,7 +560,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         command=command_stick if stick else fly_macro,
         judge=judge_stick if stick else judge_macro,
         physics="palaestra.ucav.plant:JsbsimPlant",
-        plant_options={"physics_hz": 60, "frames": 6},
+        physics_options={"physics_hz": 60, "frames": 6},
         periods=periods,
         parameters=parameters,
         horizon=round(DURATION_S / (PERIOD_S * periods)),

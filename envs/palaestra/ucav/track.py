@@ -389,7 +389,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         command=move_stick,
         judge=judge,
         physics="palaestra.ucav.plant:JsbsimPlant",
-        plant_options={"physics_hz": physics_hz, "frames": frames},
+        physics_options={"physics_hz": physics_hz, "frames": frames},
         parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,
         info=INFO,
