@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 import tyro
 
-from palaestra.core.engine import EngineSimulation
 from palaestra.core.fields import Parameter
 from palaestra.core.game import Game
+from palaestra.core.physics import PhysicsSimulation
 from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
 
@@ -208,7 +208,7 @@ def train(args: Args) -> Report:
     record = args.directory / f"grid_{args.flights}x{args.horizon}_seed{args.seed}.csv"
     results = read_results(record) if args.grid else {}
     todo = [gains for gains in wanted if gains not in results]
-    sim = EngineSimulation(
+    sim = PhysicsSimulation(
         tuning_game(), args.flights, parameters={"horizon": args.horizon}, opponents={"pilot": "pid"}
     )
     start = time.perf_counter()

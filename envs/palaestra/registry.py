@@ -159,9 +159,9 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
         return ProcessSimulation
     options.pop("workers", None)
     if game.physics is not None:
-        from palaestra.core.engine import EngineSimulation
+        from palaestra.core.physics import PhysicsSimulation
 
-        return EngineSimulation
+        return PhysicsSimulation
     from palaestra.core.kernel import KernelSimulation
 
     return KernelSimulation

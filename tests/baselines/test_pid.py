@@ -36,7 +36,7 @@ def test_the_same_flights_give_the_same_errors_and_poor_gains_poorer_ones(short)
     report = pid.train(replace(short, grid=False))
     again = pid.train(replace(short, grid=False))
     assert report.results[GAINS] == again.results[GAINS]
-    sim = pid.EngineSimulation(pid.tuning_game(), 2, parameters={"horizon": 80}, opponents={"pilot": "pid"})
+    sim = pid.PhysicsSimulation(pid.tuning_game(), 2, parameters={"horizon": 80}, opponents={"pilot": "pid"})
     poor = pid.fly(sim, GAINS._replace(roll=0.2), 0)
     assert poor.rms["roll_deg"] > 1.5 * report.results[GAINS].rms["roll_deg"]
     assert poor.reward < report.results[GAINS].reward

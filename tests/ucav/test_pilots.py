@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.engine import EngineSimulation
 from palaestra.core.game import Game
+from palaestra.core.physics import PhysicsSimulation
 from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED
@@ -260,7 +260,7 @@ def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
 
 def play(red: str, blue: str, matches: int, game: Game = STICK) -> np.ndarray:
     """Winners of matches from the seeds 0, 1, ..."""
-    with closing(EngineSimulation(game, 8, autoreset_mode="off", opponents={"red": red, "blue": blue})) as sim:
+    with closing(PhysicsSimulation(game, 8, autoreset_mode="off", opponents={"red": red, "blue": blue})) as sim:
         winners = []
         for seed in range(0, matches, 8):
             sim.reset(seed=seed)

@@ -275,7 +275,7 @@ def test_turning_the_whole_flight_changes_nothing_that_is_seen():
         sim.reset(seed=4)
     east = sims[1]
     east.states["body"]["heading_rad"] = math.pi / 2  # the other flies where its seed says
-    east.plant.load(east.states, [0])
+    east.engine.load(east.states, [0])
     for step in range(30):
         for sim in sims:
             sim.step(0.3 * sticks(1, step // 10))
@@ -293,4 +293,4 @@ def test_the_physics_may_run_faster():
     sim = make_sim(1, physics_hz=120)
     sim.reset(seed=0)
     sim.step(np.zeros((1, 1, 4)))
-    assert sim.plant.aircraft[0][0].fdm.get_sim_time() == pytest.approx(0.1)
+    assert sim.engine.aircraft[0][0].fdm.get_sim_time() == pytest.approx(0.1)

@@ -1,7 +1,7 @@
 """N matches as arrays. Every face and adapter is a view on one Simulation; no rule is ever written twice.
 
 `Simulation` owns the arrays and the verbs. How a decision is carried out is the business of its three kinds:
-`palaestra.core.kernel.KernelSimulation` (compiled rules), `palaestra.core.engine.EngineSimulation` (another engine
+`palaestra.core.kernel.KernelSimulation` (compiled rules), `palaestra.core.physics.PhysicsSimulation` (another engine
 moves the bodies) and `palaestra.core.workers.ProcessSimulation` (slices of the lanes in processes).
 """
 
@@ -97,7 +97,7 @@ class Simulation(ABC):
             game: The rules.
             num_envs: Number of lanes.
             autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"off"`` (finished lanes wait for `reset`).
-            threads: Threads that share the lanes (kernel games).
+            threads: Threads that share the lanes; an engine outside is told their number.
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Who plays which team or agent, by name; the others are played by whoever calls `step`.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.

@@ -11,16 +11,17 @@ import contextlib
 import multiprocessing
 import traceback
 import weakref
+from itertools import pairwise
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
 import numpy as np
 
-from palaestra.core.engine import EngineSimulation, FlightLog, engine_drivers
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation, check_arguments
 from palaestra.core.linker import link
+from palaestra.core.physics import PhysicsSimulation, engine_drivers, join_saved, part_of
 from palaestra.core.simulation import Simulation
 
 ALIGNMENT = 64
@@ -81,33 +82,38 @@ class ProcessSimulation(Simulation):
         if game.physics is not None:
             engine_drivers(self)  # compiled once here, so that the workers find them in the cache
         self._check = link(game).bind("check_lanes", 0, 0, *check_arguments(self))
-        self._edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
+        edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
+        self._spans = list(pairwise(edges))
         # spawn: a fork would copy locks held by threads that do not exist in the child
         context = multiprocessing.get_context("spawn")
         for k in range(self.workers):
             pipe, far_end = context.Pipe()
-            slice_ = (self._edges[k], self._edges[k + 1])
-            arguments = (far_end, self._memory.name, plan, game, num_envs, slice_, probe_options)
+            arguments = (far_end, self._memory.name, plan, game, num_envs, self._spans[k], probe_options)
             process = context.Process(target=_work, args=arguments, daemon=True, name=f"palaestra-worker-{k}")
             process.start()
             far_end.close()
             self._processes.append(process)
             self._pipes.append(pipe)
-        self._collect(START_SECONDS)
+        self._collect(START_SECONDS, list(range(self.workers)))
 
     def _ask(self, verb: str, arguments: list[Any] | None = None) -> list[Any]:
+        """Sends all workers on an errand; their answers in their order."""
+        return self._ask_some(verb, dict(enumerate(arguments or [None] * len(self._pipes))))
+
+    def _ask_some(self, verb: str, arguments: dict[int, Any]) -> list[Any]:
+        """The same with some of the workers, by number."""
         self._check_open()
-        for k, pipe in enumerate(self._pipes):
+        for k, argument in arguments.items():
             try:
-                pipe.send((verb, None if arguments is None else arguments[k]))
+                self._pipes[k].send((verb, argument))
             except OSError:
                 raise self._died(k) from None
-        return self._collect(None)
+        return self._collect(None, list(arguments))
 
-    def _collect(self, seconds: float | None) -> list[Any]:
-        """Answers of all workers, in their order."""
-        answers: list[Any] = [None] * len(self._pipes)
-        open_ = set(range(len(self._pipes)))
+    def _collect(self, seconds: float | None, workers: list[int]) -> list[Any]:
+        """Answers of the workers, in their order."""
+        answers: dict[int, Any] = {}
+        open_ = set(workers)
         failure = None
         while open_:
             waiting: list[Any] = [self._pipes[k] for k in open_] + [self._processes[k].sentinel for k in open_]
@@ -128,12 +134,13 @@ class ProcessSimulation(Simulation):
         if failure is not None:
             self.close()
             raise WorkerError(f"a worker failed:\n{failure}")
-        return answers
+        return [answers[k] for k in workers]
 
     def _died(self, k: int) -> WorkerError:
         process = self._processes[k]
         process.join(1.0)
-        lanes = f"lanes {self._edges[k]} to {self._edges[k + 1] - 1}"
+        lo, hi = self._spans[k]
+        lanes = f"lanes {lo} to {hi - 1}"
         code = process.exitcode
         self.close()
         return WorkerError(
@@ -148,10 +155,10 @@ class ProcessSimulation(Simulation):
         return offender
 
     def _reset_lanes(self, which: np.ndarray) -> None:
-        self._ask("reset", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
+        self._ask("reset", [which[lo:hi] for lo, hi in self._spans])
 
     def _look_lanes(self, which: np.ndarray) -> None:
-        self._ask("see", [which[lo:hi] for lo, hi in zip(self._edges, self._edges[1:], strict=False)])
+        self._ask("see", [which[lo:hi] for lo, hi in self._spans])
 
     def _write_state(self, out: np.ndarray) -> None:
         out[...] = np.concatenate(self._ask("state"))
@@ -160,17 +167,29 @@ class ProcessSimulation(Simulation):
         raise ValueError("out= needs a simulation in this process: leave workers away")
 
     def _save_engine(self) -> Any:
-        logs: list[FlightLog | None] = self._ask("save")
-        if any(log is None for log in logs):
+        if self.game.physics is None:
             return None
-        flights = [log for log in logs if log is not None]
-        return FlightLog(np.concatenate([f.starts for f in flights]), tuple(rows for f in flights for rows in f.inputs))
+        parts = self._ask("save")
+        for part in parts:
+            if isinstance(part, RuntimeError):  # there is nothing to save now: the workers are as well as before
+                raise part
+        return join_saved(parts)
 
-    def _load_engine(self, saved: FlightLog | None) -> None:
-        if saved is None:
-            return
-        spans = list(zip(self._edges, self._edges[1:], strict=False))
-        self._ask("load", [FlightLog(saved.starts[lo:hi], saved.inputs[lo:hi]) for lo, hi in spans])
+    def _load_engine(self, saved: Any) -> None:
+        if saved is not None:
+            self._ask("load", [part_of(saved, lo, hi) for lo, hi in self._spans])
+
+    def _load_bodies(self, which: np.ndarray) -> None:
+        if self.game.physics is not None:
+            self._ask("load_bodies", [which[lo:hi] for lo, hi in self._spans])
+
+    def _render_engine(self, lane: int) -> np.ndarray:
+        lane = range(self.num_envs)[lane]
+        worker = next(k for k, (_, hi) in enumerate(self._spans) if lane < hi)
+        (picture,) = self._ask_some("render", {worker: lane - self._spans[worker][0]})
+        if isinstance(picture, NotImplementedError):
+            raise picture
+        return picture
 
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""
@@ -232,7 +251,7 @@ def _work(
         return whole[lo:hi] if whole_shape[0] == num_envs else np.zeros(shape, dtype)
 
     try:
-        kind = KernelSimulation if game.physics is None else EngineSimulation
+        kind = KernelSimulation if game.physics is None else PhysicsSimulation
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
         answer: tuple[bool, Any] = (False, None)
     except BaseException:
@@ -261,9 +280,19 @@ def _obey(sim: Simulation, verb: str, argument: Any) -> Any:
     if verb == "see":
         return sim._look_lanes(np.ascontiguousarray(argument))
     if verb == "save":
-        return sim._save_engine()
+        try:
+            return sim._save_engine()
+        except RuntimeError as error:  # such as a log that was given up: an answer, no failure of this process
+            return error
     if verb == "load":
         return sim._load_engine(argument)
+    if verb == "load_bodies":
+        return sim._load_bodies(np.ascontiguousarray(argument))
+    if verb == "render":
+        try:
+            return sim.render(argument)
+        except NotImplementedError as error:
+            return error
     if verb == "state":
         return sim.state()
     raise ValueError(f"unknown verb {verb!r}")

@@ -58,9 +58,10 @@ def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most
         for lane in np.flatnonzero(~ended):
             over = bool(sim.terminated[lane] or sim.truncated[lane])
             where = f"lane {lane}, horizon {k}, decision {number}"
-            require(not sim.truncated[lane] or number == k, f"{where}: truncated too early")
+            by_horizon = sim.truncated[lane] and not _cut_by_rule(sim, lane)
+            require(not by_horizon or number == k, f"{where}: truncated too early")
             require(over or number < k, f"{where}: the match is not over")
-            if sim.truncated[lane]:
+            if by_horizon:
                 cut += 1
                 reason = int(sim.info["end_reason"][lane])
                 require(reason == HORIZON, f"{where}: truncated with end_reason {reason}, not {HORIZON}")
@@ -70,15 +71,22 @@ def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most
     return cut
 
 
+def _cut_by_rule(sim: Any, lane: int) -> bool:
+    """Whether the match of a lane was truncated by a rule of the game."""
+    first = HORIZON + 1 + len(sim.game.end_reasons)
+    return bool(sim.truncated[lane] and sim.info["end_reason"][lane] >= first)
+
+
 def _check_face_horizon(run: Any, k: int) -> None:
     run.start()
     for number in range(1, k + 1):
         result = run.play()
         terminated, truncated = (_flags(flag) for flag in result[2:4])
         where = f"{run.name}, horizon {k}, decision {number}"
-        require(number == k or not truncated.any(), f"{where}: truncated too early")
+        cut = any(_cut_by_rule(run.face.sim, lane) for lane in range(run.face.sim.num_envs))
+        require(number == k or cut or not truncated.any(), f"{where}: truncated too early")
         require(not (terminated & truncated).any(), f"{where}: terminated and truncated")
-        if terminated.any():
+        if cut or terminated.any():
             return  # a rule was first
         require(number < k or truncated.all(), f"{where}: the match is not over: {truncated.tolist()}")
 

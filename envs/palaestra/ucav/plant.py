@@ -3,7 +3,7 @@
 The rules write commands and initial conditions into ``s.body`` and read everything else (`palaestra.ucav.body`). This
 module keeps one JSBSim instance per aircraft in this process and copies numbers between the two. JSBSim holds the GIL
 while it runs, so more than one core needs more than one process; that is the business of the simulation that owns the
-plant.
+plant. JSBSim cannot save its state either: snapshots repeat the commands of a flight.
 
 Three things here are not obvious, and each has a test:
 
@@ -273,12 +273,14 @@ class JsbsimPlant:
 
     command_fields = tuple(f"{name}_command" for name in COMMANDS)
 
-    def __init__(self, game: Game, lanes: int, *, physics_hz: int = 60, frames: int = 6) -> None:
+    def __init__(self, game: Game, lanes: int, threads: int = 1, *, physics_hz: int = 60, frames: int = 6) -> None:
         """Builds ``lanes`` x K aircraft, K being the number of aircraft records in a match.
 
         Args:
             game: Rules whose match record has a field of type `palaestra.ucav.body.BODY` and shape (K,).
             lanes: Matches at a time.
+            threads: Ignored: JSBSim holds the interpreter's lock, so threads would wait for each other. More than one
+                core needs ``workers=``, processes.
             physics_hz: Frames a second.
             frames: Frames in one `advance`; 60 Hz and 6 frames are ten commands a second.
 
