@@ -177,11 +177,11 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | N
                     pair.renew(number)
                     found[part].append(pair.take_turns(figure, id, rounds or ROUNDS))
             except Unknown as reason:
-                missing[part] = _row(part, [], lanes, str(reason))
+                missing[part] = row_of(part, [], lanes, str(reason))
             except ChildError as error:  # the other rows are worth having
-                missing[part] = replace(_row(part, [], lanes, str(error)), failed=True)
+                missing[part] = replace(row_of(part, [], lanes, str(error)), failed=True)
                 pair.close()
-    return [missing.get(part) or _row(part, found[part], lanes) for part in parts]
+    return [missing.get(part) or row_of(part, found[part], lanes) for part in parts]
 
 
 class Unknown(Exception):
@@ -280,7 +280,7 @@ def _compile(installations: tuple[Installation, Installation], id: str, rounds: 
     return Seconds(seconds)
 
 
-def _row(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
+def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
     """What all pairs of processes found together; nothing was found where the list is empty."""
     figure, id = part
     kind = KINDS[figure]
