@@ -11,7 +11,7 @@ JOBS ?= auto
 LOWEST := build/lowest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint test-lowest learn bench docs clean distclean
+.PHONY: help setup demo test check lint test-lowest learn bench compare docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,7 +41,11 @@ learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
 bench: $(READY) ## The speed figures with their bars
-	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game
+	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game \
+		--size-game games.size_game:game --body-game games.body_game:game
+
+compare: $(READY) ## The speed of this checkout next to another one: make compare AGAINST=../before
+	$(BIN)/palaestra bench --against $(or $(AGAINST),$(error say which checkout: make compare AGAINST=../before))
 
 docs: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
 	$(BIN)/python -m palaestra.gallery

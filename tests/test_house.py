@@ -29,6 +29,8 @@ SERVICES = {"adapters", "cli", "core", "exact", "replay", "testing", "wrappers",
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
+READERS = ("envs", "baselines", "examples", "tests")
+# Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
 LONGEST = 600
 # Files that may be longer than LONGEST lines: path -> why it is not two files.
 LONG_FILES: dict[str, str] = {}
@@ -147,6 +149,73 @@ def test_importing_palaestra_loads_no_compiler_learner_engine_or_window():
         check=True,
     )
     assert json.loads(run.stdout) == []
+
+
+def is_private(name: str) -> bool:
+    """Whether a leading underscore says "not yours"; ``__init__`` and the like are everybody's."""
+    return name.startswith("_") and not name.endswith("__") and name.strip("_") != ""
+
+
+def private_definitions(source: str) -> set[str]:
+    """Private names that a file defines: functions, classes, module and class variables, attributes of objects."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+    return {name for name in names if is_private(name)}
+
+
+def private_reaches(source: str, defined: set[str]) -> Iterator[tuple[int, str]]:
+    """Line and name of every use of somebody else's private member, among the names that our packages define.
+
+    A file may use what it defines itself, on whichever object, and every object its own. Members of named tuples
+    (``_replace``, ``_fields``, ...) are public.
+    """
+    theirs = defined - private_definitions(source) - {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in theirs:
+            if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name in theirs)
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            is_by_name = getattr(node.func, "id", "") in {"getattr", "setattr", "delattr", "hasattr"}
+            if is_by_name and node.args[1].value in theirs:
+                yield node.lineno, str(node.args[1].value)
+
+
+def test_the_reader_of_private_members_sees_every_reach_and_nothing_else():
+    source = """
+from palaestra.core.a import _hidden, public
+class Own:
+    def __init__(self, other):
+        self._mine = other._wi
+        self._seats = other._mine
+    def copy(self, sim, row, memory):
+        return self._words, sim.env._words[0], row._replace(), memory._buf, sim.__dict__, getattr(sim, "_mode", 0)
+"""
+    defined = {"_hidden", "_wi", "_words", "_mine", "_mode", "_replace", "_seats", "_"}
+    assert sorted(private_reaches(source, defined)) == [(2, "_hidden"), (5, "_wi"), (8, "_mode"), (8, "_words")]
+    assert private_definitions("_a = 1\nclass _B:\n  _c: int = 0\n  def _d(self): self._e = __f__ = _") == {
+        "_a", "_B", "_c", "_d", "_e",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", READERS)
+def test_nobody_outside_the_core_uses_a_private_member(folder: str):
+    ours = [file for root in SOURCES.values() for file in python_files(root)]
+    defined = set().union(*(private_definitions(file.read_text(encoding="utf-8")) for file in ours))
+    reaches = [
+        f"{file.relative_to(HOUSE)}:{line} uses {name}"
+        for file in python_files(HOUSE / folder)
+        if SOURCES["palaestra"] / "core" not in file.parents
+        for line, name in sorted(private_reaches(file.read_text(encoding="utf-8"), defined))
+    ]
+    assert not reaches, f"{len(reaches)} private members used:\n" + "\n".join(reaches)
 
 
 def test_every_file_is_short_enough_to_read():

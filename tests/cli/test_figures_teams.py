@@ -6,7 +6,7 @@ import pytest
 
 from palaestra import registry
 from palaestra.cli import figures_teams
-from palaestra.cli.figures import NotHere
+from palaestra.cli.figure import NotHere
 from palaestra.cli.measure import Timing
 
 
@@ -28,12 +28,6 @@ def test_a_batch_plays_all_its_agents_by_actions_from_outside(monkeypatch: pytes
     subject.close()
 
 
-def test_a_game_of_other_actions_is_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figures_teams, "LANES", 2)
-    with pytest.raises(TypeError, match="the action must be one choice"):
-        figures_teams.everybody(figures_teams.TAG, actions="continuous")
-
-
 def test_a_parallel_env_starts_anew_after_a_match():
     env = registry.make_parallel(figures_teams.TAG, max_cycles=3)
     subject = figures_teams.parallel(env)
@@ -46,12 +40,12 @@ def test_a_parallel_env_starts_anew_after_a_match():
 def test_without_mpe2_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mpe2.simple_tag_v3", None)
     with pytest.raises(NotHere, match=r'pip install "mpe2>=1.1"'):
-        figures_teams._mpe2("simple_tag_v3")
+        figures_teams.mpe2("simple_tag_v3")
 
 
 def test_a_ratio_is_theirs_over_ours_per_decision():
     ours, theirs = Timing(1.0, 1e-3, 4000), Timing(1.0, 1e-3, 1)
-    figure = figures_teams._ratio("about", ours, theirs, 500.0)
+    figure = figures_teams.ratio("about", ours, theirs, 500.0)
     assert figure.value == pytest.approx(4000)
     assert figure.holds
     assert figure.note == "decisions/s: 4,000,000 to 1,000"

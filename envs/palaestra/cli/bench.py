@@ -1,4 +1,12 @@
-"""Measures the speed of environments, every face of each, or prints the suite's speed figures with their bars."""
+"""Measures the speed of environments, every face of each, or prints the suite's speed figures with their bars.
+
+With --against it compares this installation with another version of palaestra in one run: each has a process of its
+own, and they take turns round by round. Name the folder of a checkout, say of an older commit, or the python (or
+virtual environment) of another installation:
+
+  git worktree add ../before v0.1.0
+  palaestra bench --against ../before --figures actions scripts
+"""
 
 from __future__ import annotations
 
@@ -6,14 +14,17 @@ import argparse
 from typing import Any
 
 from palaestra import registry
-from palaestra.cli import measure, subjects
+from palaestra.cli import against, measure, subjects
 from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json, print_table
+from palaestra.cli.figure import Setup
 from palaestra.cli.progress import Progress
 
 ABOUT = "steps per second of every face, and the speed figures"
 EXAMPLE = "palaestra bench CartPole --num-envs 1 1024"
 
 KERNEL_LANES, ENGINE_LANES = (1, 64, 1024), (1, 8)
+LANES_HELP = f"default 1 64 1024; engines 1 8; one number with --against, {against.LANES} by default"
+ROUNDS_HELP = f"default {measure.ROUNDS}; with --against {against.ROUNDS}, {against.COLD_ROUNDS} to compile"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,16 +32,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser, optional=True)
     parser.add_argument("--all", action="store_true", help="every registered environment")
     parser.add_argument(
-        "--figures", nargs="*", metavar="LETTER", help="the speed figures, all or those of these letters"
+        "--figures",
+        nargs="*",
+        metavar="NAME",
+        help="the speed figures, all or those of these letters; with --against of these names: actions (a batch by "
+        "random actions), scripts (a batch with scripts on all teams), single (gymnasium.make), compile (CPU s)",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="PLACE",
+        help="another palaestra to compare with: a checkout, an interpreter or a virtual environment; of one ID or all",
     )
     parser.add_argument(
         "--game", metavar="MODULE:FUNCTION", help="with --figures: a homogeneous two-team game for overhead and threads"
     )
-    parser.add_argument("--num-envs", type=int, nargs="+", metavar="N", help="lanes (default 1 64 1024; engines 1 8)")
+    parser.add_argument(
+        "--size-game", metavar="MODULE:FUNCTION", help="with --figures: a game of one kernel with the keyword agents"
+    )
+    parser.add_argument(
+        "--body-game", metavar="MODULE:FUNCTION", help="with --figures: a game whose bodies an engine moves"
+    )
+    parser.add_argument("--num-envs", type=int, nargs="+", metavar="N", help=f"lanes ({LANES_HELP})")
     parser.add_argument("--opponent", help="who plays the other teams (default: the game's own default)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the batch and vector faces")
     parser.add_argument("--workers", type=int, default=0, help="processes of the batch and vector faces")
-    parser.add_argument("--rounds", type=int, default=measure.ROUNDS, help=f"rounds (default {measure.ROUNDS})")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"rounds ({ROUNDS_HELP})")
     add_keywords(parser)
     add_json(parser)
 
@@ -39,18 +65,21 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`.
 
     Raises:
-        ValueError: Not exactly one of an id, ``--all`` and ``--figures``.
+        ValueError: Not exactly one of an id, ``--all``, ``--figures`` and ``--against``, or options that do not go
+            together.
     """
+    if (args.rounds is not None and args.rounds < 1) or any(n < 1 for n in args.num_envs or ()):
+        raise ValueError("--rounds and --num-envs must be at least 1")
+    if args.against is not None:
+        return _compare(args)
     if (args.id is not None) + args.all + (args.figures is not None) != 1:
-        raise ValueError("say what to measure: an ID, --all, or --figures")
+        raise ValueError("say what to measure: an ID, --all, --figures, or --against PLACE")
     if args.figures is not None:
         from palaestra.cli import figures
 
-        return figures.run(args.figures, args.game, args.json)
+        return figures.run(args.figures, Setup(args.game, args.size_game, args.body_game), args.json)
     if args.all and args.keywords:
         raise ValueError("--set goes with an ID, not with --all")
-    if args.rounds < 1 or any(n < 1 for n in args.num_envs or ()):
-        raise ValueError("--rounds and --num-envs must be at least 1")
     rows: list[dict[str, Any]] = []
     for id in registry.ROWS if args.all else [find_id(args.id)]:
         try:
@@ -69,6 +98,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _compare(args: argparse.Namespace) -> int:
+    """Next to another version."""
+    without = {"--all": args.all, "--set": args.keywords, "--opponent": args.opponent, "--workers": args.workers}
+    without |= {"--threads": args.threads != 1, "two numbers of --num-envs": len(args.num_envs or ()) > 1}
+    for option, given in without.items():
+        if given:
+            raise ValueError(f"--against does not go with {option}")
+    id = None if args.id is None else find_id(args.id)
+    lanes = args.num_envs[0] if args.num_envs else None
+    return against.run(args.against, args.figures or [], id, lanes, args.rounds, args.json)
+
+
 def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     keywords = keywords_of(args)
     if args.threads != 1:
@@ -77,13 +118,13 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         keywords["workers"] = args.workers
     rules = {name: value for name, value in keywords.items() if name not in ("threads", "workers")}
     game, _ = registry.make_game(id, **rules)
-    lanes = args.num_envs or (KERNEL_LANES if game.physics is None else ENGINE_LANES)
+    lanes = args.num_envs or (KERNEL_LANES if subjects.is_kernel_game(game) else ENGINE_LANES)
     rows = []
     for n in lanes:
         rivals = subjects.faces(id, n, args.opponent, **keywords)
         yardstick = subjects.calibration()
         with Progress("rounds") as tell:
-            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds, tell=tell)
+            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds or measure.ROUNDS, tell=tell)
         for rival, timing in zip(rivals, timings, strict=True):
             rows.append(
                 {

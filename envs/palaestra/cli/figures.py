@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,61 +15,33 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
+from palaestra.cli import figures_start, figures_teams
 from palaestra.cli.common import print_json, print_table
-from palaestra.cli.measure import Subject, Timing, measure
+from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed
+from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.moves import POOL, episodes, samples, stepper
 from palaestra.cli.progress import Progress
-from palaestra.cli.subjects import POOL, batch, episodes, peer, single, stepper, vector
+from palaestra.cli.subjects import batch, peer, single, vector
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
 DOGFIGHT = "palaestra/UcavDogfight-v0"
 GAME_ID = "palaestra-bench/TwoTeam-v0"
 BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 64
+VECTOR_BAR, SINGLE_BAR = 1.5, 0.45
 FRAMES = 12
 """FDM frames of one decision of two aircraft: six each."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured ratio.
-
-    Attributes:
-        letter: Name of the measurement.
-        about: What is compared with what.
-        value: The figure; None where it could not be measured.
-        bar: What it is held to; None where it is told for comparison.
-        at_least: Whether more is better.
-        note: Absolute numbers, or why it could not be measured.
-    """
-
-    letter: str
-    about: str
-    value: float | None
-    bar: float | None
-    at_least: bool
-    note: str = ""
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the bar is kept; None where there is none or nothing was measured."""
-        if self.value is None or self.bar is None:
-            return None
-        return self.value >= self.bar if self.at_least else self.value <= self.bar
-
-
-class NotHere(Exception):
-    """Cannot be measured here; says why."""
-
-
-def run(letters: list[str], game: str | None, as_json: bool) -> int:
+def run(letters: list[str], setup: Setup, as_json: bool) -> int:
     """Measures and prints.
 
     Args:
         letters: Which; all if empty.
-        game: ``module:function`` of a two-team game whose agents have equal tables, for overheads and threads.
+        setup: The games that are not part of the suite.
         as_json: Print JSON.
 
     Returns:
-        1 if a bar was missed.
+        1 if a bar was missed or a measuring process failed.
 
     Raises:
         ValueError: No such figure.
@@ -80,30 +51,33 @@ def run(letters: list[str], game: str | None, as_json: bool) -> int:
         raise ValueError(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")
     chosen = letters or list(FIGURES)
     found: list[Figure] = []
+    failed = False
     with Progress("figures") as tell:
         for done, letter in enumerate(chosen):
             function, about, bar, at_least = FIGURES[letter]
             tell(done, len(chosen), letter)
+            told = replace(
+                setup, tell=lambda note, done=done, letter=letter: tell(done, len(chosen), f"{letter} {note}")
+            )
             try:
-                found += [replace(figure, letter=letter) for figure in function(game)]
+                found += [replace(figure, letter=letter) for figure in function(told)]
             except (NotHere, ImportError) as reason:
                 found.append(Figure(letter, about, None, bar, at_least, str(reason)))
     if as_json:
         print_json([{**asdict(figure), "holds": figure.holds} for figure in found])
     else:
         _print(found)
-    return 1 if any(figure.holds is False for figure in found) else 0
+    return 1 if failed or any(figure.holds is False for figure in found) else 0
 
 
 def _print(figures: list[Figure]) -> None:
-    verdicts = {True: "holds", False: "MISSED", None: ""}
     rows = [
         [
             figure.letter,
             figure.about,
             "-" if figure.value is None else f"{figure.value:.3g}",
-            "" if figure.bar is None else f"{'>=' if figure.at_least else '<='} {figure.bar:g}",
-            verdicts[figure.holds],
+            bar_text(figure.bar, figure.at_least),
+            VERDICTS[figure.holds],
             figure.note,
         ]
         for figure in figures
@@ -111,19 +85,11 @@ def _print(figures: list[Figure]) -> None:
     print_table(rows, ["", "figure", "measured", "bar", "", ""])
 
 
-def _timed(*subjects: Subject, **options: Any) -> list[Timing]:
-    try:
-        return measure(subjects, **options)
-    finally:
-        for subject in subjects:
-            subject.close()
-
-
-def _vector_peers(game: str | None) -> list[Figure]:
+def _vector_peers(setup: Setup) -> list[Figure]:
     """CartPole next to Gymnasium's two ways to run many of it, all returning fresh arrays."""
     native = gymnasium.make_vec(PEER, BATCH, vectorization_mode="vector_entry_point")
     sync = gymnasium.make_vec(PEER, SYNC_BATCH, vectorization_mode="sync")
-    bare, copies, theirs, slow = _timed(
+    bare, copies, theirs, slow = timed(
         batch(CARTPOLE, BATCH),
         vector(CARTPOLE, BATCH, copy=True),
         peer("CartPoleVectorEnv", native, BATCH),
@@ -135,18 +101,18 @@ def _vector_peers(game: str | None) -> list[Figure]:
         return Figure("a", f"CartPole, {face} of {BATCH} over Gymnasium's {name}", other.ns / ours.ns, bar, True, note)
 
     return [
-        figure(bare, "batch", theirs, f"vector env of {BATCH}", 1.5),
-        figure(copies, "vector env", theirs, f"vector env of {BATCH}", None),
+        figure(bare, "batch", theirs, f"vector env of {BATCH}", VECTOR_BAR),
+        figure(copies, "vector env, copies,", theirs, f"vector env of {BATCH}", VECTOR_BAR),
         figure(bare, "batch", slow, f"SyncVectorEnv of {SYNC_BATCH}", 100.0),
     ]
 
 
-def _face_overhead(game: str | None) -> list[Figure]:
+def _face_overhead(setup: Setup) -> list[Figure]:
     """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
-    name = _two_team_game(game)
+    name = _two_team_game(setup)
     lanes = _lanes_of_a_millisecond(name)
     subjects = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
-    bare, copies, views = _timed(*subjects, rounds=25, round_s=0.03)
+    bare, copies, views = timed(*subjects, rounds=25, round_s=0.03)
     note = f"{lanes} lanes, {1e3 * bare.cpu_s:.2f} ms a call"
     return [
         Figure("b", "VectorEnv over the bare batch loop, copies", copies.cpu_s / bare.cpu_s - 1, 0.10, False, note),
@@ -154,17 +120,19 @@ def _face_overhead(game: str | None) -> list[Figure]:
     ]
 
 
-def _single(game: str | None) -> list[Figure]:
+def _single(setup: Setup) -> list[Figure]:
     """One CartPole behind ``gymnasium.make`` with its default wrappers, next to Gymnasium's own."""
-    ours, theirs = _timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
+    ours, theirs = timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
     note = f"us a step: {ours.ns / 1e3:.2f} to {theirs.ns / 1e3:.2f}"
-    return [Figure("c", "gymnasium.make CartPole, time of Gymnasium's own", ours.ns / theirs.ns, 1.0, False, note)]
+    return [
+        Figure("c", "gymnasium.make CartPole, time of Gymnasium's own", ours.ns / theirs.ns, SINGLE_BAR, False, note)
+    ]
 
 
-def _threads(game: str | None) -> list[Figure]:
+def _threads(setup: Setup) -> list[Figure]:
     """Two threads next to one."""
-    name = _two_team_game(game)
-    one, two = _timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
+    name = _two_team_game(setup)
+    one, two = timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
     note = f"ms a call: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
     return [Figure("d", f"two threads, {THREAD_BATCH} lanes, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
@@ -178,7 +146,7 @@ print(json.dumps([spent, [m for m in ("numba", "torch", "jsbsim", "mujoco") if m
 """
 
 
-def _import_time(game: str | None) -> list[Figure]:
+def _import_time(setup: Setup) -> list[Figure]:
     """``import palaestra`` next to ``import gymnasium``, each in fresh processes, the least of nine."""
     best = {"palaestra": float("inf"), "gymnasium": float("inf")}
     loaded: list[str] = []
@@ -198,13 +166,13 @@ def _import_time(game: str | None) -> list[Figure]:
     ]
 
 
-def _flight_frames(game: str | None) -> list[Figure]:
+def _flight_frames(setup: Setup) -> list[Figure]:
     """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
     env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
     rng = np.random.default_rng(0)
     sticks = rng.uniform(-0.05, 0.05, (POOL, *env.action_space.shape)).astype(np.float32)  # flies on for minutes
     face = Subject("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
-    ours, bare = _timed(face, _bare_flight(), rounds=9)
+    ours, bare = timed(face, _bare_flight(), rounds=9)
     note = f"frames/s: {1e9 / ours.ns:,.0f} to {1e9 / bare.ns:,.0f}"
     return [Figure("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)]
 
@@ -234,50 +202,33 @@ def _bare_flight() -> Subject:
     return Subject("bare JSBSim", fly, FRAMES, plant.close)
 
 
-def _flight_workers(game: str | None) -> list[Figure]:
+def _flight_workers(setup: Setup) -> list[Figure]:
     """A vector of dogfights in two worker processes next to one."""
     made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
-    one, two = _timed(*made, rounds=5, round_s=0.3)
+    one, two = timed(*made, rounds=5, round_s=0.3)
     note = f"ms a call of {UCAV_LANES} lanes: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
     return [Figure("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
 
-def _flight_reset(game: str | None) -> list[Figure]:
+def _flight_reset(setup: Setup) -> list[Figure]:
     """Start of a dogfight, two aircraft."""
     sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
     sim.reset(seed=0)
-    (timing,) = _timed(Subject("reset", sim.reset, UCAV_LANES, sim.close))
+    (timing,) = timed(Subject("reset", sim.reset, UCAV_LANES, sim.close))
     return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
-def _particles(game: str | None) -> list[Figure]:
-    """Particle games next to mpe2."""
-    from palaestra.cli import figures_teams
-
-    return figures_teams.particles(game)
-
-
-def _decisions(game: str | None) -> list[Figure]:
-    """Decisions a second of the team games."""
-    from palaestra.cli import figures_teams
-
-    return figures_teams.decisions(game)
-
-
-def _exact(game: str | None) -> list[Figure]:
+def _exact(setup: Setup) -> list[Figure]:
     """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
     from palaestra.exact import figures
 
     return [Figure("k", **{k: v for k, v in row.items() if k != "holds"}) for row in figures.figures()]
 
 
-def _two_team_game(game: str | None) -> str:
-    if game is None:
+def _two_team_game(setup: Setup) -> str:
+    if setup.game is None:
         raise NotHere("needs --game MODULE:FUNCTION, a two-team game whose agents have equal tables")
-    if GAME_ID not in registry.ROWS:
-        module, _, function = game.partition(":")
-        registry.register(GAME_ID, getattr(importlib.import_module(module), function), about="for the speed figures")
-    return GAME_ID
+    return register_game(GAME_ID, setup.game)
 
 
 def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
@@ -286,8 +237,7 @@ def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
     The batch loop writes the same float32 arrays as the face is given, and looks at nothing.
     """
     env: Any = registry.make_vec(id, lanes, copy=face == "copies", **options)
-    env.action_space.seed(0)
-    actions = [env.action_space.sample() for _ in range(POOL)]
+    actions = samples(env.action_space)
     if face != "batch":
         return Subject(face, stepper(env, actions), lanes, env.close)
     env.reset(seed=0)
@@ -311,23 +261,26 @@ def _lanes_of_a_millisecond(id: str) -> int:
     """Lanes with which a call takes a little over a millisecond."""
     lanes = 256
     while True:
-        (timing,) = _timed(_equal_run(id, lanes, "batch"), rounds=3)
+        (timing,) = timed(_equal_run(id, lanes, "batch"), rounds=3)
         if timing.cpu_s >= 1.1e-3:
             return lanes
         lanes *= 2
 
 
-FIGURES: dict[str, tuple[Callable[[str | None], list[Figure]], str, float, bool]] = {
-    "a": (_vector_peers, "CartPole over Gymnasium's", 1.5, True),
+FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
+    "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
     "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
-    "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", 1.0, False),
+    "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
     "d": (_threads, "two threads, speed-up", 1.6, True),
     "e": (_import_time, "import palaestra, time of import gymnasium", 1.6, False),
     "f": (_flight_frames, "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", 0.6, True),
     "g": (_flight_workers, "UCAV vector, two workers over one, speed-up", 1.6, True),
     "h": (_flight_reset, "UCAV reset of a lane, ms", 0.5, False),
-    "i": (_particles, "particle games over mpe2's", 500.0, True),
-    "j": (_decisions, "decisions a second of the team games on one core", 1e6, True),
+    "i": (figures_teams.particles, "particle games over mpe2's", 500.0, True),
+    "j": (figures_teams.decisions, "decisions a second of the team games on one core", 1e6, True),
     "k": (_exact, "exact solvers", 500.0, True),
+    "l": (figures_start.makes, "gymnasium.make of every compiled game, cold cache, s", figures_start.COLD_BAR_S, False),
+    "m": (figures_start.presets, "presets of one kernel, cold, s in all", figures_start.PRESETS_BAR_S, False),
+    "n": (figures_start.bodies, "restore of a game with an engine, ms", figures_start.RESTORE_BAR_MS, False),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""

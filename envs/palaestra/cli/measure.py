@@ -3,6 +3,8 @@
 Other work on the machine only ever adds time, so the least of several interleaved rounds is nearest to the truth, and a
 ratio of two of them is what carries over to other machines. Wall time counts where threads or processes work, the
 thread's own CPU time elsewhere.
+
+This module imports nothing of palaestra: processes that run another version of it measure with this one.
 """
 
 from __future__ import annotations
@@ -79,34 +81,42 @@ def measure(
     Returns:
         The best round of each, in their order.
     """
-    calls = [_warm_up(subject, round_s) for subject in subjects]
+    calls = []
+    for subject in subjects:
+        warm_up(subject.call, WARM_UP_CALLS, WARM_UP_S)
+        calls.append(calls_of(subject.call, round_s))
     best = [(float("inf"), float("inf"))] * len(subjects)
-    with _no_garbage_collection():
+    with no_garbage_collection():
         for number in range(rounds):
             for k, subject in enumerate(subjects):
-                wall, cpu = _time(subject.call, calls[k])
+                wall, cpu = time_calls(subject.call, calls[k])
                 best[k] = (min(best[k][0], wall / calls[k]), min(best[k][1], cpu / calls[k]))
             if tell is not None:
                 tell(number + 1, rounds)
     return [Timing(wall, cpu, subject.size) for (wall, cpu), subject in zip(best, subjects, strict=True)]
 
 
-def _warm_up(subject: Subject, round_s: float) -> int:
-    """Plays into the middle of the matches and finds how many calls fill a turn."""
-    end = time.perf_counter() + WARM_UP_S
-    for _ in range(WARM_UP_CALLS):
-        subject.call()
+def warm_up(call: Callable[[], object], calls: int, longest_s: float = float("inf")) -> None:
+    """Plays into the middle of the matches: so many calls, or fewer if they take longer than ``longest_s`` seconds."""
+    end = time.perf_counter() + longest_s
+    for _ in range(calls):
+        call()
         if time.perf_counter() > end:
             break
+
+
+def calls_of(call: Callable[[], object], round_s: float) -> int:
+    """How many calls fill a turn of ``round_s`` seconds; at least one."""
     calls = 1
     while True:
-        wall, _ = _time(subject.call, calls)
+        wall, _ = time_calls(call, calls)
         if wall >= round_s / 4:
             return max(1, round(calls * round_s / wall))
         calls *= 4
 
 
-def _time(call: Callable[[], object], calls: int) -> tuple[float, float]:
+def time_calls(call: Callable[[], object], calls: int) -> tuple[float, float]:
+    """Seconds of so many calls: by the clock on the wall, and of this thread's CPU time."""
     cpu, wall = time.thread_time(), time.perf_counter()
     for _ in range(calls):
         call()
@@ -114,7 +124,8 @@ def _time(call: Callable[[], object], calls: int) -> tuple[float, float]:
 
 
 @contextmanager
-def _no_garbage_collection():
+def no_garbage_collection():
+    """Keeps the garbage collector out of a round."""
     enabled = gc.isenabled()
     gc.disable()
     try:

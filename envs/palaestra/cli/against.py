@@ -1,0 +1,314 @@
+"""This palaestra next to another version of it, measured in one run.
+
+Each version has a process of its own. They take turns in short rounds, so that other work on the machine slows both. Of
+the rounds of a process the fast tenth counts: slower ones tell of other work, and the single best one is luck. How the
+memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the median
+of their ratios is the figure. Both versions play the same matches: the same seeds, the same random actions, equally
+long. Where the results differ nevertheless the row says so.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.cli.children import Child, ChildError, Installation, find_installation, start, this_installation
+from palaestra.cli.common import print_json, print_table
+from palaestra.cli.figure import VERDICTS, bar_text, holds
+from palaestra.cli.progress import Progress
+from palaestra.cli.subjects import is_kernel_game
+
+LANES, PAIRS, ROUNDS, COLD_ROUNDS = 4096, 3, 40, 3
+WARM_UP_CALLS = 200
+ROUND_S = 0.02
+FAST = 0.1
+"""Share of the rounds of a process that count."""
+NO_SLOWER = 0.97
+"""Bar of all games that have none of their own: not more than 3 % slower."""
+
+ACTIONS_BARS = {"GridSoccer": 6.0, "Spread": 2.8, "TeamPong": 2.5, "TeamTag": 1.9}
+SCRIPTS_BARS = {"GridSoccer": 8.0, "TeamMatrix": 7.0, "ArenaDuel2v2": 1.4}
+SINGLE = ("CartPole", "TeamTag")
+COMPILED = ("CartPole", "TeamMatrix", "TeamPong", "TeamTag")
+COMPILE_BAR = 0.7
+
+Part = tuple[str, str]
+"""Name of a measurement, and an id."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that both versions do.
+
+    Attributes:
+        figure: Name of the measurement in `KINDS`.
+        id: Environment.
+        unit: Of ``before`` and ``after``.
+        before: The other version; None where it could not be measured.
+        after: This version.
+        ratio: For speeds and times of a step how many times faster this version is; for compilation its share of the
+            time before.
+        bar: What the ratio is held to; None where it is told for comparison.
+        at_least: Whether a larger ratio is better.
+        note: What else there is to say.
+        failed: Whether an error kept it from being measured; ``note`` is the error.
+    """
+
+    figure: str
+    id: str
+    unit: str
+    before: float | None
+    after: float | None
+    ratio: float | None
+    bar: float | None
+    at_least: bool
+    note: str = ""
+    failed: bool = False
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the bar is kept; None where there is none or nothing was measured."""
+        return holds(self.ratio, self.bar, self.at_least)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a measurement is told.
+
+    Attributes:
+        unit: Of the numbers.
+        number: ``number(seconds a call, lanes)`` in that unit.
+        ids: ``ids(all kernel ids)`` that have it.
+        bar: ``bar(short name)`` of a game.
+        at_least: As in `Row`.
+    """
+
+    unit: str
+    number: Callable[[float, int], float]
+    ids: Callable[[list[str]], list[str]]
+    bar: Callable[[str], float | None]
+    at_least: bool = True
+
+
+def _named(*names: str) -> Callable[[list[str]], list[str]]:
+    return lambda ids: [id for id in ids if short(id) in names]
+
+
+def _with_scripts(ids: list[str]) -> list[str]:
+    return [id for id in ids if registry.make_game(id)[0].scripts]
+
+
+KINDS = {
+    "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids, lambda name: ACTIONS_BARS.get(name, NO_SLOWER)),
+    "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts, SCRIPTS_BARS.get),
+    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*SINGLE), lambda name: None),
+    "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), lambda name: COMPILE_BAR, at_least=False),
+}
+"""What is measured: batches by random actions and by scripts, ``gymnasium.make``, the first compilation."""
+
+
+def short(id: str) -> str:
+    """``GridSoccer`` of ``palaestra/GridSoccer-v0``."""
+    return id.split("/")[-1].rpartition("-v")[0]
+
+
+def kernel_ids() -> list[str]:
+    """Ids of the suite whose rules are compiled whole."""
+    own = [id for id in registry.ROWS if id.startswith("palaestra/")]
+    return [id for id in own if is_kernel_game(registry.make_game(id)[0])]
+
+
+def run(place: str, figures: list[str], id: str | None, lanes: int | None, rounds: int | None, as_json: bool) -> int:
+    """Measures and prints.
+
+    Args:
+        place: The other version, as for `find_installation`.
+        figures: Names in `KINDS`; all if empty.
+        id: The only environment to measure; all that have a figure if None.
+        lanes: Matches of a batch; `LANES` if None.
+        rounds: Rounds of each process; `ROUNDS` if None. Of compiling: fresh processes; `COLD_ROUNDS` if None.
+        as_json: Print JSON.
+
+    Returns:
+        1 if a bar was missed or something failed.
+
+    Raises:
+        ValueError: No such figure, no such place, or nothing of the id to measure.
+        ChildError: There is no palaestra that can be started.
+    """
+    unknown = [name for name in figures if name not in KINDS]
+    if unknown:
+        raise ValueError(f"no figure {unknown[0]!r} with --against: choose from {', '.join(KINDS)}")
+    other = find_installation(place)
+    if id is not None and not is_kernel_game(registry.make_game(id)[0]):
+        raise ValueError(f"{id} is moved by an engine: --against compares compiled games")
+    ids = kernel_ids() if id is None else [id]
+    parts = [(name, part) for name in figures or KINDS for part in KINDS[name].ids(ids)]
+    if not parts:
+        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
+    rows = _measure(parts, other, lanes or LANES, rounds)
+    if as_json:
+        print_json([{**asdict(row), "holds": row.holds} for row in rows])
+    else:
+        _print(rows, place)
+    return 1 if any(row.holds is False or row.failed for row in rows) else 0
+
+
+def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | None) -> list[Row]:
+    """The rows of all parts. The pairs of processes come one after the other, each for all that is played in turns."""
+    found: dict[Part, list[Seconds]] = {part: [] for part in parts}
+    missing: dict[Part, Row] = {}
+    installations = (other, this_installation())
+    work = [(part, k) for k in range(PAIRS) for part in parts if part[0] != "compile" or k == 0]
+    with Progress("measurements") as tell, Pair(installations, lanes) as pair:
+        for done, (part, number) in enumerate(work):
+            figure, id = part
+            tell(done, len(work), f"{figure} {short(id)}")
+            if part in missing:
+                continue
+            try:
+                if figure == "compile":
+                    found[part] = [_compile(installations, id, rounds or COLD_ROUNDS)]
+                else:
+                    pair.renew(number)
+                    found[part].append(pair.take_turns(figure, id, rounds or ROUNDS))
+            except Unknown as reason:
+                missing[part] = row_of(part, [], lanes, str(reason))
+            except ChildError as error:  # the other rows are worth having
+                missing[part] = replace(row_of(part, [], lanes, str(error)), failed=True)
+                pair.close()
+    return [missing.get(part) or row_of(part, found[part], lanes) for part in parts]
+
+
+class Unknown(Exception):
+    """A version has no such id; says which."""
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """What two processes measured side by side.
+
+    Attributes:
+        rounds: Seconds a call before and after, ``[rounds, 2]``.
+        same: Whether both returned the same results.
+    """
+
+    rounds: np.ndarray
+    same: bool = True
+
+
+class Pair:
+    """Both versions, each in its process; a context manager."""
+
+    def __init__(self, installations: tuple[Installation, Installation], lanes: int) -> None:
+        """Starts both once, to see that they can be.
+
+        Raises:
+            ChildError: They cannot.
+        """
+        self.installations, self.lanes = installations, lanes
+        self._children: list[Child] = []
+        self._number = 0
+        self._start()
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends both processes; the next measurement starts them anew."""
+        while self._children:
+            self._children.pop().close()
+
+    def renew(self, number: int) -> None:
+        """Takes fresh processes if those that run have another number."""
+        if number != self._number:
+            self.close()
+            self._number = number
+
+    def _start(self) -> None:
+        try:
+            for installation in self.installations[len(self._children) :]:
+                self._children.append(Child(installation))
+        except ChildError:
+            self.close()
+            raise
+
+    def take_turns(self, figure: str, id: str, rounds: int) -> Seconds:
+        """Both are prepared, then play round by round; who goes first changes with each round.
+
+        Raises:
+            Unknown: A version has no such id.
+            ChildError: A process failed.
+        """
+        self._start()
+        request = {"kind": figure, "id": id, "lanes": self.lanes, "warm_up_calls": WARM_UP_CALLS, "round_s": ROUND_S}
+        ready = [child.ask("prepare", **request) for child in self._children]
+        for child, answer in zip(self._children, ready, strict=True):
+            if answer.get("unknown"):
+                raise Unknown(f"{child.name} has no {id}")
+        seconds = np.empty((rounds, 2))
+        for number, both in enumerate(seconds):
+            for k in (0, 1) if number % 2 == 0 else (1, 0):
+                both[k] = self._children[k].ask("round")["cpu_s"]
+        for child in self._children:
+            child.ask("drop")
+        return Seconds(seconds, ready[0]["results"] == ready[1]["results"])
+
+
+def _compile(installations: tuple[Installation, Installation], id: str, rounds: int) -> Seconds:
+    """The first decision of a game in fresh processes without compiled code.
+
+    Raises:
+        Unknown: A version has no such id.
+        ChildError: A process failed.
+    """
+    seconds = np.empty((rounds, 2))
+    for both in seconds:
+        for k, installation in enumerate(installations):
+            with tempfile.TemporaryDirectory() as cache:
+                found = start(installation, "compile_cold", cache=cache, id=id)
+            if found.get("unknown"):
+                raise Unknown(f"{installation.name} has no {id}")
+            both[k] = found["cpu_s"]
+    return Seconds(seconds)
+
+
+def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
+    """What all pairs of processes found together; nothing was found where the list is empty."""
+    figure, id = part
+    kind = KINDS[figure]
+    before = after = ratio = None
+    if found:
+        fast = np.array([np.quantile(seconds.rounds, FAST, axis=0) for seconds in found])
+        before, after = (kind.number(float(median), lanes) for median in np.median(fast, axis=0))
+        shares = fast[:, 1] / fast[:, 0]
+        ratio = float(np.median(1 / shares if kind.at_least else shares))
+        note = note or ("" if all(seconds.same for seconds in found) else "results differ: not the same matches")
+    return Row(figure, id, kind.unit, before, after, ratio, kind.bar(short(id)), kind.at_least, note)
+
+
+def _print(rows: list[Row], place: str) -> None:
+    number = lambda value: "-" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"  # noqa: E731
+    table = [
+        [
+            row.figure,
+            short(row.id),
+            number(row.before),
+            number(row.after),
+            row.unit,
+            "-" if row.ratio is None else f"{row.ratio:.3g}",
+            bar_text(row.bar, row.at_least),
+            VERDICTS[row.holds],
+            row.note,
+        ]
+        for row in rows
+    ]
+    print(f"before: {place}; after: this installation")
+    print_table(table, ["figure", "game", "before", "after", "unit", "ratio", "bar", "", ""])

@@ -1,0 +1,210 @@
+"""Processes that measure, under this palaestra or another version of it.
+
+The measuring code is that of this package in every process, so that two versions are timed alike. A process must not
+import the rest of this package under the other version's name; it gets a package of another name whose modules are the
+files of this folder. Modules that run so (`palaestra.cli.turns`, `palaestra.cli.starts`) import each other relatively.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import palaestra
+
+FOLDER = Path(__file__).parent
+OURS = Path(palaestra.__file__).parents[1]
+"""Folder that holds this palaestra."""
+PACKAGES = ("envs", "baselines", "assets")
+"""Folders of a checkout that hold packages."""
+
+BOOT = """
+import importlib, sys, types
+package = types.ModuleType("palaestra_probe")
+package.__path__ = [sys.argv[1]]
+sys.modules["palaestra_probe"] = package
+importlib.import_module("palaestra_probe." + sys.argv[2]).main(sys.argv[3:])
+"""
+
+
+class ChildError(RuntimeError):
+    """A measuring process refused or ended."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A palaestra that processes can be started under.
+
+    Attributes:
+        name: For tables and errors.
+        python: Interpreter.
+        path: What comes first on its module path.
+        home: Folder that must hold its palaestra; None where the interpreter decides.
+    """
+
+    name: str
+    python: str
+    path: tuple[str, ...]
+    home: Path | None
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        """Environment variables of its processes."""
+        path = os.pathsep.join(self.path)
+        return {**os.environ, "PYTHONPATH": path, **variables}
+
+    def command(self, module: str, *words: str) -> list[str]:
+        """The command that runs ``main(words)`` of a module in this folder."""
+        return [self.python, "-P", "-c", BOOT, str(FOLDER), module, *words]
+
+
+def this_installation() -> Installation:
+    """The palaestra of this process, with everything that it can import."""
+    return Installation("this", sys.executable, (str(OURS), *filter(None, sys.path)), OURS)
+
+
+def find_installation(place: str) -> Installation:
+    """Another palaestra.
+
+    Args:
+        place: Folder of a checkout (it has ``envs/palaestra``), which runs with this interpreter; or an interpreter,
+            or the folder of its virtual environment, where palaestra is installed.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    path = Path(place).expanduser()
+    if (path / "envs" / "palaestra" / "__init__.py").is_file():
+        folders = tuple(str((path / name).resolve()) for name in PACKAGES)
+        rest = tuple(entry for entry in sys.path if entry and not _holds_palaestra(entry))
+        return Installation(place, sys.executable, (*folders, *rest), (path / "envs").resolve())
+    for python in (path, path / "bin" / "python", path / "Scripts" / "python.exe"):
+        if python.is_file() and os.access(python, os.X_OK):
+            kept = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+            own = tuple(entry for entry in kept if entry and not _holds_palaestra(entry))
+            return Installation(place, str(python.absolute()), own, None)
+    what = "has no envs/palaestra and no bin/python" if path.exists() else "does not exist"
+    raise ValueError(f"--against {place}: it {what}; name the folder of a checkout, or the python of an installation")
+
+
+def _holds_palaestra(entry: str) -> bool:
+    return any((Path(entry) / name).is_dir() for name in ("palaestra", "palaestra_baselines", "palaestra_assets"))
+
+
+class Child:
+    """A process of `palaestra.cli.turns`; a context manager.
+
+    Attributes:
+        name: Of its installation.
+    """
+
+    def __init__(self, installation: Installation) -> None:
+        """Starts it.
+
+        Raises:
+            ChildError: No palaestra there, or another one.
+        """
+        self.name = installation.name
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by close)
+        self._process = subprocess.Popen(
+            installation.command("turns"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=installation.environment(),
+        )
+        try:
+            self.about = self.ask("about")
+            _check_home(installation, self.about["file"])
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, what: str, **words: Any) -> dict[str, Any]:
+        """Sends one request and waits for its answer.
+
+        Raises:
+            ChildError: It refused, or it ended.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            print(json.dumps({"do": what, **words}), file=stdin, flush=True)
+            line = stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise ChildError(_ended(self.name, self._process.wait(), self._said()))
+        answer = json.loads(line)
+        if "error" in answer:
+            raise ChildError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def _said(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read()
+
+    def close(self) -> None:
+        """Ends it; may be called twice."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.kill()  # nothing of it is kept
+        self._process.wait()
+        self._errors.close()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start(installation: Installation, measurement: str, *, cache: str | None = None, **keywords: Any) -> Any:
+    """Makes one measurement of `palaestra.cli.starts` in a fresh process.
+
+    Args:
+        installation: Where.
+        measurement: Its name.
+        cache: Folder of compiled code; the user's own if None.
+        **keywords: Of the measurement.
+
+    Returns:
+        What it answers.
+
+    Raises:
+        ChildError: The process ended without an answer.
+    """
+    variables = {} if cache is None else {"NUMBA_CACHE_DIR": cache}
+    run = subprocess.run(
+        installation.command("starts", measurement, json.dumps(keywords)),
+        capture_output=True,
+        text=True,
+        env=installation.environment(**variables),
+        check=False,
+    )
+    if run.returncode != 0 or not run.stdout:
+        raise ChildError(_ended(installation.name, run.returncode, run.stderr))
+    return json.loads(run.stdout)
+
+
+def _check_home(installation: Installation, file: str) -> None:
+    home = installation.home
+    if home is not None and not Path(file).resolve().is_relative_to(home.resolve()):
+        raise ChildError(f"{installation.name}: its python imports another palaestra, {file}")
+
+
+def _ended(name: str, code: int, said: str) -> str:
+    """Why a process ended: a missing package in the user's words, else the last line that it wrote."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return f"{name}: its process ended with code {code}: {lines[-1] if lines else 'it said nothing'}"

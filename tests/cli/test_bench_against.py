@@ -1,0 +1,246 @@
+"""This palaestra next to another version: who is measured, in which order, what is compared, what is refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from palaestra.cli import against, children
+from palaestra.cli.against import Row
+
+HOUSE = Path(__file__).parents[2]
+CARTPOLE, SOCCER = "palaestra/CartPole-v0", "palaestra/GridSoccer-v0"
+QUICK = ("--num-envs", 2, "--rounds", 1, "--json")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch):
+    """Measures too shortly to be right."""
+    monkeypatch.setattr(against, "PAIRS", 1)
+    monkeypatch.setattr(against, "WARM_UP_CALLS", 2)
+    monkeypatch.setattr(against, "ROUND_S", 1e-4)
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Path:
+    """A checkout of something called palaestra, whose CartPole is another one and which has nothing else."""
+    package = tmp_path / "stranger" / "envs" / "palaestra"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "__version__ = '0.0'\n"
+        f"gymnasium.register('{CARTPOLE}', entry_point=CartPoleEnv)\n"
+        "def make_batch(id, lanes):\n"
+        "    raise SystemExit('no batches here')\n"
+    )
+    return tmp_path / "stranger"
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "figures", [pytest.param(["actions", "single"], id="warm"), pytest.param([], marks=pytest.mark.slow, id="cold")]
+)
+def test_a_version_is_compared_with_itself_by_everything_that_an_id_has(figures: list[str], run):
+    told = run("bench", "CartPole", "--against", HOUSE, *QUICK, *(["--figures", *figures] if figures else []))
+    rows = {row["figure"]: row for row in told.json()}
+    assert list(rows) == (figures or ["actions", "single", "compile"])
+    assert all(row["before"] > 0 and row["after"] > 0 and row["note"] == "" for row in rows.values())
+    assert (rows["actions"]["bar"], rows["single"]["bar"]) == (0.97, None)
+    assert rows["actions"]["ratio"] == pytest.approx(rows["actions"]["after"] / rows["actions"]["before"])
+    if "compile" in rows:
+        assert rows["compile"]["ratio"] == pytest.approx(rows["compile"]["after"] / rows["compile"]["before"])
+        assert rows["compile"]["before"] > 0.5  # no compiled code was found
+    assert told.code == (0 if all(row["holds"] in (None, True) for row in rows.values()) else 1)
+
+
+@pytest.mark.usefixtures("quick")
+def test_each_compilation_has_a_cache_and_a_process_of_its_own(run, monkeypatch: pytest.MonkeyPatch, stranger: Path):
+    caches, seconds = [], iter([4.0, 3.0, 8.0, 2.0, 4.0, 2.0])
+
+    def fake(installation: children.Installation, measurement: str, *, cache: str, id: str) -> dict[str, float]:
+        assert not any(Path(cache).iterdir())
+        caches.append((installation.name, cache))
+        return {"cpu_s": next(seconds)}
+
+    monkeypatch.setattr(against, "start", fake)
+    told = run("bench", "CartPole", "--against", stranger, "--figures", "compile", "--rounds", 3, "--json")
+    (row,) = told.json()
+    assert [name for name, _ in caches] == [str(stranger), "this"] * 3
+    assert len({cache for _, cache in caches}) == 6
+    assert (row["before"], row["after"], row["bar"], row["holds"]) == (4.0, 2.0, 0.7, True)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_version_without_the_id_has_an_empty_row(run, stranger: Path):
+    told = run("bench", "GridSoccer", "--against", stranger, "--figures", "actions", "scripts", *QUICK)
+    assert [(row["figure"], row["bar"], row["ratio"], row["holds"]) for row in told.json()] == [
+        ("actions", 6.0, None, None),
+        ("scripts", 8.0, None, None),
+    ]
+    assert {row["note"] for row in told.json()} == {f"{stranger} has no {SOCCER}"}
+    assert told.code == 0
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_process_that_ends_fails_its_row_alone(run, monkeypatch: pytest.MonkeyPatch, stranger: Path):
+    monkeypatch.setattr(against, "kernel_ids", lambda: [CARTPOLE, SOCCER])
+    told = run("bench", "--against", stranger, "--figures", "actions", *QUICK)
+    dead, absent = told.json()
+    assert dead["note"] == f"{stranger}: its process ended with code 1: no batches here"
+    assert (dead["failed"], absent["failed"]) == (True, False)
+    assert absent["note"].endswith(f"has no {SOCCER}")
+    assert told.code == 1
+
+
+def test_the_table_says_what_was_missed(run, monkeypatch: pytest.MonkeyPatch):
+    seconds = {"actions": (8e-3, 1e-3), "scripts": (8e-3, 4e-3)}
+
+    def turns(self: Any, figure: str, id: str, rounds: int) -> against.Seconds:
+        return against.Seconds(np.array([seconds[figure]] * rounds))
+
+    monkeypatch.setattr(against.Pair, "take_turns", turns)
+    told = run("bench", "GridSoccer", "--against", HOUSE)
+    title, _, actions, scripts = told.out.splitlines()
+    assert title == f"before: {HOUSE}; after: this installation"
+    assert " ".join(actions.split()) == "actions GridSoccer 512,000 4,096,000 decisions/s 8 >= 6 holds"
+    assert " ".join(scripts.split()) == "scripts GridSoccer 1,953 977 ns a lane-step 2 >= 8 MISSED"
+    assert told.code == 1
+
+
+# -- the numbers -------------------------------------------------------------------------------------------------------
+
+
+def test_the_processes_take_turns_and_change_who_is_first(monkeypatch: pytest.MonkeyPatch):
+    order = []
+
+    class Fake:
+        def __init__(self, installation: SimpleNamespace) -> None:
+            self.name = installation.name
+
+        def ask(self, what: str, **words: Any) -> dict[str, Any]:
+            order.append((what, self.name))
+            return {"results": self.name, "cpu_s": len(order)}
+
+        def close(self) -> None:
+            order.append(("close", self.name))
+
+    monkeypatch.setattr(against, "Child", Fake)
+    with against.Pair((SimpleNamespace(name="a"), SimpleNamespace(name="b")), 8) as pair:  # type: ignore[arg-type]
+        seconds = pair.take_turns("actions", CARTPOLE, 3)
+        assert "".join(name for what, name in order if what == "round") == "abbaab"
+        assert seconds.rounds.tolist() == [[3, 4], [6, 5], [7, 8]]
+        assert not seconds.same
+        pair.renew(0)
+        assert ("close", "a") not in order
+        pair.renew(1)
+        assert [what for what, name in order if name == "a"][-1] == "close"
+
+
+def test_a_row_is_the_median_of_the_pairs_of_their_fast_rounds():
+    def pair(before: float, after: float, same: bool = True) -> against.Seconds:
+        slow = np.full((9, 2), 50.0)
+        return against.Seconds(np.concatenate([slow, np.full((2, 2), (before, after))]), same)
+
+    pairs = [pair(3.0, 1.0), pair(8.0, 1.0), pair(20.0, 5.0, same=False)]
+    row = against.row_of(("actions", SOCCER), pairs, 100)
+    assert (row.before, row.after, row.ratio) == (100 / 8.0, 100 / 1.0, 4.0)
+    assert row.note == "results differ: not the same matches"
+    assert against.row_of(("actions", SOCCER), pairs[:2], 100).note == ""
+    assert against.row_of(("compile", CARTPOLE), pairs, 100).ratio == 0.25
+
+
+def test_bars_of_more_and_of_less():
+    def row(ratio: float | None, bar: float | None, at_least: bool) -> Row:
+        return Row("actions", SOCCER, "", 1.0, 1.0, ratio, bar, at_least)
+
+    assert [row(6.0, 6.0, True).holds, row(5.9, 6.0, True).holds] == [True, False]
+    assert [row(0.7, 0.7, False).holds, row(0.71, 0.7, False).holds] == [True, False]
+    assert (row(None, 6.0, True).holds, row(6.0, None, True).holds) == (None, None)
+
+
+def test_every_compiled_game_is_held_not_to_be_slower():
+    ids = against.kernel_ids()
+    assert CARTPOLE in ids
+    assert not any("Ucav" in id for id in ids)
+    bars = {against.short(id): against.KINDS["actions"].bar(against.short(id)) for id in ids}
+    assert {name: bars.pop(name) for name in against.ACTIONS_BARS} == against.ACTIONS_BARS
+    assert set(bars.values()) == {against.NO_SLOWER}
+    scripted = {against.short(id) for id in against.KINDS["scripts"].ids(ids)}
+    assert set(against.SCRIPTS_BARS) <= scripted
+    assert "CartPole" not in scripted
+    assert {against.short(id) for id in against.KINDS["compile"].ids(ids)} == set(against.COMPILED)
+
+
+# -- who is compared ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (
+            ("--against", "nowhere"),
+            "--against nowhere: it does not exist; name the folder of a checkout, or",
+        ),
+        (("--against", HOUSE / "docs"), "it has no envs/palaestra and no bin/python"),
+        (("--against", HOUSE, "--figures", "a"), "no figure 'a' with --against: choose from actions, scripts, single"),
+        (("CartPole", "--against", HOUSE, "--figures", "scripts"), f"{CARTPOLE} has none of the figures scripts"),
+        (("UcavDogfight", "--against", HOUSE), "is moved by an engine: --against compares compiled games"),
+        (("--against", HOUSE, "--all"), "--against does not go with --all"),
+        (("--against", HOUSE, "--num-envs", 1, 2), "--against does not go with two numbers of --num-envs"),
+        (("--against", HOUSE, "--rounds", 0), "at least 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(words: tuple, error: str, run, refused):
+    assert error in refused(run("bench", *words))
+
+
+def test_a_checkout_that_cannot_be_imported_is_one_line(run, refused, stranger: Path):
+    (stranger / "envs" / "palaestra" / "__init__.py").write_text("raise RuntimeError('half a merge')\n")
+    told = refused(run("bench", "CartPole", "--against", stranger))
+    assert f"{stranger}: its process ended with code 1: RuntimeError: half a merge" in told
+
+
+def test_a_checkout_that_imports_another_palaestra_is_refused(monkeypatch: pytest.MonkeyPatch):
+    place = children.find_installation(str(HOUSE))
+    elsewhere = children.Installation("elsewhere", place.python, place.path, HOUSE / "docs")
+    with pytest.raises(children.ChildError, match=r"elsewhere: its python imports another palaestra, .*__init__\.py"):
+        children.Child(elsewhere)
+
+
+def test_a_checkout_comes_first_on_its_path_and_this_one_not_at_all(stranger: Path):
+    place = children.find_installation(str(stranger))
+    assert place.path[:3] == tuple(str(stranger / name) for name in children.PACKAGES)
+    assert str(children.OURS) not in place.path
+    assert children.this_installation().path[0] == str(children.OURS)
+
+
+def test_a_virtual_environment_is_its_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", str(children.OURS))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    for place in (tmp_path, tmp_path / "bin" / "python"):
+        found = children.find_installation(str(place))
+        assert found.python == str(tmp_path / "bin" / "python")
+        assert found.path == ()
+
+
+@pytest.mark.parametrize("module", ["turns", "starts"])
+def test_the_measuring_code_needs_nothing_of_this_package(module: str, tmp_path: Path):
+    for name in (module, "measure", "moves"):
+        shutil.copy(children.FOLDER / f"{name}.py", tmp_path)
+    (tmp_path / "palaestra.py").touch()  # empty: nothing of it can be imported
+    program = "import sys; sys.path.insert(0, sys.argv[1]); " + children.BOOT.replace(".main(sys.argv[3:])", "")
+    words = [sys.executable, "-P", "-c", program, str(tmp_path), module]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
