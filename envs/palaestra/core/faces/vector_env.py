@@ -109,8 +109,9 @@ class GameVectorEnv(VectorEnv):
         rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
         info = self._info()
-        if terminated.any() or truncated.any():
-            self._add_ends(terminated | truncated, info)
+        over = terminated | truncated
+        if over.any():
+            self._add_ends(over, info)
         observations = self.port.observe(self.copy)
         if self.copy:
             return observations, rewards.copy(), terminated.copy(), truncated.copy(), info
@@ -133,15 +134,14 @@ class GameVectorEnv(VectorEnv):
 
     def _add_ends(self, over: np.ndarray, info: dict[str, Any]) -> None:
         """How the matches ended that ended in this step, and under SAME_STEP what was last seen of them."""
-        sim, finished = self.sim, np.flatnonzero(over)
+        sim = self.sim
         same_step = sim.autoreset_mode == "same_step"
         source = sim.final_info if same_step else sim.info
         for name, nothing in (("winner", -1), ("end_reason", 0)):
-            values = np.full(self.num_envs, nothing, np.int64)
-            values[finished] = source[name][finished]
-            info[name], info[f"_{name}"] = values, over
+            info[name], info[f"_{name}"] = np.where(over, source[name], nothing), over
         if not same_step:
             return
+        finished = np.flatnonzero(over)
         finals = np.full(self.num_envs, None, dtype=object)
         plain = self.port.sees_plain_rows
         rows = self.port.final_rows(finished) if plain else (self.port.observe_lane(i, final=True) for i in finished)
