@@ -185,7 +185,7 @@ rule("a_seed_leaves_no_trace", "matches remember earlier ones", "had played seed
 @face("faces_agree", "parallel", "observation")
 def swapped_observations(parallel: Any) -> None:
     """red_0 sees what blue_0 should see"""
-    parallel._ports["red_0"]._views = parallel._ports["blue_0"]._views
+    parallel.ports["red_0"].views = parallel.ports["blue_0"].views
 
 
 rule("threads_same_bits", "lanes share scratch", "one thread and with two")

@@ -26,7 +26,8 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.faces.ports import ObservationMode, Port
+from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
 
@@ -47,7 +48,7 @@ def as_vec_env(
     *,
     team: str | None = None,
     agents: AgentsMode = "joint",
-    observation: ObservationMode = "flat",
+    observation: Form = "flat",
     monitor: bool = False,
     render_mode: str | None = None,
     **keywords: Any,
@@ -110,7 +111,7 @@ class SimulationVecEnv(VecEnv):
         sim: Simulation,
         team: str | None = None,
         agents: AgentsMode = "joint",
-        observation: ObservationMode = "flat",
+        observation: Form = "flat",
         monitor: bool = False,
         render_mode: str | None = None,
     ) -> None:
@@ -125,14 +126,14 @@ class SimulationVecEnv(VecEnv):
         self.sim, self.monitor = sim, monitor
         self.slots = _slots(sim, team, agents)
         self.rows_per_lane = len(self.slots) if agents == "rows" else 1
-        self._joint = Port(sim, self.slots, "flat" if agents == "rows" else observation, None)
+        self._joint = Port(sim, self.slots, "flat" if agents == "rows" else observation, codec=NO_CODEC)
         self._ports = [self._joint]
         if agents == "rows":
             roles = {game.role_of(slot)[0].name for slot in self.slots}
             if len(roles) > 1:
                 names = ", ".join(sorted(roles))
                 raise ValueError(f'agents="rows" needs agents with the same tables, not {names}: choose a team')
-            self._ports = [Port(sim, (slot,), observation, None) for slot in self.slots]
+            self._ports = [Port(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
         # Rows of one role without shared fields lie side by side in the simulation: one reshape instead of a loop.
         shared = game.team_observation or game.lane_observation
         self._side_by_side = agents == "rows" and observation == "flat" and not shared
@@ -142,7 +143,8 @@ class SimulationVecEnv(VecEnv):
         self._render_mode = check_render_mode(render_mode, ["rgb_array"] if game.render else [], game.name)
         rows = sim.num_envs * self.rows_per_lane
         super().__init__(rows, first.observation_space, first.action_space)
-        self._reward_slots: Any = np.array(self.slots) if self.rows_per_lane > 1 else self.slots[0]
+        self._adds_up = agents == "joint" and game.reward == "agent"
+        self._reward_slots: Any = list(self.slots) if self._adds_up or self.rows_per_lane > 1 else self.slots[0]
         self._empty_infos: list[dict[str, Any]] = [{} for _ in range(rows)]
         self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
         self._started_s = time.time()
@@ -185,7 +187,8 @@ class SimulationVecEnv(VecEnv):
         """
         sim = self.sim
         sim.step()
-        rewards = np.array(sim.rewards[:, self._reward_slots]).reshape(-1)
+        rewards = np.array(sim.rewards[:, self._reward_slots])
+        rewards = rewards.sum(axis=1) if self._adds_up else rewards.reshape(-1)
         over = sim.terminated | sim.truncated
         if self.monitor:
             self._returns += rewards
@@ -208,15 +211,13 @@ class SimulationVecEnv(VecEnv):
         return self.sim.acting[:, list(self.slots)].any(axis=1)
 
     def action_masks(self) -> np.ndarray:
-        """Masks bool ``[rows, M]`` of the choices.
+        """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
 
         Raises:
             AttributeError: The game forbids nothing.
         """
-        masks = [port.masks(False) for port in self._ports]
-        if masks[0] is None:
-            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
-        return np.stack(masks, axis=1).reshape(self.num_envs, -1).astype(bool)  # type: ignore[arg-type]
+        masks = [port.action_masks() for port in self._ports]
+        return np.stack(masks, axis=1).reshape(self.num_envs, -1)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Values of a name, one a row.
@@ -279,7 +280,7 @@ class SimulationVecEnv(VecEnv):
         lanes = np.flatnonzero(over)
         ends = self._ends_of(lanes)
         for k, port in enumerate(self._ports):
-            seen = _final_rows(port, lanes)
+            seen = port.final_rows(lanes)
             for i, lane in enumerate(lanes.tolist()):
                 row = lane * self.rows_per_lane + k
                 infos[row] = info = {**ends[i], "terminal_observation": _row_of(seen, i)}
@@ -323,19 +324,6 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
     if taken or not wanted:
         raise ValueError(f"{', '.join(taken) or 'every team'} of {game.name} is played by an opponent already")
     return tuple(slot for name in wanted for slot in open_slots[name])
-
-
-def _final_rows(port: Port, lanes: np.ndarray) -> Any:
-    """Last observations of the matches that ended in ``lanes``, rows of one copy."""
-
-    def rows_of(views: Any) -> Any:
-        if isinstance(views, dict):
-            return {name: rows_of(view) for name, view in views.items()}
-        if isinstance(views, list):
-            return np.concatenate([view[lanes].reshape(len(lanes), -1) for view in views], axis=1)
-        return views[lanes]
-
-    return rows_of(port._final_views)
 
 
 def _row_of(rows: Any, i: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,18 @@ def write_actions(role: Role, target: np.ndarray, given: Any, flat: bool = False
         rows[...] = _checked(given[f.name], rows.shape, f"{f.name} of {role.name}", f, flat)
 
 
-def write_choice(row: np.ndarray, at: Any, action: Any, f: ActionField) -> None:
+def parts_by_role(given: Any, roles: Sequence[str]) -> Mapping[str, Any]:
+    """The actions of several roles, by name.
+
+    Raises:
+        ActionError: No mapping, or one of other names.
+    """
+    if not isinstance(given, Mapping) or set(given) != set(roles):
+        raise ActionError(f"actions must be a dict with the roles {', '.join(roles)}")
+    return given
+
+
+def write_choice(row: Any, at: Any, action: Any, f: ActionField) -> None:
     """Writes a single plain integer (`PLAIN_INTEGERS`), the common case, without the price of arrays."""
     try:
         row[at] = action

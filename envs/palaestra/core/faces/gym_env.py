@@ -7,18 +7,20 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from palaestra.core.faces.ports import MaskMode, ObservationMode, Port, controlled_slots
-from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.ports import MaskMode, Port, controlled_slots
+from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.simulation import Simulation
 
 
 class GameEnv(gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
-    ``info`` holds the game's own fields; ``action_mask`` (int8) and ``illegal`` where the game forbids actions;
-    ``acting`` where the team has opponents (both as in `GameVectorEnv`: arrays, one entry a member, where the team has
-    several); and in the last step of a match ``winner`` (a team's name or None) and
-    ``end_reason``.
+    ``info`` holds the game's own fields; ``action_mask`` (int8), ``candidates`` (int32 ids by choice, -1 beyond the
+    list) and ``illegal`` where the game forbids actions; ``acting`` where the team has opponents (both as in
+    `GameVectorEnv`: arrays, one entry a member, where the team has several); and in the last step of a match ``winner``
+    (a team's name or None) and ``end_reason``. The reward is the team's, or the sum of the members' where each has its
+    own (``Game(reward="agent")``).
     """
 
     def __init__(
@@ -26,7 +28,7 @@ class GameEnv(gymnasium.Env):
         sim: Simulation,
         *,
         control: str | None = None,
-        observation: ObservationMode = "flat",
+        observation: Form | None = None,
         mask: MaskMode = "info",
         codec: str | None = None,
         render_mode: str | None = None,
@@ -36,14 +38,14 @@ class GameEnv(gymnasium.Env):
         Args:
             sim: The simulation; opponents are set already.
             control: Team that the user plays, but for agents given to a script; the first team if None.
-            observation: ``"flat"`` or ``"dict"``.
+            observation: ``"flat"`` or ``"dict"``; the game's default if None.
             mask: Where masks go: ``"info"``, ``"obs"`` or None.
-            codec: One of the game's codecs.
-            render_mode: ``"rgb_array"``, ``"human"`` or None.
+            codec: One of the game's codecs, or ``"none"``; the game's default if None.
+            render_mode: ``"rgb_array"``, ``"human"``, ``"ansi"`` or None, of these what the game has.
         """
         game = sim.game
         self.sim = sim
-        self.metadata = {"render_modes": ["rgb_array", "human"] if game.render else [], "render_fps": game.render_fps}
+        self.metadata = {"render_modes": render_modes(game), "render_fps": game.render_fps}
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
@@ -53,6 +55,7 @@ class GameEnv(gymnasium.Env):
         self._screen = Screen(game)
         self._slot = slots[0]
         self._own: Any = slots[0] if len(slots) == 1 else list(slots)
+        self._adds_up = game.reward == "agent" and len(slots) > 1
         self._own_fields = [f.name for f in game.info]
         self._says_acting = len(game.teams) > 1
         self._names = list(game.teams)
@@ -63,7 +66,7 @@ class GameEnv(gymnasium.Env):
         self.sim.reset(seed=seed)
         if self.render_mode == "human":
             self.render()
-        return self.port.observe_lane(), self._info(False)
+        return self.port.observe_one(), self._info(False)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Plays one decision.
@@ -74,13 +77,12 @@ class GameEnv(gymnasium.Env):
         sim = self.sim
         self.port.write_one(action)
         sim.step()
-        terminated, truncated = bool(sim.terminated[0]), bool(sim.truncated[0])
+        terminated, truncated = sim.terminated.item(0), sim.truncated.item(0)
         if self.render_mode == "human":
             self.render()
-        observation = self.port.observe_lane()
         return (
-            observation,
-            float(sim.rewards[0, self._slot]),
+            self.port.observe_one(),
+            float(sim.rewards[0, self._own].sum()) if self._adds_up else sim.rewards.item(0, self._slot),
             terminated,
             truncated,
             self._info(terminated or truncated),
@@ -89,13 +91,12 @@ class GameEnv(gymnasium.Env):
     def _info(self, over: bool) -> dict[str, Any]:
         sim = self.sim
         info: dict[str, Any] = {}
-        if self._own_fields:  # they come last in the record
-            values = sim.states["info"].item(0)[-len(self._own_fields) :]
-            for name, value in zip(self._own_fields, values, strict=True):
-                info[name] = value.copy() if isinstance(value, np.ndarray) else value
+        for name in self._own_fields:
+            values = sim.info[name]
+            info[name] = values.item(0) if values.ndim == 1 else values[0].copy()
         if sim.legal is not None:
             if self.port.mask_mode == "info":
-                info["action_mask"] = self.port.mask_lane()
+                info.update(self.port.masks_of())
             counts = sim.info["illegal"][0, self._own]
             info["illegal"] = counts.copy() if counts.ndim else int(counts)
         if self._says_acting:
@@ -108,18 +109,17 @@ class GameEnv(gymnasium.Env):
         return info
 
     def action_masks(self) -> np.ndarray:
-        """Mask of the joint choices as bool, the name that sb3-contrib's MaskablePPO calls.
+        """Mask of the joint choices as bool ``[sum of n]``, the name that sb3-contrib's MaskablePPO calls.
+
+        Lists of candidates are made dense.
 
         Raises:
             AttributeError: The game forbids nothing.
         """
-        mask = self.port.mask_lane()
-        if mask is None:
-            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
-        return mask.astype(bool)
+        return self.port.action_masks()[0]
 
-    def render(self) -> np.ndarray | None:
-        """Picture of the match as ``render_mode`` asks."""
+    def render(self) -> Any:
+        """Picture (uint8 ``[H, W, 3]``) or text of the match as ``render_mode`` asks."""
         return self._screen.show(self.sim, self.render_mode)
 
     def close(self) -> None:

@@ -1,17 +1,15 @@
-"""Masks in the shape of a composite action: what ``space.sample(mask)`` takes where the action space is a Dict."""
+"""Masks of some slots: dense ones side by side, lists of candidates by name, and what ``space.sample(mask)`` takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.faces.blocks import Block, of_role
 from palaestra.core.fields import Choice
-
-if TYPE_CHECKING:
-    from palaestra.core.faces.ports import Block
 
 Plan = Any
 """Where the entries of a flat mask go: a slice, a tuple of slices, None (nothing to mask), or a dict of plans."""
@@ -43,8 +41,86 @@ class Unmasked(spaces.Space[None]):
         return "Unmasked()"
 
 
+class Masks:
+    """Views of what some slots may choose in all lanes.
+
+    Attributes:
+        dense: int8 ``[N, M_k]``: masks of the choices without candidates, slot after slot. Side by side they are the
+            ``action_mask``.
+        width: Their columns in all.
+        candidates: Ids int32 of the choices with candidates, -1 beyond the list: a dict by name, ``[N, room]``, with
+            axes before ``room`` for several slots and for a choice of several words; of dicts by role where the slots
+            have several roles. Empty where no choice has candidates.
+    """
+
+    def __init__(self, legal: Any, blocks: Sequence[Block]) -> None:
+        """Finds the views in ``legal`` (or ``final_legal``) of a simulation."""
+        self._parts: list[tuple[Choice, np.ndarray]] = []  # choice after choice of slot after slot
+        self.dense: list[np.ndarray] = []
+        lists: dict[str, dict[str, np.ndarray]] = {}
+        for block in blocks:
+            rows = of_role(legal, block.role)[:, block.rows]
+            if rows.dtype.names is None:
+                self.dense += [rows[:, k] for k in range(block.count)]
+            for k in range(block.count):
+                self._take_slot(block, rows[:, k])
+            named = [c for c in block.role.action if isinstance(c, Choice) and c.candidates is not None]
+            if named:
+                ids = {c.name: of_role(legal, block.role)[c.name]["ids"] for c in named}
+                lists[block.role.name] = {name: block.members(array) for name, array in ids.items()}
+        self.dense = [view for view in self.dense if view.shape[1]]
+        self.width = sum(view.shape[1] for view in self.dense)
+        self.candidates: dict[str, Any] = lists if len(blocks) > 1 else next(iter(lists.values()), {})
+
+    def _take_slot(self, block: Block, rows: np.ndarray) -> None:
+        start = 0
+        for c in (c for c in block.role.action if isinstance(c, Choice)):
+            if rows.dtype.names is None:
+                view = rows[:, start : start + c.size * c.n]
+                start += c.size * c.n
+            elif c.candidates is None:
+                view = rows[c.name].reshape(len(rows), -1)
+                self.dense.append(view)
+            else:
+                view = rows[c.name]["ids"]
+            self._parts.append((c, view))
+
+    def flat(self, copy: bool = True) -> np.ndarray:
+        """The ``action_mask`` of all lanes, int8 ``[N, M]``."""
+        if len(self.dense) == 1:
+            return self.dense[0].copy() if copy else self.dense[0]
+        return np.concatenate(self.dense, axis=1)
+
+    def flat_of(self, lane: int) -> np.ndarray:
+        """A copy of one lane, int8 ``[M]``."""
+        return np.concatenate([view[lane] for view in self.dense])
+
+    def whole(self) -> np.ndarray:
+        """Masks bool ``[N, sum of n]`` of all choices in their order, made from the lists where there are lists."""
+        return np.concatenate([_dense(c, view) for c, view in self._parts], axis=1)
+
+
+def _dense(choice: Choice, view: np.ndarray) -> np.ndarray:
+    if choice.candidates is None:
+        return view != 0
+    ids = view.reshape(-1, choice.candidates)
+    mask = np.zeros((len(ids), choice.n + 1), np.bool_)
+    np.put_along_axis(mask, np.where(ids < 0, choice.n, ids), True, axis=1)  # the column behind takes the -1s
+    return mask[:, : choice.n].reshape(len(view), -1)
+
+
+def map_arrays(function: Callable[[np.ndarray], np.ndarray], tree: Any) -> Any:
+    """Applies a function to the arrays of nested dicts."""
+    if isinstance(tree, Mapping):
+        return {name: map_arrays(function, part) for name, part in tree.items()}
+    return function(tree)
+
+
 def mask_plan(blocks: Sequence[Block]) -> Plan:
-    """The plan for slots whose masks stand side by side, slot after slot, the choices of each in their order."""
+    """The plan for slots whose masks stand side by side, slot after slot, the choices of each in their order.
+
+    A choice with candidates has no place in it: nothing masks it.
+    """
     plans: dict[str, Plan] = {}
     start = 0
     for block in blocks:
@@ -52,10 +128,11 @@ def mask_plan(blocks: Sequence[Block]) -> Plan:
         in_order = []
         for _ in range(block.count):
             for f in block.role.action:
-                if isinstance(f, Choice):
-                    in_order.append(slice(start, start + f.n))
-                    slices[f.name].append(in_order[-1])
-                    start += f.n
+                if isinstance(f, Choice) and f.candidates is None:
+                    for _ in range(f.size):
+                        in_order.append(slice(start, start + f.n))
+                        slices[f.name].append(in_order[-1])
+                        start += f.n
         by_field = {name: _leaf(found) for name, found in slices.items()}
         plans[block.role.name] = by_field if block.mixed else _leaf(in_order)
     return plans if len(plans) > 1 else next(iter(plans.values()))
@@ -74,6 +151,19 @@ def mask_space(plan: Plan) -> spaces.Space:
     if isinstance(plan, tuple):
         return spaces.Tuple([mask_space(part) for part in plan])
     return Unmasked() if plan is None else spaces.Box(0, 1, (plan.stop - plan.start,), np.int8)
+
+
+def candidate_space(blocks: Sequence[Block]) -> spaces.Dict:
+    """Space of `Masks.candidates` of one lane."""
+    parts: dict[str, dict[str, spaces.Space]] = {}
+    for b in blocks:
+        for c in b.role.action:
+            if isinstance(c, Choice) and c.candidates is not None:
+                shape = (*((b.count,) if b.count > 1 else ()), *c.shape, c.candidates)
+                parts.setdefault(b.role.name, {})[c.name] = spaces.Box(-1, c.n - 1, shape, np.int32)
+    if len(blocks) == 1:
+        return spaces.Dict(next(iter(parts.values())))
+    return spaces.Dict({name: spaces.Dict(part) for name, part in parts.items()})
 
 
 def shape_masks(plan: Plan, flat: np.ndarray) -> Any:

@@ -8,11 +8,13 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from palaestra.core.actions import PLAIN_INTEGERS, ActionError, write_choice
 from palaestra.core.buffers import observation_rows
-from palaestra.core.faces.ports import PLAIN_INTEGERS, MaskMode, ObservationMode, Port
-from palaestra.core.faces.screen import Screen, check_render_mode
+from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.ports import MaskMode, Port
+from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.game import Role
-from palaestra.core.simulation import ActionError, Simulation
+from palaestra.core.simulation import Simulation
 
 
 class GameParallelEnv(ParallelEnv):
@@ -20,35 +22,50 @@ class GameParallelEnv(ParallelEnv):
 
     A dead agent gets its last reward and flag in the step in which it dies, then leaves `agents`; a newcomer joins it.
     In the last step all remaining agents get the same flag. ``infos[agent]`` holds ``team``, the game's own fields,
-    ``action_mask`` if asked for there, and at the end ``winner`` (a team's name or None) and ``end_reason``.
+    ``action_mask`` and ``candidates`` if asked for there, and at the end ``winner`` (a team's name or None) and
+    ``end_reason``.
+
+    With ``fixed_agents=True`` `agents` are the `possible_agents` from the reset to the end of the match, for learners
+    that want the same agents in every step: who is dead, or has not arrived, sees what the game shows to them (zeros,
+    as a rule), may do nothing (its actions are ignored and may be left out) and is paid like its batch row; nobody's
+    flag is set before the match ends for all.
+
+    Attributes:
+        sim: The simulation.
+        ports: What each agent sees and moves.
+        teams: Agents by team.
+        team_of: Team of each agent.
+        fixed_agents: See above.
     """
 
     def __init__(
         self,
         sim: Simulation,
         *,
-        observation: ObservationMode = "flat",
+        observation: Form | None = None,
         mask: MaskMode = "obs",
         codec: str | None = None,
         render_mode: str | None = None,
+        fixed_agents: bool = False,
         name: str | None = None,
     ) -> None:
         """Wraps a simulation of one lane in ``autoreset_mode="off"``.
 
         Args:
             sim: The simulation; teams with an opponent and agents that a script plays are not shown.
-            observation: ``"flat"`` or ``"dict"``.
-            mask: ``"obs"`` gives ``{"observation", "action_mask"}`` (a Dict of masks where the action is a Dict),
-                ``"info"`` puts masks, flat always, into the infos.
-            codec: One of the game's codecs.
-            render_mode: ``"rgb_array"``, ``"human"`` or None.
+            observation: ``"flat"`` or ``"dict"``; the game's default if None.
+            mask: ``"obs"`` gives ``{"observation", "action_mask", "candidates"}``, of the masks those that the game has
+                (a Dict of masks where the action is a Dict); ``"info"`` puts masks, flat always, into the infos.
+            codec: One of the game's codecs, or ``"none"``; the game's default if None.
+            render_mode: ``"rgb_array"``, ``"human"``, ``"ansi"`` or None, of these what the game has.
+            fixed_agents: Whether `agents` stays the same during a match.
             name: ``metadata["name"]``.
         """
         game = sim.game
-        self.sim = sim
+        self.sim, self.fixed_agents = sim, fixed_agents
         self.metadata = {
             "name": name or game.name,
-            "render_modes": ["rgb_array", "human"] if game.render else [],
+            "render_modes": render_modes(game),
             "render_fps": game.render_fps,
             "is_parallelizable": True,
             "zero_sum": game.zero_sum,
@@ -60,11 +77,11 @@ class GameParallelEnv(ParallelEnv):
         self.team_of = {a: t for t, members in self.teams.items() for a in members}
         self.possible_agents = list(self._slot)
         self.agents: list[str] = []
-        self._ports = {
+        self.ports = {
             a: Port(sim, (slot,), observation, mask if game.legal else None, codec) for a, slot in self._slot.items()
         }
-        self.observation_spaces = {a: p.observation_space for a, p in self._ports.items()}
-        self.action_spaces = {a: p.action_space for a, p in self._ports.items()}
+        self.observation_spaces = {a: p.observation_space for a, p in self.ports.items()}
+        self.action_spaces = {a: p.action_space for a, p in self.ports.items()}
         self._screen = Screen(game)
         self._state_space: spaces.Box | None = None
         self._team_names = list(game.teams)
@@ -78,11 +95,12 @@ class GameParallelEnv(ParallelEnv):
         word, written without an array in between.
         """
         sim = self.sim
-        ports = self._ports.values()
+        ports = self.ports.values()
         self._plain_rows = all(port.sees_plain_rows for port in ports)
         self._role_rows = [observation_rows(sim.buffers.observations, r)[0] for r in self._plain_roles()]
         columns = {agent: sim.action_table.single_choice(slot) for agent, slot in self._slot.items()}
-        self._one_word = {a: c for a, c in columns.items() if c is not None and self._ports[a].codec is None}
+        fields = {a: port.blocks[0].role.action[0] for a, port in self.ports.items()}
+        self._one_word = {a: (c, fields[a]) for a, c in columns.items() if c is not None and not self.ports[a].codec}
         self._word_memory = memoryview(sim.buffers.action_words[0])
         self._everybody = list(sim.game.agents)
         self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
@@ -159,7 +177,7 @@ class GameParallelEnv(ParallelEnv):
         over = terminated or truncated
         seen = present = self.agents
         ends, cuts = self._flags[terminated].copy(), self._flags[truncated].copy()
-        if self._alive_row.tobytes() != self._alive_before:
+        if not self.fixed_agents and self._alive_row.tobytes() != self._alive_before:
             present, gone, slot = self._present(), sim.agent_terminated[0], self._slot
             seen = [*seen, *(a for a in present if a not in seen)]
             ends = {a: terminated or (bool(gone[slot[a]]) and not truncated) for a in seen}
@@ -179,7 +197,7 @@ class GameParallelEnv(ParallelEnv):
     def _present(self) -> list[str]:
         self._alive_before = self._alive_row.tobytes()
         alive = self._alive_row.tolist()
-        present = [a for a, slot in self._slot.items() if alive[slot]]
+        present = [a for a, slot in self._slot.items() if self.fixed_agents or alive[slot]]
         self._flags = [dict.fromkeys(present, flag) for flag in (False, True)]
         return present
 
@@ -194,16 +212,17 @@ class GameParallelEnv(ParallelEnv):
 
     def _write(self, actions: dict[str, Any]) -> None:
         agents, one_word, memory = self.agents, self._one_word, self._word_memory
+        if self.fixed_agents and not self._alive_row.all():
+            slot = self._slot
+            actions = {a: action for a, action in actions.items() if a not in slot or self._alive_row[slot[a]]}
         for agent, action in actions.items():
             if agent not in agents:
                 raise KeyError(f"{agent!r} is not in the match: its agents are {', '.join(agents)}")
             if type(action) in PLAIN_INTEGERS and agent in one_word:
-                try:
-                    memory[one_word[agent]] = action
-                    continue
-                except ValueError:  # beyond an int64: the port says so in its words
-                    pass
-            self._ports[agent].write_one(action)
+                column, choice = one_word[agent]
+                write_choice(memory, column, action, choice)
+            else:
+                self.ports[agent].write_one(action)
         if len(actions) < len(agents):
             missing = [a for a in agents if a not in actions and self._acting_row[self._slot[a]]]
             if missing:
@@ -212,7 +231,7 @@ class GameParallelEnv(ParallelEnv):
     def _observe(self, agents: list[str]) -> dict[str, Any]:
         """What these agents see, copies."""
         if not self._plain_rows:
-            return {a: self._ports[a].observe_lane() for a in agents}
+            return {a: self.ports[a].observe_one() for a in agents}
         if len(self._role_rows) == 1:
             return self._of_agents(agents, self._role_rows[0].copy())
         return self._of_agents(agents, [row for block in self._role_rows for row in block.copy()])
@@ -237,16 +256,16 @@ class GameParallelEnv(ParallelEnv):
         if self._illegal is not None:
             for a, info in infos.items():
                 info["illegal"] = self._illegal.item(self._slot[a])
-                if self._ports[a].mask_mode == "info":
-                    info["action_mask"] = self._ports[a].mask_lane()
+                if self.ports[a].mask_mode == "info":
+                    info.update(self.ports[a].masks_of())
         return infos
 
     def state(self) -> np.ndarray:
         """Global state float32, for centralised critics."""
         return self.sim.state()[0].copy()
 
-    def render(self) -> np.ndarray | None:
-        """Picture of the match as ``render_mode`` asks."""
+    def render(self) -> Any:
+        """Picture (uint8 ``[H, W, 3]``) or text of the match as ``render_mode`` asks."""
         return self._screen.show(self.sim, self.render_mode)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Pictures for the faces: arrays without a display, a window on request."""
+"""Pictures for the faces: arrays or text without a display, a window on request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import numpy as np
 
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
+
+
+def render_modes(game: Game, window: bool = True) -> list[str]:
+    """What ``render_mode`` may be, for ``metadata``."""
+    pictures = ["rgb_array", *(["human"] if window else [])] if game.render else []
+    return [*pictures, *(["ansi"] if game.render_text else [])]
 
 
 def check_render_mode(mode: str | None, known: list[str], name: str) -> str | None:
@@ -30,10 +36,16 @@ class Screen:
         self._title = f"palaestra {game.name}"
         self._window: Any = None
 
-    def show(self, sim: Simulation, mode: str | None, lane: int = 0) -> np.ndarray | None:
-        """The picture for ``"rgb_array"``; for ``"human"`` it goes to the window. None without a mode."""
+    def show(self, sim: Simulation, mode: str | None, lane: int = 0) -> np.ndarray | str | None:
+        """The picture for ``"rgb_array"``, the text for ``"ansi"``; for ``"human"`` it goes to the window.
+
+        Returns:
+            None for ``"human"`` and without a mode.
+        """
         if mode is None:
             return None
+        if mode == "ansi":
+            return sim.render_text(lane)
         picture = sim.render(lane)
         if mode == "rgb_array":
             return picture

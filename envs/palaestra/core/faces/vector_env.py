@@ -8,8 +8,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.core.faces.ports import MaskMode, ObservationMode, Port, controlled_slots
-from palaestra.core.faces.screen import check_render_mode
+from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.masks import map_arrays
+from palaestra.core.faces.ports import MaskMode, Port, controlled_slots
+from palaestra.core.faces.screen import check_render_mode, render_modes
 from palaestra.core.simulation import Simulation
 
 GYMNASIUM_MODES = {
@@ -24,9 +26,10 @@ class GameVectorEnv(VectorEnv):
 
     Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
     ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds
-    arrays ``[N, ...]`` of the game's own fields; ``illegal`` and ``action_mask`` where the game forbids actions and
-    ``acting`` where there are opponents (``[N]``, or ``[N, A_team]`` for a team of several); and when a match ended,
-    ``winner`` (team number or -1) and ``end_reason`` (number) of the lanes in ``_winner``. With ``copy=False`` all
+    arrays ``[N, ...]`` of the game's own fields; ``illegal``, ``action_mask`` and ``candidates`` (ids by choice) where
+    the game forbids actions and ``acting`` where there are opponents (``[N]``, or ``[N, A_team]`` for a team of
+    several); and when a match ended, ``winner`` (team number or -1) and ``end_reason`` (number) of the lanes in
+    ``_winner``. The reward is the team's, or the sum of the members' where each has its own. With ``copy=False`` all
     arrays are the simulation's own: valid until the next step.
     """
 
@@ -35,7 +38,7 @@ class GameVectorEnv(VectorEnv):
         sim: Simulation,
         *,
         control: str | None = None,
-        observation: ObservationMode = "flat",
+        observation: Form | None = None,
         mask: MaskMode = "info",
         codec: str | None = None,
         render_mode: str | None = None,
@@ -46,10 +49,12 @@ class GameVectorEnv(VectorEnv):
         Args:
             sim: The simulation; opponents are set already.
             control: Team that the user plays, but for agents given to a script; the first team if None.
-            observation: ``"flat"`` or ``"dict"``.
+            observation: ``"flat"`` or ``"dict"``; the game's default if None.
             mask: Where masks go: ``"info"``, ``"obs"`` or None.
-            codec: One of the game's codecs; observations then are a list of N objects.
-            render_mode: ``"rgb_array"`` or None.
+            codec: One of the game's codecs, or ``"none"``; the game's default if None. Observations then are a list of
+                N objects. Under ``SAME_STEP`` the record of a match that has ended is gone: a codec encodes its last
+                observation from what the agent saw, `AgentView.record` is None.
+            render_mode: ``"rgb_array"``, ``"ansi"`` or None, of these what the game has.
             copy: Return copies (default), or the live arrays.
         """
         game = sim.game
@@ -57,7 +62,7 @@ class GameVectorEnv(VectorEnv):
         self.num_envs = sim.num_envs
         self.metadata = {
             "autoreset_mode": GYMNASIUM_MODES[sim.autoreset_mode],
-            "render_modes": ["rgb_array"] if game.render else [],
+            "render_modes": render_modes(game, window=False),
             "render_fps": game.render_fps,
         }
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
@@ -72,6 +77,7 @@ class GameVectorEnv(VectorEnv):
         side_by_side = slots == tuple(range(slots[0], slots[-1] + 1))
         own: Any = slice(slots[0], slots[-1] + 1) if side_by_side else list(slots)
         self._own = slots[0] if len(slots) == 1 else own
+        self._adds_up = game.reward == "agent" and len(slots) > 1
         self._own_fields = [f.name for f in game.info]
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
@@ -89,7 +95,7 @@ class GameVectorEnv(VectorEnv):
             self.sim.reset(mask, seed=np.asarray(seed, np.uint64))
         else:
             self.sim.reset(mask, seed=seed)
-        return self._observe(), self._info()
+        return self.port.observe(self.copy), self._info()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Plays one decision in all lanes.
@@ -100,18 +106,16 @@ class GameVectorEnv(VectorEnv):
         sim = self.sim
         self.port.write(actions)
         sim.step()
-        rewards, terminated, truncated = sim.rewards[:, self._slot], sim.terminated, sim.truncated
+        rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
+        terminated, truncated = sim.terminated, sim.truncated
         info = self._info()
-        if terminated.any() or truncated.any():
-            self._add_ends(terminated | truncated, info)
+        over = terminated | truncated
+        if over.any():
+            self._add_ends(over, info)
+        observations = self.port.observe(self.copy)
         if self.copy:
-            return self._observe(), rewards.copy(), terminated.copy(), truncated.copy(), info
-        return self._observe(), rewards, terminated, truncated, info
-
-    def _observe(self) -> Any:
-        if self.port.codec is not None:
-            return [self.port.observe_lane(lane) for lane in range(self.num_envs)]
-        return self.port.observe(self.copy)
+            return observations, rewards.copy(), terminated.copy(), truncated.copy(), info
+        return observations, rewards, terminated, truncated, info
 
     def _info(self) -> dict[str, Any]:
         sim = self.sim
@@ -120,7 +124,8 @@ class GameVectorEnv(VectorEnv):
         if sim.legal is not None:
             views["illegal"] = sim.info["illegal"][:, self._own]
             if self.port.mask_mode == "info":
-                info["action_mask"], info["_action_mask"] = self.port.masks(self.copy), self._all
+                for name, masks in self.port.masks(self.copy).items():
+                    info[name], info[f"_{name}"] = masks, self._all
         if len(sim.game.teams) > 1:
             views["acting"] = sim.acting[:, self._own]
         for name, view in views.items():
@@ -129,36 +134,42 @@ class GameVectorEnv(VectorEnv):
 
     def _add_ends(self, over: np.ndarray, info: dict[str, Any]) -> None:
         """How the matches ended that ended in this step, and under SAME_STEP what was last seen of them."""
-        sim, finished = self.sim, np.flatnonzero(over)
+        sim = self.sim
         same_step = sim.autoreset_mode == "same_step"
         source = sim.final_info if same_step else sim.info
         for name, nothing in (("winner", -1), ("end_reason", 0)):
-            values = np.full(self.num_envs, nothing, np.int64)
-            values[finished] = source[name][finished]
-            info[name], info[f"_{name}"] = values, over
+            info[name], info[f"_{name}"] = np.where(over, source[name], nothing), over
         if not same_step:
             return
+        finished = np.flatnonzero(over)
         finals = np.full(self.num_envs, None, dtype=object)
-        for lane in finished:
-            finals[lane] = self.port.observe_lane(int(lane), final=True)
+        plain = self.port.sees_plain_rows
+        rows = self.port.final_rows(finished) if plain else (self.port.observe_lane(i, final=True) for i in finished)
+        for lane, row in zip(finished.tolist(), rows, strict=True):
+            finals[lane] = row
         final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
         views: dict[str, Any] = {name: sim.final_info[name] for name in self._own_fields}
         if sim.legal is not None:
             views["illegal"] = sim.final_info["illegal"][:, self._own]
             if self.port.mask_mode == "info":
-                views["action_mask"] = self.port.masks(copy=False, final=True)
-        for name, view in views.items():
+                views.update(self.port.masks(copy=False, final=True))
+
+        def only_finished(view: np.ndarray) -> np.ndarray:
             values = np.zeros_like(view)
             values[finished] = view[finished]
-            final_info[name], final_info[f"_{name}"] = values, over
+            return values
+
+        for name, view in views.items():
+            final_info[name], final_info[f"_{name}"] = map_arrays(only_finished, view), over
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
 
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """Pictures of all lanes, or None without a render mode."""
+    def render(self) -> Any:
+        """Pictures, or texts, of all lanes as a tuple; None without a render mode."""
         if self.render_mode is None:
             return None
-        return tuple(self.sim.render(lane) for lane in range(self.num_envs))
+        show = self.sim.render_text if self.render_mode == "ansi" else self.sim.render
+        return tuple(show(lane) for lane in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Frees the simulation."""
