@@ -150,6 +150,8 @@ class Inside:
 
         function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
         self._functions.append(function)
+        if function.__module__ == "palaestra.core.lanes":
+            chosen["forceinline"] = True
         return numba.njit(**{**chosen, **options(inside=True)})(function)
 
     def explain(self, error: Exception, hooks: dict[str, Callable]) -> str | None:

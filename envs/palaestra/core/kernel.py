@@ -108,8 +108,7 @@ def lane_arguments(sim: Simulation) -> tuple:
     """
     b, game, table = sim.buffers, sim.game, sim.action_table
     work, work_masks = b.work_observations, b.work_masks
-    observations, finals = (work, work) if game.sized else (b.observations, b.final_observations)
-    masks, final_masks = (work_masks, work_masks) if game.sized else (b.masks, b.final_masks)
+    observations, masks = (work, work_masks) if game.sized else (b.observations, b.masks)
     arrays = (
         b.states,
         rows_of_bytes(b.states),
@@ -123,16 +122,14 @@ def lane_arguments(sim: Simulation) -> tuple:
         b.terminated,
         b.truncated,
         b.agent_terminated,
-        b.final_info,
         b.scratch,
         observations,
         rows_of_bytes(b.observations),
         masks,
         rows_of_bytes(b.masks, "i1"),
-        finals,
         rows_of_bytes(b.final_observations),
-        final_masks,
         rows_of_bytes(b.final_masks, "i1"),
+        b.final_info,
         work,
         rows_of_bytes(work),
         work_masks,

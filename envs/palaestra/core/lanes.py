@@ -22,8 +22,8 @@ from palaestra.core.rng import script_uniform
 EXTERNAL, RANDOM, MIX = -1, -2, -3
 """Who plays a slot: somebody outside, the suite's uniform player, or (assigned only) a script drawn for each match."""
 NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
-RUNNING, RESET_DUE, WAITING, SKIP, LOOK = 0, 1, 2, 3, 4
-"""Values of ``s.pending``; the last two are set for the length of a call: pass the lane over, or only write what it
+RUNNING, RESET_DUE, WAITING, SKIP, LOOK, ENDED = 0, 1, 2, 3, 4, 5
+"""Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, or only write what it
 shows."""
 HORIZON = 1
 """Number of the end reason of a match that the horizon truncated."""
@@ -246,13 +246,13 @@ def clear(spans, record_bytes, started):
             record_bytes[span.source : span.source + span.size] = 0
 
 
-def keep_fixed(spans, own, final):
-    """What is fixed during a match, from a lane's own row to the row of the match that just ended."""
-    for k in range(len(spans)):
-        span = spans[k]
-        if span.at_reset:
-            for b in range(span.size):
-                final[span.target + b] = own[span.target + b]
+def keep_final(i, OB, MB, FOB, FMB):
+    """Keeps what a finished match last showed."""
+    for b in range(OB.shape[1]):
+        FOB[i, b] = OB[i, b]
+    if HAS_LEGAL:
+        for b in range(MB.shape[1]):
+            FMB[i, b] = MB[i, b]
 
 
 def observe_match(s, world, started, spans, row_bytes, row, work_bytes, work, scratch):
@@ -311,7 +311,7 @@ def clear_rewards(i, R, GONE):
         GONE[i, a] = False
 
 
-def clear_flags(i, R, TERM, TRUNC, GONE):
+def clear_results(i, R, TERM, TRUNC, GONE):
     TERM[i] = False
     TRUNC[i] = False
     clear_rewards(i, R, GONE)
@@ -319,47 +319,54 @@ def clear_flags(i, R, TERM, TRUNC, GONE):
 
 def step_lanes(
     lo, hi, check, mode, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
-    """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved)."""
+    """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved).
+
+    Matches that end under SAME_STEP start anew in a second pass over the lanes, after what they last showed was kept.
+    """
     if check:
         offender = first_offender(lo, hi, S, words, WI, WF)
         if offender >= 0:
             return offender
     scratch = SCRATCH[thread]
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        s = S[i]
-        started = s.pending != RUNNING
-        if s.pending == SKIP:
-            continue
-        if s.pending == WAITING:
-            clear_rewards(i, R, GONE)
-            continue
-        if s.pending == RESET_DUE:
-            clear_flags(i, R, TERM, TRUNC, GONE)
-            begin(s, SB[i], world, first_word, scratch)
-        elif s.pending == RUNNING:
-            prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
-            result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
-            TERM[i] = result == TERMINATED
-            TRUNC[i] = result == TRUNCATED
-            if result != 0:
-                if mode == SAME_STEP:
-                    observe_match(s, world, False, spans, FOB[i], FO[row_of(i)], KOB[thread], KO[thread], scratch)
-                    if RESET_FIELDS:
-                        keep_fixed(spans, OB[i], FOB[i])
-                    if HAS_LEGAL:
-                        mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
-                    FI[i] = s.info
-                    begin(s, SB[i], world, first_word, scratch)
-                    started = True
-                else:
-                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
-        observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)
-        if HAS_LEGAL:
-            mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
-    return -1
+    ended, restart = 0, False
+    while True:
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            s = S[i]
+            errand = s.pending
+            if errand == RUNNING:
+                if restart:
+                    continue
+                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
+                result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
+                TERM[i] = result == TERMINATED
+                TRUNC[i] = result == TRUNCATED
+                if result != 0:
+                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
+                    ended += mode == SAME_STEP
+            elif restart:
+                if errand != ENDED:
+                    continue
+                keep_final(i, OB, MB, FOB, FMB)
+                FI[i] = s.info
+            elif errand == RESET_DUE:
+                clear_results(i, R, TERM, TRUNC, GONE)
+            elif errand == WAITING:
+                clear_rewards(i, R, GONE)
+                continue
+            elif errand == SKIP:
+                continue
+            if errand == RESET_DUE or errand == ENDED:
+                begin(s, SB[i], world, first_word, scratch)
+            started = errand != RUNNING
+            observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)
+            if HAS_LEGAL:
+                mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
+        if ended == 0 or restart:
+            return -1
+        restart = True
 
 
 def check_lanes(lo, hi, S, words, WI, WF):
@@ -369,8 +376,8 @@ def check_lanes(lo, hi, S, words, WI, WF):
 
 def see_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Writes observations and masks: ``which`` is 0 pass over, 1 as after a decision, 2 as after a reset."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -392,8 +399,8 @@ def see_lanes(
 
 def begin_lanes(
     lo, hi, stage, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Starts a new match in the rules alone where RESET_DUE: an engine loads its bodies before anything is seen."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -403,8 +410,8 @@ def begin_lanes(
 
 def prepare_lanes(
     lo, hi, check, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
     if check:
@@ -418,7 +425,7 @@ def prepare_lanes(
         if s.pending == RUNNING:
             prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], SCRATCH[thread])
         elif s.pending == RESET_DUE:
-            clear_flags(i, R, TERM, TRUNC, GONE)
+            clear_results(i, R, TERM, TRUNC, GONE)
         else:
             clear_rewards(i, R, GONE)
     return -1
@@ -426,8 +433,8 @@ def prepare_lanes(
 
 def command_lanes(
     lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Turns actions into inputs of the engine in the lanes that still play this decision."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -437,8 +444,8 @@ def command_lanes(
 
 def judge_lanes(
     lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Applies the rules to what the engine did. Returns how many lanes still play this decision."""
     playing = 0
@@ -451,8 +458,8 @@ def judge_lanes(
 
 def close_lanes(
     lo, hi, mode, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, FI, SCRATCH,
-    O, OB, M, MB, FO, FOB, FM, FMB, KO, KOB, KM, KMB, spans, mask_spans,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
     for i in range(np.uint64(lo), np.uint64(hi)):
@@ -468,21 +475,10 @@ def close_lanes(
             elif mode == OFF:
                 s.pending = WAITING
             else:
-                observe_match(
-                    s,
-                    world,
-                    False,
-                    spans,
-                    FOB[i],
-                    FO[row_of(i)],
-                    KOB[thread],
-                    KO[thread],
-                    SCRATCH[thread],
-                )
-                if RESET_FIELDS:
-                    keep_fixed(spans, OB[i], FOB[i])
+                observe_match(s, world, False, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], SCRATCH[thread])
                 if HAS_LEGAL:
-                    mask_match(s, world, words, mask_spans, FMB[i], FM[row_of(i)], KMB[thread], KM[thread])
+                    mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
+                keep_final(i, OB, MB, FOB, FMB)
                 FI[i] = s.info
                 stage[i] = RESET_DUE
 
