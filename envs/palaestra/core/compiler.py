@@ -45,6 +45,11 @@ def options(*, inside: bool) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if name not in missing}
 
 
+def made_with() -> str:
+    """The options as text: part of the name of all stored machine code."""
+    return repr((options(inside=False), options(inside=True)))
+
+
 def known_options() -> frozenset[str]:
     """Names of the options that this numba can read; those of its public interface where it does not say."""
     try:
@@ -132,6 +137,10 @@ def _warn_once(subject: str, message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=6)
 
 
+class Refused(ValueError):
+    """An author's code that cannot be compiled; the message says why."""
+
+
 class Inside:
     """Compiles the functions behind the drivers of one game, and knows them again in numba's messages.
 
@@ -152,20 +161,33 @@ class Inside:
         self._functions.append(function)
         return numba.njit(**{**chosen, **options(inside=True)})(function)
 
-    def explain(self, error: Exception, hooks: dict[str, Callable]) -> str | None:
-        """What is wrong with a hook that numba refused, for mistakes whose names numba does not know; else None."""
+    def explain(
+        self, error: Exception, hooks: dict[str, Callable], native: types.FunctionType | None = None
+    ) -> str | None:
+        """What is wrong with code that numba refused, for mistakes whose names numba does not know; else None.
+
+        Args:
+            error: What numba raised.
+            hooks: The hooks that were compiled.
+            native: The native function that was compiled instead.
+        """
+        if isinstance(error, Refused):
+            return str(error)
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
-        if not calls:
+        chain = [self._functions[int(call[1])] for call in calls] + ([] if native is None else [native])
+        if not chain:
             return None
-        chain = [self._functions[int(call[1])] for call in calls]
         code = chain[0].__code__
-        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", message[: calls[0].start()])
+        told = message[: calls[0].start()] if calls else message
+        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", told)
         place = f"{os.path.basename(code.co_filename)}:{inside[0] if inside else code.co_firstlineno}"
-        codes = {getattr(hook, "py_func", hook).__code__: hook_name for hook_name, hook in hooks.items()}
-        hook = next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
-        subject = f"the hook {hook!r}" if hook is not None else "a hook"
-        where = f"in {code.co_name!r} ({place})" if hook != code.co_name else f"({place})"
+        codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
+        name = native.__name__ if native else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
+        subject = f"the {'native function' if native else 'hook'} {name!r}" if name is not None else "a hook"
+        where = f"in {code.co_name!r} ({place})" if name != code.co_name else f"({place})"
+        if wrong_call := re.search(r"the native function '[^\n]*", message):
+            return f"{subject} calls {wrong_call[0]} {where}"
         if "cannot type infer runaway recursion" in message:
             return f"{subject} never ends {where}: a function that calls itself needs a return before it does"
         returns_array = "Only accept returning of array passed into" in message
