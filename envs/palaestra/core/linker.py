@@ -1,9 +1,10 @@
 """Links a game's hooks into the batch loop and compiles it.
 
-Every plain Python function that a hook calls by a global name is compiled with it; authors need no decorator. Only the
-drivers are cached on disk, under a name that carries a digest of all code and constants they were built from, so that
-an edit anywhere is never served by old machine code (numba itself watches the driver's own file alone). With
-``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is not imported.
+Every plain Python function that a hook uses is compiled with it (`palaestra.core.reachable` finds them,
+`palaestra.core.binder` binds them); authors need no decorator. Only the drivers are cached on disk, under a name that
+carries a digest of all code and constants they were built from, so that an edit anywhere is never served by old machine
+code (numba itself watches the driver's own file alone). With ``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is
+not imported.
 """
 
 from __future__ import annotations
