@@ -88,6 +88,7 @@ NESTED = TOOLS + "import types\ninner = types.ModuleType('inner')\ninner.DEEP = 
 CLOSURE = "def make(k):\n    return lambda: k\nmore = make({})"
 ENUM = "import enum\nKind = enum.IntEnum('Kind', {{'HOLD': 0, 'FIRE': {}}})\n"
 TWICE = TOOLS + "def twice(x):\n    return 2000.0\n"
+MORE_NAMES = "from tools import twice, bonus as {}, twice as {}"  # of functions that are called already
 EDITS = {
     "a constant": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")},
     "its type": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 1")},
@@ -115,11 +116,11 @@ EDITS = {
     "a helper in a module": {"tools": TOOLS + "def half(x):\n    return x / 2\n", "more": "+ tools.half(s.x)"},
     "its code": {"tools": TOOLS + "def half(x):\n    return x / 3\n", "more": "+ tools.half(s.x)"},
     "a table of functions": {"extra": "TABLE = (bonus, min)", "more": "+ TABLE[0](s.x)"},
-    "two names": {"extra": "from tools import bonus as a, twice as b", "tools": TWICE, "more": "+ a(s.x) + b(s.x)"},
+    "two more names": {"extra": MORE_NAMES.format("y", "z"), "tools": TWICE, "more": "+ twice(s.x) + y(s.x) - z(s.x)"},
     "the same exchanged": {
-        "extra": "from tools import bonus as b, twice as a",
+        "extra": MORE_NAMES.format("z", "y"),
         "tools": TWICE,
-        "more": "+ a(s.x) + b(s.x)",
+        "more": "+ twice(s.x) + y(s.x) - z(s.x)",
     },
     "a keyword default": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, *, y=1):")},
     "another keyword default": {"tools": TOOLS.replace("def bonus(x):", "def bonus(x, *, y=2):")},

@@ -21,7 +21,9 @@ EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False}
 view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game."""
 INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of code that Python never calls: a quarter of the time of compiling goes into ways to call it from there."""
-TUNING = ("_nrt", *INSIDE)
+BATCH_LOOP = {"forceinline": True}
+"""Options of the parts of the batch loop: each is called from one place, with more arrays than registers hold."""
+TUNING = ("_nrt", *INSIDE, *BATCH_LOOP)
 """Options that change speed and no result: a numba that does not know them compiles without."""
 
 _warned: set[str] = set()
@@ -29,9 +31,9 @@ _announced: set[str] = set()
 _silent = False
 
 
-def options(*, inside: bool) -> dict[str, Any]:
+def options(*, inside: bool, batch_loop: bool = False) -> dict[str, Any]:
     """Options for `numba.njit`: of a function that only compiled code calls (``inside``), or of a driver."""
-    wanted = {**EVERYWHERE, **(INSIDE if inside else {})}
+    wanted = {**EVERYWHERE, **(INSIDE if inside else {}), **(BATCH_LOOP if batch_loop else {})}
     known = known_options()
     missing = [name for name in TUNING if name not in known]
     if missing:
@@ -43,6 +45,11 @@ def options(*, inside: bool) -> dict[str, Any]:
             "the same results. Use the numba version that palaestra was tested with.",
         )
     return {name: value for name, value in wanted.items() if name not in missing}
+
+
+def made_with() -> str:
+    """The options as text: part of the name of all stored machine code."""
+    return repr((options(inside=False), options(inside=True, batch_loop=True)))
 
 
 def known_options() -> frozenset[str]:
@@ -132,6 +139,10 @@ def _warn_once(subject: str, message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=6)
 
 
+class Refused(ValueError):
+    """An author's code that cannot be compiled; the message says why."""
+
+
 class Inside:
     """Compiles the functions behind the drivers of one game, and knows them again in numba's messages.
 
@@ -144,30 +155,41 @@ class Inside:
         self._salt = uuid.uuid4().hex
         self._functions: list[types.FunctionType] = []
 
-    def compile(self, function: types.FunctionType, **chosen: Any) -> Callable:
+    def compile(self, function: types.FunctionType, batch_loop: bool = False, **chosen: Any) -> Callable:
         """Compiles a function that only compiled code calls; ``chosen`` are options of its author."""
         import numba
 
         function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
         self._functions.append(function)
-        if function.__module__ == "palaestra.core.lanes":
-            chosen["forceinline"] = True
-        return numba.njit(**{**chosen, **options(inside=True)})(function)
+        return numba.njit(**{**chosen, **options(inside=True, batch_loop=batch_loop)})(function)
 
-    def explain(self, error: Exception, hooks: dict[str, Callable]) -> str | None:
-        """What is wrong with a hook that numba refused, for mistakes whose names numba does not know; else None."""
+    def explain(
+        self, error: Exception, hooks: dict[str, Callable], native: types.FunctionType | None = None
+    ) -> str | None:
+        """What is wrong with code that numba refused, for mistakes whose names numba does not know; else None.
+
+        Args:
+            error: What numba raised.
+            hooks: The hooks that were compiled.
+            native: The native function that was compiled instead.
+        """
+        if isinstance(error, Refused):
+            return str(error)
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
-        if not calls:
+        chain = [self._functions[int(call[1])] for call in calls] + ([] if native is None else [native])
+        if not chain:
             return None
-        chain = [self._functions[int(call[1])] for call in calls]
         code = chain[0].__code__
-        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", message[: calls[0].start()])
+        told = message[: calls[0].start()] if calls else message
+        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", told)
         place = f"{os.path.basename(code.co_filename)}:{inside[0] if inside else code.co_firstlineno}"
-        codes = {getattr(hook, "py_func", hook).__code__: hook_name for hook_name, hook in hooks.items()}
-        hook = next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
-        subject = f"the hook {hook!r}" if hook is not None else "a hook"
-        where = f"in {code.co_name!r} ({place})" if hook != code.co_name else f"({place})"
+        codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
+        name = native.__name__ if native else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
+        subject = f"the {'native function' if native else 'hook'} {name!r}" if name is not None else "a hook"
+        where = f"in {code.co_name!r} ({place})" if name != code.co_name else f"({place})"
+        if wrong_call := re.search(r"the native function '[^\n]*", message):
+            return f"{subject} calls {wrong_call[0]} {where}"
         if "cannot type infer runaway recursion" in message:
             return f"{subject} never ends {where}: a function that calls itself needs a return before it does"
         returns_array = "Only accept returning of array passed into" in message

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import enum
 import functools
+import hashlib
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -194,7 +195,9 @@ def circle_of_calls(roots: Mapping[str, Callable]) -> list[types.FunctionType]:
 
 def compiled_as(value: Any) -> str:
     """What the author of a compiled function chose about its machine code; empty where that is nothing."""
-    return ", ".join(f"{name}={chosen!r}" for name, chosen in sorted(author_options(value).items()))
+    if (chosen := getattr(value, "compiled_as", None)) is not None:
+        return chosen
+    return ", ".join(f"{name}={option!r}" for name, option in sorted(author_options(value).items()))
 
 
 def author_options(value: Any) -> dict[str, Any]:
@@ -238,3 +241,23 @@ def constant_bytes(value: Any) -> bytes:
     named = value if hasattr(value, "__qualname__") else type(value)
     fields = getattr(value, "_fields", "")
     return f"{named.__module__}.{named.__qualname__} {fields}".encode()
+
+
+def code_digest(functions: Mapping[str, Callable], mark: str) -> str:
+    """Hash of a mark, of the byte code of functions and all that they call, and of all constants that they name."""
+    sha = hashlib.sha256(mark.encode())
+    for found in reachable(functions):
+        sha.update(f"\0{found.name} {found.number} ".encode())
+        if found.number < 0:
+            sha.update(constant_bytes(found.value))
+        elif found.is_new:
+            sha.update(_code_bytes(found.value.__code__))
+    return sha.hexdigest()[:16]
+
+
+def _code_bytes(code: types.CodeType) -> bytes:
+    """Byte code, names and constants; neither file nor line, which change nothing."""
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # callers may use them as keywords
+    names = repr((code.co_names, arguments, code.co_freevars, code.co_exceptiontable))
+    inner = [_code_bytes(c) if isinstance(c, types.CodeType) else constant_bytes(c) for c in code.co_consts]
+    return b"\0".join([code.co_code, names.encode(), *inner])

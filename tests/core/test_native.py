@@ -1,0 +1,343 @@
+"""A native function is compiled once and called by address: same bits, in every kernel and every process."""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from games.play import python
+
+from palaestra.core import binder, compiler, linker
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled, link
+from palaestra.core.native import Array, native
+
+compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+pytestmark = pytest.mark.jitless
+
+BODY = np.dtype([("position_m", "f8", (3,)), ("speed_mps", "f8"), ("frames", "i8")], align=True)
+ENGINE = np.dtype([("thrust", "f8")], align=True)
+DRAG = 0.01
+
+
+def drag(speed_mps):
+    return DRAG * speed_mps * speed_mps
+
+
+def lift(body, table):
+    for k in range(3):
+        body.position_m[k] += table[k, 1]
+
+
+def fly_frame(body, engines, table, offset, dt_s):
+    """Moves a body by one frame and returns its speed."""
+    if body.speed_mps > 1e6:
+        raise ValueError("too fast")
+    body.speed_mps += dt_s * (engines[0].thrust + engines[1].thrust - drag(body.speed_mps))
+    body.frames += 1
+    lift(body, table)
+    for k in range(offset.shape[0]):
+        offset[k] += dt_s * body.speed_mps
+    return body.speed_mps
+
+
+KINDS = (BODY, Array(ENGINE), Array("f8", 2), Array("f8", 1, True), "f8")
+fly = native(fly_frame, KINDS, returns="f8")
+
+
+def reset(s, world):
+    for k in range(2):
+        s.body[k].speed_mps = 10.0 * (k + 1)
+        s.engine[k].thrust = 1.0 + k
+
+
+def observe(s, world, observations, scratch):
+    observations.pilot[0].speed = s.speed_mps
+
+
+def inlined(s, world, actions, rewards, scratch):
+    for k in range(2):
+        s.speed_mps = fly_frame(s.body[k], s.engine, s.table, s.offset, s.parameters.dt_s)
+    return False
+
+
+def by_address(s, world, actions, rewards, scratch):
+    for k in range(2):
+        s.speed_mps = fly(s.body[k], s.engine, s.table, s.offset, s.parameters.dt_s)
+    return False
+
+
+def by_keyword(s, world, actions, rewards, scratch):
+    s.speed_mps = fly(s.body[0], s.engine, table=s.table, dt_s=1, offset=s.offset)
+    s.speed_mps += 1.0
+    return False
+
+
+def game(step: Callable, **changes: Any) -> Game:
+    role = Role("pilot", ("red_0",), (Field("speed", (), -1e9, 1e9),), (Choice("go", 2),))
+    state = (
+        ("body", BODY, (2,)),
+        ("engine", ENGINE, (2,)),
+        ("table", "f8", (3, 2)),
+        ("offset", "f8", (4,)),
+        ("speed_mps", "f8"),
+    )
+    parameters = (Parameter("dt_s", 0.1, 0, 1, "s", "length of a frame"),)
+    hooks: dict[str, Any] = {"reset": reset, "step": step, "observe": observe, **changes}
+    return Game(name="Flight", roles=(role,), state=state, parameters=parameters, **hooks)
+
+
+def played(rules: Game, decisions: int = 20) -> bytes:
+    sim = KernelSimulation(rules, 3)
+    sim.reset(seed=4)
+    seen = b""
+    for _ in range(decisions):
+        sim.states["table"] += 0.25
+        sim.step([[0]] * 3)
+        seen += sim.states.tobytes() + sim.observations.tobytes()
+    assert (sim.states["body"]["frames"][:, 0] == decisions).all()
+    return seen
+
+
+def test_a_call_by_address_gives_the_bits_of_the_function():
+    assert played(game(by_address)) == played(game(inlined))
+
+
+@pytest.fixture
+def compiles_anew(monkeypatch: pytest.MonkeyPatch):
+    """Nothing is served from memory or disk: what was loaded from the disk has no intermediate code to look at."""
+    import numba
+
+    monkeypatch.setattr(linker, "_linked", {})
+    monkeypatch.setattr(binder, "_loaded", {})
+    monkeypatch.setattr(
+        compiler, "compile_cached", lambda function: numba.njit(**compiler.options(inside=False))(function)
+    )
+
+
+@compiled_only
+@pytest.mark.usefixtures("compiles_anew")
+def test_kernels_call_it_and_do_not_hold_it():
+    code = []
+    for step in (by_address, inlined):
+        sim = KernelSimulation(game(step), 1)
+        driver: Any = sim._kernel.drivers["step_lanes"]
+        (text,) = driver.inspect_llvm().values()
+        code.append(text)
+    assert f"call i32 @{fly.symbol()}" in code[0]
+    assert len(code[0]) < len(code[1])
+
+
+@compiled_only
+@pytest.mark.usefixtures("compiles_anew")
+def test_two_games_compile_it_once():
+    from numba.core import event
+
+    with event.install_recorder("numba:compile") as recorder:
+        for step in (by_address, by_keyword):
+            sim = KernelSimulation(game(step), 1)
+            sim.reset(seed=1)
+            sim.step([[0]])
+    names = [e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if e.is_start]
+    assert names.count("step_lanes") == 2
+    assert names.count("fly_frame") == 1
+    assert names.count("drag") == 1
+    assert list(binder._loaded) == [fly.symbol()]
+
+
+def test_arguments_may_be_given_by_keyword():
+    sim = KernelSimulation(game(by_keyword), 1)
+    sim.reset(seed=1)
+    sim.step([[0]])
+    assert sim.states["speed_mps"][0] == 13.0  # 10 + 1 s * (1 + 2 - 0.01 * 10 * 10) + 1
+
+
+@compiled_only
+def test_an_error_inside_reaches_the_caller():
+    sim = KernelSimulation(game(by_address), 1)
+    sim.reset(seed=1)
+    sim.states["body"]["speed_mps"] = 1e7
+    with pytest.raises(ValueError, match="too fast"):
+        sim.step([[0]])
+
+
+@compiled_only
+def test_a_change_of_the_function_or_of_what_it_calls_changes_every_kernel(monkeypatch: pytest.MonkeyPatch):
+    digests, symbols = [link(game(by_address)).digest], [fly.symbol()]
+    monkeypatch.setitem(globals(), "DRAG", 0.02)
+    digests.append(link(game(by_address)).digest)
+    symbols.append(fly.symbol())
+    monkeypatch.setitem(globals(), "fly", native(fly_frame, (*KINDS[:-1], "f4"), returns="f8"))
+    digests.append(link(game(by_address)).digest)
+    symbols.append(fly.symbol())
+    assert len(set(digests)) == len(set(symbols)) == 3
+
+
+def few(s, world, actions, rewards, scratch):
+    s.speed_mps = fly(s.body[0], s.engine)
+    return False
+
+
+def other_record(s, world, actions, rewards, scratch):
+    s.speed_mps = fly(s.engine[0], s.engine, s.table, s.offset, 1.0)
+    return False
+
+
+def flat_table(s, world, actions, rewards, scratch):
+    s.speed_mps = fly(s.body[0], s.engine, s.offset, s.offset, 1.0)
+    return False
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (few, r"Flight: the hook 'step' calls the native function 'fly_frame': missing a required argument: 'table'"),
+        (other_record, r"Flight: the hook 'step' calls the native function 'fly_frame': 'body' is Record\(thrust.*"),
+        (flat_table, r"Flight: the hook 'step' calls the native function 'fly_frame': 'table' is .*, not .*2d, C"),
+    ],
+)
+def test_a_wrong_call_is_refused_by_name(step: Callable, message: str):
+    with pytest.raises(ValueError, match=message + r".* \(test_native.py:\d+\)"):
+        KernelSimulation(game(step), 1)
+
+
+def hoarder(body):
+    body.position_m[0] = np.zeros(3)[0]
+
+
+hoard = native(hoarder, (BODY,))
+
+
+def hoarding(s, world, actions, rewards, scratch):
+    hoard(s.body[0])
+    return False
+
+
+def runaway(body):
+    again(body)
+
+
+again = native(runaway, (BODY,))
+
+
+def running(s, world, actions, rewards, scratch):
+    again(s.body[0])
+    return False
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (
+            hoarding,
+            r"Flight: the native function 'hoarder' allocates memory \(test_native.py:\d+\): kernels own no memory",
+        ),
+        (running, "Flight: the native function 'runaway' calls its own address: let it call 'runaway'"),
+    ],
+)
+def test_a_native_function_that_cannot_be_is_refused_by_name(step: Callable, message: str):
+    with pytest.raises(ValueError, match=message):
+        KernelSimulation(game(step), 1)
+
+
+def test_types_are_checked_where_they_are_written_down():
+    with pytest.raises(ValueError, match="native function 'drag': 2 types for 1 parameters"):
+        native(drag, ("f8", "f8"))
+    with pytest.raises(TypeError, match="native function 'drag': 'number' is no NumPy type and no Array"):
+        native(drag, ("number",))
+    with pytest.raises(TypeError, match=r"native function 'drag': \('f8', \(3,\)\) is no number and no record"):
+        native(drag, (("f8", (3,)),))
+    with pytest.raises(ValueError, match="native function 'drag': returns a number or None"):
+        native(drag, ("f8",), returns=BODY)
+    with pytest.raises(TypeError, match="native takes a plain function, got builtin_function_or_method"):
+        native(abs, ("f8",))
+    k = 1.0
+    with pytest.raises(ValueError, match="is a closure: define it at the level of the module"):
+        native(lambda x: k * x, ("f8",))
+
+
+def test_outside_of_kernels_it_is_the_function():
+    body = np.zeros(1, BODY).view(np.recarray)[0]
+    engines = np.zeros(2, ENGINE).view(np.recarray)
+    assert fly(body, engines, np.zeros((3, 2)), np.zeros(4), 0.1) == 0.0
+
+
+SHARED = """
+import numpy as np
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.native import native
+BODY = np.dtype([("x", "f8"), ("v", "f8")], align=True)
+def push(x):
+    return x + 0.125
+def frame(body, dt):
+    body.v = push(body.v)
+    body.x += dt * body.v
+    return body.x
+move = native(frame, (BODY, "f8"), returns="f8")
+def reset(s, world):
+    s.body[0].x = 0.0
+def step(s, world, actions, rewards, scratch):
+    s.x = {call}(s.body[0], 0.5)
+    return False
+def observe(s, world, observations, scratch):
+    observations.runner[0].x = s.x
+def game():
+    role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
+    state = (("body", BODY, (1,)), ("x", "f8"))
+    return Game(name="Tiny", roles=(role,), state=state, reset=reset, step=step, observe=observe)
+"""
+PLAY = """
+import pickle, sys
+import rules
+from palaestra.core import binder, compiler, linker
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.workers import ProcessSimulation
+if __name__ == "__main__":
+    if sys.argv[1] == "workers":
+        sim = ProcessSimulation(rules.game(), 2, workers=2)
+    else:
+        sim = KernelSimulation(rules.game(), 2)
+    sim.reset(seed=1)
+    for _ in range(5):
+        sim.step([[0], [0]])
+    drivers = list(binder._loaded.values())
+    if drivers and sys.argv[1] != "workers":
+        drivers += sim._kernel.drivers.values()
+    hits = sum(sum(d.stats.cache_hits.values()) for d in drivers)
+    misses = sum(sum(d.stats.cache_misses.values()) for d in drivers)
+    print(sim.states["x"].tobytes().hex(), hits, misses)
+    sim.close()
+"""
+
+
+def play(folder: Path, how: str = "here", call: str = "move", **environment: str | None) -> list[str]:
+    """What a process of its own plays: the bytes of x, and how much it took from the cache and compiled."""
+    (folder / "rules.py").write_text(SHARED.replace("{call}", call))
+    path = os.pathsep.join([str(folder), *(p for p in sys.path if p)])
+    places = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "cache")}
+    return python(PLAY, how, **places, **environment).split()
+
+
+@compiled_only
+def test_every_process_finds_it_anew_and_gives_the_same_bits(tmp_path: Path):
+    x, *counts = play(tmp_path)
+    assert counts == ["0", "4"]  # the function; step, reset and see
+    assert play(tmp_path) == [x, "4", "0"]
+    assert play(tmp_path, "workers")[0] == x  # spawned, with the game pickled to them
+    assert play(tmp_path, NUMBA_DISABLE_JIT="1")[0] == x
+    assert play(tmp_path, call="frame")[0] == x
+
+
+def test_pickled_it_is_resolved_anew():
+    again = pickle.loads(pickle.dumps(fly))
+    assert again.py_func is fly.py_func
+    assert again.symbol() == fly.symbol()
