@@ -15,6 +15,8 @@ from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.kernel import KernelSimulation
 
+pytestmark = pytest.mark.jitless
+
 ORDER, FULL, MIXED = depot.game(), depot.game("full"), depot.game("mixed")
 SIZES = [1, 3]
 KINDS = {"order": ORDER, "full": FULL, "mixed": MIXED}
