@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
+from palaestra.calibration import cartpole
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
@@ -181,6 +182,36 @@ def test_last_lists_are_told_of_matches_that_start_anew_at_once():
     assert final["candidates"]["order"][1, 0].tolist() == [0, 3, 1, -1]
     assert info["candidates"]["order"][1, 0].tolist() == [0, 2, 12, -1]
     assert final["action_mask"].shape == (3, 16)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_lists_are_the_callers_own_if_copied(copy: bool):
+    vec = vector(copy=copy)
+    _, info = vec.reset(seed=1)
+    ids = info["candidates"]["order"]
+    before = ids.copy()
+    vec.step(np.full((3, 2), [12, 1]))
+    assert (ids == before).all() == copy
+
+
+@pytest.mark.parametrize("observation", ["flat", "dict"])
+def test_the_last_observation_of_a_match_that_starts_anew_is_the_one_a_waiting_match_shows(observation: Any):
+    game = cartpole.game()
+    make = lambda mode: GameVectorEnv(KernelSimulation(game, 4, autoreset_mode=mode), observation=observation)  # noqa: E731
+    anew, waiting = make("same_step"), make("off")
+    for vec in (anew, waiting):
+        vec.reset(seed=1)
+        vec.sim.set_parameters(lanes=np.array([1, 3]), horizon=2)
+    actions = np.array([0, 1, 1, 0])
+    for vec in (anew, waiting):
+        vec.step(actions)
+    _, _, _, over, info = anew.step(actions)
+    seen, *_ = waiting.step(actions)
+    assert over.tolist() == [False, True, False, True]
+    assert [final is None for final in info["final_obs"]] == [True, False, True, False]
+    for lane in (1, 3):
+        expected = seen[lane] if observation == "flat" else {name: array[lane] for name, array in seen.items()}
+        np.testing.assert_equal(info["final_obs"][lane], expected)
 
 
 def test_a_choice_of_several_words_takes_its_words():
