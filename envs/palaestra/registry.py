@@ -19,7 +19,7 @@ from palaestra.core.game import Game
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
-_FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
+_FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent", "fixed_agents")
 _HORIZONS = ("max_episode_steps", "max_cycles")
 
 

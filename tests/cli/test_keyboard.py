@@ -71,6 +71,28 @@ def test_what_no_key_is_left_for_is_told():
     assert "red_0: joint[8]" in keyboard.unbound
 
 
+def test_each_word_of_a_choice_has_a_row_of_its_own():
+    tiny = game(Choice("word", 2, ("no", "yes"), shape=(2,)))
+    keyboard = bind(tiny, ["red_0"])
+    assert [(key.name, key.index, key.says) for key in keyboard.keys] == [
+        *[("1", 0, "[0] no"), ("2", 0, "[0] yes")],
+        *[("q", 1, "[1] no"), ("w", 1, "[1] yes")],
+    ]
+    hands = Hands(tiny, ["red_0"], keyboard)
+    assert [hands.move(keys, 0.1)["red_0"]["word"].tolist() for keys in (["w"], ["2"])] == [[0, 1], [1, 1]]
+
+
+def test_thousands_of_alternatives_are_told_by_their_ends():
+    assert bind(game(Choice("order", 13_000)), ["red_0"]).unbound == ("red_0: order 10 to 12999",)
+
+
+def test_each_number_has_its_own_bounds():
+    tiny = game(Continuous("joint", (2,), (-1.0, 0.0), (1.0, 8.0), noop=(0.0, 4.0)))
+    hands = Hands(tiny, ["red_0"], bind(tiny, ["red_0"]))
+    assert hands.values["red_0"]["joint"].tolist() == [0.0, 4.0]
+    assert hands.move(["right", "up"], FULL_SWING_S)["red_0"]["joint"].tolist() == [1.0, 8.0]
+
+
 def test_several_agents_share_the_keyboard():
     keyboard = bind(game(Choice("move", 3, ("stay", "up", "down"))), ["red_0", "blue_0"])
     assert [(key.agent, key.name) for key in keyboard.keys] == [

@@ -16,6 +16,9 @@ from palaestra.replay import load, verify
 
 pytest.importorskip("PIL")
 DUEL, MELEE, CARTPOLE = "play/Duel-v0", "play/Melee-v0", "palaestra/CartPole-v0"
+DEPOT, MIXED = "play/Depot-v0", "play/MixedDepot-v0"
+palaestra.register(DEPOT, "games.depot:game", family="test")
+palaestra.register(MIXED, "games.depot:game", family="test", kind="mixed")
 palaestra.register(DUEL, "testing.broken_games:duel", family="test")
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 
@@ -122,6 +125,73 @@ def test_the_picture_has_the_legend_below_it():
     assert whole.shape[0] > bare.shape[0] + 40
     session.decide(["right"])
     assert (session.frame()[bare.shape[0] :] != whole[bare.shape[0] :]).any(), "the key that is held is marked"
+
+
+def test_a_click_is_the_action_of_the_selected_agent():
+    session = started(DEPOT, "red_0", "red_1", wait=False, opponent="random")
+    assert session.selected == "red_0"
+    assert session.click(8 * 11 + 3, 0), "place 11 is next to place 0"
+    assert session.decide([])
+    assert session.sim.states["here"][0, :2].tolist() == [11, 1]
+    session.command("tab")
+    assert session.click(8 * 2, 5)
+    assert session.decide(["1"]), "the click wins over keys"
+    assert session.sim.states["here"][0, :2].tolist() == [11, 2]
+    assert session.decide([]), "a click counts once"
+    assert session.sim.states["here"][0, :2].tolist() == [11, 2]
+    session.command("tab")
+    assert session.selected == "red_0"
+
+
+@pytest.mark.parametrize(("x", "y"), [(8 * 5, 0), (-1, 0), (8 * 11, -1), (8 * 12 + 88, 0), (8 * 11, 32)])
+def test_a_click_that_means_nothing_is_no_action(x: int, y: int):
+    session = started(DEPOT, "red_0", wait=False)
+    assert not session.click(x, y)
+
+
+def test_nobody_clicks_while_the_match_pauses_or_in_games_without_clicks():
+    session = started(DEPOT, "red_0", wait=False)
+    session.command("space")
+    assert not session.click(8 * 11, 0)
+    assert not started(CARTPOLE).click(5, 5)
+
+
+def test_a_composite_action_can_be_clicked():
+    session = started(MIXED, "red_0", wait=True)
+    session.click(8, 0)
+    assert session.decide([]), "the click is what the match has waited for"
+    assert session.sim.states["here"][0, 0] == 1
+    assert session.sim.buffers.action_records["driver"]["effort"][0, 0] == 0.5
+
+
+def test_a_script_of_keys_may_click(run, refused):
+    words = ("play", DEPOT, "--agent", "red_0", "red_1", "--opponent", "random")
+    told = run(*words, "--headless", "click:89,0+tab+click:16,0,.")
+    assert told.out == "seed 0: not over after 2 decisions, score +1\n"
+    assert "a click on 40, 0 does nothing for red_1" in refused(run(*words, "--headless", "tab,click:40,0"))
+    keys = run("play", DEPOT, "--agent", "red_0", "red_1", "--keys").out
+    assert "click:X,Y  an action, by a click on that pixel of the picture" in keys
+    assert "tab        next agent" in keys
+    assert "tab" not in run("play", "CartPole", "--keys").out
+
+
+def test_the_selected_agent_is_marked_below_the_picture():
+    session = started(DEPOT, "red_0", "red_1")
+    before = session.frame()
+    session.command("tab")
+    assert (session.frame() != before).any()
+
+
+def test_a_window_hears_the_mouse(monkeypatch: pytest.MonkeyPatch):
+    pygame = pytest.importorskip("pygame")
+    session = started(DEPOT, "red_0", wait=True)
+    click = pygame.event.Event(pygame.MOUSEBUTTONDOWN, button=pygame.BUTTON_LEFT, pos=(8 * 11, 3))
+    wheel = pygame.event.Event(pygame.MOUSEBUTTONDOWN, button=pygame.BUTTON_WHEELUP, pos=(8, 3))
+    quit = pygame.event.Event(pygame.QUIT)
+    pictures = iter([[wheel], [click], [], [quit]])
+    monkeypatch.setattr(pygame.event, "get", lambda: next(pictures))
+    Window(session).open()
+    assert (session.sim.states["steps"][0], session.sim.states["here"][0, 0]) == (1, 11)
 
 
 def test_the_command_prints_the_keys(run):

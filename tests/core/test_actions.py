@@ -10,6 +10,8 @@ from games import two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, random_actions
 
 from palaestra.calibration import cartpole
+from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import ActionError
@@ -91,6 +93,39 @@ def test_what_has_another_form_is_refused_and_nothing_moves(game, change, compla
     with pytest.raises(ActionError, match=re.escape(complaint)):
         sim.step(changed(game, change))
     np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+@pytest.mark.parametrize(
+    ("action", "complaint"),
+    [
+        (0.5, "action of cart must be integers, got float64"),
+        (True, "action of cart must be integers, got bool"),
+        ([0, 1], "action of cart must have 1 numbers in each of 1 lanes, got shape (1, 2)"),
+        ("left", "action of cart must be integers, got <U4"),
+        ({"push": 1}, "action of cart must have 1 numbers in each of 1 lanes, got shape ()"),
+        (2**70, "push = 1180591620717411303424 is far outside its space"),
+        (2, "lane 0, cart_0: push = 2 is not an integer in [0, 2)"),
+        (np.int32(-1), "lane 0, cart_0: push = -1 is not an integer in [0, 2)"),
+    ],
+)
+def test_the_faces_refuse_in_the_same_words(action: Any, complaint: str):
+    env = GameEnv(KernelSimulation(CARTPOLE, 1, autoreset_mode="off"))
+    parallel = GameParallelEnv(KernelSimulation(CARTPOLE, 1, autoreset_mode="off"), mask=None)
+    for face, given in ((env, action), (parallel, {"cart_0": action})):
+        face.reset(seed=1)
+        before = all_bytes(face.sim)
+        with pytest.raises(ActionError, match=re.escape(complaint)):
+            face.step(given)
+        np.testing.assert_array_equal(all_bytes(face.sim), before)
+
+
+def test_a_team_of_two_roles_acts_by_role():
+    env = GameEnv(KernelSimulation(RAID, 1, autoreset_mode="off"), control="blue", observation="dict")
+    env.reset(seed=1)
+    with pytest.raises(ActionError, match="actions must be a dict with the roles scout, guard"):
+        env.step({"scout": 0})
+    with pytest.raises(ActionError, match="actions of guard must give the fields move, trigger, effort"):
+        env.step({"scout": 0, "guard": {"move": 0, "trigger": 0}})
 
 
 def test_an_action_error_is_a_value_error():

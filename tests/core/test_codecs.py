@@ -1,12 +1,19 @@
 """Users who speak text: a codec stands between them and the arrays, in every face."""
 
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
-from games import two_team
+from games import duel, two_team
 
+from palaestra.core.codec_spaces import TextSpace
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.ports import Port
+from palaestra.core.faces.vector_env import GameVectorEnv
+from palaestra.core.game import AgentView, Game, Role
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import ActionError
 
@@ -24,7 +31,7 @@ def test_an_agent_reads_and_writes_text(env: GameParallelEnv):
     words = dict.fromkeys(env.agents, "move 0")
     observations, *_ = env.step(words | {"red_0": "move 1"})
     node, energy = env.sim.states["node"][0], env.sim.states["energy"][0]
-    assert observations["red_0"] == f"node {node[0]}, energy {energy[0]:.2f}"
+    assert observations["red_0"] == f"node {node[0]}, energy {energy[0]:.2f}, goals 0, blue to move"
     assert node[0] == 1
     assert all(env.observation_space(agent).contains(text) for agent, text in observations.items())
     assert env.action_space("red_0").contains("move 1")
@@ -39,7 +46,7 @@ def test_a_composite_action_can_be_said(env: GameParallelEnv):
 
 
 def test_what_is_not_understood_is_refused(env: GameParallelEnv):
-    with pytest.raises(ValueError, match=r"scout understands 'move 0' to 'move 3'.*not 'fly'"):
+    with pytest.raises(ValueError, match=r"a scout understands 'move 0' to 'move 3', not 'fly'"):
         env.step(dict.fromkeys(env.agents, "move 0") | {"red_0": "fly"})
     assert env.sim.states["steps"][0] == 0
 
@@ -72,5 +79,117 @@ def test_a_codec_says_what_the_arrays_say():
     sim = KernelSimulation(GAME, 4)
     sim.reset(seed=1)
     port = Port(sim, (4,), codec="text")
-    energies = [float(port.observe_lane(lane).split()[-1]) for lane in range(4)]
+    energies = [float(port.observe_lane(lane).split(",")[1].split()[-1]) for lane in range(4)]
     np.testing.assert_allclose(energies, sim.observations["guard"]["energy"][:, 1], atol=0.005)
+
+
+class Listener:
+    """Remembers the views that it is given, and says how many steps the match has."""
+
+    total = True
+
+    def __init__(self) -> None:
+        self.views: list[AgentView] = []
+
+    def observation_space(self, role: Role) -> TextSpace:
+        return TextSpace(40)
+
+    def action_space(self, role: Role) -> TextSpace:
+        return TextSpace(40, min_length=0, charset=None)
+
+    def encode(self, view: AgentView) -> str:
+        self.views.append(view)
+        return f"step{view.record['steps']}" if view.record is not None else "over"
+
+    def decode(self, view: AgentView, action: str) -> Any:
+        self.views.append(view)
+        return {"move": 0, "trigger": 0, "effort": 0.1} if view.role is two_team.GUARD else 0
+
+
+def listened(**changes: Any) -> tuple[Game, Listener]:
+    listener = Listener()
+    return replace(GAME, codecs={"listener": listener}, **changes), listener
+
+
+def test_a_view_shows_all_that_concerns_an_agent():
+    game, _ = listened()
+    sim: Any = KernelSimulation(game, 2)
+    sim.reset(seed=1)
+    sim.states["info"]["goals"][1] = (1, 2)
+    sim.refresh()
+    view: Any = Port(sim, (4,), codec="listener").agent_view(1)  # blue_1, the second guard
+    assert (view.role, view.slot, view.world) == (two_team.GUARD, 4, game.world)
+    assert view.row["energy"] == np.float32(sim.states["energy"][1, 4])
+    assert (view.team["goals"], view.lane["phase"]) == (2, two_team.RED)
+    np.testing.assert_array_equal(view.mask["move"], sim.legal["guard"][1, 1, :4])
+    assert view.record["rng"] == sim.states["rng"][1]
+
+
+def test_a_view_is_live_and_cannot_be_written():
+    game, _ = listened()
+    sim = KernelSimulation(game, 1)
+    sim.reset(seed=1)
+    view = Port(sim, (0,), codec="listener").agent_view()
+    sim.step()
+    assert view.record["steps"] == 1
+    for record, field in ((view.row, "node"), (view.team, "goals"), (view.lane, "phase"), (view.record, "steps")):
+        with pytest.raises(ValueError, match="read-only"):
+            record[field] = 3
+
+
+def test_the_views_of_a_copied_face_are_its_own():
+    game, _ = listened()
+    env = GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), mask=None, codec="listener")
+    env.reset(seed=1)
+    twin = deepcopy(env)
+    env.step(dict.fromkeys(env.agents, ""))
+    seen, *_ = twin.step(dict.fromkeys(twin.agents, ""))
+    assert seen["red_0"] == "step1"
+    assert env.sim.states["steps"][0] == 1
+
+
+def test_decoding_sees_what_the_agent_sees():
+    game, listener = listened()
+    sim = KernelSimulation(game, 2)
+    sim.reset(seed=1)
+    port = Port(sim, (0,), codec="listener")
+    port.write(["", "anything"])
+    assert [view.record["rng"] for view in listener.views] == sim.states["rng"].tolist()
+
+
+def test_the_default_codec_is_used_where_one_agent_plays_and_none_gives_arrays():
+    game, _ = listened(default_codec="listener")
+    make = lambda **options: Port(KernelSimulation(game, 1), (0,), "dict", **options)  # noqa: E731
+    assert make().codec is game.codecs["listener"]
+    assert make(codec="none").codec is None
+    assert make(codec="none").observe_lane().keys() == {"node", "exits", "energy", "goals", "phase", "time_left"}
+    assert Port(KernelSimulation(game, 1), (0, 1), "dict").codec is None  # a codec speaks for one
+    env = GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), mask=None)
+    assert env.reset(seed=1)[0]["red_0"] == "step0"
+
+
+def solo() -> tuple[Game, Listener]:
+    """Each team is one agent, so that a codec can stand behind Gymnasium's faces."""
+    listener = Listener()
+    return duel.game(codecs={"listener": listener}, default_codec="listener"), listener
+
+
+def test_a_vector_face_gives_a_list_and_last_observations_from_what_was_seen():
+    game, _ = solo()
+    env = GameVectorEnv(KernelSimulation(game, 3, autoreset_mode="same_step", parameters={"horizon": 2}))
+    env.sim.set_opponent("blue", "random")
+    observations, _ = env.reset(seed=1)
+    assert observations == ["step0"] * 3
+    observations, *_ = env.step(["go"] * 3)
+    assert observations == ["step1"] * 3
+    observations, *_, info = env.step(["go"] * 3)
+    assert observations == ["step0"] * 3
+    assert info["final_obs"].tolist() == ["over"] * 3
+
+
+def test_masks_are_seen_beside_words():
+    env = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), mask="obs", codec="text")
+    observations, _ = env.reset(seed=1)
+    assert observations["red_2"]["observation"].startswith("node 0")
+    np.testing.assert_array_equal(observations["red_2"]["action_mask"], [1, 1, 1, 0, 1, 0])
+    assert env.observation_space("red_2").contains(observations["red_2"])

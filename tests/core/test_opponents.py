@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import two_team, two_team_homogeneous
+from games import depot, two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, random_actions
 from games.two_team import FIGHTER, IDLER, RUNNER
 
@@ -20,6 +20,7 @@ from palaestra.core.simulation import ActionError
 pytestmark = pytest.mark.jitless
 
 RAID, MELEE = two_team.game(), two_team_homogeneous.game()
+DEPOT = depot.game()
 BLUE = list(RAID.teams["blue"])
 
 
@@ -292,6 +293,50 @@ def test_a_team_of_several_roles_is_played_by_role():
     before = sim.states["node"].copy()
     sim.step(idle_actions(sim))
     assert (sim.states["node"] != before).tolist() == [[False, False, True, False, True]] * 2
+
+
+def test_a_player_sees_what_its_team_and_what_everybody_sees():
+    shown = []
+
+    def act(observations):
+        shown.append(observations)
+        n = len(observations["scout"])
+        guard = {"move": np.zeros((n, 1), int), "trigger": np.zeros((n, 1), int), "effort": np.full((n, 1), 0.1)}
+        return {"scout": np.zeros((n, 1), int), "guard": guard}
+
+    sim: Any = KernelSimulation(RAID, 3)
+    sim.set_opponent("blue", act, lanes=[0, 2])
+    sim.reset(seed=1)
+    sim.states["info"]["goals"] = [(0, 1), (0, 2), (1, 0)]
+    sim.refresh()
+    sim.step(idle_actions(sim))
+    assert shown[0].keys() == {"scout", "guard", "team", "lane"}
+    assert shown[0]["team"].keys() == {"goals"}
+    assert shown[0]["team"]["goals"].tolist() == [1, 0]  # blue's, in the lanes that it plays
+    assert shown[0]["lane"]["phase"].tolist() == [two_team.RED] * 2
+    assert shown[0]["lane"]["time_left"].tolist() == [1.0, 1.0]
+    sim.step(idle_actions(sim))
+    assert shown[1]["lane"]["phase"].tolist() == [two_team.BLUE] * 2
+
+
+def test_a_player_sees_arrays_of_the_world_and_lists_of_candidates():
+    calls = []
+
+    class Driver:
+        memory_size = 0
+
+        def act(self, observations, legal, acting, first, seeds, memory):
+            calls.append((observations, legal))
+            return legal["order"]["ids"][:, :, 1]  # on to the next place
+
+    sim: Any = KernelSimulation(DEPOT, 2, opponents={"blue": Driver()})
+    sim.reset(seed=1)
+    sim.step(np.zeros((2, 4), int))
+    observations, legal = calls[0]
+    np.testing.assert_array_equal(observations["lane"]["hops"], [DEPOT.world.hops] * 2)
+    assert observations["driver"].shape == (2, 2, 9)
+    assert legal["order"]["ids"].tolist() == [[[0, 4, 2, -1], [0, -1, -1, -1]]] * 2  # the last driver is not there yet
+    assert sim.states["here"][:, :4].tolist() == [[0, 1, 3, 3]] * 2
 
 
 def test_an_opponent_is_told_of_new_matches_and_remembers_within_one():

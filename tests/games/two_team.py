@@ -13,10 +13,10 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 
+from palaestra.core.codec_spaces import TextSpace
 from palaestra.core.fields import Choice, Continuous, Field, Parameter
-from palaestra.core.game import Game, Role
+from palaestra.core.game import AgentView, Game, Role
 from palaestra.core.rng import script_integer, uniform
 
 RED, BLUE = 0, 1
@@ -205,23 +205,28 @@ def global_state(s, world, out):
 
 
 class TextCodec:
-    """``"node 3, energy 0.50"`` and ``"move 2"`` or ``"strike 0.5"``."""
+    """``"node 3, energy 0.50, goals 0, red to move"`` and ``"move 2"`` or ``"strike 0.5"``."""
 
-    def observation_space(self, role: Role) -> spaces.Text:
-        return spaces.Text(64, charset=TEXT)
+    def observation_space(self, role: Role) -> TextSpace:
+        return TextSpace(64, charset=TEXT)
 
-    def action_space(self, role: Role) -> spaces.Text:
-        return spaces.Text(16, charset=TEXT)
+    def action_space(self, role: Role) -> TextSpace:
+        return TextSpace(16, charset=TEXT)
 
-    def encode(self, role: Role, observation: np.void) -> str:
-        return f"node {int(observation['node'])}, energy {float(observation['energy']):.2f}"
+    def encode(self, view: AgentView) -> str:
+        row = view.row
+        turn = "red" if view.lane["phase"] == RED else "blue"
+        words = f"node {int(row['node'])}, energy {float(row['energy']):.2f}, goals {int(view.team['goals'])}"
+        return f"{words}, {turn} to move"
 
-    def decode(self, role: Role, action: str) -> Any:
+    def decode(self, view: AgentView, action: str) -> Any:
+        is_guard = view.role is GUARD
         if found := re.fullmatch(rf"move ([0-{EXITS}])", action):
-            return int(found[1]) if role is SCOUT else {"move": int(found[1]), "trigger": 0, "effort": 0.1}
-        if role is GUARD and (found := re.fullmatch(r"strike (0\.\d+)", action)):
+            return {"move": int(found[1]), "trigger": 0, "effort": 0.1} if is_guard else int(found[1])
+        if is_guard and (found := re.fullmatch(r"strike (0\.[1-9])", action)):
             return {"move": 0, "trigger": 1, "effort": float(found[1])}
-        raise ValueError(f"{role.name} understands 'move 0' to 'move {EXITS}' and guards 'strike 0.5', not {action!r}")
+        name, may = view.role.name, " or 'strike 0.1' to 'strike 0.9'" if is_guard else ""
+        raise ValueError(f"a {name} understands 'move 0' to 'move {EXITS}'{may}, not {action!r}")
 
 
 def game(nodes: int = 6) -> Game:

@@ -6,12 +6,13 @@ All faults share one compiled game each, so that planting forty of them costs tw
 from __future__ import annotations
 
 import multiprocessing
+import re
 
 import numpy as np
-from gymnasium import spaces
 
+from palaestra.core.codec_spaces import TextSpace
 from palaestra.core.fields import Choice, Continuous, Field, Parameter
-from palaestra.core.game import Game, Role
+from palaestra.core.game import AgentView, Game, Role
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
 
 SOUND = 0
@@ -42,13 +43,17 @@ FAULTS = (
     "codec talks too long",
     "rope leans to red",
     "blue sees badly",
+    "codec writes into the row",
+    "codec stumbles",
+    "codec promises too much",
+    "codec pulls too hard",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
     SHARED_DICE, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
     NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
     SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
-    ROPE_LEANS, BLUE_BLINKS,
+    ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -296,23 +301,30 @@ def script_tug(s, world, slot, which, actions, scratch):
 
 
 class Words:
-    """``"0.25"`` and ``"pull 0.5"``; as a planted fault the knot is told with all its digits."""
+    """``"0.25"`` and ``"pull 0.5"``, with faults of its own."""
 
     def __init__(self, fault: int) -> None:
-        self._digits = 20 if fault == CODEC_TALKS else 2
+        self._fault = fault
+        self.total = fault in (CODEC_PROMISES, CODEC_PULLS)
 
-    def observation_space(self, role: Role) -> spaces.Text:
-        return spaces.Text(5, charset="-.0123456789")
+    def observation_space(self, role: Role) -> TextSpace:
+        return TextSpace(5, charset="-.0123456789")
 
-    def action_space(self, role: Role) -> spaces.Text:
-        return spaces.Text(9, charset="pul -.0123456789")
+    def action_space(self, role: Role) -> TextSpace:
+        return TextSpace(9, charset="pul -.0123456789")
 
-    def encode(self, role: Role, observation: np.void) -> str:
-        return f"{float(observation['knot_m']):.{self._digits}f}"
+    def encode(self, view: AgentView) -> str:
+        if self._fault == CODEC_WRITES:
+            view.row["knot_m"] += 1.0
+        return f"{float(view.row['knot_m']):.{20 if self._fault == CODEC_TALKS else 2}f}"
 
-    def decode(self, role: Role, action: str) -> list[float]:
-        if not action.startswith("pull "):
-            raise ValueError(f"say 'pull 0.5', not {action!r}")
+    def decode(self, view: AgentView, action: str) -> list[float]:
+        if self._fault == CODEC_PULLS:
+            return [2.0, 0.0, 0.0]
+        if not re.fullmatch(r"pull (0\.[0-6]|-0\.[0-2])", action):
+            if self._fault == CODEC_STUMBLES:
+                raise KeyError(action)
+            raise ValueError(f"say 'pull -0.2' to 'pull 0.6', not {action!r}")
         return [float(action[5:]), 0.0, 0.0]
 
 

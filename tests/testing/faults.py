@@ -426,14 +426,15 @@ def careless_chance(sim: Any) -> None:
 rule("scripts_touch_actions_alone", "script throws the dice of the rules", "its actions given by hand")
 rule("scripts_touch_actions_alone", "script heals itself", "its actions given by hand")
 rule("luck_of_scripts_is_apart", "start depends on the luck of scripts", "the start of a match")
-FAULTS.append(
-    Fault(
-        "codecs_keep_to_their_spaces",
-        "codec talks too long",
-        lambda: Subject(TUG, words=broken_games.CODEC_TALKS),
-        "is not in its space",
-    )
-)
+for fault, match in (
+    ("codec talks too long", "is not in its space"),
+    ("codec writes into the row", "read-only .* in encode"),
+    ("codec stumbles", "raises KeyError .*, not ValueError"),
+    ("codec promises too much", "refused .* a total codec"),
+    ("codec pulls too hard", r"decoded to .* pull = 2 is not in \[-0.3, 0.7\]"),
+):
+    number = broken_games.NUMBER[fault]
+    FAULTS.append(Fault("codecs_keep_to_their_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
 rule("pictures_look_and_do_not_touch", "pictures wound", "changed the match record of lane 1: health")
 FAULTS.append(
     Fault(

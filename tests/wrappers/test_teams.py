@@ -185,7 +185,7 @@ def test_a_single_team_equals_the_suites_own_env_against_the_same_player():
     def brave(masks: Any) -> np.ndarray:
         return np.array([3 if mask[3] else 0 for mask in masks])
 
-    own = gymnasium.make(DUEL, opponent=lambda seen: np.where(seen[:, :, 2] > 0, 3, 0)).unwrapped
+    own = gymnasium.make(DUEL, opponent=lambda seen: np.where(seen["fighter"][:, :, 2] > 0, 3, 0)).unwrapped
     env = SingleTeam(parallel(DUEL), "red", opponent=lambda seen: brave(seen["action_mask"]))
     env.reset(seed=5)
     own.reset(seed=5)

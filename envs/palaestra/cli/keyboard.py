@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Choice
+from palaestra.core.fields import ActionField, Choice, Continuous, bounds
 from palaestra.core.game import Game
 
 RESERVED = {"space": "pause", "n": "next match", "return": "next match", "r": "again", "escape": "quit"}
 """Keys of the program, by their names in pygame."""
+SELECT_KEY = "tab"
+"""Chooses the agent that clicks move, where there are several."""
 REST_KEY = "."
 """Does nothing for every agent that has no other key: how a decision is passed where the match waits."""
 FULL_SWING_S = 0.4
@@ -46,7 +48,7 @@ class Key:
         field: Which part of the action.
         value: Alternative of a `Choice`; -1 or 1 for the low and the high bound of a number.
         says: What it does, for the legend.
-        index: Place within a `Continuous` of several numbers, else 0.
+        index: Place within a field of several numbers or choices, else 0.
     """
 
     name: str
@@ -78,7 +80,7 @@ class Keyboard:
 class _Free:
     """Keys that are not taken yet."""
 
-    taken: set[str] = field(default_factory=lambda: {*RESERVED, REST_KEY})
+    taken: set[str] = field(default_factory=lambda: {*RESERVED, REST_KEY, SELECT_KEY})
 
     def take(self, sets: Iterable[Sequence[str]], count: int) -> Sequence[str]:
         """The first set of keys of which ``count`` are free, or nothing."""
@@ -97,15 +99,14 @@ def bind(game: Game, agents: Sequence[str]) -> Keyboard:
         role, _ = game.role_of(game.agents.index(agent))
         second_team = game.team_index[game.agents.index(agent)] == 1
         for f in role.action:
-            if isinstance(f, Choice):
-                found = _choice_keys(free, agent, f, second_team)
-                if len(found) < f.n - _has_rest(f):
-                    missing = sorted(set(range(f.n)) - {key.value for key in found})
-                    unbound.append(f"{agent}: {f.name} {', '.join(map(str, missing))}")
-                keys += found
-                continue
             for index in range(f.size):
                 label = f.name if not f.shape else f"{f.name}[{index}]"
+                if isinstance(f, Choice):
+                    found = _choice_keys(free, agent, f, index, second_team)
+                    if len(found) < f.n - _has_rest(f):
+                        unbound.append(f"{agent}: {label} {_missing(f, found)}")
+                    keys += found
+                    continue
                 pair = free.take(PAIRS, 2)
                 if not pair:
                     unbound.append(f"{agent}: {label}")
@@ -114,8 +115,16 @@ def bind(game: Game, agents: Sequence[str]) -> Keyboard:
     return Keyboard(tuple(keys), tuple(unbound))
 
 
-def _choice_keys(free: _Free, agent: str, choice: Choice, second_team: bool) -> list[Key]:
-    make = lambda name, value: Key(name, agent, choice.name, value, meaning(choice, value))  # noqa: E731
+def _missing(choice: Choice, found: Sequence[Key]) -> str:
+    """Alternatives without a key: all of them, or where they are many from which on."""
+    bound = {key.value for key in found}
+    missing = [value for value in range(choice.n) if value not in bound]
+    return ", ".join(map(str, missing)) if len(missing) <= 9 else f"{missing[0]} to {missing[-1]}"
+
+
+def _choice_keys(free: _Free, agent: str, choice: Choice, index: int, second_team: bool) -> list[Key]:
+    where = f"[{index}] " if choice.shape else ""
+    make = lambda name, value: Key(name, agent, choice.name, value, where + meaning(choice, value), index)  # noqa: E731
     directions = _directions(choice, second_team)
     if directions is not None and (cross := free.take(CROSSES, 4)):
         return [make(cross[where], value) for value, where in sorted(directions.items())]
@@ -163,10 +172,7 @@ class Hands:
 
     def rest(self) -> None:
         """Everything is at its no-op."""
-        self.values = {
-            agent: {f.name: f.noop if isinstance(f, Choice) else np.full(f.shape, float(f.noop)) for f in fields}
-            for agent, fields in self._fields.items()
-        }
+        self.values = {agent: {f.name: _at_rest(f) for f in fields} for agent, fields in self._fields.items()}
 
     def move(self, pressed: Collection[str], seconds: float) -> dict[str, dict[str, Any]]:
         """Actions by agent and field.
@@ -181,25 +187,40 @@ class Hands:
             for f in fields:
                 mine = [key for key in own if key.field == f.name]
                 if isinstance(f, Choice):
-                    if mine:
-                        self.values[agent][f.name] = mine[-1].value
-                    elif _has_rest(f):
-                        self.values[agent][f.name] = f.noop
+                    self.values[agent][f.name] = _choose(f, self.values[agent][f.name], mine)
                 else:
                     self.values[agent][f.name] = _swing(f, self.values[agent][f.name], mine, seconds)
         return self.values
 
 
-def _swing(f: Any, value: np.ndarray, keys: Sequence[Key], seconds: float) -> np.ndarray:
+def _at_rest(f: ActionField) -> Any:
+    """The no-op: a number for one choice, else an array."""
+    if isinstance(f, Choice):
+        return np.full(f.shape, f.noop, np.int64) if f.shape else f.noop
+    return np.array(np.broadcast_to(np.asarray(f.noop, np.float64), f.shape))
+
+
+def _choose(f: Choice, value: Any, keys: Sequence[Key]) -> Any:
+    """What was chosen last of the keys that are down; the no-op where none is and it rests."""
+    values = np.array(value).reshape(-1)
+    for index in range(f.size):
+        mine = [key.value for key in keys if key.index == index]
+        if mine or _has_rest(f):
+            values[index] = mine[-1] if mine else f.noop
+    return values.reshape(f.shape) if f.shape else int(values[0])
+
+
+def _swing(f: Continuous, value: np.ndarray, keys: Sequence[Key], seconds: float) -> np.ndarray:
     """Numbers on their way to what their keys say."""
     value = np.array(value, np.float64)
-    flat = value.reshape(-1)
-    for index in range(f.size):
+    flat, noops = value.reshape(-1), _at_rest(f).reshape(-1)
+    lows, highs = (bound.reshape(-1) for bound in bounds(f))
+    for index, (low, noop, high) in enumerate(zip(lows, noops, highs, strict=True)):
         sign = sum(key.value for key in keys if key.index == index)
-        target = f.noop if sign == 0 else f.low if sign < 0 else f.high
-        step = max(f.high - f.noop, f.noop - f.low) * seconds / FULL_SWING_S
+        target = noop if sign == 0 else low if sign < 0 else high
+        step = max(high - noop, noop - low) * seconds / FULL_SWING_S
         flat[index] += np.clip(target - flat[index], -step, step)
-        flat[index] = np.clip(flat[index], f.low, f.high)
+        flat[index] = np.clip(flat[index], low, high)
     return value
 
 

@@ -1,7 +1,8 @@
 """Plays any agent of any game with the keyboard, in a window, against scripts.
 
 Keys come from the action table and stand below the picture. Games of few pictures a second wait for your move (--wait),
-the others run on (--no-wait).
+the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the mouse plays
+too; of several agents it moves the one in brackets, tab chooses the next.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import pkgutil
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,8 @@ import numpy as np
 
 from palaestra import make_batch
 from palaestra.cli.common import add_id, add_keywords, find_id, keywords_of, print_table
-from palaestra.cli.keyboard import RESERVED, REST_KEY, Hands, bind, key_table
+from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, bind, key_table
+from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
 
@@ -29,6 +33,8 @@ WINDOW_FPS = 30.0
 """How often a window that waits looks at the keyboard."""
 UNSEEN = ("dummy", "offscreen")
 """Drivers that SDL falls back on where there is no screen."""
+CLICK = re.compile(r"click:(-?\d+)[,x](-?\d+)")
+"""A click in a script of keys: pixels from the left and from the top of the picture."""
 ROW = 18
 """Pixels from line to line of the legend."""
 
@@ -45,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", metavar="FILE", type=Path, help="save a replay")
     parser.add_argument("--keys", action="store_true", help="print the keys and leave")
     parser.add_argument(
-        "--headless", metavar="KEYS", help="no window: keys of each decision, as left,up+d,.,n (names as --keys prints)"
+        "--headless",
+        metavar="KEYS",
+        help="no window: keys of each decision, as left,up+d,.,click:120,80,n (names as --keys prints)",
     )
     add_keywords(parser)
 
@@ -68,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         **keywords_of(args),
     )
     if args.keys:
-        print_table(key_table(session.keyboard), ["agent", "key", "does"])
+        print_table(key_table(session.keyboard) + session.mouse_table(), ["agent", "key", "does"])
         return 0
     recorder = _recorder(session.sim) if args.record else None
     try:
@@ -102,6 +110,7 @@ class Session:
         sim: One lane.
         agents: Whom the keys move.
         keyboard: Which keys those are.
+        selected: Whom a click moves.
         fps: Decisions a second.
         wait: Whether nobody moves until the player does.
         over: Whether the match has ended.
@@ -138,7 +147,12 @@ class Session:
         self.wait = game.render_fps <= WAITING_FPS if wait is None else wait
         self.seed, self.over, self.paused = seed, False, False
         self.results: list[str] = []
+        self.selected = self.agents[0]
         self._hands = Hands(game, self.agents, self.keyboard)
+        slots = {agent: game.agents.index(agent) for agent in self.agents}
+        self._ports = {a: Port(self.sim, (slot,), "dict", codec=NO_CODEC) for a, slot in slots.items()}
+        self._click: Any = pkgutil.resolve_name(game.click) if game.click is not None else None
+        self._clicked: dict[str, Any] = {}
         self._chosen: list[str] = []
         self._score = 0.0
         _seat(self.sim, self.agents, self._team, opponent, mates)
@@ -148,6 +162,7 @@ class Session:
         self.sim.reset(seed=self.seed)
         self._hands.rest()
         self._chosen, self._score, self.over, self.paused = [], 0.0, False, False
+        self._clicked = {}
 
     def command(self, key: str) -> bool:
         """Obeys a key of the program. Returns whether the player goes on."""
@@ -155,9 +170,23 @@ class Session:
             return False
         if key == "space":
             self.paused = not self.paused
+        elif key == SELECT_KEY:
+            self.selected = self.agents[(self.agents.index(self.selected) + 1) % len(self.agents)]
         elif key in ("n", "return", "r"):
             self.seed += key != "r"
             self.start()
+        return True
+
+    def click(self, x: int, y: int) -> bool:
+        """Takes a click on a pixel of the picture for the selected agent's next action. Returns whether it is one."""
+        height, width, _ = self.sim.render(0).shape
+        if self._click is None or self.over or self.paused or not (0 <= x < width and 0 <= y < height):
+            return False
+        slot = self._ports[self.selected].slots[0]
+        action = self._click(self.sim.game, self.sim.game.world, self.sim.states[0], slot, x, y)
+        if action is None:
+            return False
+        self._clicked[self.selected] = action
         return True
 
     def decide(self, pressed: Sequence[str]) -> bool:
@@ -174,6 +203,9 @@ class Session:
                 return False
             pressed, self._chosen = self._chosen, []
         self._write(self._hands.move(pressed, 1.0 / self.fps))
+        for agent, action in self._clicked.items():
+            self._ports[agent].write_one(action)
+        self._clicked = {}
         self.sim.step()
         self._score += float(self.sim.team_rewards(self._team)[0])
         self.over = bool(self.sim.terminated[0] or self.sim.truncated[0])
@@ -204,8 +236,22 @@ class Session:
     def _all_have_chosen(self) -> bool:
         asked = [a for a in self.agents if self.sim.acting[0, self.sim.game.agents.index(a)]]
         keys = (self.keyboard.named(name) for name in self._chosen)
-        chosen = {key.agent for key in keys if key is not None}
+        chosen = {key.agent for key in keys if key is not None} | {*self._clicked}
         return REST_KEY in self._chosen or chosen.issuperset(asked)
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """Keys of the program and what they do."""
+        if self._click is None or len(self.agents) == 1:
+            return RESERVED
+        return {**RESERVED, SELECT_KEY: "next agent"}
+
+    def mouse_table(self) -> list[list[str]]:
+        """What `key_table` does not have: rows of the mouse."""
+        if self._click is None:
+            return []
+        rows = [["", "click:X,Y", "an action, by a click on that pixel of the picture"]]
+        return rows + [["", SELECT_KEY, "next agent"]] * (SELECT_KEY in self.commands)
 
     def _write(self, values: dict[str, dict[str, Any]]) -> None:
         game, rows = self.sim.game, self.sim.buffers.action_records
@@ -231,20 +277,21 @@ class Session:
         panel = Canvas(width, ROW * (len(lines) + 2) + 12)
         state = "paused, space goes on" if self.paused else "your move" if self.wait else ""
         state = f"{self.verdict()}: n plays the next match, r this one again" if self.over else state
-        head = f"{', '.join(self.agents)}   seed {self.seed}   score {self._score:+g}   {state}"
+        mark = SELECT_KEY in self.commands
+        names = ", ".join(f"[{a}]" if mark and a == self.selected else a for a in self.agents)
+        head = f"{names}   seed {self.seed}   score {self._score:+g}   {state}"
         panel.text((10.0, ROW), head, SIGNAL if self.over or self.paused else TEXT)
         for number, line in enumerate(lines, 2):
             for left, words, on in line:
                 panel.text((left, ROW * number), words, SIGNAL if on else MUTED)
-        commands = "   ".join(f"{name} {says}" for name, says in RESERVED.items() if name != "return")
+        commands = "   ".join(f"{name} {says}" for name, says in self.commands.items() if name != "return")
+        commands += "   or click" if self._click is not None else ""
         panel.text((10.0, ROW * (len(lines) + 2)), commands, MUTED)
         return np.asarray(panel.finish())
 
     def _is_on(self, key: Any) -> bool:
-        value = self._hands.values[key.agent][key.field]
-        if isinstance(value, np.ndarray):
-            return bool(np.sign(value.reshape(-1)[key.index]) == key.value)
-        return value == key.value
+        value = np.asarray(self._hands.values[key.agent][key.field]).reshape(-1)[key.index]
+        return bool((np.sign(value) if value.dtype.kind == "f" else value) == key.value)
 
 
 def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
@@ -282,25 +329,38 @@ def follow(session: Session, script: str) -> None:
     """Plays what a script of keys says, decision by decision, and draws every picture.
 
     Raises:
-        ValueError: A key that does nothing; names those that do.
+        ValueError: A key or a click that does nothing; names the keys that do.
     """
-    known = [key.name for key in session.keyboard.keys] + [REST_KEY, *RESERVED]
-    for word in script.split(","):
-        keys = [name for name in word.strip().split("+") if name]
-        for name in keys:
+    commands = session.commands
+    known = [key.name for key in session.keyboard.keys] + [REST_KEY, *commands]
+    for word in CLICK.sub(r"click:\1x\2", script).split(","):
+        names = [name for name in word.strip().split("+") if name]
+        pressed = [name for name in names if name not in commands and not CLICK.fullmatch(name)]
+        for name in pressed:
             if name not in known:
                 raise ValueError(f"the key {name!r} does nothing: there are {', '.join(known)}")
-        if not all([session.command(name) for name in keys if name in RESERVED]):
+        if not all([_obey(session, name) for name in names if name not in pressed]):
             break
-        if not keys or any(name not in RESERVED for name in keys):
-            session.decide([name for name in keys if name not in RESERVED])
+        if any(name not in commands for name in names) or not names:
+            session.decide(pressed)
         session.frame()
     if not session.over and (steps := int(session.sim.states["steps"][0])):
         session.results.append(f"seed {session.seed}: not over after {steps} decisions, score {session._score:+g}")
 
 
+def _obey(session: Session, word: str) -> bool:
+    """Does what a key of the program or a click says. Returns whether the player goes on."""
+    found = CLICK.fullmatch(word)
+    if found is None:
+        return session.command(word)
+    x, y = int(found[1]), int(found[2])
+    if not session.click(x, y):
+        raise ValueError(f"a click on {x}, {y} does nothing for {session.selected}")
+    return True
+
+
 class Window:
-    """Shows a session and reads the keyboard, with pygame."""
+    """Shows a session and reads the keyboard and the mouse, with pygame."""
 
     def __init__(self, session: Session) -> None:
         """Opens nothing yet."""
@@ -353,10 +413,12 @@ class Window:
                 return fresh, False
             if event.type == pygame.KEYUP and (name := pygame.key.name(event.key)) in held:
                 held.remove(name)
+            if event.type == pygame.MOUSEBUTTONDOWN and event.button == pygame.BUTTON_LEFT:
+                self._session.click(*event.pos)
             if event.type == pygame.KEYDOWN:
                 name = pygame.key.name(event.key)
                 fresh.append(name)
-                if name in RESERVED:
+                if name in self._session.commands:
                     if not self._session.command(name):
                         return fresh, False
                 elif name not in held:

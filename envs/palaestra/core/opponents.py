@@ -43,15 +43,20 @@ class Opponent(Protocol):
         """Actions of the team.
 
         Args:
-            observations: ``[n, A_team, size]`` float32 (a dict by role where the team has several roles).
-            legal: Masks ``[n, A_team, M]`` int8, or None.
+            observations: ``[n, A_team, size]`` float32, or records ``[n, A_team]`` where an agent's fields differ in
+                dtype. A dict by role where the team has several roles, and where the game has team or lane fields:
+                these are dicts of arrays ``[n, ...]`` by field under ``"team"`` (what this team alone sees) and
+                ``"lane"`` (what everybody sees, arrays of the world included).
+            legal: Masks ``[n, A_team, M]`` int8, or None. Records ``[n, A_team]`` by choice where a choice has a list
+                of candidates (``count`` and ``ids``, -1 beyond the list), and a dict by role as above.
             acting: bool ``[n, A_team]``: asked for an action now.
             first: bool ``[n]``: the match starts with this decision.
             seeds: uint64 ``[n]``: seeds of the lanes.
             memory: float64 ``[n, memory_size]``, zero at the start of a match; write into it.
 
         Returns:
-            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions.
+            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions; a dict of
+            these by field for composite actions, and by role where the team has several roles.
         """
         ...
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.actions import ActionError
+from palaestra.core.faces.ports import Port
 from palaestra.testing.actions import Untouched
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
@@ -9,37 +15,117 @@ from palaestra.testing.subject import Subject
 
 SEED = 70
 GIBBERISH = "zzz no such action 8f3a"
+SHORT = 5
+"""Decisions of a match whose last observations are encoded."""
 
 
 @conformance()
 def codecs_keep_to_their_spaces(subject: Subject) -> None:
-    """Every codec encodes each agent's observations into its space and refuses what it cannot decode (ValueError)."""
+    """Every codec encodes each agent's observations into its space, and decodes samples of its action space.
+
+    What it decodes is a valid action. A codec that is not total may refuse with a ValueError; then nothing has moved.
+    Encoding changes nothing, and last observations of matches can be encoded too.
+    """
     if not subject.game.codecs:
         raise Skipped("the game has no codecs")
-    count = 0
+    said = tried = understood = 0
     for name in subject.game.codecs:
         face = subject.parallel(codec=name, mask=None)
         face.reset(seed=SEED)
         player = Player(face.sim)
+        for number, port in enumerate(face.ports.values()):
+            port.action_space.seed(SEED + number)
+        world = _world_bytes(face.sim)
         for number in subject.rounds(15, 60, 600):
-            for agent in face.possible_agents:
-                said = face._ports[agent].observe_lane()
-                place = f"codec {name!r}, {agent}, step {number}"
-                require(said in face.observation_space(agent), f"{place}: {said!r} is not in its space")
-                count += 1
             player.play(face.sim)
-            face.sim.step()
+            before = face.sim.states.tobytes(), face.sim.buffers.mask_bytes.tobytes(), _shown(face.sim)
+            decoded = {}
+            for agent, port in face.ports.items():
+                place = f"codec {name!r}, {agent}, step {number}"
+                _encode(port, place)
+                said += 1
+                sample = port.action_space.sample()
+                tried += 1
+                if (action := _decode(port, sample, place)) is not None:
+                    decoded[agent] = action
+            after = face.sim.states.tobytes(), face.sim.buffers.mask_bytes.tobytes(), _shown(face.sim)
+            require(before == after, f"codec {name!r}, step {number}: encode or decode changes what it looks at")
+            understood += len(decoded)
+            _play(face.sim, subject.game, decoded, name)
             if face.sim.terminated[0] or face.sim.truncated[0]:
                 face.sim.reset()
-        face.reset(seed=SEED)
-        untouched = Untouched(face.sim)
-        what = f"codec {name!r}: the action {GIBBERISH!r}"
-        try:
-            face.step(dict.fromkeys(face.agents, GIBBERISH))
-        except ValueError:
-            untouched.check(what)
-        except Exception as error:
-            require(False, f"{what} raises {type(error).__name__} ({error}), not ValueError")
-        else:
-            require(False, f"{what} is not refused")
-    subject.note(f"{count} observations of {', '.join(subject.game.codecs)}")
+        require(_world_bytes(face.sim) == world, f"codec {name!r} changes the world")
+        _refuses_gibberish(face, name)
+        said += _encode_finals(subject, name)
+    subject.note(
+        f"{said} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
+    )
+
+
+def _encode(port: Port, place: str, lane: int = 0, final: bool = False) -> None:
+    said = port.observe_lane(lane, final)
+    require(said in port.observation_space, f"{place}: {said!r} is not in its space")
+
+
+def _decode(port: Port, action: Any, place: str) -> Any:
+    """The action as the plain face takes it; None where the codec does not understand it."""
+    codec: Any = port.codec
+    try:
+        return codec.decode(port.agent_view(), action)
+    except ValueError as error:
+        is_total = getattr(codec, "total", False)
+        require(not is_total, f"{place}: {action!r} of its action space is refused ({error}) by a total codec")
+    except Exception as error:
+        require(False, f"{place}: decoding {action!r} raises {type(error).__name__} ({error}), not ValueError")
+    return None
+
+
+def _play(sim: Any, game: Any, decoded: dict[str, Any], name: str) -> None:
+    """Plays one decision with what was understood; a `Player` has written the rest."""
+    try:
+        for agent, action in decoded.items():
+            Port(sim, (game.agents.index(agent),), codec="none", observation="dict").write_one(action)
+        sim.step()
+    except ActionError as error:
+        require(False, f"codec {name!r}: a sample of its action space is decoded to what is no action: {error}")
+
+
+def _refuses_gibberish(face: Any, name: str) -> None:
+    face.reset(seed=SEED)
+    if any(getattr(port.codec, "total", False) and GIBBERISH in port.action_space for port in face.ports.values()):
+        return
+    untouched = Untouched(face.sim)
+    what = f"codec {name!r}: the action {GIBBERISH!r}"
+    try:
+        face.step(dict.fromkeys(face.agents, GIBBERISH))
+    except ValueError:
+        untouched.check(what)
+    except Exception as error:
+        require(False, f"{what} raises {type(error).__name__} ({error}), not ValueError")
+    else:
+        require(False, f"{what} is not refused")
+
+
+def _encode_finals(subject: Subject, name: str) -> int:
+    """Encodes what was last seen of matches that a batch has started anew at once; returns how often."""
+    sim = subject.batch(2, autoreset_mode="same_step", horizon=SHORT)
+    sim.reset(seed=SEED)
+    ports = {agent: Port(sim, (slot,), codec=name) for slot, agent in enumerate(subject.game.agents)}
+    player, count = Player(sim), 0
+    for _ in range(2 * SHORT):
+        player.play(sim)
+        sim.step()
+        for lane in np.flatnonzero(sim.terminated | sim.truncated).tolist():
+            for agent, port in ports.items():
+                _encode(port, f"codec {name!r}, {agent}, last observation of a match", lane, final=True)
+                count += 1
+    return count
+
+
+def _shown(sim: Any) -> bytes:
+    return sim.buffers.observations.tobytes()
+
+
+def _world_bytes(sim: Any) -> list[bytes]:
+    world = sim.game.world
+    return [np.asarray(member).tobytes() for member in world] if isinstance(world, tuple) else []

@@ -43,7 +43,7 @@ class Block:
         self.mixed = self.actions.dtype.names is not None
 
     def members(self, array: np.ndarray) -> np.ndarray:
-        """The block's part of a role's array ``[N, A_role, ...]``: ``[N, count, ...]``, or ``[N, ...]`` if it is one."""
+        """The block's part of a role's array ``[N, A_role, ...]``: ``[N, count, ...]``, ``[N, ...]`` for one slot."""
         rows = array[:, self.rows]
         return rows[:, 0] if self.count == 1 else rows
 
@@ -132,7 +132,7 @@ def _shared_views(sim: Simulation, memory: Any, team: int) -> dict[str, np.ndarr
 def gather(views: Any, lanes: np.ndarray | None = None, copy: bool = True) -> Any:
     """What views show of all lanes, or of some (indices): arrays of the caller's own, or live ones if not ``copy``.
 
-    Arrays of the world always stay what they are: they are read-only and the same for all lanes.
+    Arrays of the world are never copied: what is returned is a new view, read-only and the same for all lanes.
     """
     if isinstance(views, list):
         chosen = views if lanes is None else [v[lanes] for v in views]
@@ -140,17 +140,17 @@ def gather(views: Any, lanes: np.ndarray | None = None, copy: bool = True) -> An
     if isinstance(views, dict):
         return {name: gather(v, lanes, copy) for name, v in views.items()}
     if not views.flags.writeable:
-        return views if lanes is None else views[: len(lanes)]
+        return views[: len(views if lanes is None else lanes)]
     if lanes is not None:
         return views[lanes]
     return views.copy() if copy else views
 
 
-def lane_of(views: Any, lane: int) -> Any:
-    """A copy of one lane, likewise."""
+def lane_of(views: Any, lane: int, copy_world: bool = False) -> Any:
+    """What views show of one lane, arrays of the caller's own; those of the world are new views unless copied too."""
     if isinstance(views, list):
         return np.concatenate([v[lane].reshape(-1) for v in views])
     if isinstance(views, dict):
-        return {name: lane_of(v, lane) for name, v in views.items()}
+        return {name: lane_of(v, lane, copy_world) for name, v in views.items()}
     row = views[lane]
-    return np.array(row) if views.flags.writeable else row
+    return np.array(row) if copy_world or views.flags.writeable else row.view()

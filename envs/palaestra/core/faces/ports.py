@@ -69,7 +69,8 @@ class Port:
             ValueError: The game cannot be seen in this way; says what can be asked for.
         """
         game = sim.game
-        self.sim, self.slots, self.form, self.mask_mode = sim, slots, _form(game, observation), mask
+        self.sim, self.slots, self.mask_mode = sim, slots, mask
+        self.form: Form = _form(game, observation)
         if mask not in (None, "info", "obs"):
             raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
         if mask == "obs" and game.legal is None:
@@ -140,16 +141,19 @@ class Port:
         seen = gather(self.views, copy=copy)
         return self._with_masks(seen, self.masks(copy)) if self.mask_mode == "obs" else seen
 
-    def observe_one(self) -> Any:
-        """Observation of the only lane, a copy."""
-        return self._row.copy() if self._row is not None else self.observe_lane()
+    def observe_one(self, copy_world: bool = False) -> Any:
+        """Observation of the only lane, as `observe_lane` gives it."""
+        return self._row.copy() if self._row is not None else self.observe_lane(copy_world=copy_world)
 
-    def observe_lane(self, lane: int = 0, final: bool = False) -> Any:
-        """Observation of one lane, a copy; of the match that just ended if ``final``."""
+    def observe_lane(self, lane: int = 0, final: bool = False, copy_world: bool = False) -> Any:
+        """Observation of one lane, a copy; of the match that just ended if ``final``.
+
+        Fields that are an array of the world are read-only views of it unless ``copy_world``.
+        """
         if self.codec is not None:
             seen: Any = self.codec.encode(self.agent_view(lane, final))
         else:
-            seen = lane_of(self.final_views if final else self.views, lane)
+            seen = lane_of(self.final_views if final else self.views, lane, copy_world)
         return self._with_masks(seen, self.masks_of(lane, final)) if self.mask_mode == "obs" else seen
 
     def final_rows(self, lanes: np.ndarray) -> Any:

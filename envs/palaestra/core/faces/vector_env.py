@@ -142,10 +142,11 @@ class GameVectorEnv(VectorEnv):
         if not same_step:
             return
         finished = np.flatnonzero(over)
+        lanes = finished.tolist()
         finals = np.full(self.num_envs, None, dtype=object)
         plain = self.port.sees_plain_rows
-        rows = self.port.final_rows(finished) if plain else (self.port.observe_lane(i, final=True) for i in finished)
-        for lane, row in zip(finished.tolist(), rows, strict=True):
+        rows = self.port.final_rows(finished) if plain else (self.port.observe_lane(i, final=True) for i in lanes)
+        for lane, row in zip(lanes, rows, strict=True):
             finals[lane] = row
         final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
         views: dict[str, Any] = {name: sim.final_info[name] for name in self._own_fields}

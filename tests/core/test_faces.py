@@ -1,0 +1,300 @@
+"""What the three faces show of one simulation: sizes, tables, fields of the world, candidates, rewards and texts."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from games import depot
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import parallel_api_test
+
+from palaestra.calibration import cartpole
+from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.parallel_env import GameParallelEnv
+from palaestra.core.faces.vector_env import GameVectorEnv
+from palaestra.core.kernel import KernelSimulation
+
+pytestmark = pytest.mark.jitless
+
+ORDER, FULL, MIXED = depot.game(), depot.game("full"), depot.game("mixed")
+SIZES = [1, 3]
+KINDS = {"order": ORDER, "full": FULL, "mixed": MIXED}
+
+
+def single(game: Any = ORDER, **options: Any) -> GameEnv:
+    sim = KernelSimulation(game, 1, autoreset_mode="off")
+    sim.set_opponent("blue", "random")
+    return GameEnv(sim, **options)
+
+
+def vector(game: Any = ORDER, n: int = 3, mode: str = "next_step", **options: Any) -> GameVectorEnv:
+    sim = KernelSimulation(game, n, autoreset_mode=mode)
+    sim.set_opponent("blue", "random")
+    return GameVectorEnv(sim, **options)
+
+
+def parallel(game: Any = ORDER, **options: Any) -> GameParallelEnv:
+    return GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), **options)
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("team_size", SIZES)
+def test_faces_show_the_visible_agents(team_size: int):
+    game = depot.game(team_size=team_size, places=9 + team_size)
+    env = parallel(game)
+    env.reset(seed=1)
+    space: Any = env.observation_space("red_0")
+    assert len(env.possible_agents) == 2 * team_size
+    assert len(env.agents) == 2 * team_size - 1  # the last one comes late
+    assert space["observation"].shape == (1 + 2 * 3 + 2 + 1 + 1 + (9 + team_size) ** 2,)
+    assert single(game).action_space == (spaces.Discrete(10 + team_size) if team_size == 1 else
+                                         spaces.MultiDiscrete([10 + team_size] * team_size))  # fmt: skip
+    assert env.step({a: 0 for a in env.agents})[1].keys() == {*env.possible_agents} - {"blue_" + str(team_size - 1)}
+
+
+def test_info_has_the_visible_part_of_an_array():
+    env, vec = single(), vector()
+    env.reset(seed=1)
+    vec.reset(seed=1)
+    assert env.step(np.zeros(2, int))[4]["moves"].tolist() == [1, 1]
+    assert vec.step(np.zeros((3, 2), int))[4]["moves"].shape == (3, 2)
+
+
+# -- tables and arrays of the world ------------------------------------------------------------------------------------
+
+
+def test_a_table_is_one_box_by_name_and_a_part_of_the_flat_vector():
+    by_name, flat = parallel(observation="dict", mask=None), parallel(mask=None)
+    seen, vectors = by_name.reset(seed=1)[0]["red_1"], flat.reset(seed=1)[0]["red_1"]
+    space: Any = by_name.observation_space("red_1")
+    np.testing.assert_array_equal(seen["routes"], [[2, 1, 0], [0, 1, 1]])
+    np.testing.assert_array_equal(space["routes"].high, [[11, 1, 2]] * 2)
+    assert space.contains(seen)
+    np.testing.assert_array_equal(vectors[:9], [1, 2, 1, 0, 0, 1, 1, 1, 0])
+    assert flat.observation_space("red_1").contains(vectors)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_an_array_of_the_world_is_handed_out_as_it_is(copy: bool):
+    env, vec = parallel(observation="dict", mask=None), vector(observation="dict", copy=copy)
+    seen, many = env.reset(seed=1)[0]["red_0"], vec.reset(seed=1)[0]
+    world = ORDER.world.hops
+    assert np.shares_memory(seen["hops"], world)
+    assert np.shares_memory(many["hops"], world)
+    assert many["hops"].shape == (3, 12, 12)
+    assert not many["hops"].flags.writeable
+    assert vec.observation_space.contains(many)
+    np.testing.assert_array_equal(vector().reset(seed=1)[0][2, -144:], world.reshape(-1))
+
+
+def test_a_gymnasium_env_copies_it_as_gymnasiums_checker_wants():
+    seen, _ = single(observation="dict").reset(seed=1)
+    np.testing.assert_array_equal(seen["hops"], ORDER.world.hops)
+    assert not np.shares_memory(seen["hops"], ORDER.world.hops)
+
+
+# -- rewards -----------------------------------------------------------------------------------------------------------
+
+
+def test_rewards_of_ones_own_keep_their_precision_and_are_added_up_for_a_team():
+    env, vec, many = single(), vector(), parallel()
+    for face in (env, vec, many):
+        face.reset(seed=1)
+    go = np.array([12, 1])  # to places 11 and 0, back along the ring
+    reward = env.step(go)[1]
+    assert (reward, type(reward)) == (1 / 3 + 2 / 3, float)
+    rewards = vec.step(np.array([go, [0, 1], [0, 0]]))[1]
+    assert rewards.dtype == np.float64
+    assert rewards.tolist() == [1 / 3 + 2 / 3, 2 / 3, 0.0]
+    assert many.step({"red_0": 12, "red_1": 1, "blue_0": 0})[1] == {"red_0": 1 / 3, "red_1": 2 / 3, "blue_0": 0.0}
+
+
+# -- masks and candidates ----------------------------------------------------------------------------------------------
+
+
+def test_lists_of_candidates_are_told_beside_dense_masks():
+    env = parallel(FULL, mask="info")
+    told = env.reset(seed=1)[1]["red_1"]
+    assert told["candidates"].keys() == {"order"}
+    assert (told["candidates"]["order"].tolist(), told["candidates"]["order"].dtype) == ([0, 3, 1, -1], np.int32)
+    assert told["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
+    assert "action_mask" not in parallel(ORDER, mask="info").reset(seed=1)[1]["red_1"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_and_masks_that_are_observed_are_in_their_space(kind: str):
+    faces = [single(KINDS[kind], mask="obs"), vector(KINDS[kind], mask="obs")]
+    for face in faces:
+        seen, _ = face.reset(seed=1)
+        assert seen.keys() == face.observation_space.keys()
+        assert face.observation_space.contains(seen)
+        assert ("action_mask" in seen) == (kind != "order")
+    seen = faces[0].reset(seed=1)[0]["candidates"]["order"]
+    np.testing.assert_array_equal(seen, [[0, 2, 12, -1], [0, 3, 1, -1]])  # one row a member of the team
+    assert faces[1].reset(seed=1)[0]["candidates"]["order"].shape == (3, 2, 4)
+
+
+def test_a_dict_is_sampled_with_the_dense_part_of_its_mask():
+    env = parallel(MIXED)
+    seen = env.reset(seed=1)[0]["red_0"]
+    mask = seen["action_mask"]
+    assert mask["order"] is None
+    samples = [env.action_space("red_0").sample(mask) for _ in range(60)]
+    assert {int(s["gear"]) for s in samples} == {0}
+    assert {tuple(s["signs"].tolist()) for s in samples} == {(a, b) for a in range(2) for b in range(3)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_action_masks_are_dense_for_learners_that_know_no_lists(kind: str):
+    env = single(KINDS[kind])
+    env.reset(seed=1)
+    mask = env.action_masks()
+    width = 13 + (0 if kind == "order" else 2 + 2 * 3)
+    assert (mask.shape, mask.dtype) == ((2 * width,), bool)
+    assert np.flatnonzero(mask[:13]).tolist() == [0, 2, 12]
+    assert np.flatnonzero(mask[width : width + 13]).tolist() == [0, 1, 3]
+    if kind != "order":
+        assert mask[13:width].astype(int).tolist() == [1, 0, 1, 1, 0, 1, 1, 1]
+
+
+def test_what_is_not_on_the_list_is_not_done():
+    env = parallel(mask="info")
+    env.reset(seed=1)
+    _, rewards, _, _, infos = env.step({"red_0": 7, "red_1": 3, "blue_0": 0})
+    assert (rewards["red_0"], infos["red_0"]["illegal"]) == (0.0, 1)
+    assert (rewards["red_1"], infos["red_1"]["illegal"]) == (2 / 3, 0)
+
+
+def test_last_lists_are_told_of_matches_that_start_anew_at_once():
+    vec = vector(FULL, mode="same_step")
+    vec.sim.set_parameters(lanes=np.array([1]), horizon=1)
+    vec.reset(seed=1)
+    idle = np.zeros((3, 8), int)
+    move = idle.copy()
+    move[:, 0] = 2  # to place 1
+    *_, info = vec.step(move)
+    final = info["final_info"]
+    assert info["_final_info"].tolist() == [False, True, False]
+    assert final["candidates"]["order"][1, 0].tolist() == [0, 3, 1, -1]
+    assert info["candidates"]["order"][1, 0].tolist() == [0, 2, 12, -1]
+    assert final["action_mask"].shape == (3, 16)
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_lists_are_the_callers_own_if_copied(copy: bool):
+    vec = vector(copy=copy)
+    _, info = vec.reset(seed=1)
+    ids = info["candidates"]["order"]
+    before = ids.copy()
+    vec.step(np.full((3, 2), [12, 1]))
+    assert (ids == before).all() == copy
+
+
+@pytest.mark.parametrize("observation", ["flat", "dict"])
+def test_the_last_observation_of_a_match_that_starts_anew_is_the_one_a_waiting_match_shows(observation: Any):
+    game = cartpole.game()
+    make = lambda mode: GameVectorEnv(KernelSimulation(game, 4, autoreset_mode=mode), observation=observation)  # noqa: E731
+    anew, waiting = make("same_step"), make("off")
+    for vec in (anew, waiting):
+        vec.reset(seed=1)
+        vec.sim.set_parameters(lanes=np.array([1, 3]), horizon=2)
+    actions = np.array([0, 1, 1, 0])
+    for vec in (anew, waiting):
+        vec.step(actions)
+    _, _, _, over, info = anew.step(actions)
+    seen, *_ = waiting.step(actions)
+    assert over.tolist() == [False, True, False, True]
+    assert [final is None for final in info["final_obs"]] == [True, False, True, False]
+    for lane in (1, 3):
+        expected = seen[lane] if observation == "flat" else {name: array[lane] for name, array in seen.items()}
+        np.testing.assert_equal(info["final_obs"][lane], expected)
+
+
+def test_a_choice_of_several_words_takes_its_words():
+    env = parallel(FULL, mask=None)
+    env.reset(seed=1)
+    assert env.action_space("red_0") == spaces.MultiDiscrete([13, 2, 3, 3])
+    env.step({"red_0": [0, 0, 1, 2], "red_1": np.zeros(4, int), "blue_0": np.zeros(4, int)})
+    assert env.sim.buffers.action_records["driver"]["signs"][0, 0].tolist() == [1, 2]
+
+
+# -- pictures in words -------------------------------------------------------------------------------------------------
+
+
+def test_all_faces_render_text():
+    env, vec, many = single(render_mode="ansi"), vector(render_mode="ansi"), parallel(render_mode="ansi")
+    for face in (env, vec, many):
+        face.reset(seed=1)
+        assert "ansi" in face.metadata["render_modes"]
+    assert env.render() == many.render() == "drivers at 0 1 2 3"
+    assert vec.render() == ("drivers at 0 1 2 3",) * 3
+
+
+def test_a_game_without_text_has_no_such_mode():
+    with pytest.raises(ValueError, match=r"Depot renders 'rgb_array' or 'human', not 'ansi'"):
+        single(depot.game(render_text=None), render_mode="ansi")
+
+
+# -- fixed agents ------------------------------------------------------------------------------------------------------
+
+
+def test_fixed_agents_stay_from_reset_to_the_end_of_the_match():
+    env = parallel(fixed_agents=True)
+    seen, _ = env.reset(seed=1)
+    everybody = env.possible_agents
+    assert env.agents == everybody == list(seen)
+    assert not seen["blue_1"]["observation"][:9].any()  # not there yet: its own fields are zero
+    assert seen["blue_1"]["candidates"]["order"].tolist() == [0, -1, -1, -1]
+    for number in range(1, 8):
+        back = {a: 1 + (int(env.sim.states["here"][0, k]) - 1) % 12 for k, a in enumerate(everybody)}
+        seen, rewards, ends, cuts, infos = env.step(back)
+        assert list(seen) == list(rewards) == list(ends) == list(cuts) == list(infos) == env.agents == everybody
+        assert not any(ends.values())
+        assert not any(cuts.values())
+        assert infos["red_0"]["acting"] == (number < depot.FUEL)
+        assert infos["blue_1"]["acting"] == (depot.ARRIVAL <= number < depot.ARRIVAL + depot.FUEL)
+        assert rewards["red_0"] == (1 / 3 if number <= depot.FUEL else 0.0)
+    *_, ends, cuts, _ = env.step({})
+    assert set(cuts.values()) == {True}
+    assert set(ends.values()) == {False}
+    assert env.agents == []
+
+
+def test_actions_of_the_dead_are_ignored_or_left_out():
+    env = parallel(fixed_agents=True, mask=None)
+    env.reset(seed=1)
+    env.step({"red_0": 0, "red_1": 0, "blue_0": 0, "blue_1": "anything"})
+    env.step({"red_0": 0, "red_1": 0, "blue_0": 0})
+    with pytest.raises(ValueError, match="no action for blue_1"):
+        env.step({"red_0": 0, "red_1": 0, "blue_0": 0})
+    with pytest.raises(KeyError, match="'green_0' is not in the match"):
+        env.step({"green_0": 0})
+
+
+def test_fixed_agents_is_a_keyword_of_pettingzoos_entry_point():
+    from palaestra import zoo
+
+    env = zoo.team_tag_v0.parallel_env(fixed_agents=True)
+    env.reset(seed=1)
+    assert env.agents == env.possible_agents
+    with pytest.raises(TypeError, match="fixed_agents"):
+        gymnasium.make("palaestra/TeamTag-v0", fixed_agents=True)
+
+
+# -- the peers' own tests ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("observation", ["flat", "dict"])
+def test_gymnasium_accepts_the_face(kind: str, observation: Any):
+    check_env(single(KINDS[kind], observation=observation), skip_render_check=True)
+
+
+@pytest.mark.parametrize("fixed_agents", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pettingzoo_accepts_the_face(kind: str, fixed_agents: bool):
+    parallel_api_test(parallel(KINDS[kind], fixed_agents=fixed_agents, mask=None), num_cycles=60)
