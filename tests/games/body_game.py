@@ -96,7 +96,7 @@ ROLE = Role(
 )
 PARAMETERS = (
     Parameter("drag_nspm", 0.8, 0.0, 5.0, "N s/m", "friction of the table"),
-    Parameter("speed_limit_mps", 2.2, 0.1, 10.0, "m/s", "a puck that is faster truncates the match"),
+    Parameter("speed_limit_mps", 2.0, 0.1, 10.0, "m/s", "a puck that is faster truncates the match"),
     Parameter("effort_price", 0.01, 0.0, 1.0, "1/(N^2 s)", "price of the command, under the dense reward"),
     Parameter("mass_spread_kg", 0.4, 0.0, 0.9, "kg", "of the masses", at_start=True),
     Parameter("reward", "dense", about="what is paid on the way", words=("dense", "sparse")),
