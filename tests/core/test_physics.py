@@ -65,10 +65,11 @@ def in_the_middle(game: Any, n: int = N, **options: Any) -> Any:
 @pytest.mark.jitless
 @pytest.mark.parametrize(("mode", "reward"), [("next_step", "dense"), ("same_step", "sparse")])
 def test_an_engine_outside_and_a_compiled_one_give_the_same_bits(mode, reward):
-    twins = [make(game, autoreset_mode=mode, parameters={"reward": reward}) for game in (OUTSIDE, COMPILED)]
+    options = {"autoreset_mode": mode, "parameters": {"reward": reward, "horizon": 90}}
+    twins = [make(game, 8, **options) for game in (OUTSIDE, COMPILED)]
     ends = np.zeros(5, int)
     for sim in twins:
-        sim.set_opponent("puck", "steer", lanes=[0, 1])
+        sim.set_opponent("puck", "steer", lanes=np.arange(6))
         sim.reset(seed=3)
     for seed in range(STEPS):
         outside, compiled = (play(sim, seed) for sim in twins)
@@ -80,7 +81,7 @@ def test_an_engine_outside_and_a_compiled_one_give_the_same_bits(mode, reward):
                 assert mine[over].tobytes() == its[over].tobytes()
         else:
             np.add.at(ends, twins[0].info["end_reason"][over], 1)
-    assert jit_disabled() or mode == "same_step" or (ends[2:] > 0).all(), "not every rule ended a match"
+    assert jit_disabled() or mode == "same_step" or (ends[1:] > 0).all(), f"matches by end reason: {ends}"
     assert twins[0].rewards.dtype == np.float64
 
 
