@@ -18,7 +18,7 @@ from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import jit_disabled
 from palaestra.core.physics import PhysicsSimulation, engine_class
 from palaestra.core.simulation import Simulation
-from palaestra.core.workers import ProcessSimulation, _obey
+from palaestra.core.workers import ProcessSimulation, obey
 
 OUTSIDE, COMPILED, LOGGED = body_game.game(), body_game.game("compiled"), logged_pucks.game()
 ENGINES = {"saving": OUTSIDE, "logged": LOGGED}
@@ -199,17 +199,17 @@ def test_the_memory_of_a_simulation_does_not_grow_with_its_decisions(game):
 
 
 def test_only_an_engine_that_cannot_save_has_a_log():
-    assert make(OUTSIDE)._log is None
-    assert make(LOGGED)._log is not None
+    assert make(OUTSIDE).input_log is None
+    assert make(LOGGED).input_log is not None
 
 
 def test_a_lane_drops_its_log_when_its_match_starts_anew():
     sim = make(LOGGED, autoreset_mode="off")
     sim.reset(seed=0)
     sim.step(random_actions(sim, np.random.default_rng(0)))
-    full = sim._log.nbytes
+    full = sim.input_log.nbytes
     sim.reset(np.array([True, False, True, False]))
-    assert sim._log.nbytes == full // 2
+    assert sim.input_log.nbytes == full // 2
     assert [len(rows) for rows in sim.snapshot().engine.periods] == [0, 5, 0, 5]
 
 
@@ -227,7 +227,7 @@ def test_a_log_beyond_its_limit_is_given_up_and_copies_say_so(take, monkeypatch)
         take(sim)
     play(free, 1, 1)
     np.testing.assert_array_equal(play(sim, 2, 3), play(free, 2, 3))
-    assert sim._log.nbytes <= input_log.LOG_BYTES
+    assert sim.input_log.nbytes <= input_log.LOG_BYTES
     sim.reset(np.ones(3, bool))
     take(sim)
 
@@ -420,7 +420,7 @@ def test_a_log_given_up_by_a_worker_is_an_answer_and_no_failure_of_the_worker(wo
         patch.setattr(input_log, "LOG_BYTES", 0)
         sim.reset(seed=0)
         play(sim, 0)
-        answer = _obey(sim, "save", None)
+        answer = obey(sim, "save", None)
     assert "was given up" in str(answer)
     workers.reset(seed=0)
     with monkeypatch.context() as patch:
