@@ -102,9 +102,9 @@ def test_there_are_no_more_workers_than_lanes_and_at_least_one():
 
 def test_a_dead_worker_is_named_and_everything_is_freed():
     sim = ProcessSimulation(GAME, 1, workers=3)
-    assert len(sim._processes) == 1
+    assert len(sim.processes) == 1
     sim.reset(seed=1)
-    process, name = sim._processes[0], sim._memory.name
+    process, name = sim.processes[0], sim.memory.name
     process.kill()
     with pytest.raises(WorkerError, match=r"worker 0 \(lanes 0 to 0\) of Raid died with exit code"):
         sim.step(idle_actions(sim))

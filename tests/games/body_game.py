@@ -96,7 +96,7 @@ ROLE = Role(
 )
 PARAMETERS = (
     Parameter("drag_nspm", 0.8, 0.0, 5.0, "N s/m", "friction of the table"),
-    Parameter("speed_limit_mps", 2.2, 0.1, 10.0, "m/s", "a puck that is faster truncates the match"),
+    Parameter("speed_limit_mps", 2.0, 0.1, 10.0, "m/s", "a puck that is faster truncates the match"),
     Parameter("effort_price", 0.01, 0.0, 1.0, "1/(N^2 s)", "price of the command, under the dense reward"),
     Parameter("mass_spread_kg", 0.4, 0.0, 0.9, "kg", "of the masses", at_start=True),
     Parameter("reward", "dense", about="what is paid on the way", words=("dense", "sparse")),
@@ -367,3 +367,25 @@ def game(engine: Literal["outside", "compiled"] = "outside") -> Game:
 
 palaestra.register("tests/Body-v0", game, about="pucks that an engine outside moves")
 palaestra.register("tests/BodyCompiled-v0", game, about="the same, the engine compiled", engine="compiled")
+
+if __name__ == "__main__":
+    import time
+    import tracemalloc
+
+    sim = palaestra.make_batch("tests/Body-v0", num_envs=64, opponents={"puck": "steer"})
+    sim.reset(seed=0)
+    for _ in range(300):
+        sim.step()
+    snapshot, seconds = sim.snapshot(), []
+    for _ in range(100):
+        before = time.perf_counter()
+        sim.restore(snapshot)
+        seconds.append(time.perf_counter() - before)
+    print(
+        f"restore of 64 lanes after 300 decisions: {1e3 * min(seconds):.3f} ms (median {1e3 * np.median(seconds):.3f})"
+    )
+    tracemalloc.start()
+    for decisions in range(1, 10_001):
+        sim.step()
+        if decisions in (1_000, 10_000):
+            print(f"memory after {decisions} more decisions: {tracemalloc.get_traced_memory()[0] / 1024:+.1f} KiB")

@@ -88,7 +88,7 @@ def track(sim: Simulation, seed: int, player: Callable[[np.ndarray], np.ndarray]
 def cpu_seconds(*sims: Simulation) -> float:
     """Processor time so far of this process and of the worker processes of some simulations (0 for those off Linux)."""
     total = time.process_time()
-    for process in (p for sim in sims for p in getattr(sim, "_processes", ())):
+    for process in (p for sim in sims for p in getattr(sim, "processes", ())):
         try:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:

@@ -125,6 +125,7 @@ class PhysicsSimulation(Simulation):
 
     Attributes:
         engine: The engine.
+        input_log: The inputs of an engine that cannot save its state, else None.
     """
 
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
@@ -136,10 +137,10 @@ class PhysicsSimulation(Simulation):
         self._shown = np.zeros(num_envs, np.int64)
         self._all_lanes = np.arange(num_envs)
         self._loaded = False
-        self._log: InputLog | None = None
+        self.input_log: InputLog | None = None
         if not isinstance(self.engine, SavingEngine):
             bodies: np.ndarray = self.states[self.engine.body_field]
-            self._log = InputLog(game.name, bodies, self.engine.command_fields)
+            self.input_log = InputLog(game.name, bodies, self.engine.command_fields)
         self._buffers_changed()
 
     def _buffers_changed(self) -> None:
@@ -156,8 +157,8 @@ class PhysicsSimulation(Simulation):
             if lanes.size == 0:
                 break
             self._command(0, n, 0, stage, results, *rest)
-            if self._log is not None:
-                self._log.append(lanes)
+            if self.input_log is not None:
+                self.input_log.append(lanes)
             self.engine.advance(self.states, lanes)
             if self._judge(0, n, 0, stage, results, *rest) < lanes.size:
                 lanes = np.flatnonzero((stage == RUNNING) & (results == 0))
@@ -182,8 +183,8 @@ class PhysicsSimulation(Simulation):
 
     def _load_bodies(self, which: np.ndarray) -> None:
         lanes = np.flatnonzero(which)
-        if self._log is not None:
-            self._log.start(lanes)
+        if self.input_log is not None:
+            self.input_log.start(lanes)
         self.engine.load(self.states, lanes)
         self._loaded = True
 
@@ -197,8 +198,8 @@ class PhysicsSimulation(Simulation):
     def _save_engine(self) -> Saved | Inputs:
         if not self._loaded:
             raise RuntimeError(f"{self.game.name} has no bodies yet: call reset() before snapshot()")
-        if self._log is not None:
-            return self._log.save()
+        if self.input_log is not None:
+            return self.input_log.save()
         assert isinstance(self.engine, SavingEngine)
         return self.engine.save(self._all_lanes)
 
@@ -211,13 +212,13 @@ class PhysicsSimulation(Simulation):
 
     def _repeat(self, saved: Inputs) -> None:
         """Runs every lane again from its start; the match records are as they should be and stay so."""
-        assert self._log is not None
+        assert self.input_log is not None
         target = self.states.copy()
-        self._log.restart(saved)
+        self.input_log.restart(saved)
         self.engine.load(self.states, self._all_lanes)
         for period in range(max(map(len, saved.periods))):
             lanes = np.flatnonzero([period < len(rows) for rows in saved.periods])
-            self._log.repeat(saved, lanes, period)
+            self.input_log.repeat(saved, lanes, period)
             self.engine.advance(self.states, lanes)
         bodies = self.engine.body_field
         same = self.states[bodies].tobytes() == target[bodies].tobytes()

@@ -37,6 +37,11 @@ class ProcessSimulation(Simulation):
     """A simulation whose lanes are split over ``workers`` processes.
 
     The results are bitwise those of one process: a lane depends on its own seed and actions only.
+
+    Attributes:
+        workers: Number of processes.
+        processes: The processes.
+        memory: The block of shared memory in which all arrays lie.
     """
 
     def __init__(self, game: Game, num_envs: int, *, workers: int, **options: Any) -> None:
@@ -65,13 +70,13 @@ class ProcessSimulation(Simulation):
 
         probe_options = {k: v for k, v in options.items() if k in ("autoreset_mode", "threads")}
         _Layout(game, num_envs, allocate=measure, **probe_options)
-        self._memory = SharedMemory(create=True, size=size)
-        self._processes: list[Any] = []
+        self.memory = SharedMemory(create=True, size=size)
+        self.processes: list[Any] = []
         self._pipes: list[Connection] = []
-        self._finalizer = weakref.finalize(self, _shut_down, self._processes, self._pipes, self._memory)
+        self._finalizer = weakref.finalize(self, _shut_down, self.processes, self._pipes, self.memory)
         places = {name: offset for name, offset, _, _ in plan}
         block = np.frombuffer(
-            self._memory.buf or b"", np.uint8
+            self.memory.buf or b"", np.uint8
         )  # keeps the memory mapped for as long as anybody holds a view
         super().__init__(
             game,
@@ -88,11 +93,11 @@ class ProcessSimulation(Simulation):
         context = multiprocessing.get_context("spawn")
         for k in range(self.workers):
             pipe, far_end = context.Pipe()
-            arguments = (far_end, self._memory.name, plan, game, num_envs, self._spans[k], probe_options)
+            arguments = (far_end, self.memory.name, plan, game, num_envs, self._spans[k], probe_options)
             process = context.Process(target=_work, args=arguments, daemon=True, name=f"palaestra-worker-{k}")
             process.start()
             far_end.close()
-            self._processes.append(process)
+            self.processes.append(process)
             self._pipes.append(pipe)
         self._collect(START_SECONDS, list(range(self.workers)))
 
@@ -116,7 +121,7 @@ class ProcessSimulation(Simulation):
         open_ = set(workers)
         failure = None
         while open_:
-            waiting: list[Any] = [self._pipes[k] for k in open_] + [self._processes[k].sentinel for k in open_]
+            waiting: list[Any] = [self._pipes[k] for k in open_] + [self.processes[k].sentinel for k in open_]
             ready = wait(waiting, seconds)
             if not ready:
                 self.close()
@@ -129,7 +134,7 @@ class ProcessSimulation(Simulation):
                         raise self._died(k) from None
                     failure = answers[k] if failed else failure
                     open_.discard(k)
-                elif self._processes[k].sentinel in ready and not self._pipes[k].poll():
+                elif self.processes[k].sentinel in ready and not self._pipes[k].poll():
                     raise self._died(k)
         if failure is not None:
             self.close()
@@ -137,7 +142,7 @@ class ProcessSimulation(Simulation):
         return [answers[k] for k in workers]
 
     def _died(self, k: int) -> WorkerError:
-        process = self._processes[k]
+        process = self.processes[k]
         process.join(1.0)
         lo, hi = self._spans[k]
         lanes = f"lanes {lo} to {hi - 1}"
@@ -267,12 +272,13 @@ def _work(
             sim.close()
             return
         try:
-            answer = (False, _obey(sim, *message))
+            answer = (False, obey(sim, *message))
         except BaseException:
             answer = (True, traceback.format_exc())
 
 
-def _obey(sim: Simulation, verb: str, argument: Any) -> Any:
+def obey(sim: Simulation, verb: str, argument: Any) -> Any:
+    """Runs an errand of the parent on a worker's simulation. Returns the answer."""
     if verb == "step":
         return sim._step_lanes()
     if verb == "reset":

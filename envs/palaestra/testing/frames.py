@@ -24,7 +24,7 @@ def frame(sim: Any, lane: int | None = None) -> Frame:
     shown["info"] = sim.states["info"][rows].copy()
     shown["stream of the rules"] = sim.states["rng"][rows].copy()
     if sim.game.global_state is not None:
-        shown["global state"] = sim.state()[rows]
+        shown["global state"] = sim.state()[rows].copy()  # the array is the simulation's own
     if sim.autoreset_mode == "same_step":
         over = (sim.terminated | sim.truncated)[rows]
         memories = sim.buffers.final_observations, sim.buffers.final_masks, sim.buffers.final_info
