@@ -64,9 +64,8 @@ class Buffers:
         self.final_info: Any = zeros("final_info", (finals,), game.info_dtype)
         self.state = zeros("state", (n, state_size(game)), np.dtype("f4"))
         self.scratch = np.zeros(threads, game.scratch_dtype)
-        work = threads if game.sized else 1
-        self.work_observations = np.zeros(work, game.kernel_observation_dtype)
-        self.work_masks = np.zeros(work, game.kernel_mask_dtype)
+        self.work_observations = np.zeros(threads, game.kernel_observation_dtype)
+        self.work_masks = np.zeros(threads, game.kernel_mask_dtype)
 
     @property
     def action_reals(self) -> np.ndarray:

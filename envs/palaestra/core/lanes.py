@@ -234,7 +234,7 @@ def pack(spans, work, row, started):
     for k in range(len(spans)):
         span = spans[k]
         if started or not span.at_reset:
-            for b in range(span.size):
+            for b in range(span.length):
                 row[span.target + b] = work[span.source + b]
 
 
@@ -243,7 +243,7 @@ def clear(spans, record_bytes, started):
     for k in range(len(spans)):
         span = spans[k]
         if started or not span.at_reset:
-            record_bytes[span.source : span.source + span.size] = 0
+            record_bytes[span.source : span.source + span.length] = 0
 
 
 def keep_final(i, OB, MB, FOB, FMB):
@@ -317,6 +317,20 @@ def clear_results(i, R, TERM, TRUNC, GONE):
     clear_rewards(i, R, GONE)
 
 
+def play_lane(
+    i, s, mode, world, words, first_word, A, WI, WF, MB, R, TERM, TRUNC, GONE, scratch,
+):  # fmt: skip
+    """One decision of a match that runs. Returns whether it ended under SAME_STEP, to start anew in this call."""
+    prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
+    result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
+    TERM[i] = result == TERMINATED
+    TRUNC[i] = result == TRUNCATED
+    if result == 0:
+        return False
+    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
+    return mode == SAME_STEP
+
+
 def step_lanes(
     lo, hi, check, mode, thread,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
@@ -324,7 +338,8 @@ def step_lanes(
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved).
 
-    Matches that end under SAME_STEP start anew in a second pass over the lanes, after what they last showed was kept.
+    Matches that end under SAME_STEP start anew in a second pass over the lanes, after what they last showed was kept:
+    a second place that calls the rules would be compiled a second time.
     """
     if check:
         offender = first_offender(lo, hi, S, words, WI, WF)
@@ -336,21 +351,15 @@ def step_lanes(
         for i in range(np.uint64(lo), np.uint64(hi)):
             s = S[i]
             errand = s.pending
-            if errand == RUNNING:
-                if restart:
-                    continue
-                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
-                result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
-                TERM[i] = result == TERMINATED
-                TRUNC[i] = result == TRUNCATED
-                if result != 0:
-                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
-                    ended += mode == SAME_STEP
-            elif restart:
+            if restart:
                 if errand != ENDED:
                     continue
                 keep_final(i, OB, MB, FOB, FMB)
                 FI[i] = s.info
+            elif errand == RUNNING:
+                ended += play_lane(
+                    i, s, mode, world, words, first_word, A, WI, WF, MB, R, TERM, TRUNC, GONE, scratch
+                )  # fmt: skip
             elif errand == RESET_DUE:
                 clear_results(i, R, TERM, TRUNC, GONE)
             elif errand == WAITING:
@@ -358,7 +367,7 @@ def step_lanes(
                 continue
             elif errand == SKIP:
                 continue
-            if errand == RESET_DUE or errand == ENDED:
+            if errand in (RESET_DUE, ENDED):
                 begin(s, SB[i], world, first_word, scratch)
             started = errand != RUNNING
             observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)

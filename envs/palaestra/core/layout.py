@@ -39,7 +39,7 @@ WORD = np.dtype(
 )
 """One row an action word that users see: what it may hold and where its mask is."""
 
-SPAN = np.dtype([("source", "i8"), ("target", "i8"), ("size", "i8"), ("at_reset", "i8")], align=True)
+SPAN = np.dtype([("source", "i8"), ("target", "i8"), ("length", "i8"), ("at_reset", "i8")], align=True)
 """Bytes of the kernel's observation or mask record and where they go in the visible one."""
 
 

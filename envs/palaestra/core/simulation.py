@@ -597,9 +597,9 @@ class Simulation(ABC):
         if game.team_observation:
             shared["team"] = {f.name: values_of(memory["team"], f)[lanes][:, number] for f in game.team_observation}
         if game.lane_observation:
-            of_world = {name: array[lanes] for name, array in self.world_observations.items()}
-            own = (f for f in game.lane_observation if f.world is None)
-            shared["lane"] = {f.name: values_of(memory["lane"], f)[lanes] for f in own} | of_world
+            own = {f.name: values_of(memory["lane"], f)[lanes] for f in game.lane_observation if f.world is None}
+            count = self.num_envs if isinstance(lanes, slice) else len(lanes)
+            shared["lane"] = own | {name: array[:count] for name, array in self.world_observations.items()}
         return shared
 
     def write_team_actions(self, team: str, actions: Any, lanes: np.ndarray | slice = slice(None)) -> None:
