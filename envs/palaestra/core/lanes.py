@@ -362,10 +362,9 @@ def step_lanes(
                 )  # fmt: skip
             elif errand == RESET_DUE:
                 clear_results(i, R, TERM, TRUNC, GONE)
-            elif errand == WAITING:
-                clear_rewards(i, R, GONE)
-                continue
-            elif errand == SKIP:
+            elif errand < LOOK:  # WAITING or SKIP
+                if errand == WAITING:
+                    clear_rewards(i, R, GONE)
                 continue
             if errand in (RESET_DUE, ENDED):
                 begin(s, SB[i], world, first_word, scratch)

@@ -23,7 +23,7 @@ from palaestra.core.buffers import (
     observation_rows,
     write_observations_flat,
 )
-from palaestra.core.fields import Field, parameter_values, values_of
+from palaestra.core.fields import Field, parameter_values
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
@@ -32,6 +32,7 @@ from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_key
 from palaestra.core.seats import Seats, ask, forget, take_seat
 from palaestra.core.snapshot import Snapshot
 from palaestra.core.tape import Tape
+from palaestra.core.team_rows import team_rows, write_team_rows
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
@@ -204,8 +205,8 @@ class Simulation(ABC):
             raise ValueError("the first reset starts all lanes: call reset() without a mask")
         if seed is not None:
             self.seed(seed, which)
-        unseeded = self.states["seeded"] == 0
-        if unseeded.any():
+        unseeded = None if self.started else self.states["seeded"] == 0
+        if unseeded is not None and unseeded.any():
             self.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), unseeded)
         if self.tape is not None:
             self.tape.before(self, which)
@@ -233,7 +234,12 @@ class Simulation(ABC):
             raise RuntimeError("step before reset: call reset() first")
         if actions is not None:
             self._take_actions(actions)
-        remembered = ask(self, self.seats) if self.seats else ()
+        if out is None and not self.seats and self.tape is None and not self._mirrored:  # the common case
+            offender = self._step_lanes()
+            if offender >= 0:
+                raise self.action_table.refusal(self.buffers.action_words, offender)
+            return
+        remembered = ask(self, self.seats)
         before = self._take_buffers(out) if out is not None else {}
         if self.tape is not None:
             self.tape.before(self, None)
@@ -573,52 +579,12 @@ class Simulation(ABC):
         self._buffers_changed()
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
-        """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``.
-
-        A dict by role if the team has several, and for observations also if there are team or lane fields: under
-        ``"team"`` and ``"lane"`` dicts by field.
-        """
-        source = getattr(self, what)
-        if source is None:
-            return None
-        parts: dict[str, Any] = {}
-        for role, slots in self.game.team_roles(team).items():
-            array = source if isinstance(source, np.ndarray) else source[role]
-            parts[role] = array[lanes][:, slots]
-        if what == "observations":
-            parts.update(self._shared_view(team, lanes))
-        return next(iter(parts.values())) if len(parts) == 1 else parts
-
-    def _shared_view(self, team: str, lanes: np.ndarray | slice) -> dict[str, Any]:
-        """What a team sees besides its agents' own rows: ``"team"`` and ``"lane"``, dicts of arrays ``[n, ...]``."""
-        game, memory = self.game, self.buffers.observations
-        number = list(game.teams).index(team)
-        shared: dict[str, Any] = {}
-        if game.team_observation:
-            shared["team"] = {f.name: values_of(memory["team"], f)[lanes][:, number] for f in game.team_observation}
-        if game.lane_observation:
-            own = {f.name: values_of(memory["lane"], f)[lanes] for f in game.lane_observation if f.world is None}
-            count = self.num_envs if isinstance(lanes, slice) else len(lanes)
-            shared["lane"] = own | {name: array[:count] for name, array in self.world_observations.items()}
-        return shared
+        """Rows of one team in ``observations`` or ``legal``: see `palaestra.core.team_rows.team_rows`."""
+        return team_rows(self, team, what, lanes)
 
     def write_team_actions(self, team: str, actions: Any, lanes: np.ndarray | slice = slice(None)) -> None:
-        """Writes the actions of one team: ``[n, A_team, ...]``, or a dict by role where the team has several roles.
-
-        Raises:
-            ActionError: Wrong shape or kind. Ranges are checked by `step`.
-        """
-        roles = self.game.team_roles(team)
-        for role_name, slots in roles.items():
-            role = next(r for r in self.game.roles if r.name == role_name)
-            given = actions[role_name] if len(roles) > 1 else actions
-            target = self.actions if isinstance(self.actions, np.ndarray) else self.actions[role_name]
-            rows = np.empty_like(target[lanes][:, slots])
-            write_actions(role, rows, given)
-            if isinstance(lanes, slice):
-                target[lanes, slots] = rows
-            else:
-                target[lanes[:, None], slots] = rows
+        """Writes the actions of one team: see `palaestra.core.team_rows.write_team_rows`."""
+        write_team_rows(self, team, actions, lanes)
 
     def _lane_mask(self, mask: np.ndarray) -> np.ndarray:
         which = np.ascontiguousarray(mask)

@@ -1,0 +1,66 @@
+"""What one team sees and does in a batch: the rows that a Python opponent is handed, and where its actions go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from palaestra.core.actions import write_actions
+from palaestra.core.fields import values_of
+
+if TYPE_CHECKING:
+    from palaestra.core.simulation import Simulation
+
+Lanes = np.ndarray | slice
+
+
+def team_rows(sim: Simulation, team: str, what: str, lanes: Lanes) -> Any:
+    """Rows of one team in ``observations`` or ``legal``: ``[n, A_team, ...]``.
+
+    A dict by role if the team has several, and for observations also if there are team or lane fields: under
+    ``"team"`` and ``"lane"`` dicts by field.
+    """
+    source = getattr(sim, what)
+    if source is None:
+        return None
+    parts: dict[str, Any] = {}
+    for role, slots in sim.game.team_roles(team).items():
+        array = source if isinstance(source, np.ndarray) else source[role]
+        parts[role] = array[lanes][:, slots]
+    if what == "observations":
+        parts.update(_shared_rows(sim, team, lanes))
+    return next(iter(parts.values())) if len(parts) == 1 else parts
+
+
+def _shared_rows(sim: Simulation, team: str, lanes: Lanes) -> dict[str, Any]:
+    """What a team sees besides its agents' own rows: ``"team"`` and ``"lane"``, dicts of arrays ``[n, ...]``."""
+    game, memory = sim.game, sim.buffers.observations
+    number = list(game.teams).index(team)
+    shared: dict[str, Any] = {}
+    if game.team_observation:
+        shared["team"] = {f.name: values_of(memory["team"], f)[lanes][:, number] for f in game.team_observation}
+    if game.lane_observation:
+        own = {f.name: values_of(memory["lane"], f)[lanes] for f in game.lane_observation if f.world is None}
+        count = sim.num_envs if isinstance(lanes, slice) else len(lanes)
+        shared["lane"] = own | {name: array[:count] for name, array in sim.world_observations.items()}
+    return shared
+
+
+def write_team_rows(sim: Simulation, team: str, actions: Any, lanes: Lanes) -> None:
+    """Writes the actions of one team: ``[n, A_team, ...]``, or a dict by role where the team has several roles.
+
+    Raises:
+        ActionError: Wrong shape or kind. Ranges are checked by `Simulation.step`.
+    """
+    roles = sim.game.team_roles(team)
+    for role_name, slots in roles.items():
+        role = next(r for r in sim.game.roles if r.name == role_name)
+        given = actions[role_name] if len(roles) > 1 else actions
+        target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role_name]
+        rows = np.empty_like(target[lanes][:, slots])
+        write_actions(role, rows, given)
+        if isinstance(lanes, slice):
+            target[lanes, slots] = rows
+        else:
+            target[lanes[:, None], slots] = rows
