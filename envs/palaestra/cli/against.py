@@ -130,7 +130,7 @@ def run(place: str, figures: list[str], id: str | None, lanes: int | None, round
         figures: Names in `KINDS`; all if empty.
         id: The only environment to measure; all that have a figure if None.
         lanes: Matches of a batch; `LANES` if None.
-        rounds: Rounds of each process; `ROUNDS` if None. A game is compiled as often, but not more than `COLD_ROUNDS` times.
+        rounds: Rounds of each process; `ROUNDS` if None. A game is compiled as often, but at most `COLD_ROUNDS` times.
         as_json: Print JSON.
 
     Returns:
