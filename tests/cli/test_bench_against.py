@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.cli import against, children
+import palaestra
+from palaestra.cli import against, children, turns
 from palaestra.cli.against import Row
 
 HOUSE = Path(__file__).parents[2]
 CARTPOLE, SOCCER = "palaestra/CartPole-v0", "palaestra/GridSoccer-v0"
+MELEE = "test/Melee-v0"
+palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", about="five against five")
 QUICK = ("--num-envs", 2, "--rounds", 1, "--json")
 
 
@@ -180,6 +183,39 @@ def test_every_compiled_game_is_held_not_to_be_slower():
     assert set(against.SCRIPTS_BARS) <= scripted
     assert "CartPole" not in scripted
     assert {against.short(id) for id in against.KINDS["compile"].ids(ids)} == set(against.COMPILED)
+
+
+# -- what a process does -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "played_by"), [("actions", -1), ("scripts", 0)])
+def test_a_process_plays_all_teams_from_outside_or_by_the_first_script(
+    kind: str, played_by: int, monkeypatch: pytest.MonkeyPatch
+):
+    made, make_batch = [], palaestra.make_batch
+    monkeypatch.setattr(palaestra, "make_batch", lambda *words: made.append(make_batch(*words)) or made[-1])
+    call, close, _ = turns.KINDS[kind](MELEE, 4)
+    for _ in range(3):
+        call()
+    (sim,) = made
+    assert (sim.states["playing"] == played_by).all()
+    assert (sim.states["steps"] == 3).all()
+    close()
+
+
+def test_equal_matches_have_equal_results_and_others_have_not():
+    process = turns.Turns()
+
+    def results(kind: str, warm_up_calls: int) -> str:
+        return process.prepare(kind, MELEE, 2, warm_up_calls, 1e-5)["results"]
+
+    for kind in turns.KINDS:
+        assert results(kind, 5) == results(kind, 5)
+        assert results(kind, 5) != results(kind, 6)
+    assert min(process.round().values()) > 0
+    process.drop()
+    with pytest.raises(RuntimeError, match="round before prepare"):
+        process.round()
 
 
 # -- who is compared ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ BODIES = "palaestra.calibration.cartpole:game"
 
 
 def answer(wall_s: float, *lines: str) -> dict[str, Any]:
-    return {"wall_s": wall_s, "import_s": 0.2, "step_s": 0.001, "lines": list(lines)}
+    return {"wall_s": wall_s, "cpu_s": 2 * wall_s, "import_s": 0.2, "step_s": 0.001, "lines": list(lines)}
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_the_fastest_of_the_starts_counts_and_the_line_is_looked_for(monkeypatch
     cold, warm, tag, _, silent, imports = figures_start.makes(Setup(tell=told.append))
     assert (cold.value, warm.value, tag.value, imports.value) == (3.0, 0.3, 3.0, 0.2)
     assert (cold.bar, warm.bar, cold.at_least) == (4.0, 0.4, False)
-    assert cold.note == f'first reset and step 1.0 ms; "{line}"'
+    assert cold.note == f'CPU s: 6.00; first reset and step 1.0 ms; "{line}"'
     assert (silent.value, silent.holds, silent.note) == (1.0, False, "TeamTag")
     assert told == ["1/2 CartPole", "2/2 TeamTag"]
     assert len(caches) == 8

@@ -130,7 +130,7 @@ def run(place: str, figures: list[str], id: str | None, lanes: int | None, round
         figures: Names in `KINDS`; all if empty.
         id: The only environment to measure; all that have a figure if None.
         lanes: Matches of a batch; `LANES` if None.
-        rounds: Rounds of each process; `ROUNDS` if None. Of compiling: fresh processes; `COLD_ROUNDS` if None.
+        rounds: Rounds of each process; `ROUNDS` if None. A game is compiled as often, but at most `COLD_ROUNDS` times.
         as_json: Print JSON.
 
     Returns:
@@ -172,7 +172,7 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | N
                 continue
             try:
                 if figure == "compile":
-                    found[part] = [_compile(installations, id, rounds or COLD_ROUNDS)]
+                    found[part] = [_compile(installations, id, min(rounds or COLD_ROUNDS, COLD_ROUNDS))]
                 else:
                     pair.renew(number)
                     found[part].append(pair.take_turns(figure, id, rounds or ROUNDS))

@@ -24,7 +24,7 @@ EXAMPLE = "palaestra bench CartPole --num-envs 1 1024"
 
 KERNEL_LANES, ENGINE_LANES = (1, 64, 1024), (1, 8)
 LANES_HELP = f"default 1 64 1024; engines 1 8; one number with --against, {against.LANES} by default"
-ROUNDS_HELP = f"default {measure.ROUNDS}; with --against {against.ROUNDS}, {against.COLD_ROUNDS} to compile"
+ROUNDS_HELP = f"default {measure.ROUNDS}; with --against {against.ROUNDS}, to compile at most {against.COLD_ROUNDS}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -54,8 +54,8 @@ def make(id: str) -> dict[str, Any]:
     """``gymnasium.make`` as a user waits for it.
 
     Returns:
-        ``wall_s`` of the call, ``import_s`` of the packages before it, ``step_s`` of the first reset and step after
-        it, and the ``lines`` that it printed.
+        ``wall_s`` and ``cpu_s`` of the call, ``import_s`` of the packages before it, ``step_s`` of the first reset and
+        step after it, and the ``lines`` that it printed.
     """
     start = time.perf_counter()
     import gymnasium
@@ -67,9 +67,9 @@ def make(id: str) -> dict[str, Any]:
         kept = os.dup(1), os.dup(2)
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-        called = time.perf_counter()
+        cpu, called = cpu_s(), time.perf_counter()
         env = gymnasium.make(id)
-        made = time.perf_counter()
+        made, cpu = time.perf_counter(), cpu_s() - cpu
         env.reset(seed=0)
         env.step(env.action_space.sample())
         stepped = time.perf_counter()
@@ -79,7 +79,8 @@ def make(id: str) -> dict[str, Any]:
         os.dup2(kept[1], 2)
         said.seek(0)
         lines = said.read().splitlines()
-    return {"wall_s": made - called, "import_s": imported - start, "step_s": stepped - made, "lines": lines}
+    seconds = {"wall_s": made - called, "cpu_s": cpu, "import_s": imported - start, "step_s": stepped - made}
+    return {**seconds, "lines": lines}
 
 
 def presets(game: str, keyword: str, values: list[int]) -> dict[str, list[float]]:
