@@ -30,39 +30,20 @@ HORIZON = 1
 TERMINATED, TRUNCATED = 1, 2
 
 
-def agent_count(first_word):
-    """Visible slots."""
-    return len(first_word) - 1 if SIZED else AGENTS
-
-
-def word_count(words):
-    """Visible action words."""
-    return len(words) if SIZED else WORDS
-
-
-def column_of(w, words):
-    """Place of a visible action word in a lane's row."""
-    return words[w].column if SIZED else w
-
-
-def is_asked(s, agent):
-    """Whether the action of a slot, as somebody outside gave it, counts in this decision."""
-    if s.pending != RUNNING or s.playing[agent] != EXTERNAL:
-        return False
-    return not MAY_FORBID or (s.alive[agent] != 0 and s.acting[agent] != 0)
-
-
 def first_offender(lo, hi, S, words, WI, WF):
-    """Number ``lane * words + word`` of the first action outside its space, or -1."""
-    count = word_count(words)
+    """Number ``lane * words + word`` of the first action outside its space that counts in this decision, or -1."""
+    count = len(words) if SIZED else WORDS
     for i in range(np.uint64(lo), np.uint64(hi)):
         for w in range(count):
             word = words[w]
-            c = np.uint64(column_of(w, words))
+            c = np.uint64(word.column if SIZED else w)
             # False for NaN
             inside = 0 <= WI[i, c] < word.n if word.n > 0 else word.low <= WF[i, c] <= word.high
-            if not inside and is_asked(S[i], np.uint64(word.agent)):
-                return int(i) * count + w
+            if not inside:
+                s, agent = S[i], np.uint64(word.agent)
+                may_act = not MAY_FORBID or (s.alive[agent] != 0 and s.acting[agent] != 0)
+                if s.pending == RUNNING and s.playing[agent] == EXTERNAL and may_act:
+                    return int(i) * count + w
     return -1
 
 
@@ -73,7 +54,7 @@ def begin(s, state_bytes, world, first_word, scratch):
         for b in range(PARAMETER_BYTES):
             state_bytes[PARAMETERS_AT + b] = state_bytes[NEXT_PARAMETERS_AT + b]
     s.info.winner = -1
-    agents = agent_count(first_word)
+    agents = len(first_word) - 1
     for team in range(TEAMS):
         draw = script_uniform(s, 0.0, 1.0)  # always drawn, so that an assignment never shifts the stream
         for a in range(agents):
@@ -140,7 +121,7 @@ def random_action(s, agent, words, first_word, wi, wf, mask_bytes):
     """Uniform over the legal alternatives and the boxes of one slot."""
     for w in range(first_word[agent], first_word[agent + 1]):
         word = words[w]
-        c = column_of(w, words)
+        c = word.column if SIZED else w
         draw = script_uniform(s, 0.0, 1.0)
         if word.n == 0:
             wf[c] = word.low + draw * (word.high - word.low)
@@ -152,58 +133,50 @@ def random_action(s, agent, words, first_word, wi, wf, mask_bytes):
 
 def do_nothing(w, words, wi, wf):
     """Replaces one word of an action by its no-op."""
-    c = column_of(w, words)
+    c = words[w].column if SIZED else w
     if words[w].n > 0:
         wi[c] = words[w].noop
     else:
         wf[c] = words[w].noop_value
 
 
-def ask_scripts(s, world, words, first_word, actions, wi, wf, mask_bytes, scratch):
-    """Lets the scripts decide for the slots that they play."""
-    planned = 0
-    for a in range(agent_count(first_word)):
-        which = s.playing[a]
-        if which != EXTERNAL and s.alive[a] and s.acting[a]:
-            if HAS_PLAN and which >= 0:
-                bit = 1 << (s.team[a] * SCRIPTS + which)
-                if planned & bit == 0:
-                    planned |= bit
-                    plan(s, world, s.team[a], which, scratch)
-            for w in range(first_word[a], first_word[a + 1]):
-                do_nothing(w, words, wi, wf)
-            is_random = which == RANDOM
-            if not is_random and s.strength[a] < 1.0:
-                is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
-            if is_random:
-                random_action(s, a, words, first_word, wi, wf, mask_bytes)
-            else:
-                script(s, world, a, which, actions, scratch)
-
-
 def prepare(s, world, words, first_word, actions, wi, wf, mask_bytes, rewards, gone, scratch):
     """Lets the scripts decide, replaces what may not be done by no-ops, opens the books of one decision."""
     if SCRIPTS_PLAY:
-        ask_scripts(s, world, words, first_word, actions, wi, wf, mask_bytes, scratch)
+        planned = 0
+        for a in range(len(first_word) - 1):
+            which = s.playing[a]
+            if which != EXTERNAL and s.alive[a] and s.acting[a]:
+                if HAS_PLAN and which >= 0:
+                    bit = 1 << (s.team[a] * SCRIPTS + which)
+                    if planned & bit == 0:
+                        planned |= bit
+                        plan(s, world, s.team[a], which, scratch)
+                for w in range(first_word[a], first_word[a + 1]):
+                    do_nothing(w, words, wi, wf)
+                is_random = which == RANDOM
+                if not is_random and s.strength[a] < 1.0:
+                    is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
+                if is_random:
+                    random_action(s, a, words, first_word, wi, wf, mask_bytes)
+                else:
+                    script(s, world, a, which, actions, scratch)
     if MAY_FORBID:
-        for w in range(word_count(words)):
+        for w in range(len(words) if SIZED else WORDS):
             word = words[w]
             agent = np.uint64(word.agent)
             free = s.alive[agent] and s.acting[agent]
-            if HAS_LEGAL and free and word.n > 0 and not is_legal(word, wi[column_of(w, words)], mask_bytes):
+            c = word.column if SIZED else w
+            if HAS_LEGAL and free and word.n > 0 and not is_legal(word, wi[c], mask_bytes):
                 s.info.illegal[agent] += 1
                 free = 0
             if not free:
                 do_nothing(w, words, wi, wf)
     for a in range(AGENTS):
         rewards[a] = 0.0
-        gone[a] = s.alive[a] != 0
+        if MAY_FORBID:
+            gone[a] = s.alive[a] != 0
     s.steps += 1
-
-
-def play_step(s, world, actions, rewards, scratch):
-    """One decision by the rules of a kernel game."""
-    return int(step(s, world, actions, rewards, scratch))
 
 
 def play_periods(s, world, actions, rewards, scratch):
@@ -220,9 +193,10 @@ def play_periods(s, world, actions, rewards, scratch):
 
 def close(s, result, gone):
     """Books the end of a decision: deaths, and the horizon if no rule ended it. Returns how the match stands."""
-    for a in range(AGENTS):
-        gone[a] = gone[a] and not s.alive[a]
-        s.acting[a] = s.acting[a] and s.alive[a]
+    if MAY_FORBID:  # else nobody ever leaves
+        for a in range(AGENTS):
+            gone[a] = gone[a] and not s.alive[a]
+            s.acting[a] = s.acting[a] and s.alive[a]
     if result != 0 or s.steps < s.parameters.horizon:
         return result
     s.info.end_reason = HORIZON
@@ -277,7 +251,7 @@ def mask_match(s, world, words, spans, row_bytes, row, work_bytes, work):
     legal(s, world, work if SIZED else row)
     if SIZED:
         pack(spans, record_bytes, row_bytes, True)
-    for w in range(word_count(words)):
+    for w in range(len(words) if SIZED else WORDS):
         word = words[w]
         if word.n > 0:
             agent = np.uint64(word.agent)
@@ -300,38 +274,13 @@ def finish_candidates(word, asked, mask_bytes):
         write_int32(mask_bytes, word.mask_offset + 4 + 4 * j, -1)
 
 
-def row_of(i):
-    """Row of the records that hooks write: a lane's own, or none of them where work records are packed."""
-    return np.uint64(0) if SIZED else i
-
-
 def clear_rewards(i, R, GONE):
     for a in range(AGENTS):
         R[i, a] = 0.0
         GONE[i, a] = False
 
 
-def clear_results(i, R, TERM, TRUNC, GONE):
-    TERM[i] = False
-    TRUNC[i] = False
-    clear_rewards(i, R, GONE)
-
-
-def play_lane(
-    i, s, mode, world, words, first_word, A, WI, WF, MB, R, TERM, TRUNC, GONE, scratch,
-):  # fmt: skip
-    """One decision of a match that runs. Returns whether it ended under SAME_STEP, to start anew in this call."""
-    prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
-    result = close(s, play(s, world, A[i], R[i], scratch), GONE[i])
-    TERM[i] = result == TERMINATED
-    TRUNC[i] = result == TRUNCATED
-    if result == 0:
-        return False
-    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
-    return mode == SAME_STEP
-
-
-def step_lanes(
+def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the time that each game takes to compile)
     lo, hi, check, mode, thread,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
@@ -351,27 +300,35 @@ def step_lanes(
         for i in range(np.uint64(lo), np.uint64(hi)):
             s = S[i]
             errand = s.pending
-            if restart:
+            if errand == RUNNING:
+                if restart:
+                    continue
+                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
+                result = close(s, int(play(s, world, A[i], R[i], scratch)), GONE[i])
+                TERM[i] = result == TERMINATED
+                TRUNC[i] = result == TRUNCATED
+                if result != 0:
+                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
+                    ended += mode == SAME_STEP
+            elif restart:
                 if errand != ENDED:
                     continue
                 keep_final(i, OB, MB, FOB, FMB)
                 FI[i] = s.info
-            elif errand == RUNNING:
-                ended += play_lane(
-                    i, s, mode, world, words, first_word, A, WI, WF, MB, R, TERM, TRUNC, GONE, scratch
-                )  # fmt: skip
-            elif errand == RESET_DUE:
-                clear_results(i, R, TERM, TRUNC, GONE)
-            elif errand < LOOK:  # WAITING or SKIP
+            elif errand != LOOK:
+                if errand == SKIP:
+                    continue
+                clear_rewards(i, R, GONE)
                 if errand == WAITING:
-                    clear_rewards(i, R, GONE)
-                continue
+                    continue
+                TERM[i] = False
+                TRUNC[i] = False
             if errand in (RESET_DUE, ENDED):
                 begin(s, SB[i], world, first_word, scratch)
-            started = errand != RUNNING
-            observe_match(s, world, started, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], scratch)
+            row = np.uint64(0) if SIZED else i
+            observe_match(s, world, errand != RUNNING, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
             if HAS_LEGAL:
-                mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
+                mask_match(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
         if ended == 0 or restart:
             return -1
         restart = True
@@ -390,19 +347,10 @@ def see_lanes(
     """Writes observations and masks: ``which`` is 0 pass over, 1 as after a decision, 2 as after a reset."""
     for i in range(np.uint64(lo), np.uint64(hi)):
         if which[i]:
-            observe_match(
-                S[i],
-                world,
-                which[i] == 2,
-                spans,
-                OB[i],
-                O[row_of(i)],
-                KOB[thread],
-                KO[thread],
-                SCRATCH[thread],
-            )
+            row, scratch = np.uint64(0) if SIZED else i, SCRATCH[thread]
+            observe_match(S[i], world, which[i] == 2, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
             if HAS_LEGAL:
-                mask_match(S[i], world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
+                mask_match(S[i], world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
 
 
 def begin_lanes(
@@ -433,7 +381,9 @@ def prepare_lanes(
         if s.pending == RUNNING:
             prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], SCRATCH[thread])
         elif s.pending == RESET_DUE:
-            clear_results(i, R, TERM, TRUNC, GONE)
+            clear_rewards(i, R, GONE)
+            TERM[i] = False
+            TRUNC[i] = False
         else:
             clear_rewards(i, R, GONE)
     return -1
@@ -478,17 +428,16 @@ def close_lanes(
         TERM[i] = result == TERMINATED
         TRUNC[i] = result == TRUNCATED
         if result != 0:
-            if mode == NEXT_STEP:
-                s.pending = RESET_DUE
-            elif mode == OFF:
-                s.pending = WAITING
-            else:
-                observe_match(s, world, False, spans, OB[i], O[row_of(i)], KOB[thread], KO[thread], SCRATCH[thread])
+            if mode == SAME_STEP:
+                row, scratch = np.uint64(0) if SIZED else i, SCRATCH[thread]
+                observe_match(s, world, False, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
                 if HAS_LEGAL:
-                    mask_match(s, world, words, mask_spans, MB[i], M[row_of(i)], KMB[thread], KM[thread])
+                    mask_match(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
                 keep_final(i, OB, MB, FOB, FMB)
                 FI[i] = s.info
                 stage[i] = RESET_DUE
+            else:
+                s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
 
 
 def state_lanes(lo, hi, thread, S, world, STATE, SCRATCH):

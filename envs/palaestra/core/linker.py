@@ -126,7 +126,7 @@ def link(game: Game) -> Kernel:
         ("state_lanes",) if game.global_state is not None else ()
     )
     constants = _constants(game)
-    play = lanes.play_step if game.step is not None else lanes.play_periods
+    play = game.step if game.step is not None else lanes.play_periods
     functions = {**hooks, "play": play, **{n: getattr(lanes, n) for n in names}}
     digest = code_digest(functions, repr(sorted(constants.items())))
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
