@@ -183,7 +183,7 @@ def test_the_memory_of_a_simulation_does_not_grow_with_its_decisions(game):
     sim = make(game, 2, autoreset_mode="same_step", parameters={"horizon": 60})
     sim.reset(seed=0)
     rng = np.random.default_rng(0)
-    pool = [random_actions(sim, rng) for _ in range(10)]  # not in the loop: NumPy's uniform keeps its array bounds
+    pool = [random_actions(sim, rng) for _ in range(10)]  # drawn here: NumPy's uniform keeps array bounds for ever
     used = []
     for _ in range(2):
         for number in range(200):
