@@ -243,3 +243,40 @@ def test_a_terminal_or_a_prompt_is_a_person(
     assert compiler.is_watched() is expected
     with compiler.silence():
         assert not compiler.is_watched()
+
+
+def twice(x):
+    return 2 * x
+
+
+@pytest.mark.usefixtures("compiles_anew")
+def test_a_helper_is_compiled_once_for_all_constants():
+    from numba.core import event
+
+    compiled: list[str] = []
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            compiled.append(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    def step(s, world, actions, rewards, scratch):
+        s.x = twice(1) + twice(2) + twice(actions.runner[0].go)
+        return False
+
+    def reset(s, world):
+        s.x = 0
+
+    def observe(s, world, observations, scratch):
+        observations.runner[0].x = s.x
+
+    role = Role("runner", ("red_0",), (Field("x", (), 0, 100),), (Choice("go", 2),))
+    game = Game("Twice", roles=(role,), state=(("x", "i8"),), reset=reset, step=step, observe=observe)
+    with event.install_listener("numba:compile", Listener()):
+        sim = KernelSimulation(game, 1)
+    assert compiled.count("twice") == 1
+    sim.reset(seed=0)
+    sim.step(np.array([[1]]))
+    assert sim.states["x"][0] == 8

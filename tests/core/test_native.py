@@ -127,7 +127,7 @@ def test_kernels_call_it_and_do_not_hold_it():
     code = []
     for step in (by_address, inlined):
         sim = KernelSimulation(game(step), 1)
-        driver: Any = sim._kernel.drivers["step_lanes"]
+        driver: Any = sim.kernel.drivers["step_lanes"]
         (text,) = driver.inspect_llvm().values()
         code.append(text)
     assert f"call i32 @{fly.symbol()}" in code[0]
@@ -311,7 +311,7 @@ if __name__ == "__main__":
         sim.step([[0], [0]])
     drivers = list(binder._loaded.values())
     if drivers and sys.argv[1] != "workers":
-        drivers += sim._kernel.drivers.values()
+        drivers += sim.kernel.drivers.values()
     hits = sum(sum(d.stats.cache_hits.values()) for d in drivers)
     misses = sum(sum(d.stats.cache_misses.values()) for d in drivers)
     print(sim.states["x"].tobytes().hex(), hits, misses)

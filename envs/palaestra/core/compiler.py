@@ -139,6 +139,20 @@ def _warn_once(subject: str, message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=6)
 
 
+def _for_all_constants(dispatcher: Any) -> Any:
+    """Compiles a function once for all integers: numba would do so anew for each constant that stands in a call."""
+    from numba import types as numba_types
+
+    template_for = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        plain = tuple(numba_types.unliteral(a) for a in args)
+        return template_for(plain, {name: numba_types.unliteral(a) for name, a in kws.items()})
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
 class Refused(ValueError):
     """An author's code that cannot be compiled; the message says why."""
 
@@ -161,7 +175,7 @@ class Inside:
 
         function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
         self._functions.append(function)
-        return numba.njit(**{**chosen, **options(inside=True, batch_loop=batch_loop)})(function)
+        return _for_all_constants(numba.njit(**{**chosen, **options(inside=True, batch_loop=batch_loop)})(function))
 
     def explain(
         self, error: Exception, hooks: dict[str, Callable], native: types.FunctionType | None = None
