@@ -19,7 +19,10 @@ from palaestra.core.game import Game
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
-_FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent", "fixed_agents")
+GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
+"""Keywords of Gymnasium's faces alone."""
+FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, "mask", "codec", "render_mode", "fixed_agents")
+"""Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
 
 
@@ -126,7 +129,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     known = {p.name: p for p in game.parameters}
     for name in parameters:
         if name not in known:
-            everything = dict.fromkeys([*known, *structural, *_SIMULATION, *_FACE])
+            everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     return game.shown_as(observation)[0], parameters
 
@@ -173,7 +176,7 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
     Args:
         id: Registered id.
         num_envs: Number of lanes.
-        keywords: As for `make_env`; those of the face are taken out, but for ``observation``.
+        keywords: As for `make_env`; those of the face are taken out.
     """
     face = _face_keywords(keywords)
     opponent = face.pop("opponent", None)
@@ -193,8 +196,8 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
 
 
 def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Takes the keywords of the face out; ``observation`` stays, it may choose the representation too."""
-    return {k: keywords.pop(k) for k in _FACE if k in keywords and k != "observation"}
+    """Takes the keywords of the face out."""
+    return {k: keywords.pop(k) for k in FACE_KEYWORDS if k in keywords}
 
 
 def _form(sim: Any, keywords: dict[str, Any]) -> Any:
@@ -225,7 +228,7 @@ def make_parallel(id: str, **keywords: Any) -> Any:
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
     face = _face_keywords(keywords)
-    for name in ("control", "opponent", "copy"):
+    for name in GYMNASIUM_KEYWORDS:
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
     sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})

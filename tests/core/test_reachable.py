@@ -268,7 +268,7 @@ def test_who_touches_life_may_forbid_actions():
         s.x = alive(s)
         return False
 
-    forbids = [linker._constants(tiny(step))["MAY_FORBID"] for step in (retired, retired_by_key, spawn, speaks_of_it)]
+    forbids = [linker.constants_of(tiny(step))["MAY_FORBID"] for step in (retired, retired_by_key, spawn, speaks_of_it)]
     assert forbids == [True, True, False, False]
 
 

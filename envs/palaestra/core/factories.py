@@ -17,7 +17,7 @@ from palaestra.core.game import Game
 MOST_GAMES = 64
 """Games that are kept; beyond that, those go that were not asked for longest."""
 
-_games: dict[Any, Game] = {}
+made: dict[Any, Game] = {}
 """By factory and keywords; the one that was asked for last stands last."""
 
 
@@ -41,10 +41,10 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
         hash(key)
     except TypeError:
         return factory(**keywords)
-    game = _games.pop(key, None) or factory(**keywords)
-    _games[key] = game
-    for oldest in list(_games)[:-MOST_GAMES]:
-        _games.pop(oldest, None)  # another thread may have been here
+    game = made.pop(key, None) or factory(**keywords)
+    made[key] = game
+    for oldest in list(made)[:-MOST_GAMES]:
+        made.pop(oldest, None)  # another thread may have been here
     return game
 
 

@@ -96,10 +96,11 @@ def faces_agree(subject: Subject) -> None:
     """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent."""
     control = subject.keywords.get("control")
     teams = [control] if control else list(subject.game.teams)
-    made: list[Run] = [ParallelRun(subject.parallel(observation="dict"), SEED)]
+    by_name = subject.shown("dict")
+    made: list[Run] = [ParallelRun(subject.parallel(observation=by_name), SEED)]
     for team in teams:
-        made.append(EnvRun(subject.env(observation="dict", control=team), SEED))
-        made.append(VectorRun(subject.vec(3, observation="dict", control=team, autoreset_mode="off"), SEED))
+        made.append(EnvRun(subject.env(observation=by_name, control=team), SEED))
+        made.append(VectorRun(subject.vec(3, observation=by_name, control=team, autoreset_mode="off"), SEED))
     for run in made:
         run.start()
         for number in subject.rounds(10, 40, 400):

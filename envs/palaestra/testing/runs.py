@@ -80,14 +80,14 @@ class EnvRun(Run):
 
     def play(self) -> Any:
         """See `Run`."""
-        if self._over:
+        if self.over:
             return self._seen(self.face.reset(), False)
         self.given = self._player.act(self._mask)
         result = self.face.step(self.given)
         return self._seen(result, result[2] or result[3])
 
     def _seen(self, result: Any, over: bool) -> Any:
-        self._mask, self._over = copy.deepcopy(mask_of(result[0], result[-1])), over
+        self._mask, self.over = copy.deepcopy(mask_of(result[0], result[-1])), over
         self.ended += over
         return result
 
@@ -101,27 +101,27 @@ class VectorRun(Run):
         """See `Run`."""
         n = self.face.num_envs
         self._players = [SpacePlayer(self.face.single_action_space, self.seed + i) for i in range(n)]
-        self._over = np.zeros(n, np.bool_)
-        self._mode = self.face.metadata["autoreset_mode"].name
+        self.over = np.zeros(n, np.bool_)
+        self.mode = self.face.metadata["autoreset_mode"].name
         return self._seen(self.face.reset(seed=self.seed if seed is None else seed))
 
     def play(self) -> Any:
         """See `Run`."""
         n = self.face.num_envs
-        if self._mode == "DISABLED" and self._over.any():
-            self._over, which = np.zeros(n, np.bool_), self._over
+        if self.mode == "DISABLED" and self.over.any():
+            self.over, which = np.zeros(n, np.bool_), self.over
             return self._seen(self.face.reset(options={"reset_mask": which}))
         space = self.face.single_action_space
         # A lane that is reset by this step ignores its action: its player does not move on.
-        asked = ~self._over if self._mode == "NEXT_STEP" else np.ones(n, np.bool_)
+        asked = ~self.over if self.mode == "NEXT_STEP" else np.ones(n, np.bool_)
         actions = [
             p.act(self._mask(i)) if asked[i] else copy.deepcopy(p).act(self._mask(i))
             for i, p in enumerate(self._players)
         ]
         self.given = concatenate(space, actions, create_empty_array(space, n))
         result = self.face.step(self.given)
-        self._over = np.array(result[2] | result[3])
-        self.ended += int(self._over.sum())
+        self.over = np.array(result[2] | result[3])
+        self.ended += int(self.over.sum())
         return self._seen(result)
 
     def _mask(self, lane: int) -> Any:
