@@ -21,7 +21,9 @@ ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
-FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, "mask", "codec", "render_mode", "fixed_agents")
+PETTINGZOO_KEYWORDS = ("fixed_agents",)
+"""Keywords of PettingZoo's face alone."""
+FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "codec", "render_mode")
 """Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
 
@@ -179,6 +181,9 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
         keywords: As for `make_env`; those of the face are taken out.
     """
     face = _face_keywords(keywords)
+    for name in PETTINGZOO_KEYWORDS:
+        if name in face:
+            raise TypeError(f"{name}= is for PettingZoo's ParallelEnv: Gymnasium's environments are one team")
     opponent = face.pop("opponent", None)
     opponents = keywords.pop("opponents", None)
     sim = make_batch(id, num_envs, **keywords)

@@ -49,6 +49,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import palaestra
 from palaestra.core.actions import offer
 from palaestra.core.fields import Choice, Field, Table
 from palaestra.core.game import TERMINATED, TRUNCATED, Game, Representation, Role
@@ -315,3 +316,7 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         reproducibility="exact",
         default_opponent="nearest",
     )
+
+
+palaestra.register("tests/Couriers-v0", game, about="couriers of two teams, all sizes in one kernel")
+palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", couriers=9, parcels=20, paces=3)

@@ -55,6 +55,11 @@ class Subject:
         return {k: v for k, v in self.keywords.items() if k not in registry.FACE_KEYWORDS}
 
     @property
+    def gymnasium_keywords(self) -> dict[str, Any]:
+        """The keywords that Gymnasium's faces take too."""
+        return {k: v for k, v in self.keywords.items() if k not in registry.PETTINGZOO_KEYWORDS}
+
+    @property
     def parallel_keywords(self) -> dict[str, Any]:
         """The keywords that a PettingZoo ParallelEnv takes too."""
         return {k: v for k, v in self.keywords.items() if k not in registry.GYMNASIUM_KEYWORDS}
@@ -81,14 +86,14 @@ class Subject:
         """A new Gymnasium Env, without the wrappers of `gymnasium.make`."""
         import gymnasium
 
-        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.keywords, **options})
+        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.gymnasium_keywords, **options})
         return self._kept(made.unwrapped)
 
     def vec(self, num_envs: int, **options: Any) -> Any:
         """A new Gymnasium VectorEnv."""
         import gymnasium
 
-        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.keywords, **options}))
+        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.gymnasium_keywords, **options}))
 
     def parallel(self, **options: Any) -> Any:
         """A new PettingZoo ParallelEnv."""
