@@ -21,11 +21,11 @@ made: dict[Any, Game] = {}
 """By factory and keywords; the one that was asked for last stands last."""
 
 
-def load(factory: str | Callable[..., Game]) -> Callable[..., Game]:
-    """The factory itself, imported where it is named ``"module:function"``."""
-    if not isinstance(factory, str):
-        return factory
-    module, _, name = factory.partition(":")
+def load(named: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A factory, engine or function itself, imported where it is named ``"module:name"``."""
+    if not isinstance(named, str):
+        return named
+    module, _, name = named.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
