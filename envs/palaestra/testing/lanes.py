@@ -11,7 +11,7 @@ import numpy as np
 from palaestra.core.fields import values_of
 from palaestra.testing.frames import difference, frame, rows_of, unlike
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.players import Player, lane_of
+from palaestra.testing.players import MASKS, Player, lane_of
 from palaestra.testing.runs import EnvRun, ParallelRun, Run, VectorRun, runs
 from palaestra.testing.subject import Subject
 
@@ -134,7 +134,7 @@ def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float,
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     gone = who not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or gone), f"{place}: over is {over} but {match_over or gone} in the batch")
-    if isinstance(observation, dict) and "action_mask" in observation:
+    if isinstance(observation, dict) and any(name in observation for name in MASKS):
         observation = observation["observation"]
     for field, shown, true in _fields(sim, slots, lane, observation):
         found = unlike(np.asarray(shown), true)

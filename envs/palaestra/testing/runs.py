@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from palaestra.testing.frames import frame
-from palaestra.testing.players import Player, SpacePlayer, lane_of, mask_of
+from palaestra.testing.players import Player, SpacePlayer, lane_of, masks_of, whole_mask
 
 LANES = 3
 """Lanes of a run with several."""
@@ -82,12 +82,12 @@ class EnvRun(Run):
         """See `Run`."""
         if self.over:
             return self._seen(self.face.reset(), False)
-        self.given = self._player.act(self._mask)
+        self.given = self._player.act(whole_mask(self._masks, self.face.port.blocks))
         result = self.face.step(self.given)
         return self._seen(result, result[2] or result[3])
 
     def _seen(self, result: Any, over: bool) -> Any:
-        self._mask, self.over = copy.deepcopy(mask_of(result[0], result[-1])), over
+        self._masks, self.over = copy.deepcopy(masks_of(result[0], result[-1])), over
         self.ended += over
         return result
 
@@ -125,10 +125,10 @@ class VectorRun(Run):
         return self._seen(result)
 
     def _mask(self, lane: int) -> Any:
-        return lane_of(self._masks, lane)
+        return whole_mask(lane_of(self._masks, lane), self.face.port.blocks)
 
     def _seen(self, result: Any) -> Any:
-        self._masks = copy.deepcopy(mask_of(result[0], result[-1]))
+        self._masks = copy.deepcopy(masks_of(result[0], result[-1]))
         return result
 
 
@@ -149,14 +149,15 @@ class ParallelRun(Run):
         """See `Run`."""
         if not self.face.agents:
             return self._seen(self.face.reset())
-        self.given = {a: self._players[a].act(self._masks[a]) for a in self.face.agents}
+        masks = {a: whole_mask(self._masks[a], self.face.ports[a].blocks) for a in self.face.agents}
+        self.given = {a: self._players[a].act(masks[a]) for a in self.face.agents}
         result = self.face.step(self.given)
         self.ended += not self.face.agents
         return self._seen(result)
 
     def _seen(self, result: Any) -> Any:
         observations, infos = result[0], result[-1]
-        self._masks = {a: copy.deepcopy(mask_of(observations[a], infos[a])) for a in observations}
+        self._masks = {a: copy.deepcopy(masks_of(observations[a], infos[a])) for a in observations}
         return result
 
 
