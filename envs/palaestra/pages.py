@@ -18,7 +18,8 @@ from gymnasium import spaces
 from palaestra import registry
 from palaestra.core import factories
 from palaestra.core.catalog import Page, Row
-from palaestra.core.fields import Field, table_rows
+from palaestra.core.faces.screen import render_modes
+from palaestra.core.fields import Choice, Field, table_rows
 from palaestra.core.game import Game
 from palaestra.core.spaces import action_space
 
@@ -46,7 +47,7 @@ Rows = list[dict[str, str]]
 
 
 class Preset(NamedTuple):
-    """An id with its rules."""
+    """An id with its rules, as they are shown without a representation."""
 
     row: Row
     game: Game
@@ -63,12 +64,17 @@ def page(id: str, **keywords: Any) -> str:
     Raises:
         KeyError: No such id; suggests the near one.
     """
-    return _page(id, [Preset(registry.row(id), *registry.make_game(id, **keywords))])
+    registry.make_game(id, **keywords)  # refuses what is no representation
+    return _page(id, [_preset(registry.row(id), {**keywords, "observation": "flat"})])
 
 
 def shared_page(page: Page, rows: Sequence[Row]) -> str:
     """The page of all presets of a factory; for a single one, the same as `page` under another title."""
-    return _page(page.name, [Preset(row, *registry.make_game(row.id)) for row in rows])
+    return _page(page.name, [_preset(row, {"observation": "flat"}) for row in rows])
+
+
+def _preset(row: Row, keywords: dict[str, Any]) -> Preset:
+    return Preset(row, *registry.make_game(row.id, **keywords))
 
 
 def docstring(id: str) -> str:
@@ -86,11 +92,16 @@ def docstring(id: str) -> str:
 
 
 def names(game: Game) -> list[str]:
-    """Names of all actions, observations, parameters and info fields: what a page has to mention."""
-    fields = [*game.parameters, *game.info, *game.team_observation, *game.lane_observation]
-    for role in game.roles:
-        fields += [*role.action, *role.observation]
-    return list(dict.fromkeys(f.name for f in fields))
+    """What a page has to mention.
+
+    Names of all actions, parameters, info fields, end reasons and observations, those of the representations and the
+    columns of tables (``table.column``) among them.
+    """
+    fields = [*game.parameters, *game.info, *(f for role in game.roles for f in role.action)]
+    for view in (game, *map(game.represented, game.representations)):
+        fields += [*view.team_observation, *view.lane_observation, *(f for r in view.roles for f in r.observation)]
+    reasons = ("horizon", *game.end_reasons, *game.truncation_reasons)
+    return list(dict.fromkeys([*(row["name"] for row in table_rows(fields)), *reasons]))
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -102,7 +113,34 @@ def action_tables(*games: Game) -> str:
 
 
 def observation_tables(*games: Game) -> str:
-    """Observation tables of all roles, of the teams and of the match."""
+    """Observation tables of all roles, of the teams and of the match; then those of each representation."""
+    named = dict.fromkeys(name for game in games for name in game.representations)
+    own = _observation_tables(games)
+    if not named:
+        return own
+    parts = [f"{_told(forms_of(games[0]), ' or ')}:\n\n{own}"]
+    for name in named:
+        having = [game for game in games if name in game.representations]
+        about = having[0].representations[name].about
+        lacking = f" (in {len(having)} of {len(games)} presets)" if len(having) < len(games) else ""
+        tables = _observation_tables([game.represented(name) for game in having])
+        parts.append(f"{_told([name])}, {about}{lacking}:\n\n{tables}")
+    return "\n\n".join(parts)
+
+
+def forms_of(game: Game) -> list[str]:
+    """The words of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
+    shared = {f.dtype for f in (*game.team_observation, *game.lane_observation)}
+    flat = all(len({f.dtype for f in role.observation} | shared) == 1 for role in game.roles)
+    return ["flat", "dict"] if flat else ["dict"]
+
+
+def _told(words: Sequence[str], between: str = ", ") -> str:
+    """``observation="flat"`` or ``"dict"``, in code."""
+    return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(words))
+
+
+def _observation_tables(games: Sequence[Game]) -> str:
     tables = [_by_role(games, "observation")]
     team = _table(game.team_observation for game in games)
     lane = _table(game.lane_observation for game in games)
@@ -123,7 +161,7 @@ def preset_table(presets: Sequence[Preset]) -> str:
     lines = ["| id | keywords | agents | actions | observation | what |", "|---|---|---|---|---|---|"]
     for preset in presets:
         keywords = f"`{keywords_of(preset.row)}`" if preset.row.kwargs else ""
-        sizes, about = observations_of(preset.game), preset.row.about
+        sizes, about = observations_of(preset.game.shown_as(None)[0]), preset.row.about
         cells = (f"`{preset.row.id}`", keywords, players_of(preset.game), actions_of(preset.game), sizes, about)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -269,12 +307,50 @@ def _facts_of(preset: Preset) -> dict[str, str]:
     game = preset.game
     horizon = preset.parameters.get("horizon", game.horizon)
     return {
-        "rewards": "zero-sum" if game.zero_sum else "one a team",
-        "masks": "yes" if game.legal is not None else "no: nothing is ever forbidden",
+        "observation": _views(game),
+        "rewards": _rewards(game),
+        "masks": _masks(game),
         "horizon": f"{horizon:g} decisions, {game.render_fps:g} a second",
         "bits": _bits(game),
-        "codecs": ", ".join(f'`codec="{name}"`' for name in game.codecs),
+        "codecs": _codecs(game),
+        "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)) if game.render_text else "",
     }
+
+
+def _views(game: Game) -> str:
+    """What ``observation=`` takes, where that is not the usual."""
+    if not game.representations and game.default_observation == "flat":
+        return ""
+    text = f'{_told([*forms_of(game), *game.representations])}; the default is `"{game.default_observation}"`'
+    return text + "".join(f'; `"{name}:dict"` by name' for name in game.representations)
+
+
+def _rewards(game: Game) -> str:
+    if game.zero_sum:
+        text = "zero-sum"
+    else:
+        text = "one an agent; a team in one hand gets the sum" if game.reward == "agent" else "one a team"
+    return text if game.reward_dtype == "f4" else f"{text}; float64"
+
+
+def _masks(game: Game) -> str:
+    if game.legal is None:
+        return "no: nothing is ever forbidden"
+    lists = dict.fromkeys(
+        f'; for `{c.name}` a list of at most {c.candidates} ids in `info["candidates"]`' for c in listed_choices(game)
+    )
+    return "yes" + "".join(lists)
+
+
+def listed_choices(game: Game) -> list[Choice]:
+    """The choices whose legal alternatives are given as a list."""
+    choices = (a for role in game.roles for a in role.action if isinstance(a, Choice))
+    return [choice for choice in choices if choice.candidates is not None]
+
+
+def _codecs(game: Game) -> str:
+    texts = [f'`codec="{name}"`' + (" (default)" if name == game.default_codec else "") for name in game.codecs]
+    return ", ".join([*texts, *(['`codec="none"` (arrays)'] if game.default_codec else [])])
 
 
 def _bits(game: Game) -> str:
@@ -316,7 +392,10 @@ def _info(games: Sequence[Game]) -> list[str]:
 
 
 def _end_reasons(game: Game) -> str:
-    reasons = ["1 `horizon`", *(f"{number} `{name}`" for number, name in enumerate(game.end_reasons, 2))]
+    """The names by number; where rules truncate too, those that do are marked."""
+    cut = {"horizon", *game.truncation_reasons} if game.truncation_reasons else set()
+    names = ["horizon", *game.end_reasons, *game.truncation_reasons]
+    reasons = [f"{k} `{name}`{' (truncates)' if name in cut else ''}" for k, name in enumerate(names, 1)]
     return f"End reasons: {', '.join(reasons)}."
 
 

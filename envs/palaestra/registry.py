@@ -19,7 +19,12 @@ from palaestra.core.game import Game
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
-_FACE = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent", "fixed_agents")
+GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
+"""Keywords of Gymnasium's faces alone."""
+PETTINGZOO_KEYWORDS = ("fixed_agents",)
+"""Keywords of PettingZoo's face alone."""
+FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "codec", "render_mode")
+"""Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
 
 
@@ -126,7 +131,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     known = {p.name: p for p in game.parameters}
     for name in parameters:
         if name not in known:
-            everything = dict.fromkeys([*known, *structural, *_SIMULATION, *_FACE])
+            everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     return game.shown_as(observation)[0], parameters
 
@@ -173,9 +178,12 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
     Args:
         id: Registered id.
         num_envs: Number of lanes.
-        keywords: As for `make_env`; those of the face are taken out, but for ``observation``.
+        keywords: As for `make_env`; those of the face are taken out.
     """
     face = _face_keywords(keywords)
+    for name in PETTINGZOO_KEYWORDS:
+        if name in face:
+            raise TypeError(f"{name}= is for PettingZoo's ParallelEnv: Gymnasium's environments are one team")
     opponent = face.pop("opponent", None)
     opponents = keywords.pop("opponents", None)
     sim = make_batch(id, num_envs, **keywords)
@@ -193,8 +201,8 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
 
 
 def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Takes the keywords of the face out; ``observation`` stays, it may choose the representation too."""
-    return {k: keywords.pop(k) for k in _FACE if k in keywords and k != "observation"}
+    """Takes the keywords of the face out."""
+    return {k: keywords.pop(k) for k in FACE_KEYWORDS if k in keywords}
 
 
 def _form(sim: Any, keywords: dict[str, Any]) -> Any:
@@ -225,7 +233,7 @@ def make_parallel(id: str, **keywords: Any) -> Any:
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
     face = _face_keywords(keywords)
-    for name in ("control", "opponent", "copy"):
+    for name in GYMNASIUM_KEYWORDS:
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
     sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})

@@ -18,6 +18,7 @@ from palaestra import registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
 from palaestra.replay import record
 
 MELEE, CARTPOLE = "test/Melee-v0", "palaestra/CartPole-v0"
@@ -346,9 +347,11 @@ def test_replay_proves_itself(match: Path, run):
 
 
 def test_a_replay_that_diverges_ends_with_1_and_says_where(match: Path, run, monkeypatch: pytest.MonkeyPatch):
-    from palaestra.replay import playback
+    def plays_the_other_way(sim, step=KernelSimulation.step):
+        sim.buffers.action_words[...] = 1 - sim.buffers.action_words
+        step(sim)
 
-    monkeypatch.setattr(playback, "_step", lambda sim, words, step=playback._step: step(sim, 1 - words))
+    monkeypatch.setattr(KernelSimulation, "step", plays_the_other_way)
     told = run("replay", match, "--verify")
     assert told.code == 1
     assert "the replay diverges: lane 0, decision 1" in told.out

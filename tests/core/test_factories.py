@@ -29,7 +29,7 @@ ID = "test/Raid-v0"
 
 @pytest.fixture(autouse=True)
 def no_game_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factories, "_games", {})
+    monkeypatch.setattr(factories, "made", {})
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_no_more_games_are_kept_than_the_limit_and_those_in_use_stay():
     for what in range(2, factories.MOST_GAMES + 1):
         assert make(anything, {"what": 0}) is first
         make(anything, {"what": what})
-    assert len(factories._games) == factories.MOST_GAMES
+    assert len(factories.made) == factories.MOST_GAMES
     assert make(anything, {"what": 1}) is not second
 
 

@@ -115,7 +115,7 @@ def compiles_anew(monkeypatch: pytest.MonkeyPatch):
     import numba
 
     monkeypatch.setattr(linker, "_linked", {})
-    monkeypatch.setattr(binder, "_loaded", {})
+    monkeypatch.setattr(binder, "loaded", {})
     monkeypatch.setattr(
         compiler, "compile_cached", lambda function: numba.njit(**compiler.options(inside=False))(function)
     )
@@ -148,7 +148,7 @@ def test_two_games_compile_it_once():
     assert names.count("step_lanes") == 2
     assert names.count("fly_frame") == 1
     assert names.count("drag") == 1
-    assert list(binder._loaded) == [fly.symbol()]
+    assert list(binder.loaded) == [fly.symbol()]
 
 
 def test_arguments_may_be_given_by_keyword():
@@ -309,7 +309,7 @@ if __name__ == "__main__":
     sim.reset(seed=1)
     for _ in range(5):
         sim.step([[0], [0]])
-    drivers = list(binder._loaded.values())
+    drivers = list(binder.loaded.values())
     if drivers and sys.argv[1] != "workers":
         drivers += sim.kernel.drivers.values()
     hits = sum(sum(d.stats.cache_hits.values()) for d in drivers)

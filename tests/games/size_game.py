@@ -45,10 +45,11 @@ Terminated when all parcels are picked up (`all_taken`). Truncated when nobody p
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import palaestra
 from palaestra.core.actions import offer
 from palaestra.core.fields import Choice, Field, Table
 from palaestra.core.game import TERMINATED, TRUNCATED, Game, Representation, Role
@@ -233,6 +234,26 @@ def script(s, world, slot, which, actions, scratch):
     actions.courier[slot].parcel = goal + 1 if goal >= 0 and is_near(s, world, slot, goal) else 0
 
 
+def draw(game: Any, world: Any, s: Any) -> np.ndarray:
+    """Couriers in the colours of their teams, parcels left in grey: uint8 ``[96, 96, 3]``."""
+    at = (np.arange(96) + 0.5) / 48.0 - 1.0
+    picture = np.full((96, 96, 3), 240, np.uint8)
+    couriers, parcels, _ = world.sizes
+    shown = [(s["parcel_m"][j], 0.03, (120, 120, 120)) for j in range(parcels) if not s["taken"][j]]
+    colours = ((200, 60, 50), (60, 120, 200))
+    shown += [(s["position_m"][k], 0.05, colours[s["team"][k]]) for k in range(couriers) if s["alive"][k]]
+    for (x, y), radius, colour in shown:
+        picture[(at[None, :] - x) ** 2 + (at[::-1, None] - y) ** 2 <= radius**2] = colour
+    return picture
+
+
+def write(game: Any, world: Any, s: Any) -> str:
+    """Who is there and what is left."""
+    couriers, parcels, _ = world.sizes
+    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]
+    return f"{', '.join(there)}; parcels {', '.join(str(j) for j in range(parcels) if not s['taken'][j])}"
+
+
 def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
     """The rules for so many couriers (3 to 40), parcels (4 to 64) and paces (1 to 4)."""
     for name, value, low, high in (
@@ -314,4 +335,10 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         zero_sum=True,
         reproducibility="exact",
         default_opponent="nearest",
+        render=f"{__name__}:draw",
+        render_text=f"{__name__}:write",
     )
+
+
+palaestra.register("tests/Couriers-v0", game, about="couriers of two teams, all sizes in one kernel")
+palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", couriers=9, parcels=20, paces=3)

@@ -341,7 +341,7 @@ class Glider:
 
     body_field, command_fields = "body", ("pull",)
 
-    def __init__(self, game: Game, lanes: int) -> None:
+    def __init__(self, game: Game, lanes: int, threads: int) -> None:
         self.sinking = np.zeros(lanes)
 
     def load(self, states, lanes) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from games import size_game  # noqa: F401 (it registers its ids)
 from testing import broken_games
 
 from palaestra import register, registry
@@ -21,6 +22,7 @@ DUEL, TUG, HALF_DOCUMENTED, CALLABLE = (
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
 )
+COURIERS = "tests/Couriers-v0"
 FACES = ("batch", "env", "vec", "parallel")
 
 
@@ -403,6 +405,67 @@ def haunted_batch(sim: Any) -> None:
         sim.rewards[:] += wishes[:, None]
 
     sim.step = haunt
+
+
+# -- sizes, fields at reset, lists of candidates -----------------------------------------------------------------------
+
+
+def after_steps(sim: Any, change: Callable[[], Any]) -> None:
+    """Lets ``change()`` happen after each step."""
+    step = sim.step
+
+    def changed(actions: Any = None) -> None:
+        step(actions)
+        change()
+
+    sim.step = changed
+
+
+@face("fixed_fields_stay", "batch", "observation speed_m is fixed during a match", COURIERS)
+def tiring_courier(sim: Any) -> None:
+    """a courier is shown a lower speed in every decision"""
+
+    def tire() -> None:
+        sim.buffers.observations["courier"]["speed_m"][:, 0] *= 0.5
+
+    after_steps(sim, tire)
+
+
+@face("capacity_is_not_seen", "batch", "slot 39, beyond the agents, has a reward", COURIERS)
+def paid_nobody(sim: Any) -> None:
+    """a slot that no agent has is paid"""
+    after_steps(sim, lambda: sim.buffers.rewards[:, -1].fill(1.0))
+
+
+@face("masks_leave_a_choice", "batch", r"the candidates of parcel are \[.*: no list of ids below 13", COURIERS)
+def doubled_candidate(sim: Any) -> None:
+    """a list names an alternative twice"""
+
+    def double() -> None:
+        ids = sim.buffers.masks["courier"]["parcel"]["ids"]
+        ids[:, 0, 1] = ids[:, 0, 0]
+
+    after_steps(sim, double)
+
+
+@face("autoreset_next_step", "vec", r"info candidates\['parcel'\]\[0\]\[0\] = .* \(VectorEnv and Env\)", COURIERS)
+def other_candidates(vec: Any) -> None:
+    """a VectorEnv lists other alternatives than an Env"""
+    replace_step(vec, lambda _, result: (*result[:4], shuffled(result[4])))
+
+
+def shuffled(info: dict[str, Any]) -> dict[str, Any]:
+    lists = info["candidates"]["parcel"].copy()
+    lists[:, 0, :2] = lists[:, 0, 1::-1]
+    return {**info, "candidates": {"parcel": lists}}
+
+
+@face("no_live_buffers", "parallel", r"\['speed_m'\] is the simulation's own memory", COURIERS)
+def live_and_locked(parallel: Any) -> None:
+    """a ParallelEnv shows live memory, which the caller cannot write to but a step does"""
+    view = parallel.sim.buffers.observations["courier"]["speed_m"][0, :1]
+    view.flags.writeable = False
+    replace_step(parallel, lambda _, r: ({a: {**seen, "speed_m": view} for a, seen in r[0].items()}, *r[1:]))
 
 
 # -- opponents, pictures, pages ----------------------------------------------------------------------------------------

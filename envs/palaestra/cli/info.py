@@ -8,7 +8,8 @@ from typing import Any
 
 from palaestra import pages, registry
 from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
-from palaestra.core.fields import table_rows
+from palaestra.core.faces.screen import render_modes
+from palaestra.core.fields import Parameter, table_rows
 from palaestra.core.game import Game
 
 ABOUT = "the page of one environment"
@@ -26,13 +27,16 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
     id, keywords = find_id(args.id), keywords_of(args)
     if args.json:
-        print_json(_facts(id, *registry.make_game(id, **keywords)))
+        shown, parameters = registry.make_game(id, **keywords)
+        rules, _ = registry.make_game(id, **{**keywords, "observation": "flat"})
+        print_json(_facts(id, rules, shown, parameters))
     else:
         _show(pages.page(id, **keywords))
     return 0
 
 
-def _facts(id: str, game: Game, parameters: dict[str, float]) -> dict[str, Any]:
+def _facts(id: str, game: Game, shown: Game, parameters: dict[str, float]) -> dict[str, Any]:
+    """All that `palaestra info --json` tells: of the game as it is ``shown``, and of its other representations."""
     row = registry.row(id)
     return {
         "id": id,
@@ -48,25 +52,46 @@ def _facts(id: str, game: Game, parameters: dict[str, float]) -> dict[str, Any]:
                 "observation": table_rows(role.observation),
                 "action": table_rows(role.action),
             }
-            for role in game.roles
+            for role in shown.roles
         ],
-        "team_observation": table_rows(game.team_observation),
-        "lane_observation": table_rows(game.lane_observation),
-        "parameters": [
-            {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
-            for p in game.parameters
-        ],
+        "team_observation": table_rows(shown.team_observation),
+        "lane_observation": table_rows(shown.lane_observation),
+        "default_observation": game.default_observation,
+        "representations": {name: _representation(game, name) for name in game.representations},
+        "parameters": [_parameter(p) for p in game.parameters],
         "horizon": int(parameters.get("horizon", game.horizon)),
+        "periods": game.periods,
         "info": table_rows(game.info),
-        "end_reasons": ["horizon", *game.end_reasons],
+        "end_reasons": ["horizon", *game.end_reasons, *game.truncation_reasons],
+        "truncation_reasons": ["horizon", *game.truncation_reasons],
         "masks": game.legal is not None,
+        "candidates": {choice.name: choice.candidates for choice in pages.listed_choices(game)},
+        "reward": game.reward,
+        "reward_dtype": game.reward_dtype,
         "zero_sum": game.zero_sum,
         "reproducibility": game.reproducibility,
         "opponents": [*game.scripts, *(["random"] if len(game.teams) > 1 else []), *(["mix"] if game.scripts else [])],
         "default_opponent": game.default_opponent,
         "codecs": list(game.codecs),
+        "default_codec": game.default_codec,
         "pictures": game.render is not None,
+        "render_modes": render_modes(game),
     }
+
+
+def _representation(game: Game, name: str) -> dict[str, Any]:
+    shown = game.represented(name)
+    return {
+        "about": game.representations[name].about,
+        "roles": {role.name: table_rows(role.observation) for role in shown.roles},
+        "team_observation": table_rows(shown.team_observation),
+        "lane_observation": table_rows(shown.lane_observation),
+    }
+
+
+def _parameter(p: Parameter) -> dict[str, Any]:
+    facts = {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
+    return {**facts, "words": list(p.words), "at_start": p.at_start}
 
 
 def _show(page: str) -> None:

@@ -1,13 +1,14 @@
 """From action tables to keys, and from keys to actions. Pure: knows no window, is tested without one.
 
 A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
-row of keys: digits, then q, w, e, ... Each number of a `Continuous` takes a pair of keys and moves towards its bound
+row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys stand for the places in it.
+Each number of a `Continuous` takes a pair of keys and moves towards its bound
 while one is held, back to its no-op when none is. Several agents share the keyboard in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,9 +47,11 @@ class Key:
         name: As pygame calls it.
         agent: Whom it moves.
         field: Which part of the action.
-        value: Alternative of a `Choice`; -1 or 1 for the low and the high bound of a number.
+        value: Alternative of a `Choice`, or place in the list of the legal ones; -1 or 1 for the low and the high bound
+            of a number.
         says: What it does, for the legend.
         index: Place within a field of several numbers or choices, else 0.
+        listed: Whether ``value`` is a place in a list.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Key:
     value: int
     says: str
     index: int = 0
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def bind(game: Game, agents: Sequence[str]) -> Keyboard:
                 label = f.name if not f.shape else f"{f.name}[{index}]"
                 if isinstance(f, Choice):
                     found = _choice_keys(free, agent, f, index, second_team)
-                    if len(found) < f.n - _has_rest(f):
+                    if len(found) < (f.candidates or f.n - _has_rest(f)):
                         unbound.append(f"{agent}: {label} {_missing(f, found)}")
                     keys += found
                     continue
@@ -118,12 +122,17 @@ def bind(game: Game, agents: Sequence[str]) -> Keyboard:
 def _missing(choice: Choice, found: Sequence[Key]) -> str:
     """Alternatives without a key: all of them, or where they are many from which on."""
     bound = {key.value for key in found}
-    missing = [value for value in range(choice.n) if value not in bound]
+    missing = [value for value in range(choice.candidates or choice.n) if value not in bound]
     return ", ".join(map(str, missing)) if len(missing) <= 9 else f"{missing[0]} to {missing[-1]}"
 
 
 def _choice_keys(free: _Free, agent: str, choice: Choice, index: int, second_team: bool) -> list[Key]:
     where = f"[{index}] " if choice.shape else ""
+    if choice.candidates is not None:
+        row = free.take(ROWS, min(choice.candidates, 9))
+        says = f"{choice.name} {where}from the list: "
+        places = zip(range(choice.candidates), row, strict=False)
+        return [Key(name, agent, choice.name, k, f"{says}{k + 1}", index, listed=True) for k, name in places]
     make = lambda name, value: Key(name, agent, choice.name, value, where + meaning(choice, value), index)  # noqa: E731
     directions = _directions(choice, second_team)
     if directions is not None and (cross := free.take(CROSSES, 4)):
@@ -174,12 +183,15 @@ class Hands:
         """Everything is at its no-op."""
         self.values = {agent: {f.name: _at_rest(f) for f in fields} for agent, fields in self._fields.items()}
 
-    def move(self, pressed: Collection[str], seconds: float) -> dict[str, dict[str, Any]]:
+    def move(
+        self, pressed: Collection[str], seconds: float, lists: Mapping[str, Mapping[str, np.ndarray]] | None = None
+    ) -> dict[str, dict[str, Any]]:
         """Actions by agent and field.
 
         Args:
             pressed: Keys that are held, or went down since the last decision, in the order in which they did.
             seconds: Time since the last decision.
+            lists: Of each agent the legal alternatives of the choices with lists, ids int32, -1 beyond the list.
         """
         order = list(pressed)
         for agent, fields in self._fields.items():
@@ -187,7 +199,8 @@ class Hands:
             for f in fields:
                 mine = [key for key in own if key.field == f.name]
                 if isinstance(f, Choice):
-                    self.values[agent][f.name] = _choose(f, self.values[agent][f.name], mine)
+                    ids = (lists or {}).get(agent, {}).get(f.name)
+                    self.values[agent][f.name] = _choose(f, self.values[agent][f.name], mine, ids)
                 else:
                     self.values[agent][f.name] = _swing(f, self.values[agent][f.name], mine, seconds)
         return self.values
@@ -200,11 +213,16 @@ def _at_rest(f: ActionField) -> Any:
     return np.array(np.broadcast_to(np.asarray(f.noop, np.float64), f.shape))
 
 
-def _choose(f: Choice, value: Any, keys: Sequence[Key]) -> Any:
+def meant(key: Key, ids: np.ndarray | None) -> int:
+    """The alternative that a key of a `Choice` stands for now; -1 where the list ends before its place."""
+    return key.value if not key.listed or ids is None else int(ids.reshape(-1, ids.shape[-1])[key.index, key.value])
+
+
+def _choose(f: Choice, value: Any, keys: Sequence[Key], ids: np.ndarray | None) -> Any:
     """What was chosen last of the keys that are down; the no-op where none is and it rests."""
     values = np.array(value).reshape(-1)
     for index in range(f.size):
-        mine = [key.value for key in keys if key.index == index]
+        mine = [meant(key, ids) for key in keys if key.index == index and meant(key, ids) >= 0]
         if mine or _has_rest(f):
             values[index] = mine[-1] if mine else f.noop
     return values.reshape(f.shape) if f.shape else int(values[0])

@@ -20,7 +20,7 @@ import numpy as np
 
 from palaestra import make_batch
 from palaestra.cli.common import add_id, add_keywords, find_id, keywords_of, print_table
-from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, bind, key_table
+from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
 from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
@@ -93,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
         print(line)
     if recorder is not None:
         recorder.replay().save(args.record)
-        print(f"{args.record}: palaestra replay {args.record} --gif match.gif")
+        module = args.id.rpartition(":")[0]
+        first = f"--import {module} " if module else ""
+        print(f"{args.record}: palaestra replay {first}{args.record} --gif match.gif")
     return 0
 
 
@@ -202,7 +204,7 @@ class Session:
             if not self._all_have_chosen():
                 return False
             pressed, self._chosen = self._chosen, []
-        self._write(self._hands.move(pressed, 1.0 / self.fps))
+        self._write(self._hands.move(pressed, 1.0 / self.fps, self._lists()))
         for agent, action in self._clicked.items():
             self._ports[agent].write_one(action)
         self._clicked = {}
@@ -253,6 +255,10 @@ class Session:
         rows = [["", "click:X,Y", "an action, by a click on that pixel of the picture"]]
         return rows + [["", SELECT_KEY, "next agent"]] * (SELECT_KEY in self.commands)
 
+    def _lists(self) -> dict[str, dict[str, np.ndarray]]:
+        """The legal alternatives of each agent's choices that have lists."""
+        return {agent: port.masks_of().get("candidates", {}) for agent, port in self._ports.items()}
+
     def _write(self, values: dict[str, dict[str, Any]]) -> None:
         game, rows = self.sim.game, self.sim.buffers.action_records
         for agent, fields in values.items():
@@ -263,7 +269,8 @@ class Session:
     def _legend(self, width: int) -> np.ndarray:
         from palaestra.core.canvas import MUTED, SIGNAL, TEXT, Canvas, font
 
-        entries = [(f"{key.name} {key.says}", self._is_on(key)) for key in self.keyboard.keys]
+        lists = self._lists()
+        entries = [self._entry(key, lists[key.agent].get(key.field)) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []
         lines: list[list[tuple[float, str, bool]]] = [[]]
         x = 10.0
@@ -289,9 +296,12 @@ class Session:
         panel.text((10.0, ROW * (len(lines) + 2)), commands, MUTED)
         return np.asarray(panel.finish())
 
-    def _is_on(self, key: Any) -> bool:
+    def _entry(self, key: Key, ids: np.ndarray | None) -> tuple[str, bool]:
+        """What the legend says of a key, and whether the agent does that now."""
         value = np.asarray(self._hands.values[key.agent][key.field]).reshape(-1)[key.index]
-        return bool((np.sign(value) if value.dtype.kind == "f" else value) == key.value)
+        stands_for = meant(key, ids)
+        says = key.says if not key.listed else f"{key.field} {stands_for}" if stands_for >= 0 else "-"
+        return f"{key.name} {says}", bool((np.sign(value) if value.dtype.kind == "f" else value) == stands_for)
 
 
 def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:

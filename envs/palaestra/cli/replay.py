@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lane", type=int, default=0, help="which match to export (default 0)")
     parser.add_argument("--every", type=int, default=1, help="decisions from picture to picture (default 1)")
     parser.add_argument("--speed", type=float, default=1.0, help="simulated seconds a second in the GIF (default 1)")
+    parser.add_argument(
+        "--import",
+        dest="modules",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import a module first, which registers the environment; as often as needed",
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
+    for module in args.modules:
+        importlib.import_module(module)
     replay = load(args.file)
     told: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
     lines = _lines(args.file, replay)

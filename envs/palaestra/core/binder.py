@@ -24,7 +24,7 @@ from palaestra.core.reachable import (
     plain,
 )
 
-_loaded: dict[str, Callable] = {}
+loaded: dict[str, Callable] = {}
 """Native functions of this process by symbol."""
 
 
@@ -145,8 +145,8 @@ class Compiled(Interpreted):
 
     def load_natives(self) -> None:
         for native, (symbol, _) in self._natives.items():
-            if symbol not in _loaded:
-                _loaded[symbol] = _load(native, symbol)
+            if symbol not in loaded:
+                loaded[symbol] = _load(native, symbol)
 
     def explain(self, error: Exception) -> str | None:
         return self._inside.explain(error, self._hooks)

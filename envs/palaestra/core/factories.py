@@ -17,15 +17,15 @@ from palaestra.core.game import Game
 MOST_GAMES = 64
 """Games that are kept; beyond that, those go that were not asked for longest."""
 
-_games: dict[Any, Game] = {}
+made: dict[Any, Game] = {}
 """By factory and keywords; the one that was asked for last stands last."""
 
 
-def load(factory: str | Callable[..., Game]) -> Callable[..., Game]:
-    """The factory itself, imported where it is named ``"module:function"``."""
-    if not isinstance(factory, str):
-        return factory
-    module, _, name = factory.partition(":")
+def load(named: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A factory, engine or function itself, imported where it is named ``"module:name"``."""
+    if not isinstance(named, str):
+        return named
+    module, _, name = named.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
@@ -41,10 +41,10 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
         hash(key)
     except TypeError:
         return factory(**keywords)
-    game = _games.pop(key, None) or factory(**keywords)
-    _games[key] = game
-    for oldest in list(_games)[:-MOST_GAMES]:
-        _games.pop(oldest, None)  # another thread may have been here
+    game = made.pop(key, None) or factory(**keywords)
+    made[key] = game
+    for oldest in list(made)[:-MOST_GAMES]:
+        made.pop(oldest, None)  # another thread may have been here
     return game
 
 

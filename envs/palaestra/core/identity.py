@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import inspect
 import io
@@ -9,27 +11,51 @@ import textwrap
 import tokenize
 import types
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from palaestra.core import factories
+from palaestra.core.fields import ActionField, Choice
 from palaestra.core.game import Game
 from palaestra.core.linker import HOOKS
-from palaestra.core.reachable import constant_bytes, layout, reachable
+from palaestra.core.reachable import (
+    Found,
+    constant_bytes,
+    digest_of,
+    is_enumeration,
+    is_in_package,
+    layout,
+    reachable,
+)
 
-_digests: weakref.WeakKeyDictionary[Game, str] = weakref.WeakKeyDictionary()
+_digests: weakref.WeakKeyDictionary[Game, tuple[str, str]] = weakref.WeakKeyDictionary()
+"""By game: the digest of the byte code that its rules' digest was made of, and the digest of the rules."""
 
 
 def rules_digest(game: Game) -> str:
     """Hash of everything that decides how a match goes on: hooks and what they call, constants, tables, records, world.
 
     It is made from source text without comments, docstrings and blank space, not from byte code: the same rules have
-    the same digest under every Python. Defaults of parameters are left out, a replay holds their values. A game does
-    not change, so it is made once for each game object.
+    the same digest under every Python. Of an engine outside it sees the class, its methods and what they use of their
+    own package. Defaults of parameters are left out, a replay holds their values; observation tables are left out, they
+    follow from the hooks. It is made anew only if a function or constant of the game has become another one.
     """
-    if game not in _digests:
-        _digests[game] = _rules_digest(game)
-    return _digests[game]
+    code = digest_of(_code(game), "")
+    known, digest = _digests.get(game, ("", ""))
+    if known != code:
+        digest = _rules_digest(game)
+        _digests[game] = (code, digest)
+    return digest
+
+
+def _code(game: Game) -> Iterator[Found]:
+    """Hooks, engine and what they use."""
+    yield from reachable({f"hook {name}": getattr(game, name) for name in HOOKS if getattr(game, name) is not None})
+    if game.physics is not None:
+        engine: Any = factories.load(game.physics)
+        yield from _engine_code(engine)
 
 
 def _rules_digest(game: Game) -> str:
@@ -38,20 +64,57 @@ def _rules_digest(game: Game) -> str:
     def put(text: str, value: bytes = b"") -> None:
         sha.update(text.encode() + b"\0" + value + b"\0")
 
-    hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
-    for found in reachable({f"hook {name}": hook for name, hook in hooks.items()}):
+    for found in _code(game):
         if found.number < 0:
             put(found.name, constant_bytes(found.value))
         else:
             put(f"{found.name} {found.number}", _text_of(found.value).encode() if found.is_new else b"")
-    put(f"record {layout(game.state_dtype)}")
+    put(f"record {layout(game.state_dtype)}, scratch {layout(game.scratch_dtype)}")
     for role in game.roles:
-        put(f"role {role.name} {role.agents} {role.action!r}")
-    tables = (game.scripts, game.end_reasons, game.periods, [p.name for p in game.parameters], game.physics)
-    put(f"tables {tables!r} {sorted(game.physics_options.items())!r}")
+        put(f"role {role.name} {role.agents} {role.slots} {[_untold(a) for a in role.action]}")
+    put(f"scripts {game.scripts}, ends {game.end_reasons} {game.truncation_reasons}")
+    put(f"rewards {game.reward} {game.reward_dtype}, periods {game.periods}")
+    put(f"parameters {[(p.name, p.words, p.at_start) for p in game.parameters]}")
     for name, value in zip(getattr(game.world, "_fields", ()), game.world or (), strict=False):
         put(name, _world_bytes(value))
+    put(f"engine {game.physics} {sorted(game.physics_options.items())!r}")
     return sha.hexdigest()[:16]
+
+
+def _untold(action: ActionField) -> ActionField:
+    """An action without the words that explain it."""
+    words: dict[str, Any] = {"meanings": ()} if isinstance(action, Choice) else {"unit": ""}
+    return dataclasses.replace(action, about="", **words)
+
+
+def _engine_code(engine: type) -> Iterator[Found]:
+    """Methods of an engine's class and what they use of its package; of other packages the names alone."""
+    package = engine.__module__.rpartition(".")[0] or engine.__module__
+    classes = [engine]
+    for cls in classes:
+        bases = [base for base in cls.__bases__ if base is not object]
+        for found in reachable(_methods(cls), package):
+            yield found
+            bases += [found.value] if isinstance(found.value, type) and not is_enumeration(found.value) else []
+        classes += [c for c in dict.fromkeys(bases) if is_in_package(c, package) and c not in classes]
+
+
+def _methods(cls: type) -> dict[str, Any]:
+    """The functions in a class's body, those behind properties and decorators too, and its constants."""
+    found: dict[str, Any] = {}
+    for name, member in vars(cls).items():
+        if isinstance(member, property):
+            found |= {f"{name} {k}": f for k, f in enumerate((member.fget, member.fset, member.fdel)) if f is not None}
+        elif isinstance(member, staticmethod | classmethod):
+            found[name] = member.__func__
+        elif isinstance(member, functools.cached_property):
+            found[name] = member.func
+        elif isinstance(member, types.FunctionType):
+            if inspect.unwrap(member).__code__.co_filename != "<string>":  # what a dataclass makes has no source
+                found[name] = member
+        elif not name.startswith("__"):
+            found[name] = member
+    return {f"{cls.__qualname__}.{name}": member for name, member in found.items()}
 
 
 def _world_bytes(value: Any) -> bytes:

@@ -125,7 +125,7 @@ def link(game: Game) -> Kernel:
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
     )
-    constants = _constants(game)
+    constants = constants_of(game)
     play = game.step if game.step is not None else lanes.play_periods
     functions = {**hooks, "play": play, **{n: getattr(lanes, n) for n in names}}
     digest = code_digest(functions, repr(sorted(constants.items())))
@@ -167,7 +167,8 @@ def _types(world: Any) -> Any:
     return type(world)
 
 
-def _constants(game: Game) -> dict[str, Any]:
+def constants_of(game: Game) -> dict[str, Any]:
+    """What the drivers of `palaestra.core.lanes` are told of a game at compile time, by name."""
     fields = game.state_dtype.fields
     assert fields is not None
     has_legal = game.legal is not None

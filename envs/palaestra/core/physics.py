@@ -7,12 +7,12 @@ back to a snapshot by repeating its inputs (`palaestra.core.input_log`).
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from palaestra.core.factories import load
 from palaestra.core.game import Game
 from palaestra.core.input_log import InputLog, Inputs
 from palaestra.core.kernel import lane_arguments, write_state
@@ -100,8 +100,8 @@ def engine_class(game: Game) -> type:
     """
     if game.physics is None:
         raise ValueError(f"{game.name} is a kernel game: it has no engine")
-    module, _, name = game.physics.partition(":")
-    return getattr(importlib.import_module(module), name)
+    engine: Any = load(game.physics)
+    return engine
 
 
 def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:

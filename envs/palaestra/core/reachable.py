@@ -94,6 +94,11 @@ def plain(value: Any) -> types.FunctionType | None:
     return value if isinstance(value, types.FunctionType) else None
 
 
+def is_in_package(value: types.FunctionType | type, package: str) -> bool:
+    """Whether a function or class is defined in a package or module."""
+    return f"{value.__module__}.".startswith(f"{package}.")
+
+
 def is_own_module(value: Any) -> bool:
     """Whether a value is a module whose members may be an author's."""
     return isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in FOREIGN
@@ -145,12 +150,17 @@ def _follow(name: str, value: Any, chain: Chain, attributes: Iterable[str], deep
         yield name, value
 
 
-def reachable(roots: Mapping[str, Callable]) -> Iterator[Found]:
-    """Walks from the functions in ``roots`` over all that they use; each function is entered once."""
+def reachable(roots: Mapping[str, Callable], package: str = "") -> Iterator[Found]:
+    """Walks from the functions in ``roots`` over all that they use; each function is entered once.
+
+    Those of other packages than ``package``, where one is given, are no more than constants.
+    """
     numbers: dict[types.FunctionType, int] = {}
 
     def visit(name: str, value: Any) -> Iterator[Found]:
         function = plain(value)
+        if function is not None and package and not is_in_package(function, package):
+            function = None
         if function is not None:
             is_new = function not in numbers
             number = numbers.setdefault(function, len(numbers))
@@ -245,8 +255,13 @@ def constant_bytes(value: Any) -> bytes:
 
 def code_digest(functions: Mapping[str, Callable], mark: str) -> str:
     """Hash of a mark, of the byte code of functions and all that they call, and of all constants that they name."""
+    return digest_of(reachable(functions), mark)
+
+
+def digest_of(uses: Iterable[Found], mark: str) -> str:
+    """Likewise of what a walk has found."""
     sha = hashlib.sha256(mark.encode())
-    for found in reachable(functions):
+    for found in uses:
         sha.update(f"\0{found.name} {found.number} ".encode())
         if found.number < 0:
             sha.update(constant_bytes(found.value))

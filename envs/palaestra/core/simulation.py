@@ -7,7 +7,7 @@ moves the bodies) and `palaestra.core.workers.ProcessSimulation` (slices of the 
 
 from __future__ import annotations
 
-import importlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from palaestra.core.buffers import (
     observation_rows,
     write_observations_flat,
 )
+from palaestra.core.factories import load
 from palaestra.core.fields import Field, parameter_values
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
@@ -141,6 +142,11 @@ class Simulation(ABC):
         for team, spec in (opponents or {}).items():
             self.set_opponent(team, spec)
 
+    @functools.cached_property
+    def rules(self) -> str:
+        """Digest of the rules, see `palaestra.core.identity.rules_digest`."""
+        return rules_digest(self.game)
+
     def _name_views(self) -> None:
         """Names the parts of the buffers that users see."""
         game, b = self.game, self.buffers
@@ -258,14 +264,8 @@ class Simulation(ABC):
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
         memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self.seats.items()}
-        return Snapshot(
-            self.game.name,
-            rules_digest(self.game),
-            self.states.copy(),
-            self.lane_seeds.copy(),
-            memories,
-            self._save_engine(),
-        )
+        seeds = self.lane_seeds.copy()
+        return Snapshot(self.game.name, self.rules, self.states.copy(), seeds, memories, self._save_engine())
 
     def restore(self, snapshot: Snapshot) -> Arrays:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
@@ -279,7 +279,7 @@ class Simulation(ABC):
                 f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {self.game.name} "
                 f"with {self.num_envs}"
             )
-        if snapshot.rules != rules_digest(self.game):
+        if snapshot.rules != self.rules:
             raise ValueError(
                 f"the snapshot was taken under other rules of {self.game.name} (code, numbers, agents or world): "
                 "restore it into a simulation of the same id and keywords"
@@ -354,7 +354,7 @@ class Simulation(ABC):
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
             return self._render_engine(lane)
-        return _function(self.game.render)(self.game, self.game.world, self.states[lane])
+        return load(self.game.render)(self.game, self.game.world, self.states[lane])
 
     def render_text(self, lane: int = 0) -> str:
         """One match in words.
@@ -364,7 +364,7 @@ class Simulation(ABC):
         """
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
-        return _function(self.game.render_text)(self.game, self.game.world, self.states[lane])
+        return load(self.game.render_text)(self.game, self.game.world, self.states[lane])
 
     def close(self) -> None:
         """Frees threads and engines; may be called twice."""
@@ -595,9 +595,3 @@ class Simulation(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError("this simulation is closed: make another")
-
-
-def _function(name: str) -> Callable:
-    """The function that ``"module:function"`` names."""
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(module), function)

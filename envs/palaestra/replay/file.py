@@ -45,8 +45,8 @@ class Replay:
         digest: SHA-256 of the whole run.
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
-        actions: int64 ``[steps, N, W]``, the words of the actions that came from outside; reals as the bits of their
-            float64.
+        actions: int64 ``[steps, N, W]``, the words of the actions that came from outside, in the order of
+            `palaestra.core.actions.ActionTable.words`; reals as the bits of their float64.
         change_operations: int64 ``[C]``, number of the operation before which a lane was changed from outside.
         change_lanes: int64 ``[C]``, which lane.
         changes: uint8 ``[C, B]``, the lane as it then was (`palaestra.replay.lanes`); first of all where each began.

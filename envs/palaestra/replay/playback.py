@@ -96,7 +96,8 @@ def check_fits(replay: Replay) -> Game:
         other = [id for id in registry.ROWS if id.rpartition("-v")[0] == name]
         if replay.id not in registry.ROWS and other:
             raise ReplayError(f"{name} is not played as -v{version} here but as {', '.join(other)}: {made}") from error
-        raise ReplayError(f"{error.args[0] if error.args else error} ({made})") from error
+        hint = "" if replay.id in registry.ROWS else "; import the module that registers it first"
+        raise ReplayError(f"{error.args[0] if error.args else error} ({made}{hint})") from error
     now = engine_key(game)
     if replay.engine != now:
         raise ReplayError(
@@ -141,11 +142,10 @@ def _put(lanes: LaneBytes, lane: int, row: np.ndarray) -> None:
 
 
 def _step(sim: Any, words: np.ndarray) -> None:
-    if words.shape != sim.buffers.action_words.shape:
-        raise ReplayError(
-            f"the replay has actions of shape {words.shape}, the rules of {sim.buffers.action_words.shape}"
-        )
-    sim.buffers.action_words[...] = words
+    columns = sim.action_table.words["column"]
+    if words.shape != (sim.num_envs, len(columns)):
+        raise ReplayError(f"the replay has actions of shape {words.shape}, the rules of {(sim.num_envs, len(columns))}")
+    sim.buffers.action_words[:, columns] = words
     try:
         sim.step()
     except ActionError as error:

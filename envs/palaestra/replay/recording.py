@@ -50,7 +50,8 @@ class Recorder:
         self._keywords = _plain(keywords, self._id)
         self._sim, self._check_every = sim, check_every
         self._lanes, self._chain = LaneBytes(sim), HashChain(sim.num_envs)
-        self._agents = sim.action_table.words["agent"]
+        words = sim.action_table.words
+        self._agents, self._columns = words["agent"], words["column"]
         self._fixed_columns = _fixed_columns(sim, self._lanes)
         self._operations: list[int] = []
         self._reset_lanes: list[np.ndarray] = []
@@ -87,7 +88,7 @@ class Recorder:
             return
         self._running = sim.states["pending"] == RUNNING
         outside = (sim.states["playing"][:, self._agents] == EXTERNAL) & self._running[:, None]
-        self._pending = (STEP, np.where(outside, sim.buffers.action_words, 0))
+        self._pending = (STEP, np.where(outside, sim.buffers.action_words[:, self._columns], 0))
 
     def after(self, sim: Simulation) -> None:
         """See `palaestra.core.tape.Tape`."""
@@ -232,7 +233,8 @@ def _plain_value(value: Any) -> Any:
 def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
     """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
     columns = np.arange(lanes.record_size if sim.game.physics is not None else 0)
-    for name in ("rng", "script_rng", "assigned", "strength", "parameters", "seeded", "playing"):
+    free = ("rng", "script_rng", "assigned", "strength", "parameters", "next_parameters", "seeded", "playing")
+    for name in (name for name in free if name in sim.game.state_dtype.names):
         columns = np.setdiff1d(columns, lanes.columns_of(name))
     return columns
 

@@ -56,8 +56,8 @@ def _against_scalars(subject: Subject, mode: str) -> None:
 
 
 def _one_step(subject: Subject, vector: VectorRun, scalars: list[EnvRun], place: str) -> int:
-    waiting = vector._over.copy()
-    resets_only = vector._mode == "DISABLED" and waiting.any()
+    waiting = vector.over.copy()
+    resets_only = vector.mode == "DISABLED" and waiting.any()
     result = vector.play()
     if resets_only:
         for lane in np.flatnonzero(waiting):
@@ -72,7 +72,7 @@ def _one_step(subject: Subject, vector: VectorRun, scalars: list[EnvRun], place:
             continue
         _numbers(result, lane, expected[1:4], where)
         over = expected[2] or expected[3]
-        if over and vector._mode == "SAME_STEP":
+        if over and vector.mode == "SAME_STEP":
             _compare_final(subject, result[4], expected, lane, where)
             _compare(result, scalar.play(), lane, place, ended=True)
         else:
@@ -103,8 +103,8 @@ def _compare_info(infos: Any, info: Any, lane: int, where: str, ended: bool) -> 
         if name in ("winner", "end_reason"):
             continue
         require(name in infos and infos[f"_{name}"][lane], f"{where}: info has no {name!r}, a single Env has {value}")
-        found = unlike(np.asarray(infos[name][lane]).tolist(), np.asarray(value).tolist())
-        require(not found, f"{where}: info {name}{found} (VectorEnv and Env)")
+        found = unlike(_plain(_row(infos[name], lane)), _plain(value), name)
+        require(not found, f"{where}: info {found} (VectorEnv and Env)")
     for name in ("winner", "end_reason"):
         marked = bool(infos[f"_{name}"][lane]) if f"_{name}" in infos else False
         require(marked == ended, f"{where}: info['_{name}'] is {marked}, but {'a' if ended else 'no'} match ended here")
@@ -127,8 +127,8 @@ def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where
     for name in info:
         if name not in ("winner", "end_reason", "acting"):  # nobody is asked any more
             require(name in final, f"{where}: final_info has no {name!r}, a single Env has")
-            found = unlike(np.asarray(final[name][lane]).tolist(), np.asarray(info[name]).tolist())
-            require(not found, f"{where}: final_info {name}{found} (VectorEnv and Env)")
+            found = unlike(_plain(_row(final[name], lane)), _plain(info[name]), name)
+            require(not found, f"{where}: final_info {found} (VectorEnv and Env)")
     _compare_end(subject, final, info, lane, f"{where}, final_info")
     _compare_end(subject, infos, info, lane, where)
 
@@ -136,7 +136,14 @@ def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where
 def _row(value: Any, lane: int) -> Any:
     if isinstance(value, dict):
         return {k: _row(v, lane) for k, v in value.items()}
+    if value[lane] is None:  # no mask of a part of a composite action
+        return None
     return np.array(value[lane])
+
+
+def _plain(value: Any) -> Any:
+    """Python's own numbers, whatever types they had."""
+    return {k: _plain(v) for k, v in value.items()} if isinstance(value, dict) else np.asarray(value).tolist()
 
 
 def _waiting_lanes_stand_still(subject: Subject) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from palaestra.core.fields import values_of
 from palaestra.testing.frames import difference, frame, rows_of, unlike
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.players import Player, lane_of
+from palaestra.testing.players import MASKS, Player, lane_of
 from palaestra.testing.runs import EnvRun, ParallelRun, Run, VectorRun, runs
 from palaestra.testing.subject import Subject
 
@@ -96,10 +96,11 @@ def faces_agree(subject: Subject) -> None:
     """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent."""
     control = subject.keywords.get("control")
     teams = [control] if control else list(subject.game.teams)
-    made: list[Run] = [ParallelRun(subject.parallel(observation="dict"), SEED)]
+    by_name = subject.shown("dict")
+    made: list[Run] = [ParallelRun(subject.parallel(observation=by_name), SEED)]
     for team in teams:
-        made.append(EnvRun(subject.env(observation="dict", control=team), SEED))
-        made.append(VectorRun(subject.vec(3, observation="dict", control=team, autoreset_mode="off"), SEED))
+        made.append(EnvRun(subject.env(observation=by_name, control=team), SEED))
+        made.append(VectorRun(subject.vec(3, observation=by_name, control=team, autoreset_mode="off"), SEED))
     for run in made:
         run.start()
         for number in subject.rounds(10, 40, 400):
@@ -133,7 +134,7 @@ def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float,
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     gone = who not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or gone), f"{place}: over is {over} but {match_over or gone} in the batch")
-    if isinstance(observation, dict) and "action_mask" in observation:
+    if isinstance(observation, dict) and any(name in observation for name in MASKS):
         observation = observation["observation"]
     for field, shown, true in _fields(sim, slots, lane, observation):
         found = unlike(np.asarray(shown), true)

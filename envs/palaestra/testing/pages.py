@@ -6,7 +6,7 @@ import re
 
 from palaestra import pages
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.subject import FACE_KEYWORDS, Subject
+from palaestra.testing.subject import Subject
 
 
 @conformance()
@@ -28,8 +28,7 @@ def documentation_is_complete(subject: Subject) -> None:
     )
     for marker in ("action", "observation", "parameters"):
         require(f"<!-- table: {marker} -->" in text, f"the docstring does not say where <!-- table: {marker} --> goes")
-    keywords = {k: v for k, v in subject.keywords.items() if k not in FACE_KEYWORDS}
-    page = pages.page(subject.id, **keywords)
+    page = pages.page(subject.id, **subject.batch_keywords)
     left = re.findall(r"<!-- table: [^>]*-->", page)
     require(not left, f"the page has markers that nothing fills: {', '.join(left)}")
     for name in pages.names(subject.game):

@@ -6,12 +6,14 @@ Lanes differ in temper (`STYLES`): uniform noise alone hardly ever holds a stick
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.faces.blocks import Block
+from palaestra.core.fields import Choice
 from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 
@@ -81,7 +83,7 @@ class SpacePlayer:
         self._decisions = 0
 
     def act(self, mask: Any = None) -> Any:
-        """The next action, within a mask as `mask_of` finds it."""
+        """The next action, within a mask as `whole_mask` makes it."""
         style = self._seed % len(STYLES)
         seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
         values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
@@ -122,11 +124,48 @@ class RememberingPlayer:
         return chosen.reshape(n, *self._shape)
 
 
-def mask_of(observation: Any, info: Mapping[str, Any]) -> Any:
-    """The mask that came with an observation, wherever it is; a dict of masks for a composite action."""
-    if isinstance(observation, Mapping) and "action_mask" in observation:
-        return observation["action_mask"]
-    return info.get("action_mask")
+MASKS = ("action_mask", "candidates")
+"""What faces call masks, and lists of the legal alternatives."""
+
+
+def masks_of(observation: Any, info: Mapping[str, Any]) -> dict[str, Any]:
+    """The masks and lists that came with an observation, wherever they are; dicts for a composite action."""
+    inside = isinstance(observation, Mapping) and "observation" in observation
+    source = observation if inside and any(name in observation for name in MASKS) else info
+    return {name: source[name] for name in MASKS if name in source}
+
+
+def whole_mask(masks: Mapping[str, Any], blocks: Sequence[Block]) -> Any:
+    """One mask of what `masks_of` found in one lane: lists are made dense and stand where the choice stands.
+
+    Args:
+        masks: What a face shows of one lane.
+        blocks: The slots of the learner.
+
+    Returns:
+        A list of entries, or dicts of such where the action is a Dict.
+    """
+    dense = _listed(masks.get("action_mask"))
+    if "candidates" not in masks:
+        return dense
+    trees: dict[str, Any] = {}
+    for block in blocks:
+        lists = masks["candidates"] if len(blocks) == 1 else masks["candidates"][block.role.name]
+        own = dense[block.role.name] if isinstance(dense, dict) and len(blocks) > 1 else dense
+        fields: dict[str, Any] = {f.name: [] if isinstance(f, Choice) else None for f in block.role.action}
+        flat: list[int] = []
+        for k in range(block.count):
+            for c in (f for f in block.role.action if isinstance(f, Choice)):
+                if c.candidates is None:
+                    row = own[c.name] if isinstance(own, dict) else own
+                    entries, row[: c.size * c.n] = row[: c.size * c.n], []
+                else:
+                    ids = lists[c.name] if block.count == 1 else lists[c.name][k]
+                    entries = [int(j in listed) for listed in ids.reshape(c.size, -1).tolist() for j in range(c.n)]
+                fields[c.name] += entries
+                flat += entries
+        trees[block.role.name] = fields if block.mixed else flat
+    return trees if len(blocks) > 1 else next(iter(trees.values()))
 
 
 def lane_of(batch: Any, lane: int) -> Any:

@@ -194,25 +194,19 @@ def registered_everywhere(subject: Subject) -> None:
     again = EnvSpec.from_json(spec.to_json())
     require(again == spec, f"gymnasium's spec of {subject.id} does not survive JSON")
     if hasattr(pettingzoo, "make"):
-        made: Any = pettingzoo.make("parallel", subject.id, **_zoo_keywords(subject))
+        made: Any = pettingzoo.make("parallel", subject.id, **subject.parallel_keywords)
         agents = subject.parallel().possible_agents
         require(made.possible_agents == agents, f"pettingzoo.make has the agents {made.possible_agents}, not {agents}")
         made.close()
     from palaestra import zoo
 
     module = getattr(zoo, registry.zoo_name(subject.id))
-    face = module.parallel_env(**_zoo_keywords(subject))
+    face = module.parallel_env(**subject.parallel_keywords)
     name = face.metadata["name"]
     require(
         name == registry.zoo_name(subject.id), f"metadata['name'] is {name!r}, not {registry.zoo_name(subject.id)!r}"
     )
     face.close()
-
-
-def _zoo_keywords(subject: Subject) -> dict[str, Any]:
-    from palaestra.testing.subject import GYMNASIUM_KEYWORDS
-
-    return {k: v for k, v in subject.keywords.items() if k not in GYMNASIUM_KEYWORDS}
 
 
 @conformance()

@@ -15,11 +15,6 @@ from palaestra.testing.players import Player
 
 Level = Literal["fast", "full"]
 
-FACE_KEYWORDS = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
-"""Keywords of the faces, which a batch does not take."""
-GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
-"""Keywords of Gymnasium's faces alone."""
-
 SECONDS = {"fast": 0.08, "full": 10.0}
 """Processor time that one loop of steps may take once it has done its least number."""
 
@@ -55,35 +50,54 @@ class Subject:
     # -- faces ---------------------------------------------------------------------------------------------------------
 
     @property
+    def batch_keywords(self) -> dict[str, Any]:
+        """The keywords that a batch and the rules take too."""
+        return {k: v for k, v in self.keywords.items() if k not in registry.FACE_KEYWORDS}
+
+    @property
+    def gymnasium_keywords(self) -> dict[str, Any]:
+        """The keywords that Gymnasium's faces take too."""
+        return {k: v for k, v in self.keywords.items() if k not in registry.PETTINGZOO_KEYWORDS}
+
+    @property
+    def parallel_keywords(self) -> dict[str, Any]:
+        """The keywords that a PettingZoo ParallelEnv takes too."""
+        return {k: v for k, v in self.keywords.items() if k not in registry.GYMNASIUM_KEYWORDS}
+
+    def shown(self, form: Literal["flat", "dict"]) -> str:
+        """What ``observation=`` has to be for the representation of the keywords in another form."""
+        rules, _ = registry.make_game(self.id, **{**self.batch_keywords, "observation": None})
+        word = self.keywords.get("observation") or rules.default_observation
+        name = word.partition(":")[0]
+        return f"{name}:{form}" if name in rules.representations else form
+
+    @property
     def game(self) -> Game:
         """The rules."""
         if self._game is None:
-            keywords = {k: v for k, v in self.keywords.items() if k not in FACE_KEYWORDS}
-            self._game, _ = registry.make_game(self.id, **keywords)
+            self._game, _ = registry.make_game(self.id, **self.batch_keywords)
         return self._game
 
     def batch(self, num_envs: int = 1, **options: Any) -> Any:
         """A new simulation."""
-        keywords = {k: v for k, v in self.keywords.items() if k not in FACE_KEYWORDS}
-        return self._kept(registry.make_batch(self.id, num_envs, **{**keywords, **options}))
+        return self._kept(registry.make_batch(self.id, num_envs, **{**self.batch_keywords, **options}))
 
     def env(self, **options: Any) -> Any:
         """A new Gymnasium Env, without the wrappers of `gymnasium.make`."""
         import gymnasium
 
-        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.keywords, **options})
+        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.gymnasium_keywords, **options})
         return self._kept(made.unwrapped)
 
     def vec(self, num_envs: int, **options: Any) -> Any:
         """A new Gymnasium VectorEnv."""
         import gymnasium
 
-        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.keywords, **options}))
+        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.gymnasium_keywords, **options}))
 
     def parallel(self, **options: Any) -> Any:
         """A new PettingZoo ParallelEnv."""
-        keywords = {k: v for k, v in self.keywords.items() if k not in GYMNASIUM_KEYWORDS}
-        return self._kept(registry.make_parallel(self.id, **{**keywords, **options}))
+        return self._kept(registry.make_parallel(self.id, **{**self.parallel_keywords, **options}))
 
     def _kept(self, made: Any) -> Any:
         self._open.append(made)

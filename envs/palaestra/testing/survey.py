@@ -137,9 +137,8 @@ def _observations(watch: Watch) -> str:
         ("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)),
     ):
         for name, table in tables:
-            block = memory[name]
             for f in (f for f in table if f.world is None):
-                if message := _outside(f, values_of(block, f)[lanes], lanes):
+                if message := _outside(f, values_of(memory[name], f)[lanes], lanes):
                     row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {f.name}{_tail(name, index)}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
@@ -324,7 +323,7 @@ def _fixed(watch: Watch) -> str:
     sim, game = watch.sim, watch.sim.game
     tables = [*((r.name, r.observation) for r in game.roles), ("team", game.team_observation)]
     for name, table in (*tables, ("lane", game.lane_observation)):
-        for f in (f for f in table if f.at == "reset"):
+        for f in (f for f in table if f.at == "reset" and f.world is None):
             now = values_of(sim.buffers.observations[name], f).copy()
             was = watch.fixed.get((name, f.name))
             watch.fixed[name, f.name] = now

@@ -57,7 +57,7 @@ class SingleTeam(gymnasium.Env):
             raise ValueError(f"opponents are given for {', '.join(players)}, the other teams are {', '.join(others)}")
         self._players = {name: player or self._chance(name) for name, player in players.items()}
         space: Any = self.teams_env.observation_space(self.team)
-        self._masked = self.teams_env._joints[self.team].masked
+        self._masked = self.teams_env.joints[self.team].masked
         self.observation_space: spaces.Space = space["observation"] if self._masked else space
         self.action_space = self.teams_env.action_space(self.team)
         self.metadata = dict(self.teams_env.metadata)
@@ -108,5 +108,5 @@ class SingleTeam(gymnasium.Env):
 
     def _chance(self, team: str) -> Policy:
         space = self.teams_env.action_space(team)
-        masked = self.teams_env._joints[team].masked
+        masked = self.teams_env.joints[team].masked
         return lambda seen: space.sample(seen["action_mask"]) if masked else space.sample()

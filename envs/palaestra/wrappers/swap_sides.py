@@ -95,7 +95,7 @@ class SwapSides(gymnasium.Env):
 
 def _teams_alike(id: str, keywords: dict[str, Any]) -> list[str]:
     """The two teams of a game, which must have the same roles."""
-    rules = {k: v for k, v in keywords.items() if k not in (*registry._FACE, "opponents")}
+    rules = {k: v for k, v in keywords.items() if k not in (*registry.FACE_KEYWORDS, "opponents")}
     game, _ = registry.make_game(id, **rules)
     if not teams_are_alike(game):
         raise ValueError(f"the teams of {id} ({', '.join(game.teams)}) are not two alike: sides cannot be swapped")

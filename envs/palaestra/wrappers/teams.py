@@ -37,6 +37,9 @@ class TeamAsAgent(ParallelEnv):
 
     Members who have left show zeros and their part of the action is not used. A team leaves `agents` with its last
     member. ``infos[team]["agents"]`` holds the members' infos; ``winner`` and ``end_reason`` stand beside it.
+
+    Attributes:
+        joints: What the members of each team see and do together.
     """
 
     def __init__(self, env: Any, *, reward: RewardMode = "common") -> None:
@@ -59,9 +62,9 @@ class TeamAsAgent(ParallelEnv):
         self.teams = {team: (team,) for team in self.members}
         seen = {a: env.observation_space(a) for a in env.possible_agents}
         done = {a: env.action_space(a) for a in env.possible_agents}
-        self._joints = {team: Joint(members, seen, done) for team, members in self.members.items()}
-        self.observation_spaces = {team: joint.observation_space for team, joint in self._joints.items()}
-        self.action_spaces = {team: joint.action_space for team, joint in self._joints.items()}
+        self.joints = {team: Joint(members, seen, done) for team, members in self.members.items()}
+        self.observation_spaces = {team: joint.observation_space for team, joint in self.joints.items()}
+        self.action_spaces = {team: joint.action_space for team, joint in self.joints.items()}
         self.metadata = {**env.metadata, "name": f"{env.metadata.get('name', type(env).__name__)}_teams"}
         self.render_mode = getattr(env, "render_mode", None)
 
@@ -105,7 +108,7 @@ class TeamAsAgent(ParallelEnv):
         if set(actions) != set(self.agents):
             raise KeyError(f"actions are for {', '.join(actions)}, but {', '.join(self.agents)} must act")
         present = set(self.env.agents)
-        parts = {m: a for team, joint in actions.items() for m, a in self._joints[team].split(joint).items()}
+        parts = {m: a for team, joint in actions.items() for m, a in self.joints[team].split(joint).items()}
         seen, rewards, _, truncations, infos = self.env.step({m: a for m, a in parts.items() if m in present})
         asked, self.agents = self.agents, self._present()
         over = [team for team in asked if team not in self.agents]
@@ -135,7 +138,7 @@ class TeamAsAgent(ParallelEnv):
         return [team for team, members in self.members.items() if not alive.isdisjoint(members)]
 
     def _observe(self, teams: list[str], seen: Mapping[str, Any]) -> dict[str, Any]:
-        return {team: self._joints[team].observe(seen) for team in teams}
+        return {team: self.joints[team].observe(seen) for team in teams}
 
     def _team_reward(self, team: str, rewards: Mapping[str, float]) -> float:
         own = {m: float(rewards[m]) for m in self.members[team] if m in rewards}
