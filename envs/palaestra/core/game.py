@@ -334,6 +334,7 @@ class Game:
         put("observation_dtype", layout.observations_dtype(self, visible=True))
         put("mask_dtype", layout.masks_dtype(self, visible=True))
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
+        _check_names(self)
         put("world", read_only(self.world))
         put("_variants", {})
 
@@ -404,6 +405,20 @@ class Game:
             role, index = self.role_of(slot)
             members.setdefault(role.name, []).append(index)
         return members
+
+
+def _check_names(game: Game) -> None:
+    """Refuses fields that are named like an attribute of NumPy's records: in plain Python ``s.size`` is no field."""
+    tables = (game.state_dtype, game.action_dtype, game.kernel_observation_dtype, game.kernel_mask_dtype)
+    for name in (name for table in (*tables, game.scratch_dtype) for name in _names_in(table)):
+        if hasattr(np.record, name):
+            raise ValueError(f"{game.name}: {name!r} is an attribute of NumPy's records: give the field another name")
+
+
+def _names_in(table: np.dtype) -> Iterator[str]:
+    for name in table.base.names or ():
+        yield name
+        yield from _names_in(table.base[name])
 
 
 def _horizon(decisions: float) -> Parameter:
@@ -500,14 +515,15 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     for f in (*seen, *(a for r in game.roles for a in r.action if isinstance(a, Continuous))):
         for column in getattr(f, "columns", (f,)):
             low, high = bounds(column)
-            checked = getattr(column, "checked", None)
+            is_action, checked = isinstance(column, Continuous), getattr(column, "checked", None)
+            may_be_infinite = checked is not None and np.dtype(column.dtype).kind == "f"
             if checked is not None and not (np.isfinite(checked).all() and checked[0] <= checked[1]):
                 yield f"checked range of {column.name!r} is {checked}: give finite numbers (low, high)"
             if not (low <= high).all() or (
-                checked is None and not (np.isfinite(low).all() and np.isfinite(high).all())
+                not may_be_infinite and not (np.isfinite(low).all() and np.isfinite(high).all())
             ):
                 text = f"[{np.min(low):g}, {np.max(high):g}]"
-                hint = "" if isinstance(column, Continuous) else " (infinite ones need checked=(low, high))"
+                hint = "" if is_action else " (infinite ones need real numbers and checked=(low, high))"
                 yield f"{column.name!r} has no finite bounds: {text}{hint}"
     for action in (a for r in game.roles for a in r.action):
         low, high = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
