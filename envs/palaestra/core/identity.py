@@ -9,6 +9,7 @@ import textwrap
 import tokenize
 import types
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,19 @@ def _rules_digest(game: Game) -> str:
         put(f"role {role.name} {role.agents} {role.action!r}")
     tables = (game.scripts, game.end_reasons, game.periods, [p.name for p in game.parameters], game.physics)
     put(f"tables {tables!r} {sorted(game.physics_options.items())!r}")
-    for name, value in zip(getattr(game.world, "_fields", ()), game.world or (), strict=False):
+    if game.truncation_reasons:  # absent from the digests of games that have none
+        put(f"truncation {game.truncation_reasons!r}")
+    for name, value in _members(game.world):
         put(name, _world_bytes(value))
     return sha.hexdigest()[:16]
+
+
+def _members(world: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values of what a world holds; numbers where it has no names."""
+    if world is None:
+        return ()
+    members = world if isinstance(world, tuple) else (world,)
+    return zip(getattr(world, "_fields", map(str, range(len(members)))), members, strict=True)
 
 
 def _world_bytes(value: Any) -> bytes:

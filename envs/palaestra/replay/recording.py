@@ -50,7 +50,7 @@ class Recorder:
         self._keywords = _plain(keywords, self._id)
         self._sim, self._check_every = sim, check_every
         self._lanes, self._chain = LaneBytes(sim), HashChain(sim.num_envs)
-        self._agents = sim.action_table.words["agent"]
+        self._agents, self._columns = sim.action_table.words["agent"], sim.action_table.words["column"]
         self._fixed_columns = _fixed_columns(sim, self._lanes)
         self._operations: list[int] = []
         self._reset_lanes: list[np.ndarray] = []
@@ -87,7 +87,9 @@ class Recorder:
             return
         self._running = sim.states["pending"] == RUNNING
         outside = (sim.states["playing"][:, self._agents] == EXTERNAL) & self._running[:, None]
-        self._pending = (STEP, np.where(outside, sim.buffers.action_words, 0))
+        words = np.zeros_like(sim.buffers.action_words)  # those of slots beyond the visible agents stay 0
+        words[:, self._columns] = np.where(outside, sim.buffers.action_words[:, self._columns], 0)
+        self._pending = (STEP, words)
 
     def after(self, sim: Simulation) -> None:
         """See `palaestra.core.tape.Tape`."""
@@ -163,7 +165,7 @@ class Recorder:
             digest=self._chain.digest(),
             operations=np.array(self._operations, np.uint8),
             reset_lanes=np.array(self._reset_lanes),
-            actions=stacked(self._actions, np.zeros((0, n, len(self._agents)), np.int64)),
+            actions=stacked(self._actions, np.zeros((0, *sim.buffers.action_words.shape), np.int64)),
             change_operations=np.array([operation for operation, _, _ in self._changes], np.int64),
             change_lanes=np.array([lane for _, lane, _ in self._changes], np.int64),
             changes=np.array([row for _, _, row in self._changes]),
