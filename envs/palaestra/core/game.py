@@ -519,17 +519,17 @@ def _bad_numbers(game: Game) -> Iterator[str]:
             may_be_infinite = checked is not None and np.dtype(column.dtype).kind == "f"
             if checked is not None and not (np.isfinite(checked).all() and checked[0] <= checked[1]):
                 yield f"checked range of {column.name!r} is {checked}: give finite numbers (low, high)"
-            if not (low <= high).all() or (
-                not may_be_infinite and not (np.isfinite(low).all() and np.isfinite(high).all())
-            ):
-                text = f"[{np.min(low):g}, {np.max(high):g}]"
+            bad = ~(low <= high) | ~(may_be_infinite | (np.isfinite(low) & np.isfinite(high)))
+            if bad.any():
+                text = f"[{low[bad][0]:g}, {high[bad][0]:g}]"
                 hint = "" if is_action else " (infinite ones need real numbers and checked=(low, high))"
                 yield f"{column.name!r} has no finite bounds: {text}{hint}"
     for action in (a for r in game.roles for a in r.action):
-        low, high = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
-        noop = np.broadcast_to(np.asarray(action.noop), action.shape)
-        if not ((low <= noop) & (noop <= high)).all():
-            yield f"noop of {action.name!r} is {np.max(noop):g}, not in [{np.min(low):g}, {np.max(high):g}]"
+        limits = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
+        low, high, noop = (np.broadcast_to(np.asarray(b), action.shape) for b in (*limits, action.noop))
+        bad = ~((low <= noop) & (noop <= high))
+        if bad.any():
+            yield f"noop of {action.name!r} is {noop[bad][0]:g}, not in [{low[bad][0]:g}, {high[bad][0]:g}]"
     if game.horizon < 1:
         yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:
