@@ -161,7 +161,7 @@ def test_errors_name_visible_agents_and_the_visible_size():
             sim.step(actions)
     with pytest.raises(ValueError, match=r"action of picker must have shape \(2, 3\), got \(2, 4\)"):
         sim.step({**idle_actions(sim), "picker": np.zeros((2, 4), int)})
-    with pytest.raises(ValueError, match="one agent from red_0, blue_0, red_1, blue_1, red_2$"):
+    with pytest.raises(ValueError, match=r"one agent from red_0, blue_0, red_1, blue_1, red_2$"):
         sim.set_opponent("blue_2", "one")
 
 
