@@ -492,18 +492,15 @@ def _bad_sizes(game: Game) -> Iterator[str]:
         for choice in (c for c in role.action if isinstance(c, Choice)):
             if choice.candidates is not None and game.legal is None:
                 yield f"{choice.name!r} has candidates: legal has to list them"
-    shared = (*game.lane_observation, *game.team_observation)
-    seen = [*shared, *(f for r in game.roles for f in r.observation)]
-    at_reset = any(f.at == "reset" for f in seen)
+    not_shared = [*game.team_observation, *(f for r in game.roles for f in r.observation)]
+    at_reset = any(f.at == "reset" for f in (*game.lane_observation, *not_shared))
     if at_reset != (game.observe_reset is not None):
         yield 'give observe_reset and fields with at="reset" together'
-    for f in seen:
-        if f.world is None:
-            continue
+    for f in (f for f in not_shared if f.world is not None):
+        yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
+    for f in (f for f in game.lane_observation if f.world is not None):
         array = getattr(game.world, f.world, None)
-        if f not in game.lane_observation:
-            yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
-        elif not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
+        if not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
             given = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
             yield f"{f.name!r} is {f.dtype} {f.shape}, but world.{f.world} is {given}"
     if game.scripts and len({a.rpartition("_")[0] for r in game.roles for a in r.agents}) * len(game.scripts) > 62:
