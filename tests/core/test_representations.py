@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import palaestra
 import pytest
 from games import size_game
 from games.play import idle_actions, random_actions
 
+import palaestra
 from palaestra import registry
 from palaestra.core.game import Representation
 from palaestra.core.kernel import KernelSimulation

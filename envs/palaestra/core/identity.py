@@ -50,8 +50,6 @@ def _rules_digest(game: Game) -> str:
         put(f"role {role.name} {role.agents} {role.action!r}")
     tables = (game.scripts, game.end_reasons, game.periods, [p.name for p in game.parameters], game.physics)
     put(f"tables {tables!r} {sorted(game.physics_options.items())!r}")
-    if game.truncation_reasons:  # absent from the digests of games that have none
-        put(f"truncation {game.truncation_reasons!r}")
     for name, value in _members(game.world):
         put(name, _world_bytes(value))
     return sha.hexdigest()[:16]
