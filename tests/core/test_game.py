@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from games import two_team
 
-from palaestra.core.fields import Choice, Continuous, Field, Parameter
+from palaestra.core.fields import Choice, Continuous, Field, Parameter, Table
 from palaestra.core.game import Game, Role
 
 
@@ -26,6 +26,9 @@ def game(**changes: Any) -> Game:
         "observe": nothing,
     }
     return Game(**{**basics, **changes})
+
+
+MOVED: dict[str, Any] = {"command": nothing, "advance": nothing, "judge": nothing}
 
 
 def walkers(*agents: str, name: str = "walker") -> Role:
@@ -88,6 +91,24 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
         ({"parameters": (Parameter("speed", 5, 0, 1),)}, r"default of 'speed' is 5, not in \[0, 1\]"),
         ({"parameters": (Parameter("horizon", 5),)}, "the parameter horizon is the suite's"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"step": None, "judge": nothing, "command": nothing}, "judge needs command and one engine: advance or phy"),
+        ({"step": None, **MOVED, "physics": "a:B"}, "judge needs command and one engine: advance or physics"),
+        ({"step": None, **MOVED, "command": None}, "judge needs command and one engine"),
+        ({"command": nothing}, "command, advance and physics go with judge, not with step"),
+        ({"advance": nothing}, "command, advance and physics go with judge, not with step"),
+        ({"physics": "a:B"}, "command, advance and physics go with judge, not with step"),
+        ({"load": nothing}, "load completes the bodies of a compiled engine: it needs advance"),
+        ({"step": None, **MOVED, "advance": None, "physics": "a:B", "load": nothing}, "load .* needs advance"),
+        ({"plan": nothing}, "plan plans for scripts: it needs script"),
+        ({"script": nothing, "scripts": ("a",) * 32}, "teams times scripts must be at most 62"),
+        ({"global_state_size": 3}, "give global_state and global_state_size together"),
+        ({"reward": "agent", "zero_sum": True}, 'zero_sum is a promise about team rewards: it needs reward="team"'),
+        ({"default_codec": "text"}, "default_codec 'text' is not one of codecs"),
+        ({"default_observation": "far"}, "default_observation 'far' is neither flat, dict nor a representation"),
+        ({"observe_reset": nothing}, 'give observe_reset and fields with at="reset" together'),
+        ({"lane_observation": (Field("x", (), 0, 1, world="x"),)}, r"'x' is f4 \(\), but world.x is NoneType"),
+        ({"team_observation": (Field("x", (), 0, 1, world="x"),)}, "such a field belongs to lane_observation"),
+        ({"parameters": (Parameter("x", np.nan),)}, "default of 'x' is nan"),
     ],
 )
 def test_a_contradiction_is_refused(changes: dict, complaint: str):
@@ -113,3 +134,50 @@ def test_masks_without_choices_are_refused():
     role = Role("walker", ("red_0",), (Field("place", (), 0, 9),), (Continuous("turn"),))
     with pytest.raises(ValueError, match="legal has no choice to forbid"):
         game(roles=(role,), legal=nothing)
+
+
+def test_sixty_two_plans_fit():
+    assert len(game(script=nothing, scripts=("a",) * 31).scripts) == 31
+
+
+def test_a_game_with_a_compiled_engine_is_no_contradiction():
+    assert game(step=None, **MOVED, load=nothing).periods == 1
+
+
+def seen(field: Field | Table) -> Role:
+    return Role("walker", ("red_0", "blue_0"), (field,), (Choice("move", 3),))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": (("size", "i8"),)},
+        {"state": (("body", [("mass", "f8"), ("size", "f8")], (3,)),)},
+        {"info": (Field("size", dtype="i8"),)},
+        {"parameters": (Parameter("size", 1),)},
+        {"scratch": (("size", "f8"),)},
+        {"roles": (walkers("red_0", "blue_0", name="size"),)},
+        {"roles": (seen(Field("size", (), 0, 1)),)},
+        {"roles": (seen(Table("units", 2, (Field("size", (), 0, 1),))),)},
+        {"roles": (Role("walker", ("red_0",), (Field("place", (), 0, 9),), (Choice("size", 3),)),)},
+        {"team_observation": (Field("size", (), 0, 1),)},
+        {"lane_observation": (Field("size", (), 0, 1),)},
+    ],
+)
+def test_a_name_that_records_of_numpy_have_themselves_is_refused(changes: dict):
+    with pytest.raises(ValueError, match="Tiny: 'size' is an attribute of NumPy's records: give the field another na"):
+        game(**changes)
+
+
+@pytest.mark.parametrize("name", ["shape", "data", "flat", "T", "base", "max", "round", "item", "copy"])
+def test_there_are_many_such_names(name: str):
+    with pytest.raises(ValueError, match=f"Tiny: '{name}' is an attribute of NumPy's records"):
+        game(state=((name, "i8"),))
+
+
+def test_no_registered_game_has_one():
+    from palaestra import registry
+
+    for id in registry.ROWS:  # making a game refuses them
+        if not id.startswith("test"):
+            registry.make_game(id)

@@ -1,12 +1,16 @@
 """Numbers of the rules: keywords, per lane, changed while a match runs."""
 
+import copy
+from typing import Any
+
 import numpy as np
 import pytest
-from games import two_team
+from games import orchard, two_team
 from games.play import all_bytes, idle_actions, random_actions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palaestra.core.fields import Parameter, table_rows
 from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
@@ -84,3 +88,127 @@ def test_a_value_outside_its_range_is_refused_and_nothing_changes(value):
     with pytest.raises(ValueError, match=r"hit_chance must be in \[0, 1\] 1, got"):
         sim.set_parameters(damage=5.0, hit_chance=value)
     np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+# -- words, and changes that wait for the next match -------------------------------------------------------------------
+
+ENDING, STYLE, TEMPO = orchard.game().parameters[3], orchard.game().parameters[6], orchard.game().parameters[5]
+
+
+def began(sim: Any) -> list[float]:
+    """What the parameters at_start were when the matches began: 10 tempo + style."""
+    return sim.states["began"].tolist()
+
+
+def test_users_give_words_and_the_rules_see_their_numbers():
+    assert orchard.started(2, parameters={"ending": "cut"}).parameters["ending"].tolist() == [2.0, 2.0]
+    sim = orchard.started(3, parameters={"ending": ["cut", "none", "rule"]})
+    assert sim.parameters["ending"].tolist() == [2.0, 0.0, 1.0]
+    sim.set_parameters(ending=np.array(["rule", "cut"]), lanes=[0, 1])
+    assert sim.parameters["ending"].tolist() == [1.0, 2.0, 1.0]
+    sim.set_parameters(ending=2)
+    assert sim.parameters["ending"].tolist() == [2.0] * 3
+    assert ENDING.start_value == 0.0
+
+
+@pytest.mark.parametrize("value", ["cut off", ["none", "stop"], 3, -1, 0.5, [0.0, 0.5]])
+def test_other_words_and_numbers_between_them_are_refused(value: Any):
+    with pytest.raises(ValueError, match="ending must be one of none, rule, cut, got"):
+        orchard.started(2).set_parameters(ending=value)
+
+
+def test_a_number_is_no_word():
+    with pytest.raises(ValueError, match=r"tempo is a number in \[0, 5\] 1, got 'fast'"):
+        orchard.started(2).set_parameters(tempo="fast")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"default": "d", "words": ("a", "b")}, "default of 'x' is 'd', not one of a, b"),
+        ({"default": 2, "words": ("a", "b")}, "default of 'x' is 2, not one of a, b"),
+        ({"default": 0.5, "words": ("a", "b")}, "default of 'x' is 0.5, not one of a, b"),
+        ({"default": "a"}, "default of 'x' is 'a', but it has no words"),
+    ],
+)
+def test_a_default_is_one_of_the_words(arguments: dict, complaint: str):
+    with pytest.raises(ValueError, match=complaint):
+        Parameter("x", **arguments)
+
+
+def test_readers_see_the_words_the_default_and_when_a_change_acts():
+    rows = table_rows((ENDING, TEMPO, STYLE, Parameter("x", 1, words=("a", "b"))))
+    assert (rows[0]["low"], rows[0]["high"]) == ("none", "cut")
+    assert rows[0]["about"] == " (one of none, rule, cut) (default none)"
+    assert rows[1]["about"] == "of the match (default 1) (a change takes effect at the next match)"
+    assert rows[2]["about"].startswith("of the match (one of calm, wild) (default calm) (a change takes")
+    assert rows[3]["about"] == " (one of a, b) (default 1)"
+
+
+def test_what_is_set_before_the_first_reset_acts_in_the_first_match():
+    sim = KernelSimulation(orchard.game(), 2, parameters={"tempo": 2.0})
+    sim.set_parameters(style="wild", lanes=[1])
+    assert sim.parameters["tempo"].tolist() == [2.0] * 2
+    sim.reset(seed=1)
+    assert began(sim) == [20.0, 21.0]
+
+
+def test_a_change_at_start_waits_for_the_lanes_next_match():
+    sim = orchard.started(3, parameters={"horizon": [2, 9, 3]})
+    sim.set_parameters(tempo=[2.0, 3.0, 4.0], style="wild", horizon=[2, 9, 4])
+    assert sim.parameters["tempo"].tolist() == [1.0] * 3
+    assert sim.parameters["horizon"].tolist() == [2, 9, 4]  # this one acts at once
+    seen = []
+    for _ in range(5):
+        sim.step(idle_actions(sim))
+        seen.append((began(sim), sim.parameters["tempo"].tolist()))
+    assert seen[1] == ([10.0] * 3, [1.0] * 3)
+    assert seen[2] == ([21.0, 10.0, 10.0], [2.0, 1.0, 1.0])
+    assert seen[4] == ([21.0, 10.0, 41.0], [2.0, 1.0, 4.0])
+
+
+def test_a_change_at_start_acts_where_a_match_is_started_by_hand():
+    sim = orchard.started(3)
+    sim.set_parameters(tempo=5.0, lanes=[0, 1])
+    sim.reset(np.array([True, False, True]))
+    assert began(sim) == [50.0, 10.0, 10.0]
+    assert sim.parameters["tempo"].tolist() == [5.0, 1.0, 1.0]
+    sim.reset()
+    assert began(sim) == [50.0, 50.0, 10.0]
+
+
+def test_a_change_at_start_acts_in_a_match_that_starts_in_the_same_step():
+    sim = orchard.started(2, autoreset_mode="same_step", parameters={"horizon": [2, 9]})
+    sim.set_parameters(tempo=3.0)
+    for _ in range(2):
+        sim.step(idle_actions(sim))
+    assert began(sim) == [30.0, 10.0]
+
+
+def test_a_change_acts_for_all_later_matches():
+    sim = orchard.started(1)
+    sim.set_parameters(tempo=3.0)
+    for _ in range(3):
+        sim.reset()
+        assert began(sim) == [30.0]
+
+
+@pytest.mark.parametrize("way", ["restore", "load_states", "copy"])
+def test_a_waiting_change_goes_with_the_match(way: str):
+    sim = orchard.started(2)
+    sim.set_parameters(tempo=4.0)
+    other = orchard.started(2)
+    if way == "restore":
+        other.restore(sim.snapshot())
+    elif way == "load_states":
+        other.load_states(sim.states.copy())
+    else:
+        other = copy.deepcopy(sim)
+    assert other.parameters["tempo"].tolist() == [1.0] * 2
+    other.reset()
+    assert began(other) == [40.0] * 2
+
+
+def test_a_game_without_such_parameters_has_no_second_record():
+    assert "next_parameters" in orchard.game().state_dtype.names
+    assert "next_parameters" not in GAME.state_dtype.names

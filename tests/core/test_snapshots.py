@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import two_team, two_team_homogeneous
+from games import duel, orchard, two_team, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
 from palaestra.core.game import Game
+from palaestra.core.identity import rules_digest
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import Simulation
 
@@ -121,3 +122,54 @@ def test_a_snapshot_with_another_memory_is_refused_and_nothing_moves():
     with pytest.raises(ValueError, match="taken against other opponents"):
         sim.restore(in_the_middle(MELEE, Recurrent()).snapshot())
     np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+# -- the rules of a snapshot -------------------------------------------------------------------------------------------
+
+OTHER_RULES = (
+    r"taken under other rules of \w+ \(code, numbers, agents or world\): restore it into a simulation of the same"
+)
+
+
+def started(game: Game, n: int = 2) -> Any:
+    sim = KernelSimulation(game, n)
+    sim.reset(seed=1)
+    return sim
+
+
+def test_a_snapshot_knows_its_rules():
+    snapshot = started(orchard.game()).snapshot()
+    assert snapshot.rules == rules_digest(orchard.game())
+    sim = started(orchard.game())
+    sim.restore(snapshot)
+    assert snapshot.rules == sim.snapshot().rules
+
+
+@pytest.mark.parametrize("changes", [{"pickers": 2}, {"carriers": 3}, {"pairs": 1}, {"rows": 3}])
+def test_a_snapshot_of_another_preset_is_refused_and_nothing_moves(changes: dict):
+    sim = started(orchard.game(**changes))
+    before = all_bytes(sim)
+    snapshot = started(orchard.game()).snapshot()
+    assert snapshot.states.dtype == sim.states.dtype
+    with pytest.raises(ValueError, match=OTHER_RULES):
+        sim.restore(snapshot)
+    np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+def test_a_snapshot_under_another_constant_is_refused(monkeypatch: pytest.MonkeyPatch):
+    snapshot = in_the_middle().snapshot()
+    monkeypatch.setattr(two_team, "GOALS", 2)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    with pytest.raises(ValueError, match=OTHER_RULES):
+        started(two_team.game(), 4).restore(snapshot)
+
+
+def test_the_digest_tells_worlds_without_names_apart():
+    assert rules_digest(duel.game(tries=2)) != rules_digest(duel.game(tries=3))
+    assert rules_digest(duel.game(tries=2)) == rules_digest(duel.game(tries=2))
+    tables = [duel.game(world=np.array(numbers)) for numbers in ([1], [2], [1])]
+    assert rules_digest(tables[0]) == rules_digest(tables[2]) != rules_digest(tables[1])
+
+
+def test_defaults_of_parameters_are_no_rules():
+    assert rules_digest(orchard.game(horizon=7)) == rules_digest(orchard.game())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 
 from palaestra.core.fields import Choice
 from palaestra.core.game import Role
@@ -82,8 +83,8 @@ def seen_bytes(sim: Simulation) -> np.ndarray:
 
 
 def all_bytes(sim: Simulation) -> np.ndarray:
-    """What leaves the simulation and its match records, uint8 ``[N, bytes]``."""
-    return np.concatenate([seen_bytes(sim), _bytes(sim.states)], axis=1)
+    """What leaves the simulation and its match records without their padding, uint8 ``[N, bytes]``."""
+    return np.concatenate([seen_bytes(sim), _bytes(repack_fields(sim.states, recurse=True))], axis=1)
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

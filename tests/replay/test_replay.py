@@ -22,7 +22,9 @@ from palaestra.replay import file as replay_file
 
 RAID = "test/Raid-v0"
 CARTPOLE = "palaestra/CartPole-v0"
+ORCHARD = "test/Orchard-v0"
 palaestra.register(RAID, "games.two_team:game", family="test")
+palaestra.register(ORCHARD, "games.orchard:game", family="test")
 
 
 def random_actions(sim, rng: np.random.Generator) -> dict:
@@ -256,6 +258,27 @@ def test_other_rules_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(two_team, "GOALS", 2)
     with pytest.raises(ReplayError, match=r"the rules of test/Raid-v0 are other ones \(digest \w+, not \w+\)"):
         verify(replay)
+
+
+def test_a_game_of_many_sizes_repeats_in_its_own_size_alone():
+    replay = record(ORCHARD, num_envs=2, pickers=2, horizon=6)
+    assert verify(replay).ok
+    assert replay.actions.shape == (6, 2, 4 + 3 * 4)  # the words of the whole capacity
+    other = altered(replay, keywords={"pickers": 4, "horizon": 6})
+    with pytest.raises(ReplayError, match=r"the rules of test/Orchard-v0 are other ones \(digest \w+, not \w+\)"):
+        verify(other)
+
+
+def test_what_somebody_outside_does_in_a_game_of_many_sizes_is_recorded():
+    sim = palaestra.make_batch(ORCHARD, 2, autoreset_mode="off", horizon=4)
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        for _ in range(4):
+            carrier = {"loads": np.array([[[103, 0], [0, 204]]] * 2), "force": np.full((2, 2, 2), 0.5)}
+            sim.step({"picker": np.array([[1, 2, 0]] * 2), "carrier": carrier})
+    assert sim.states["count"][0].tolist() == [4, 8, 0, 4 * 103, 4 * 204, 0, 0]
+    assert verify(recorder.replay()).ok
+    assert [frame.states["count"][0, 4] for frame in frames(recorder.replay())] == [0, 204, 408, 612, 816]
 
 
 def test_another_version_of_the_game_is_refused():

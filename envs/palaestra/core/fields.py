@@ -283,13 +283,15 @@ class Parameter:
         """Derives the range of a parameter of words.
 
         Raises:
-            ValueError: The default is none of the words.
+            ValueError: The default is none of the words, or a word where there are none.
         """
         if self.words:
             object.__setattr__(self, "low", 0.0)
             object.__setattr__(self, "high", float(len(self.words) - 1))
-            if isinstance(self.default, str) and self.default not in self.words:
+            if self.default not in (*self.words, *range(len(self.words))):
                 raise ValueError(f"default of {self.name!r} is {self.default!r}, not one of {', '.join(self.words)}")
+        elif isinstance(self.default, str):
+            raise ValueError(f"default of {self.name!r} is {self.default!r}, but it has no words")
 
     def number(self, value: Any) -> np.ndarray:
         """The value, a word, or an array of either as float64.
@@ -324,7 +326,7 @@ def _freeze_bounds(field: Field | Continuous, *more: str) -> None:
         value = getattr(field, name)
         if not isinstance(value, int | float):
             array = np.asarray(value, np.float64)
-            if array.shape != field.shape:
+            if array.shape not in ((), field.shape):
                 raise ValueError(f"{field.name}: {name} has shape {array.shape}, the field {field.shape}")
             object.__setattr__(field, name, _nested(array))
 

@@ -334,6 +334,7 @@ class Game:
         put("observation_dtype", layout.observations_dtype(self, visible=True))
         put("mask_dtype", layout.masks_dtype(self, visible=True))
         put("scratch_dtype", np.dtype(list(self.scratch), align=True))
+        _check_names(self)
         put("world", read_only(self.world))
         put("_variants", {})
 
@@ -404,6 +405,20 @@ class Game:
             role, index = self.role_of(slot)
             members.setdefault(role.name, []).append(index)
         return members
+
+
+def _check_names(game: Game) -> None:
+    """Refuses fields that are named like an attribute of NumPy's records: in plain Python ``s.size`` is no field."""
+    tables = (game.state_dtype, game.action_dtype, game.kernel_observation_dtype, game.kernel_mask_dtype)
+    for name in (name for table in (*tables, game.scratch_dtype) for name in _names_in(table)):
+        if hasattr(np.record, name):
+            raise ValueError(f"{game.name}: {name!r} is an attribute of NumPy's records: give the field another name")
+
+
+def _names_in(table: np.dtype) -> Iterator[str]:
+    for name in table.base.names or ():
+        yield name
+        yield from _names_in(table.base[name])
 
 
 def _horizon(decisions: float) -> Parameter:
@@ -477,18 +492,15 @@ def _bad_sizes(game: Game) -> Iterator[str]:
         for choice in (c for c in role.action if isinstance(c, Choice)):
             if choice.candidates is not None and game.legal is None:
                 yield f"{choice.name!r} has candidates: legal has to list them"
-    shared = (*game.lane_observation, *game.team_observation)
-    seen = [*shared, *(f for r in game.roles for f in r.observation)]
-    at_reset = any(f.at == "reset" for f in seen)
+    not_shared = [*game.team_observation, *(f for r in game.roles for f in r.observation)]
+    at_reset = any(f.at == "reset" for f in (*game.lane_observation, *not_shared))
     if at_reset != (game.observe_reset is not None):
         yield 'give observe_reset and fields with at="reset" together'
-    for f in seen:
-        if f.world is None:
-            continue
+    for f in (f for f in not_shared if f.world is not None):
+        yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
+    for f in (f for f in game.lane_observation if f.world is not None):
         array = getattr(game.world, f.world, None)
-        if f not in game.lane_observation:
-            yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
-        elif not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
+        if not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
             given = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
             yield f"{f.name!r} is {f.dtype} {f.shape}, but world.{f.world} is {given}"
     if game.scripts and len({a.rpartition("_")[0] for r in game.roles for a in r.agents}) * len(game.scripts) > 62:
@@ -500,20 +512,21 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     for f in (*seen, *(a for r in game.roles for a in r.action if isinstance(a, Continuous))):
         for column in getattr(f, "columns", (f,)):
             low, high = bounds(column)
-            checked = getattr(column, "checked", None)
+            is_action, checked = isinstance(column, Continuous), getattr(column, "checked", None)
+            may_be_infinite = checked is not None and np.dtype(column.dtype).kind == "f"
             if checked is not None and not (np.isfinite(checked).all() and checked[0] <= checked[1]):
                 yield f"checked range of {column.name!r} is {checked}: give finite numbers (low, high)"
-            if not (low <= high).all() or (
-                checked is None and not (np.isfinite(low).all() and np.isfinite(high).all())
-            ):
-                text = f"[{np.min(low):g}, {np.max(high):g}]"
-                hint = "" if isinstance(column, Continuous) else " (infinite ones need checked=(low, high))"
+            bad = ~(low <= high) | ~(may_be_infinite | (np.isfinite(low) & np.isfinite(high)))
+            if bad.any():
+                text = f"[{low[bad][0]:g}, {high[bad][0]:g}]"
+                hint = "" if is_action else " (infinite ones need real numbers and checked=(low, high))"
                 yield f"{column.name!r} has no finite bounds: {text}{hint}"
     for action in (a for r in game.roles for a in r.action):
-        low, high = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
-        noop = np.broadcast_to(np.asarray(action.noop), action.shape)
-        if not ((low <= noop) & (noop <= high)).all():
-            yield f"noop of {action.name!r} is {np.max(noop):g}, not in [{np.min(low):g}, {np.max(high):g}]"
+        limits = (0, action.n - 1) if isinstance(action, Choice) else bounds(action)
+        low, high, noop = (np.broadcast_to(np.asarray(b), action.shape) for b in (*limits, action.noop))
+        bad = ~((low <= noop) & (noop <= high))
+        if bad.any():
+            yield f"noop of {action.name!r} is {noop[bad][0]:g}, not in [{low[bad][0]:g}, {high[bad][0]:g}]"
     if game.horizon < 1:
         yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:

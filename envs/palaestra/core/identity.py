@@ -11,7 +11,7 @@ import textwrap
 import tokenize
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def _rules_digest(game: Game) -> str:
     put(f"scripts {game.scripts}, ends {game.end_reasons} {game.truncation_reasons}")
     put(f"rewards {game.reward} {game.reward_dtype}, periods {game.periods}")
     put(f"parameters {[(p.name, p.words, p.at_start) for p in game.parameters]}")
-    for name, value in zip(getattr(game.world, "_fields", ()), game.world or (), strict=False):
+    for name, value in _members(game.world):
         put(name, _world_bytes(value))
     put(f"engine {game.physics} {sorted(game.physics_options.items())!r}")
     return sha.hexdigest()[:16]
@@ -115,6 +115,14 @@ def _methods(cls: type) -> dict[str, Any]:
         elif not name.startswith("__"):
             found[name] = member
     return {f"{cls.__qualname__}.{name}": member for name, member in found.items()}
+
+
+def _members(world: Any) -> Iterable[tuple[str, Any]]:
+    """Names and values of what a world holds; numbers where it has no names."""
+    if world is None:
+        return ()
+    members = world if isinstance(world, tuple) else (world,)
+    return zip(getattr(world, "_fields", map(str, range(len(members)))), members, strict=True)
 
 
 def _world_bytes(value: Any) -> bytes:

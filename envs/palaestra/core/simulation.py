@@ -129,8 +129,7 @@ class Simulation(ABC):
         self._name_views()
         if not attach:
             self.states["strength"] = 1.0
-            self.states["team"] = -1
-            self.states["team"][:, : len(game.agents)] = game.team_index
+            self.states["team"] = self._team_of_slots()
             for parameter in game.parameters:
                 for record in self._parameter_records():
                     self.states[record][parameter.name] = parameter.start_value
@@ -314,7 +313,7 @@ class Simulation(ABC):
             mask: bool ``[N]``; all lanes if None.
 
         Raises:
-            ValueError: Records of another game, or not one a lane.
+            ValueError: Records of another game, of other agents, or not one a lane.
         """
         self._check_open()
         which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
@@ -326,6 +325,11 @@ class Simulation(ABC):
             )
         if not self.started and not which.all():
             raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
+        if (records["team"] != self._team_of_slots()).any():
+            raise ValueError(
+                f"load_states was given records of {self.game.name} with other agents: take them from a simulation "
+                "of the same keywords"
+            )
         self.states[which] = records
         self._load_bodies(which)
         self._clear_results(which)
@@ -541,6 +545,12 @@ class Simulation(ABC):
         self.team_observations: np.ndarray | None = memory["team"] if "team" in names else None
         self.lane_observations: np.ndarray | None = memory["lane"] if "lane" in names else None
 
+    def _team_of_slots(self) -> np.ndarray:
+        """``s.team`` of every match: the team's number, -1 for slots beyond the visible agents."""
+        teams = np.full(self.game.slots, -1, np.int64)
+        teams[: len(self.game.agents)] = self.game.team_index
+        return teams
+
     def _take_actions(self, actions: Any) -> None:
         if isinstance(self.actions, np.ndarray):
             write_actions(self.game.roles[0], self.actions, actions)
@@ -557,6 +567,8 @@ class Simulation(ABC):
         before = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
         if all(before[name] is array for name, array in out.items()):
             return {}
+        if "observations" in out and self.game.observe_reset is not None:  # the step writes no fields at="reset"
+            out["observations"][...] = before["observations"]
         waiting = self.states["pending"] == WAITING
         if waiting.any():  # the step does not write these lanes
             for name, array in out.items():

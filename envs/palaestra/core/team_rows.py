@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from palaestra.core.simulation import Simulation
 
 Lanes = np.ndarray | slice
+"""Indices, a bool mask ``[N]`` or a slice."""
 
 
 def team_rows(sim: Simulation, team: str, what: str, lanes: Lanes) -> Any:
@@ -42,7 +43,7 @@ def _shared_rows(sim: Simulation, team: str, lanes: Lanes) -> dict[str, Any]:
         shared["team"] = {f.name: values_of(memory["team"], f)[lanes][:, number] for f in game.team_observation}
     if game.lane_observation:
         own = {f.name: values_of(memory["lane"], f)[lanes] for f in game.lane_observation if f.world is None}
-        count = sim.num_envs if isinstance(lanes, slice) else len(lanes)
+        count = len(np.arange(sim.num_envs)[lanes])
         shared["lane"] = own | {name: array[:count] for name, array in sim.world_observations.items()}
     return shared
 
@@ -53,6 +54,7 @@ def write_team_rows(sim: Simulation, team: str, actions: Any, lanes: Lanes) -> N
     Raises:
         ActionError: Wrong shape or kind. Ranges are checked by `Simulation.step`.
     """
+    lanes = lanes if isinstance(lanes, slice) else np.arange(sim.num_envs)[lanes]
     roles = sim.game.team_roles(team)
     for role_name, slots in roles.items():
         role = next(r for r in sim.game.roles if r.name == role_name)

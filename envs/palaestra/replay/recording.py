@@ -164,7 +164,7 @@ class Recorder:
             digest=self._chain.digest(),
             operations=np.array(self._operations, np.uint8),
             reset_lanes=np.array(self._reset_lanes),
-            actions=stacked(self._actions, np.zeros((0, n, len(self._agents)), np.int64)),
+            actions=stacked(self._actions, np.zeros((0, *sim.buffers.action_words.shape), np.int64)),
             change_operations=np.array([operation for operation, _, _ in self._changes], np.int64),
             change_lanes=np.array([lane for _, lane, _ in self._changes], np.int64),
             changes=np.array([row for _, _, row in self._changes]),

@@ -1,0 +1,142 @@
+"""Other ways to see the same match: chosen by name, in one vector or by field, under the same rules."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from games import size_game
+from games.play import idle_actions, random_actions
+
+import palaestra
+from palaestra import registry
+from palaestra.core.game import Representation
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import link
+
+pytestmark = pytest.mark.jitless
+
+GAME = size_game.game(couriers=4, parcels=5)
+COURIERS = "tests/RepresentedCouriers-v0"
+palaestra.register(COURIERS, "games.size_game:game", family="test")
+
+
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+def started(game: Any, **options: Any) -> Any:
+    sim = KernelSimulation(game, 2, **options)
+    sim.reset(seed=1)
+    return sim
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "form"),
+    [
+        (None, "", "dict"),
+        ("flat", "", "flat"),
+        ("dict", "", "dict"),
+        ("nearest", "nearest", "flat"),
+        ("nearest:flat", "nearest", "flat"),
+        ("nearest:dict", "nearest", "dict"),
+    ],
+)
+def test_a_word_says_the_representation_and_the_form(word: str | None, name: str, form: str):
+    shown, said = GAME.shown_as(word)
+    assert shown is (GAME.represented("nearest") if name else GAME)
+    assert said == form
+
+
+def test_a_default_may_say_both():
+    game = dataclasses.replace(GAME, default_observation="nearest:dict")
+    assert game.shown_as(None) == (game.represented("nearest"), "dict")
+    assert game.shown_as("flat") == (game, "flat")
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("far", "Couriers has no observation 'far': choose from 'flat', 'dict', 'nearest'"),
+        ("far:dict", "Couriers has no observation 'far'"),
+        ("nearest:box", "observation='nearest:box': the form of 'nearest' is \"flat\" or \"dict\", got 'box'"),
+        ("flat:dict", "Couriers has no observation 'flat'"),
+    ],
+)
+def test_another_word_is_refused(word: str, complaint: str):
+    with pytest.raises(ValueError, match=complaint):
+        GAME.shown_as(word)
+
+
+def test_a_default_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="default_observation 'far:dict' is neither flat, dict nor a representation"):
+        dataclasses.replace(GAME, default_observation="far:dict")
+
+
+def test_it_replaces_what_is_seen_and_leaves_the_rules():
+    nearest = GAME.represented("nearest")
+    assert nearest.roles[0].observation[0].name == "nearest_m"
+    assert (nearest.lane_observation, nearest.observe_reset) == ((), None)
+    assert nearest.roles[0].action == GAME.roles[0].action
+    assert nearest.roles[0].capacity == GAME.roles[0].capacity
+    assert (nearest.step, nearest.state_dtype, nearest.parameters) == (GAME.step, GAME.state_dtype, GAME.parameters)
+
+
+def test_a_role_that_it_does_not_name_keeps_its_table():
+    blind = dataclasses.replace(
+        GAME,
+        representations={"same": Representation("all", size_game.observe, {}, observe_reset=size_game.observe_reset)},
+    )
+    assert blind.represented("same").roles[0].observation == GAME.roles[0].observation
+
+
+def test_it_is_the_same_object_each_time():
+    assert GAME.represented("nearest") is GAME.represented("nearest")
+
+
+def test_the_match_goes_on_alike_and_shows_another_side():
+    full, near = (
+        started(GAME, opponents={"blue": "mix"}),
+        started(GAME.represented("nearest"), opponents={"blue": "mix"}),
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        actions = random_actions(full, rng)
+        full.step(actions)
+        near.step(actions)
+        np.testing.assert_array_equal(near.states, full.states)
+        np.testing.assert_array_equal(near.rewards, full.rewards)
+        np.testing.assert_array_equal(near.buffers.mask_bytes, full.buffers.mask_bytes)
+    assert near.observations.shape == (2, 4, 2)
+    offsets = full.buffers.observations["courier"]["parcels"]["offset_m"][0, 0]
+    left = full.buffers.observations["courier"]["parcels"]["left"][0, 0] > 0
+    assert near.observations[0, 0].tolist() in offsets[left].tolist()
+
+
+def test_presets_share_its_kernel_too():
+    other = size_game.game(couriers=7, parcels=9)
+    assert link(GAME.represented("nearest")) is link(other.represented("nearest"))
+    assert link(GAME.represented("nearest")) is not link(GAME)
+
+
+def test_faces_take_the_word():
+    env: Any = registry.make_env(COURIERS, observation="nearest", couriers=4)
+    assert env.observation_space.shape == (2 * 2,)
+    by_name: Any = registry.make_env(COURIERS, observation="nearest:dict", couriers=4)
+    assert by_name.reset(seed=1)[0].keys() == {"nearest_m"}
+    assert registry.make_env(COURIERS, couriers=4).reset(seed=1)[0].keys() >= {"couriers", "parcels", "worth"}
+    batch = palaestra.make_batch(COURIERS, 2, observation="nearest", couriers=4)
+    batch.reset(seed=1)
+    assert batch.observations.shape == (2, 4, 2)
+    many: Any = registry.make_parallel(COURIERS, observation="nearest", couriers=4, mask=None)
+    assert many.reset(seed=1)[0]["red_0"].shape == (2,)
+    with pytest.raises(ValueError, match="has no observation 'far'"):
+        registry.make_env(COURIERS, observation="far")
+
+
+def test_what_is_seen_does_not_reach_through_from_the_last_decision():
+    sim = started(GAME.represented("nearest"))
+    sim.states["taken"][:] = 1
+    sim.step(idle_actions(sim))
+    assert not sim.observations.any()

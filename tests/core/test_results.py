@@ -1,0 +1,136 @@
+"""What `step` and `judge` say of a match: it goes on, a rule ended it, or it was cut off; and how that is told."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from games import orchard
+from games.orchard import started
+from games.play import idle_actions, random_actions, seen_bytes
+
+from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.parallel_env import GameParallelEnv
+from palaestra.core.faces.vector_env import GameVectorEnv
+from palaestra.core.game import TERMINATED, TRUNCATED
+from palaestra.core.kernel import KernelSimulation
+
+pytestmark = pytest.mark.jitless
+
+GAME = orchard.game()
+REASONS = {"none": "horizon", "rule": "sold", "cut": "spoilt"}
+
+
+def ended(ending: str, ends_at: int = 1, **options: Any) -> Any:
+    sim = started(2, autoreset_mode="off", parameters={"ending": ending, "ends_at": ends_at}, **options)
+    for _ in range(ends_at):
+        assert not (sim.terminated | sim.truncated).any()
+        sim.step(idle_actions(sim))
+    return sim
+
+
+def test_a_rule_ends_a_match_by_a_bool_or_by_terminated():
+    assert (TERMINATED, TRUNCATED) == (1, 2)
+    sim = ended("rule", 2)  # orchard.step returns True there, and integers elsewhere
+    assert (sim.terminated.tolist(), sim.truncated.tolist()) == ([True] * 2, [False] * 2)
+    assert sim.info["winner"].tolist() == [1, 1]
+
+
+def test_a_rule_cuts_a_match_off_by_truncated():
+    sim = ended("cut", 2)
+    assert (sim.terminated.tolist(), sim.truncated.tolist()) == ([False] * 2, [True] * 2)
+    assert sim.info["winner"].tolist() == [-1, -1]
+
+
+def test_zero_lets_it_go_on():
+    sim = ended("none", 3)
+    assert not (sim.terminated | sim.truncated).any()
+    assert sim.info["end_reason"].tolist() == [0, 0]
+
+
+def test_reasons_of_rules_come_after_the_horizon_and_those_of_cuts_after_them():
+    assert [GAME.end_reason(n) for n in range(4)] == ["", "horizon", "sold", "spoilt"]
+    other = orchard.game(end_reasons=("sold", "eaten"), truncation_reasons=("spoilt", "rained"))
+    assert [other.end_reason(n) for n in (1, 3, 4, 5)] == ["horizon", "eaten", "spoilt", "rained"]
+
+
+@pytest.mark.parametrize(("ending", "number"), [("none", 1), ("rule", 2), ("cut", 3)])
+def test_the_number_of_the_reason_stands_in_the_info(ending: str, number: int):
+    sim = ended(ending, 2 if ending != "none" else 20)
+    assert sim.info["end_reason"].tolist() == [number] * 2
+    assert GAME.end_reason(sim.info["end_reason"][0]) == REASONS[ending]
+
+
+@pytest.mark.parametrize("ending", ["rule", "cut"])
+def test_a_rule_wins_over_the_horizon_in_the_same_decision(ending: str):
+    sim = started(2, autoreset_mode="off", parameters={"ending": ending, "ends_at": 3, "horizon": [3, 5]})
+    for _ in range(3):
+        sim.step(idle_actions(sim))
+    assert sim.terminated.tolist() == [ending == "rule"] * 2
+    assert sim.truncated.tolist() == [ending == "cut"] * 2
+    assert sim.info["end_reason"].tolist() == [orchard.SOLD if ending == "rule" else orchard.SPOILT] * 2
+
+
+def test_a_match_that_was_cut_off_waits_where_nothing_starts_anew():
+    sim = ended("cut")
+    before = sim.states.copy()
+    sim.step(idle_actions(sim))
+    assert sim.truncated.all()
+    np.testing.assert_array_equal(sim.states, before)
+
+
+def test_a_match_that_was_cut_off_starts_anew_in_the_next_call():
+    sim = started(3, parameters={"ending": ["cut", "rule", "none"], "ends_at": 2})
+    steps, cut, over = [], [], []
+    for _ in range(4):
+        sim.step(idle_actions(sim))
+        steps.append(sim.states["steps"].tolist())
+        cut.append(sim.truncated.tolist())
+        over.append(sim.terminated.tolist())
+    assert steps == [[1, 1, 1], [2, 2, 2], [0, 0, 3], [1, 1, 4]]
+    assert cut == [[False] * 3, [True, False, False], [False] * 3, [False] * 3]
+    assert over == [[False] * 3, [False, True, False], [False] * 3, [False] * 3]
+
+
+def test_a_match_that_was_cut_off_starts_anew_at_once_and_tells_why_it_ended():
+    sim = started(3, autoreset_mode="same_step", parameters={"ending": ["cut", "rule", "none"], "ends_at": 2})
+    for _ in range(2):
+        sim.step(idle_actions(sim))
+    assert sim.states["steps"].tolist() == [0, 0, 2]
+    assert (sim.truncated.tolist(), sim.terminated.tolist()) == ([True, False, False], [False, True, False])
+    assert sim.final_info["end_reason"][:2].tolist() == [orchard.SPOILT, orchard.SOLD]
+    assert sim.info["end_reason"].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
+def test_threads_see_the_same_ends(mode: Any):
+    options = {"autoreset_mode": mode, "parameters": {"ending": ["cut", "rule", "none"], "ends_at": [3, 2, 4]}}
+    sim, twin, rng = started(3, threads=2, **options), started(3, **options), np.random.default_rng(0)
+    for _ in range(8):
+        actions = random_actions(sim, rng)
+        sim.step(actions)
+        twin.step(actions)
+        np.testing.assert_array_equal(seen_bytes(sim), seen_bytes(twin))
+    sim.close()
+
+
+@pytest.mark.parametrize("ending", REASONS)
+def test_the_faces_name_the_reason(ending: str):
+    ends_at, parameters = 2, {"ending": ending, "ends_at": 2, "horizon": 20 if ending != "none" else 2}
+    many = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off", parameters=parameters), observation="dict")
+    one = KernelSimulation(GAME, 1, autoreset_mode="off", parameters=parameters, opponents={"blue": "one"})
+    single = GameEnv(one, observation="dict")
+    batch = KernelSimulation(GAME, 2, parameters=parameters, opponents={"blue": "one"})
+    vector = GameVectorEnv(batch, observation="dict")
+    for face in (many, single, vector):
+        face.reset(seed=1)
+    for decision in range(ends_at):
+        rest = {a: many.action_space(a).sample() for a in many.agents}
+        *_, cuts, infos = many.step(rest)
+        _, _, over, cut, info = single.step(single.action_space.sample())
+        _, _, overs, cutss, told = vector.step(vector.action_space.sample())
+        assert decision == ends_at - 1 or not (over or cut)
+    assert infos["red_0"]["end_reason"] == info["end_reason"] == REASONS[ending]
+    assert [GAME.end_reason(n) for n in told["end_reason"]] == [REASONS[ending]] * 2
+    assert (over, cut) == (ending == "rule", ending != "rule")
+    assert (overs.tolist(), cutss.tolist()) == ([over] * 2, [cut] * 2)
+    assert set(cuts.values()) == {cut}
