@@ -6,12 +6,13 @@ Lanes differ in temper (`STYLES`): uniform noise alone hardly ever holds a stick
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.fields import Choice
 from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 
@@ -81,12 +82,12 @@ class SpacePlayer:
         self._decisions = 0
 
     def act(self, mask: Any = None) -> Any:
-        """The next action, within a mask as `mask_of` finds it."""
+        """The next action, within a mask as `mask_of` gives it."""
         style = self._seed % len(STYLES)
         seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
         values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
         self._decisions += 1
-        return _take(self.space, list(values), _listed(mask), bool(TO_BOUNDS[style]))
+        return _take(self.space, iter(values), mask, bool(TO_BOUNDS[style]))
 
 
 class RememberingPlayer:
@@ -122,11 +123,26 @@ class RememberingPlayer:
         return chosen.reshape(n, *self._shape)
 
 
-def mask_of(observation: Any, info: Mapping[str, Any]) -> Any:
-    """The mask that came with an observation, wherever it is; a dict of masks for a composite action."""
-    if isinstance(observation, Mapping) and "action_mask" in observation:
-        return observation["action_mask"]
-    return info.get("action_mask")
+def mask_of(port: Any, lane: int = 0) -> Any:
+    """What the slots of a face's port may choose in a lane now; None where nothing can be forbidden.
+
+    Returns:
+        A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where
+        the space is a Dict. Lists of candidates are made dense.
+    """
+    if port.sim.legal is None or not any(isinstance(f, Choice) for block in port.blocks for f in block.role.action):
+        return None
+    whole, start = port.action_masks()[lane], 0
+    parts: dict[str, Any] = {}
+    for block in port.blocks:
+        choices = [f for f in block.role.action if isinstance(f, Choice)]
+        masks: list[tuple[str, np.ndarray]] = []
+        for f in choices * block.count:
+            masks.append((f.name, whole[start : start + f.size * f.n]))
+            start += f.size * f.n
+        by_name = {f.name: np.concatenate([mask for name, mask in masks if name == f.name]) for f in choices}
+        parts[block.role.name] = by_name if block.mixed else np.concatenate([mask for _, mask in masks] or [whole[:0]])
+    return parts if len(parts) > 1 else next(iter(parts.values()))
 
 
 def lane_of(batch: Any, lane: int) -> Any:
@@ -138,40 +154,32 @@ def lane_of(batch: Any, lane: int) -> Any:
     return None if batch is None else batch[lane]
 
 
-def _listed(mask: Any) -> Any:
-    """A mask whose arrays are lists, to be used up from the left."""
-    if isinstance(mask, Mapping):
-        return {name: _listed(part) for name, part in mask.items()}
-    if isinstance(mask, tuple):
-        return [entry for part in mask for entry in part]
-    return None if mask is None else list(mask)
-
-
 def _size(space: spaces.Space) -> int:
     if isinstance(space, spaces.Dict):
         return sum(_size(s) for s in space.values())
     return 1 if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or (1,)))
 
 
-def _take(space: spaces.Space, values: list[float], mask: Any, to_bounds: bool) -> Any:
-    """Uses up values and mask from the left."""
+def _take(space: spaces.Space, values: Iterator[float], mask: Any, to_bounds: bool) -> Any:
+    """Uses up the values; masks are those of `mask_of`."""
     if isinstance(space, spaces.Dict):
-        masks = mask if isinstance(mask, dict) else dict.fromkeys(space.spaces, mask)
-        return {name: _take(part, values, masks[name], to_bounds) for name, part in space.spaces.items()}
+        return {name: _take(s, values, (mask or {}).get(name), to_bounds) for name, s in space.spaces.items()}
     if isinstance(space, spaces.Discrete):
-        return _choice(int(space.n), values.pop(0), mask)
+        return _choice(int(space.n), next(values), mask)
     if isinstance(space, spaces.MultiDiscrete):
-        return np.array([_choice(int(n), values.pop(0), mask) for n in space.nvec.ravel()]).reshape(space.shape)
+        sizes = space.nvec.ravel()
+        masks = [None] * len(sizes) if mask is None else np.split(mask, np.cumsum(sizes)[:-1])
+        chosen = [_choice(int(n), next(values), part) for n, part in zip(sizes, masks, strict=True)]
+        return np.array(chosen).reshape(space.shape)
     if isinstance(space, spaces.Box):
-        shares = np.array([values.pop(0) for _ in range(space.low.size)])
+        shares = np.array([next(values) for _ in range(space.low.size)])
         shares = (np.floor(3 * shares) / 2 if to_bounds else shares).reshape(space.shape)
         return (space.low + shares * (space.high - space.low)).astype(space.dtype)
     raise TypeError(f"the kit cannot play the action space {space}")
 
 
-def _choice(n: int, value: float, mask: list[int] | None) -> int:
+def _choice(n: int, value: float, mask: np.ndarray | None) -> int:
     if mask is None:
         return int(value * n)
-    allowed = [j for j in range(n) if mask[j]]
-    del mask[:n]
-    return allowed[int(value * len(allowed))] if allowed else 0
+    allowed = np.flatnonzero(mask)
+    return int(allowed[int(value * len(allowed))]) if len(allowed) else 0

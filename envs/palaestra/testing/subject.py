@@ -15,8 +15,8 @@ from palaestra.testing.players import Player
 
 Level = Literal["fast", "full"]
 
-FACE_KEYWORDS = ("control", "observation", "mask", "codec", "render_mode", "copy", "opponent")
-"""Keywords of the faces, which a batch does not take."""
+FACE_KEYWORDS = ("control", "mask", "codec", "render_mode", "copy", "opponent")
+"""Keywords of the faces, which a batch does not take; ``observation`` may choose the game's representation too."""
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 
@@ -109,6 +109,13 @@ class Subject:
             sim.step()
             sim.state()
         self.close()
+
+    @property
+    def by_field(self) -> str:
+        """Word for ``observation=`` under which faces show a dict by field, in the representation of the keywords."""
+        given = {**registry.row(self.id).kwargs, **self.keywords}.get("observation")
+        name = (given or self.game.default_observation).partition(":")[0]
+        return f"{name}:dict" if name in self.game.representations else "dict"
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 

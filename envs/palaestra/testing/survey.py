@@ -129,17 +129,15 @@ def report_on(subject: Subject, *monitors: str) -> None:
 def _observations(watch: Watch) -> str:
     sim, game = watch.sim, watch.sim.game
     tables = [(role.name, role.observation) for role in game.roles]
-    tables += [("team", game.team_observation)] * bool(game.team_observation)
-    tables += [("lane", game.lane_observation)] * bool(game.lane_observation)
+    tables += [("team", game.team_observation), ("lane", game.lane_observation)]
     over = watch.over
     for what, memory, lanes in (
         ("observation", sim.buffers.observations, np.arange(sim.num_envs)),
         ("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)),
     ):
         for name, table in tables:
-            block = memory[name]
             for f in (f for f in table if f.world is None):
-                if message := _outside(f, values_of(block, f)[lanes], lanes):
+                if message := _outside(f, values_of(memory[name], f)[lanes], lanes):
                     row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {f.name}{_tail(name, index)}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
