@@ -45,6 +45,7 @@ Terminated when all parcels are picked up (`all_taken`). Truncated when nobody p
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def reset(s, world):
 
 def walk(s, world, courier, parcel, pace):
     """One step towards a parcel; returns whether the courier picked it up."""
-    way = square_distance(s, courier, parcel) ** 0.5
+    way = math.sqrt(square_distance(s, courier, parcel))
     step_m = s.speed_m[courier] * (pace + 1) / world.sizes[2]
     share = 1.0 if way <= step_m else step_m / way
     for axis in range(2):
