@@ -206,8 +206,9 @@ def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def _form(sim: Any, keywords: dict[str, Any]) -> Any:
-    """Whether the user asked for one vector or for a dict by field."""
-    return sim.game.shown_as(keywords.get("observation"))[1]
+    """Whether the user, or else the row of the id, asks for one vector or for a dict by field."""
+    assert sim.origin is not None
+    return sim.game.shown_as({**row(sim.origin[0]).kwargs, **keywords}.get("observation"))[1]
 
 
 def make_env(id: str, **keywords: Any) -> Any:

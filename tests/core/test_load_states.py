@@ -12,7 +12,7 @@ from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
-GAMES = {"orchard": orchard.game(), "couriers": size_game.game(couriers=5, parcels=7), "raid": two_team.game()}
+GAMES = {"orchard": orchard.game(), "couriers": size_game.game(agents=5, parcels=7), "raid": two_team.game()}
 MODES = ["next_step", "same_step", "off"]
 N = 6
 HORIZONS = [4, 9, 5, 6, 5, 9]
@@ -150,7 +150,7 @@ def test_records_that_do_not_fit_are_refused_and_nothing_moves():
 
 
 def test_records_of_the_same_kernel_with_other_agents_are_refused():
-    fewer = KernelSimulation(size_game.game(couriers=4, parcels=7), N)
+    fewer = KernelSimulation(size_game.game(agents=4, parcels=7), N)
     fewer.reset(seed=1)
     with pytest.raises(ValueError, match="records of Couriers with other agents"):
         in_the_middle("couriers", "off").load_states(fewer.states.copy())

@@ -14,6 +14,14 @@ from palaestra.core.catalog import presets
 from palaestra.core.linker import link
 
 
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, registry.Row]:
+    """The registry's table for this test alone."""
+    rows: dict[str, registry.Row] = {}
+    monkeypatch.setattr(registry, "ROWS", rows)
+    return rows
+
+
 def test_registering_again_changes_nothing_and_says_nothing():
     before = gymnasium.registry["palaestra/CartPole-v0"]
     with warnings.catch_warnings():
@@ -36,17 +44,23 @@ def test_a_file_imported_under_another_name_has_compiled_code_of_its_own(monkeyp
     assert len(names) == 2
 
 
+def test_a_row_says_how_its_faces_show_a_match(table: dict[str, registry.Row]):
+    keywords = {"observation": "dict"}
+    table["mine/Melee-v0"] = registry.Row("mine/Melee-v0", "games.two_team_homogeneous:game", kwargs=keywords)
+    for make in (registry.make_env, registry.make_vec, registry.make_parallel):
+        faces = make("mine/Melee-v0"), make("mine/Melee-v0", observation="flat")
+        kinds = []
+        for face in faces:
+            space = face.observation_space
+            space = space(face.possible_agents[0]) if callable(space) else space
+            kinds.append(type(space).__name__)
+            face.close()
+        assert kinds == ["Dict", "Box"], make
+
+
 # -- presets -----------------------------------------------------------------------------------------------------------
 
 SIZES = {f"test/Ring-{n}-v0": (f"a ring of {n}", {"nodes": n}) for n in range(3, 26)}
-
-
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, registry.Row]:
-    """The registry's table for this test alone."""
-    rows: dict[str, registry.Row] = {}
-    monkeypatch.setattr(registry, "ROWS", rows)
-    return rows
 
 
 def test_presets_are_rows_with_keywords_that_share_a_page(table: dict[str, registry.Row]):

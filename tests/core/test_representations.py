@@ -16,7 +16,7 @@ from palaestra.core.linker import link
 
 pytestmark = pytest.mark.jitless
 
-GAME = size_game.game(couriers=4, parcels=5)
+GAME = size_game.game(agents=4, parcels=5)
 COURIERS = "tests/RepresentedCouriers-v0"
 palaestra.register(COURIERS, "games.size_game:game", family="test")
 
@@ -115,21 +115,21 @@ def test_the_match_goes_on_alike_and_shows_another_side():
 
 
 def test_presets_share_its_kernel_too():
-    other = size_game.game(couriers=7, parcels=9)
+    other = size_game.game(agents=7, parcels=9)
     assert link(GAME.represented("nearest")) is link(other.represented("nearest"))
     assert link(GAME.represented("nearest")) is not link(GAME)
 
 
 def test_faces_take_the_word():
-    env: Any = registry.make_env(COURIERS, observation="nearest", couriers=4)
+    env: Any = registry.make_env(COURIERS, observation="nearest", agents=4)
     assert env.observation_space.shape == (2 * 2,)
-    by_name: Any = registry.make_env(COURIERS, observation="nearest:dict", couriers=4)
+    by_name: Any = registry.make_env(COURIERS, observation="nearest:dict", agents=4)
     assert by_name.reset(seed=1)[0].keys() == {"nearest_m"}
-    assert registry.make_env(COURIERS, couriers=4).reset(seed=1)[0].keys() >= {"couriers", "parcels", "worth"}
-    batch = palaestra.make_batch(COURIERS, 2, observation="nearest", couriers=4)
+    assert registry.make_env(COURIERS, agents=4).reset(seed=1)[0].keys() >= {"couriers", "parcels", "worth"}
+    batch = palaestra.make_batch(COURIERS, 2, observation="nearest", agents=4)
     batch.reset(seed=1)
     assert batch.observations.shape == (2, 4, 2)
-    many: Any = registry.make_parallel(COURIERS, observation="nearest", couriers=4, mask=None)
+    many: Any = registry.make_parallel(COURIERS, observation="nearest", agents=4, mask=None)
     assert many.reset(seed=1)[0]["red_0"].shape == (2,)
     with pytest.raises(ValueError, match="has no observation 'far'"):
         registry.make_env(COURIERS, observation="far")

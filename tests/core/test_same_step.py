@@ -12,7 +12,7 @@ from palaestra.core.kernel import KernelSimulation
 pytestmark = pytest.mark.jitless
 
 N, STEPS = 5, 26
-GAMES = {"orchard": orchard.game(), "couriers": size_game.game(couriers=5, parcels=7)}
+GAMES = {"orchard": orchard.game(), "couriers": size_game.game(agents=5, parcels=7)}
 HORIZONS = [3, 4, 4, 3, 7]  # several end in the same decision, in the parts of both threads
 
 

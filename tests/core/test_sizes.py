@@ -97,7 +97,7 @@ def idle(env: Any, agent: str) -> Any:
 
 
 def test_a_vector_and_a_single_env_have_it_too():
-    game = size_game.game(couriers=5, parcels=6)
+    game = size_game.game(agents=5, parcels=6)
     single = GameEnv(KernelSimulation(game, 1, autoreset_mode="off", opponents={"blue": "nearest"}), observation="dict")
     vector = GameVectorEnv(KernelSimulation(game, 2, opponents={"blue": "nearest"}), observation="dict")
     seen, _ = single.reset(seed=1)

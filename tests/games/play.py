@@ -91,12 +91,24 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(np.uint8).reshape(len(array), -1)
 
 
-def match_hash(name: str, steps: int = 150, threads: int = 1, mode: str = "next_step") -> str:
-    """Hash of all bytes of three lanes that random actions play against a script drawn for each match."""
-    game = importlib.import_module(f"games.{name}").game()
+def match_hash(
+    name: str,
+    steps: int = 150,
+    threads: int = 1,
+    mode: str = "next_step",
+    opponents: dict[str, str] | None = None,
+    **sizes: int,
+) -> str:
+    """Hash of all bytes of three lanes that random actions play against a script drawn for each match.
+
+    ``opponents`` names other players, ``sizes`` are keywords of the game.
+    """
+    game = importlib.import_module(f"games.{name}").game(**sizes)
     sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode)
-    if len(game.teams) > 1:
-        sim.set_opponent(list(game.teams)[1], "mix")
+    if opponents is None:
+        opponents = {list(game.teams)[1]: "mix"} if len(game.teams) > 1 else {}
+    for team, who in opponents.items():
+        sim.set_opponent(team, who)
     sim.reset(seed=7)
     rng, sha = np.random.default_rng(7), hashlib.sha256()
     for _ in range(steps):

@@ -5,7 +5,7 @@
 Red and blue couriers walk on a square and pick up parcels. A parcel belongs to the first courier that reaches it; if
 several reach it in the same decision, to the first in the order of slots, which alternates between the teams. Half of
 the couriers are there from the start, the others arrive two in every third decision. All sizes are keywords, and all of
-them share one compiled kernel: `couriers` from 3 to 40, `parcels` from 4 to 64.
+them share one compiled kernel: `agents` from 3 to 40, `parcels` from 4 to 64.
 
 ## Action Space
 
@@ -36,7 +36,7 @@ Terminated when all parcels are picked up (`all_taken`). Truncated when nobody p
 
 <!-- table: parameters -->
 
-`couriers=6`, `parcels=12` and `paces=2` are the sizes.
+`agents=6`, `parcels=12` and `paces=2` are the sizes.
 
 ## Version History
 
@@ -45,6 +45,7 @@ Terminated when all parcels are picked up (`all_taken`). Truncated when nobody p
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def reset(s, world):
 
 def walk(s, world, courier, parcel, pace):
     """One step towards a parcel; returns whether the courier picked it up."""
-    way = square_distance(s, courier, parcel) ** 0.5
+    way = math.sqrt(square_distance(s, courier, parcel))
     step_m = s.speed_m[courier] * (pace + 1) / world.sizes[2]
     share = 1.0 if way <= step_m else step_m / way
     for axis in range(2):
@@ -254,10 +255,10 @@ def write(game: Any, world: Any, s: Any) -> str:
     return f"{', '.join(there)}; parcels {', '.join(str(j) for j in range(parcels) if not s['taken'][j])}"
 
 
-def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
+def game(agents: int = 6, parcels: int = 12, paces: int = 2) -> Game:
     """The rules for so many couriers (3 to 40), parcels (4 to 64) and paces (1 to 4)."""
     for name, value, low, high in (
-        ("couriers", couriers, 3, MOST_COURIERS),
+        ("agents", agents, 3, MOST_COURIERS),
         ("parcels", parcels, 4, MOST_PARCELS),
         ("paces", paces, 1, MOST_PACES),
     ):
@@ -269,7 +270,7 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         Field("speed_m", (), 0.0, 0.1, "m", "my way in one decision", at="reset"),
         Table(
             "couriers",
-            couriers,
+            agents,
             (
                 Field("present", (), 0, 1, "1", "1 if it is there"),
                 Field("teammate", (), 0, 1, "1", "1 if it is of my team"),
@@ -291,11 +292,11 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         observe_nearest,
         {"courier": (Field("nearest_m", (2,), -2.0, 2.0, "m", "offset of the nearest parcel"),)},
     )
-    agents = tuple(f"{('red', 'blue')[k % 2]}_{k // 2}" for k in range(couriers))
+    names = tuple(f"{('red', 'blue')[k % 2]}_{k // 2}" for k in range(agents))
     worth = np.array([0.25 * (1 + j % 4) for j in range(parcels)], np.float32)
     courier = Role(
         "courier",
-        agents,
+        names,
         observation,
         (
             Choice("parcel", 1 + parcels, (), "0 stay, 1 + j: walk to parcel j", candidates=LISTED),
@@ -331,7 +332,7 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         representations={"nearest": nearest},
         default_observation="dict",
         scratch=(("given", "u1", (MOST_PARCELS,)), ("goal", "i8", (MOST_COURIERS,))),
-        world=World(worth, np.array([couriers, parcels, paces])),
+        world=World(worth, np.array([agents, parcels, paces])),
         zero_sum=True,
         reproducibility="exact",
         default_opponent="nearest",
@@ -340,5 +341,7 @@ def game(couriers: int = 6, parcels: int = 12, paces: int = 2) -> Game:
     )
 
 
-palaestra.register("tests/Couriers-v0", game, about="couriers of two teams, all sizes in one kernel")
-palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", couriers=9, parcels=20, paces=3)
+palaestra.register("tests/Couriers-v0", game, about="couriers of two teams pick up parcels")
+palaestra.register("tests/Couriers-3-v0", game, about="the same with 3 couriers", agents=3, parcels=4, paces=1)
+palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", agents=9, parcels=20, paces=3)
+palaestra.register("tests/Couriers-40-v0", game, about="the same with 40 couriers", agents=40, parcels=64, paces=4)

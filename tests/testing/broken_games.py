@@ -1,6 +1,7 @@
-"""Two small sound games in which single rules can be broken by number: ``fault=3`` breaks the third, ``fault=0`` none.
+"""Small sound games in which single rules can be broken by number: ``fault=3`` breaks the third, ``fault=0`` none.
 
-All faults share one compiled game each, so that planting forty of them costs two compilations.
+Two are here, a third is in `broken_crowd`. All faults share one compiled game each, so that planting fifty of them
+costs three compilations.
 """
 
 from __future__ import annotations
@@ -47,6 +48,18 @@ FAULTS = (
     "codec stumbles",
     "codec promises too much",
     "codec pulls too hard",
+    "rope grows",
+    "rope is lost in the end",
+    "hidden slot is alive",
+    "hidden slot is paid",
+    "candidate beyond the goals",
+    "candidate offered twice",
+    "more candidates than room",
+    "speed beyond its checked range",
+    "table beyond its bounds",
+    "terminated by the reason of a truncation",
+    "truncated by the reason of a rule",
+    "one walker is paid",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
@@ -54,6 +67,8 @@ NUMBER = {name: number for number, name in enumerate(FAULTS)}
     NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
     SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
     ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
+    ROPE_GROWS, ROPE_IS_LOST, HIDDEN_ALIVE, HIDDEN_PAID, BEYOND_GOALS, OFFERED_TWICE, TOO_MANY, TOO_FAST, TABLE_BEYOND,
+    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -262,13 +277,17 @@ def duel() -> Game:
 PULLER = Role(
     "puller",
     ("red_0", "blue_0"),
-    (Field("knot_m", (), -2.1, 2.1, "m", "positive towards me"),),
+    (
+        Field("knot_m", (), -2.1, 2.1, "m", "positive towards me"),
+        Field("rope_m", (), 0.0, 60.0, "m", "length of the rope", at="reset"),
+    ),
     (Continuous("pull", (), -0.3, 0.7, "1", "negative gives way"), Continuous("stance", (2,), about="feet")),
 )
 
 
 def reset_tug(s, world):
     s.knot_m = uniform(s, -0.1, 0.1)
+    s.rope_m = uniform(s, 10.0, 12.0)
 
 
 def step_tug(s, world, actions, rewards, scratch):
@@ -288,6 +307,15 @@ def step_tug(s, world, actions, rewards, scratch):
 def observe_tug(s, world, observations, scratch):
     observations.puller[0].knot_m = s.knot_m
     observations.puller[1].knot_m = -s.knot_m if s.parameters.fault != BLUE_BLINKS else -0.9 * s.knot_m
+    if s.parameters.fault == ROPE_GROWS and s.steps > 0:
+        observations.puller[1].rope_m = s.rope_m + s.steps
+    if s.parameters.fault == ROPE_IS_LOST and s.info.end_reason > 0:
+        observations.puller[0].rope_m = 0.0
+
+
+def observe_reset_tug(s, world, observations, scratch):
+    for k in range(2):
+        observations.puller[k].rope_m = s.rope_m
 
 
 def mirror_tug(states, actions):
@@ -333,10 +361,11 @@ def tug(words: int = 0) -> Game:
     return Game(
         name="Tug",
         roles=(PULLER,),
-        state=(("knot_m", "f8"),),
+        state=(("knot_m", "f8"), ("rope_m", "f8")),
         reset=reset_tug,
         step=step_tug,
         observe=observe_tug,
+        observe_reset=observe_reset_tug,
         script=script_tug,
         scripts=("strong",),
         parameters=(FAULT,),

@@ -16,9 +16,10 @@ from palaestra import register, registry
 from palaestra.core.actions import ActionError
 from palaestra.testing import Subject
 
-DUEL, TUG, HALF_DOCUMENTED, CALLABLE = (
+DUEL, TUG, CROWD, HALF_DOCUMENTED, CALLABLE = (
     "faults/Duel-v0",
     "faults/Tug-v0",
+    "faults/Crowd-v0",
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
 )
@@ -72,6 +73,7 @@ def games() -> None:
     """Registers the games."""
     register(DUEL, "testing.broken_games:duel")
     register(TUG, "testing.broken_games:tug")
+    register(CROWD, "testing.broken_crowd:crowd")
     register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
     gymnasium.register(CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"id": CALLABLE})
     register(CALLABLE, "testing.broken_games:tug")
@@ -79,7 +81,7 @@ def games() -> None:
 
 def no_games() -> None:
     """Takes them back: other tests look at all ids."""
-    for id in (DUEL, TUG, HALF_DOCUMENTED, CALLABLE):
+    for id in (DUEL, TUG, CROWD, HALF_DOCUMENTED, CALLABLE):
         registry.ROWS.pop(id, None)
         gymnasium.registry.pop(id, None)
 
@@ -188,6 +190,30 @@ rule("a_seed_leaves_no_trace", "matches remember earlier ones", "had played seed
 def swapped_observations(parallel: Any) -> None:
     """red_0 sees what blue_0 should see"""
     parallel.ports["red_0"].views = parallel.ports["blue_0"].views
+
+
+@face("faces_agree", "parallel", r"red_0: action_mask is \[.*\], in the batch \[")
+def inverted_masks(parallel: Any) -> None:
+    """the mask of red_0 shows what is forbidden"""
+
+    def invert(_: Any, result: tuple) -> tuple:
+        if "red_0" in result[0]:
+            result[0]["red_0"]["action_mask"] = 1 - result[0]["red_0"]["action_mask"]
+        return result
+
+    replace_step(parallel, invert)
+
+
+@face("faces_agree", "env", r"red: candidates goal is \[.*\], in the batch \[", CROWD)
+def swapped_candidates(env: Any) -> None:
+    """the candidates of a team's members are exchanged"""
+
+    def swap(_: Any, result: tuple) -> tuple:
+        goals = result[4]["candidates"]["goal"]
+        goals[...] = goals[::-1].copy()
+        return result
+
+    replace_step(env, swap)
 
 
 rule("threads_same_bits", "lanes share scratch", "one thread and with two")
@@ -305,13 +331,50 @@ def kept_observation(env: Any) -> None:
 
 rule("observations_are_in_their_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
 rule("observations_are_in_their_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
+rule(
+    "observations_are_in_their_spaces",
+    "speed beyond its checked range",
+    r"red_0: .*speed = 3.0 is not in \[-1, 1\]",
+    CROWD,
+)
+rule(
+    "observations_are_in_their_spaces",
+    "table beyond its bounds",
+    r"red_0: .*walkers\[1\].place = 10.0 is not in \[0, 9\]",
+    CROWD,
+)
 rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
 rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
+rule("team_rewards_are_equal", "one walker is paid", "red_0 gets 0.0 but red_1 gets 1.0", CROWD)
 rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
 rule("masks_leave_a_choice", "empty mask", "the mask of move forbids all 4 alternatives")
+rule("masks_leave_a_choice", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD)
+rule("masks_leave_a_choice", "candidate offered twice", r"goal are \[0, 8, 0\]: no list of ids below 10", CROWD)
+rule("masks_leave_a_choice", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
 rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
 rule("ends_are_explained", "end without a reason", "end_reason is 0")
 rule("ends_are_explained", "winner out of nowhere", "while the match goes on")
+rule(
+    "ends_are_explained",
+    "terminated by the reason of a truncation",
+    r"terminated with end_reason 3 \('lost'\), a reason of truncation",
+    CROWD,
+)
+rule(
+    "ends_are_explained",
+    "truncated by the reason of a rule",
+    r"truncated with end_reason 2 \('met'\), a reason of a rule's end",
+    CROWD,
+)
+rule("fixed_fields_stay", "rope grows", "rope_m is fixed during a match .* changed in a running", TUG)
+rule(
+    "fixed_fields_stay",
+    "rope is lost in the end",
+    "rope_m is fixed during a match .* changed in the last observation",
+    TUG,
+)
+rule("capacity_is_not_seen", "hidden slot is alive", "slot 4 is alive, but there are 3 agents", CROWD)
+rule("capacity_is_not_seen", "hidden slot is paid", "slot 4, beyond the agents, has a reward", CROWD)
 rule("the_dead_stay_dead", "the dead come back", "is back")
 rule("horizon_is_exact", "horizon moves", "not over")
 

@@ -9,7 +9,7 @@ import numpy as np
 from palaestra.testing.frames import difference, frame, record_change, rows_of, unlike
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.lanes import SEED, SHORT, compare_with_singles
-from palaestra.testing.players import Player
+from palaestra.testing.players import Player, lane_of
 from palaestra.testing.runs import LANES, EnvRun, VectorRun
 from palaestra.testing.subject import Subject
 
@@ -103,8 +103,8 @@ def _compare_info(infos: Any, info: Any, lane: int, where: str, ended: bool) -> 
         if name in ("winner", "end_reason"):
             continue
         require(name in infos and infos[f"_{name}"][lane], f"{where}: info has no {name!r}, a single Env has {value}")
-        found = unlike(_plain(_row(infos[name], lane)), _plain(value), name)
-        require(not found, f"{where}: info {found} (VectorEnv and Env)")
+        found = unlike(_plain(lane_of(infos[name], lane)), _plain(value))
+        require(not found, f"{where}: info {name}{found} (VectorEnv and Env)")
     for name in ("winner", "end_reason"):
         marked = bool(infos[f"_{name}"][lane]) if f"_{name}" in infos else False
         require(marked == ended, f"{where}: info['_{name}'] is {marked}, but {'a' if ended else 'no'} match ended here")
@@ -127,23 +127,23 @@ def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where
     for name in info:
         if name not in ("winner", "end_reason", "acting"):  # nobody is asked any more
             require(name in final, f"{where}: final_info has no {name!r}, a single Env has")
-            found = unlike(_plain(_row(final[name], lane)), _plain(info[name]), name)
-            require(not found, f"{where}: final_info {found} (VectorEnv and Env)")
+            found = unlike(_plain(lane_of(final[name], lane)), _plain(info[name]))
+            require(not found, f"{where}: final_info {name}{found} (VectorEnv and Env)")
     _compare_end(subject, final, info, lane, f"{where}, final_info")
     _compare_end(subject, infos, info, lane, where)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of Python's own: an Env gives a float where a VectorEnv gives a row of an array."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return np.asarray(value).tolist()
 
 
 def _row(value: Any, lane: int) -> Any:
     if isinstance(value, dict):
         return {k: _row(v, lane) for k, v in value.items()}
-    if value[lane] is None:  # no mask of a part of a composite action
-        return None
     return np.array(value[lane])
-
-
-def _plain(value: Any) -> Any:
-    """Python's own numbers, whatever types they had."""
-    return {k: _plain(v) for k, v in value.items()} if isinstance(value, dict) else np.asarray(value).tolist()
 
 
 def _waiting_lanes_stand_still(subject: Subject) -> None:

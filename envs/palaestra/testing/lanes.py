@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from palaestra.core.fields import values_of
 from palaestra.testing.frames import difference, frame, rows_of, unlike
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.players import MASKS, Player, lane_of
+from palaestra.testing.players import Player, lane_of
 from palaestra.testing.runs import EnvRun, ParallelRun, Run, VectorRun, runs
 from palaestra.testing.subject import Subject
 
@@ -93,14 +94,15 @@ def a_seed_leaves_no_trace(subject: Subject) -> None:
 
 @conformance()
 def faces_agree(subject: Subject) -> None:
-    """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent."""
+    """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent, masks included."""
     control = subject.keywords.get("control")
     teams = [control] if control else list(subject.game.teams)
-    by_name = subject.shown("dict")
-    made: list[Run] = [ParallelRun(subject.parallel(observation=by_name), SEED)]
+    made: list[Run] = [ParallelRun(subject.parallel(observation=subject.shown("dict")), SEED)]
     for team in teams:
-        made.append(EnvRun(subject.env(observation=by_name, control=team), SEED))
-        made.append(VectorRun(subject.vec(3, observation=by_name, control=team, autoreset_mode="off"), SEED))
+        made.append(EnvRun(subject.env(observation=subject.shown("dict"), control=team), SEED))
+        made.append(
+            VectorRun(subject.vec(3, observation=subject.shown("dict"), control=team, autoreset_mode="off"), SEED)
+        )
     for run in made:
         run.start()
         for number in subject.rounds(10, 40, 400):
@@ -108,37 +110,77 @@ def faces_agree(subject: Subject) -> None:
             result = run.play()
             if len(result) != 5:  # a reset
                 continue
-            for agent, given, lane in _views(run, result):
+            for agent, port, given, lane in _views(run, result):
                 place = f"{run.name}, decision {number}, lane {lane}, {agent}"
-                _compare_view(subject, expected, agent, given, lane, place)
+                _compare_view(subject, expected, agent, port, given, lane, place)
 
 
-def _views(run: Run, result: Any) -> list[tuple[str, tuple[Any, float, bool], int]]:
-    """(agent or team, (observation, reward, over), lane) of everything in the result of a step."""
-    observations, rewards, terminations, truncations, _ = result
+def _views(run: Run, result: Any) -> list[tuple[str, Any, tuple[Any, float, bool, Any], int]]:
+    """(agent or team, its port, (observation, reward, over, info), lane) of everything in the result of a step."""
+    observations, rewards, terminations, truncations, infos = result
+    face = run.face
     if isinstance(run, ParallelRun):
-        return [(a, (observations[a], rewards[a], terminations[a] or truncations[a]), 0) for a in sorted(observations)]
-    team = run.face.control
+        over = {a: terminations[a] or truncations[a] for a in observations}
+        each = [(a, (observations[a], rewards[a], over[a], infos[a])) for a in sorted(observations)]
+        return [(a, face.ports[a], given, 0) for a, given in each]
+    team = face.control
     if isinstance(run, EnvRun):
-        return [(team, (observations, rewards, terminations or truncations), 0)]
-    lanes = range(run.face.num_envs)
-    return [(team, (lane_of(observations, i), rewards[i], terminations[i] or truncations[i]), i) for i in lanes]
+        return [(team, face.port, (observations, rewards, terminations or truncations, infos), 0)]
+    over = terminations | truncations
+    masks = {name: infos[name] for name in ("action_mask", "candidates") if name in infos}
+    lanes = range(face.num_envs)
+    return [(team, face.port, (lane_of(observations, i), rewards[i], over[i], lane_of(masks, i)), i) for i in lanes]
 
 
-def _compare_view(subject: Subject, sim: Any, who: str, given: tuple[Any, float, bool], lane: int, place: str) -> None:
+def _compare_view(subject: Subject, sim: Any, who: str, port: Any, given: tuple, lane: int, place: str) -> None:
     game = subject.game
     slots = game.teams.get(who) or (game.agents.index(who),)
-    observation, reward, over = given
+    observation, reward, over, info = given
     expected = float(sim.rewards[lane, list(slots)].sum() if game.reward == "agent" else sim.rewards[lane, slots[0]])
     require(float(reward) == expected, f"{place}: reward {reward} but {expected} in the batch")
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     gone = who not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or gone), f"{place}: over is {over} but {match_over or gone} in the batch")
-    if isinstance(observation, dict) and any(name in observation for name in MASKS):
-        observation = observation["observation"]
+    masks = info or {}
+    if port.mask_mode == "obs":
+        masks, observation = observation, observation["observation"]
+    if port.mask_mode is not None:
+        _compare_masks(sim, slots, lane, masks, place)
     for field, shown, true in _fields(sim, slots, lane, observation):
         found = unlike(np.asarray(shown), true)
         require(not found, f"{place}: observation {field}{found} in the batch")
+
+
+def _compare_masks(sim: Any, slots: tuple[int, ...], lane: int, shown: Any, place: str) -> None:
+    """Masks and lists of candidates at a face against those of the batch."""
+    roles = [sim.game.role_of(slot)[0].name for slot in slots]
+    flags, ids = [], []
+    for slot, role in zip(slots, roles, strict=True):
+        for number in range(sim.action_table.first_word[slot], sim.action_table.first_word[slot + 1]):
+            word, row = sim.action_table.words[number], sim.buffers.mask_bytes[lane : lane + 1]
+            names = {sim.action_table.names[number].partition("[")[0], *([role] if len(set(roles)) > 1 else [])}
+            if word["candidates"]:
+                ids.append((names, sim.action_table.listed(row, number)[0][0]))
+            elif word["n"]:
+                flags.append((names, row[0, word["mask_offset"] : word["mask_offset"] + word["n"]]))
+    for name, parts in (("action_mask", flags), ("candidates", ids)):
+        leaves = list(_mask_leaves(shown.get(name)))
+        count, wanted = sum(leaf.size for _, leaf in leaves), sum(part.size for _, part in parts)
+        require(count == wanted, f"{place}: {name} has {count} entries, in the batch {wanted}")
+        for path, leaf in leaves:
+            true = np.concatenate([part for names, part in parts if set(path) <= names])
+            same = np.array_equal(leaf, true)
+            require(same, f"{place}: {' '.join((name, *path))} is {leaf.tolist()}, in the batch {true.tolist()}")
+
+
+def _mask_leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
+    """The arrays of masks as a face shows them, by names of roles and choices; those of several slots as one."""
+    if isinstance(tree, Mapping):
+        for name, part in tree.items():
+            yield from _mask_leaves(part, (*path, name))
+    elif tree is not None:
+        parts = [np.asarray(part).ravel() for part in (tree if isinstance(tree, tuple) else (tree,))]
+        yield path, np.concatenate(parts)
 
 
 def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> list[tuple[str, Any, np.ndarray]]:

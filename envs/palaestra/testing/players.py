@@ -6,13 +6,12 @@ Lanes differ in temper (`STYLES`): uniform noise alone hardly ever holds a stick
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.faces.blocks import Block
 from palaestra.core.fields import Choice
 from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
@@ -83,12 +82,12 @@ class SpacePlayer:
         self._decisions = 0
 
     def act(self, mask: Any = None) -> Any:
-        """The next action, within a mask as `whole_mask` makes it."""
+        """The next action, within a mask as `mask_of` gives it."""
         style = self._seed % len(STYLES)
         seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
         values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
         self._decisions += 1
-        return _take(self.space, list(values), _listed(mask), bool(TO_BOUNDS[style]))
+        return _take(self.space, iter(values), mask, bool(TO_BOUNDS[style]))
 
 
 class RememberingPlayer:
@@ -124,48 +123,26 @@ class RememberingPlayer:
         return chosen.reshape(n, *self._shape)
 
 
-MASKS = ("action_mask", "candidates")
-"""What faces call masks, and lists of the legal alternatives."""
-
-
-def masks_of(observation: Any, info: Mapping[str, Any]) -> dict[str, Any]:
-    """The masks and lists that came with an observation, wherever they are; dicts for a composite action."""
-    inside = isinstance(observation, Mapping) and "observation" in observation
-    source = observation if inside and any(name in observation for name in MASKS) else info
-    return {name: source[name] for name in MASKS if name in source}
-
-
-def whole_mask(masks: Mapping[str, Any], blocks: Sequence[Block]) -> Any:
-    """One mask of what `masks_of` found in one lane: lists are made dense and stand where the choice stands.
-
-    Args:
-        masks: What a face shows of one lane.
-        blocks: The slots of the learner.
+def mask_of(port: Any, lane: int = 0) -> Any:
+    """What the slots of a face's port may choose in a lane now; None where nothing can be forbidden.
 
     Returns:
-        A list of entries, or dicts of such where the action is a Dict.
+        A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where
+        the space is a Dict. Lists of candidates are made dense.
     """
-    dense = _listed(masks.get("action_mask"))
-    if "candidates" not in masks:
-        return dense
-    trees: dict[str, Any] = {}
-    for block in blocks:
-        lists = masks["candidates"] if len(blocks) == 1 else masks["candidates"][block.role.name]
-        own = dense[block.role.name] if isinstance(dense, dict) and len(blocks) > 1 else dense
-        fields: dict[str, Any] = {f.name: [] if isinstance(f, Choice) else None for f in block.role.action}
-        flat: list[int] = []
-        for k in range(block.count):
-            for c in (f for f in block.role.action if isinstance(f, Choice)):
-                if c.candidates is None:
-                    row = own[c.name] if isinstance(own, dict) else own
-                    entries, row[: c.size * c.n] = row[: c.size * c.n], []
-                else:
-                    ids = lists[c.name] if block.count == 1 else lists[c.name][k]
-                    entries = [int(j in listed) for listed in ids.reshape(c.size, -1).tolist() for j in range(c.n)]
-                fields[c.name] += entries
-                flat += entries
-        trees[block.role.name] = fields if block.mixed else flat
-    return trees if len(blocks) > 1 else next(iter(trees.values()))
+    if port.sim.legal is None or not any(isinstance(f, Choice) for block in port.blocks for f in block.role.action):
+        return None
+    whole, start = port.action_masks()[lane], 0
+    parts: dict[str, Any] = {}
+    for block in port.blocks:
+        choices = [f for f in block.role.action if isinstance(f, Choice)]
+        masks: list[tuple[str, np.ndarray]] = []
+        for f in choices * block.count:
+            masks.append((f.name, whole[start : start + f.size * f.n]))
+            start += f.size * f.n
+        by_name = {f.name: np.concatenate([mask for name, mask in masks if name == f.name]) for f in choices}
+        parts[block.role.name] = by_name if block.mixed else np.concatenate([mask for _, mask in masks] or [whole[:0]])
+    return parts if len(parts) > 1 else next(iter(parts.values()))
 
 
 def lane_of(batch: Any, lane: int) -> Any:
@@ -177,40 +154,32 @@ def lane_of(batch: Any, lane: int) -> Any:
     return None if batch is None else batch[lane]
 
 
-def _listed(mask: Any) -> Any:
-    """A mask whose arrays are lists, to be used up from the left."""
-    if isinstance(mask, Mapping):
-        return {name: _listed(part) for name, part in mask.items()}
-    if isinstance(mask, tuple):
-        return [entry for part in mask for entry in part]
-    return None if mask is None else list(mask)
-
-
 def _size(space: spaces.Space) -> int:
     if isinstance(space, spaces.Dict):
         return sum(_size(s) for s in space.values())
     return 1 if isinstance(space, spaces.Discrete) else int(np.prod(space.shape or (1,)))
 
 
-def _take(space: spaces.Space, values: list[float], mask: Any, to_bounds: bool) -> Any:
-    """Uses up values and mask from the left."""
+def _take(space: spaces.Space, values: Iterator[float], mask: Any, to_bounds: bool) -> Any:
+    """Uses up the values; masks are those of `mask_of`."""
     if isinstance(space, spaces.Dict):
-        masks = mask if isinstance(mask, dict) else dict.fromkeys(space.spaces, mask)
-        return {name: _take(part, values, masks[name], to_bounds) for name, part in space.spaces.items()}
+        return {name: _take(s, values, (mask or {}).get(name), to_bounds) for name, s in space.spaces.items()}
     if isinstance(space, spaces.Discrete):
-        return _choice(int(space.n), values.pop(0), mask)
+        return _choice(int(space.n), next(values), mask)
     if isinstance(space, spaces.MultiDiscrete):
-        return np.array([_choice(int(n), values.pop(0), mask) for n in space.nvec.ravel()]).reshape(space.shape)
+        sizes = space.nvec.ravel()
+        masks = [None] * len(sizes) if mask is None else np.split(mask, np.cumsum(sizes)[:-1])
+        chosen = [_choice(int(n), next(values), part) for n, part in zip(sizes, masks, strict=True)]
+        return np.array(chosen).reshape(space.shape)
     if isinstance(space, spaces.Box):
-        shares = np.array([values.pop(0) for _ in range(space.low.size)])
+        shares = np.array([next(values) for _ in range(space.low.size)])
         shares = (np.floor(3 * shares) / 2 if to_bounds else shares).reshape(space.shape)
         return (space.low + shares * (space.high - space.low)).astype(space.dtype)
     raise TypeError(f"the kit cannot play the action space {space}")
 
 
-def _choice(n: int, value: float, mask: list[int] | None) -> int:
+def _choice(n: int, value: float, mask: np.ndarray | None) -> int:
     if mask is None:
         return int(value * n)
-    allowed = [j for j in range(n) if mask[j]]
-    del mask[:n]
-    return allowed[int(value * len(allowed))] if allowed else 0
+    allowed = np.flatnonzero(mask)
+    return int(allowed[int(value * len(allowed))]) if len(allowed) else 0

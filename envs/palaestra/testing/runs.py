@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from palaestra.testing.frames import frame
-from palaestra.testing.players import Player, SpacePlayer, lane_of, masks_of, whole_mask
+from palaestra.testing.players import Player, SpacePlayer, mask_of
 
 LANES = 3
 """Lanes of a run with several."""
@@ -82,12 +82,12 @@ class EnvRun(Run):
         """See `Run`."""
         if self.over:
             return self._seen(self.face.reset(), False)
-        self.given = self._player.act(whole_mask(self._masks, self.face.port.blocks))
+        self.given = self._player.act(mask_of(self.face.port))
         result = self.face.step(self.given)
         return self._seen(result, result[2] or result[3])
 
     def _seen(self, result: Any, over: bool) -> Any:
-        self._masks, self.over = copy.deepcopy(masks_of(result[0], result[-1])), over
+        self.over = over
         self.ended += over
         return result
 
@@ -103,32 +103,23 @@ class VectorRun(Run):
         self._players = [SpacePlayer(self.face.single_action_space, self.seed + i) for i in range(n)]
         self.over = np.zeros(n, np.bool_)
         self.mode = self.face.metadata["autoreset_mode"].name
-        return self._seen(self.face.reset(seed=self.seed if seed is None else seed))
+        return self.face.reset(seed=self.seed if seed is None else seed)
 
     def play(self) -> Any:
         """See `Run`."""
         n = self.face.num_envs
         if self.mode == "DISABLED" and self.over.any():
             self.over, which = np.zeros(n, np.bool_), self.over
-            return self._seen(self.face.reset(options={"reset_mask": which}))
+            return self.face.reset(options={"reset_mask": which})
         space = self.face.single_action_space
         # A lane that is reset by this step ignores its action: its player does not move on.
         asked = ~self.over if self.mode == "NEXT_STEP" else np.ones(n, np.bool_)
-        actions = [
-            p.act(self._mask(i)) if asked[i] else copy.deepcopy(p).act(self._mask(i))
-            for i, p in enumerate(self._players)
-        ]
+        players = [p if asked[i] else copy.copy(p) for i, p in enumerate(self._players)]
+        actions = [p.act(mask_of(self.face.port, i)) for i, p in enumerate(players)]
         self.given = concatenate(space, actions, create_empty_array(space, n))
         result = self.face.step(self.given)
         self.over = np.array(result[2] | result[3])
         self.ended += int(self.over.sum())
-        return self._seen(result)
-
-    def _mask(self, lane: int) -> Any:
-        return whole_mask(lane_of(self._masks, lane), self.face.port.blocks)
-
-    def _seen(self, result: Any) -> Any:
-        self._masks = copy.deepcopy(masks_of(result[0], result[-1]))
         return result
 
 
@@ -143,21 +134,15 @@ class ParallelRun(Run):
         self._players = {
             a: SpacePlayer(face.action_space(a), self.seed, slot) for slot, a in enumerate(face.possible_agents)
         }
-        return self._seen(face.reset(seed=self.seed if seed is None else seed))
+        return face.reset(seed=self.seed if seed is None else seed)
 
     def play(self) -> Any:
         """See `Run`."""
         if not self.face.agents:
-            return self._seen(self.face.reset())
-        masks = {a: whole_mask(self._masks[a], self.face.ports[a].blocks) for a in self.face.agents}
-        self.given = {a: self._players[a].act(masks[a]) for a in self.face.agents}
+            return self.face.reset()
+        self.given = {a: self._players[a].act(mask_of(self.face.ports[a])) for a in self.face.agents}
         result = self.face.step(self.given)
         self.ended += not self.face.agents
-        return self._seen(result)
-
-    def _seen(self, result: Any) -> Any:
-        observations, infos = result[0], result[-1]
-        self._masks = {a: copy.deepcopy(masks_of(observations[a], infos[a])) for a in observations}
         return result
 
 

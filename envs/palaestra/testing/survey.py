@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import ObservationField, checked_bounds, values_of
+from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
 from palaestra.core.lanes import HORIZON
 from palaestra.testing.frames import agent_name
 from palaestra.testing.harness import Skipped, conformance, require
@@ -88,9 +88,11 @@ def _walk(
     watch = Watch(sim, walk, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
     sim.reset(seed=seed)
     _look(watch, found, 0)
-    player = Player(sim)
+    player = Player(sim)  # it follows the masks: the walk ends where one is found to be wrong
     least = 160 // lanes
     for number in subject.rounds(least, most[0] // lanes, most[1] // lanes, _seconds(subject)):
+        if "masks" in found.violations:
+            return
         watch.before = sim.alive.copy()
         if not opponents:
             player.play(sim)
@@ -129,8 +131,7 @@ def report_on(subject: Subject, *monitors: str) -> None:
 def _observations(watch: Watch) -> str:
     sim, game = watch.sim, watch.sim.game
     tables = [(role.name, role.observation) for role in game.roles]
-    tables += [("team", game.team_observation)] * bool(game.team_observation)
-    tables += [("lane", game.lane_observation)] * bool(game.lane_observation)
+    tables += [("team", game.team_observation), ("lane", game.lane_observation)]
     over = watch.over
     for what, memory, lanes in (
         ("observation", sim.buffers.observations, np.arange(sim.num_envs)),
@@ -140,7 +141,7 @@ def _observations(watch: Watch) -> str:
             for f in (f for f in table if f.world is None):
                 if message := _outside(f, values_of(memory[name], f)[lanes], lanes):
                     row, index, value, low, high = message
-                    field = f"{_owner(game, name, index)}: {what} {f.name}{_tail(name, index)}"
+                    field = f"{_owner(game, name, index)}: {what} {_element(f, index if name == 'lane' else index[1:])}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
     return ""
 
@@ -166,9 +167,16 @@ def _owner(game: Any, name: str, index: tuple[int, ...]) -> str:
     return f", {agent_name(game, name, index[0])}"
 
 
-def _tail(name: str, index: tuple[int, ...]) -> str:
-    rest = index if name == "lane" else index[1:]
-    return str(list(rest)) if rest else ""
+def _element(f: ObservationField, index: tuple[int, ...]) -> str:
+    """A number of a field: ``velocity_mps[2]``, ``units[4].offset_m[1]``."""
+    if isinstance(f, Table):
+        row, number = index
+        for column in f.columns:
+            if number < column.size:
+                at = np.unravel_index(number, column.shape) if column.shape else ()
+                return f"{f.name}[{row}].{_element(column, tuple(map(int, at)))}"
+            number -= column.size
+    return f"{f.name}{list(index) if index else ''}"
 
 
 def _finite_rewards(watch: Watch) -> str:
@@ -333,7 +341,8 @@ def _fixed(watch: Watch) -> str:
             changed = (now != was).reshape(len(now), -1).any(axis=1) & ~watch.over
             lost = (last != was).reshape(len(now), -1).any(axis=1) & watch.over
             for lane in np.flatnonzero(changed | lost):
-                return f"lane {lane}: observation {f.name} is fixed during a match (at reset), but it changed"
+                where = "in the last observation" if lost[lane] else "in a running match"
+                return f"lane {lane}: {f.name} is fixed during a match (at reset), but it changed {where}"
     return ""
 
 
