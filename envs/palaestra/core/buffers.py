@@ -132,6 +132,15 @@ def observation_rows(memory: Any, role: Role) -> np.ndarray:
     )
 
 
+def info_views(records: Any, game: Game) -> dict[str, np.ndarray]:
+    """Info fields by name ``[N, ...]``, in the sizes that users see."""
+    views = {name: records[name] for name in records.dtype.names}
+    views["illegal"] = views["illegal"][:, : len(game.agents)]
+    for f in game.info:
+        views[f.name] = views[f.name][(slice(None), *map(slice, f.shape))]
+    return views
+
+
 def mask_rows(memory: Any, role: Role) -> np.ndarray:
     """Masks of one role: int8 ``[N, A_role, M]``, its choices side by side.
 

@@ -11,6 +11,8 @@ Always draw the same number of values per step, whatever branch is taken: then a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -85,6 +87,22 @@ def draw_integers(streams: np.ndarray, which: np.ndarray, n: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         streams[which] += GOLDEN
         return ((mix64(streams[which]) >> SHIFT_11) * TO_UNIT * n).astype(np.int64)
+
+
+def lane_seeds(seed: int | Sequence[int] | np.ndarray, lanes: int) -> np.ndarray:
+    """Seeds of the lanes, uint64 ``[lanes]``: ``seed + i``, or the given ones.
+
+    Raises:
+        ValueError: Negative, too large, or not one a lane.
+    """
+    if isinstance(seed, int | np.integer):
+        if not 0 <= int(seed) < 2**64:
+            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+        return np.uint64(seed) + np.arange(lanes, dtype=np.uint64)
+    seeds = np.asarray(seed)
+    if seeds.shape != (lanes,) or seeds.dtype.kind not in "iu" or (seeds.astype(object) < 0).any():
+        raise ValueError(f"seeds must be {lanes} non-negative integers, got shape {seeds.shape}")
+    return seeds.astype(np.uint64)
 
 
 def lane_keys(seeds: np.ndarray, salt: np.uint64) -> np.ndarray:

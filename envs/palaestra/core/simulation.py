@@ -19,6 +19,7 @@ from palaestra.core.buffers import (
     Allocate,
     Buffers,
     check_array,
+    info_views,
     mask_rows,
     observation_rows,
     write_observations_flat,
@@ -29,7 +30,7 @@ from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
 from palaestra.core.opponents import OpponentSpec, resolve, split_strength
-from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys
+from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys, lane_seeds
 from palaestra.core.seats import Seats, ask, forget, take_seat
 from palaestra.core.snapshot import Snapshot
 from palaestra.core.tape import Tape
@@ -160,20 +161,13 @@ class Simulation(ABC):
         has_legal = game.legal is not None
         self.legal: Arrays | None = self._per_role(lambda r: mask_rows(b.masks, r)) if has_legal else None
         self.final_legal: Arrays | None = self._per_role(lambda r: mask_rows(b.final_masks, r)) if has_legal else None
-        self.info = self._info_views(self.states["info"])
-        self.final_info = self._info_views(b.final_info)
+        self.info = info_views(self.states["info"], game)
+        self.final_info = info_views(b.final_info, game)
         self.world_observations = {
             f.name: np.broadcast_to(getattr(game.world, f.world), (self.num_envs, *f.shape))
             for f in game.lane_observation
             if isinstance(f, Field) and f.world is not None
         }
-
-    def _info_views(self, records: Any) -> dict[str, np.ndarray]:
-        views = {name: records[name] for name in records.dtype.names}
-        views["illegal"] = views["illegal"][:, : len(self.game.agents)]
-        for f in self.game.info:
-            views[f.name] = views[f.name][(slice(None), *map(slice, f.shape))]
-        return views
 
     # -- verbs ---------------------------------------------------------------------------------------------------------
 
@@ -182,16 +176,8 @@ class Simulation(ABC):
 
         Takes effect in the next draw. Without a mask all lanes are seeded.
         """
-        if isinstance(seed, int | np.integer):
-            if not 0 <= int(seed) < 2**64:
-                raise ValueError(f"seed must be in [0, 2**64), got {seed}")
-            seeds = np.uint64(seed) + np.arange(self.num_envs, dtype=np.uint64)
-        else:
-            seeds = np.asarray(seed)
-            if seeds.shape != (self.num_envs,) or seeds.dtype.kind not in "iu" or (seeds.astype(object) < 0).any():
-                raise ValueError(f"seeds must be {self.num_envs} non-negative integers, got shape {seeds.shape}")
+        seeds = lane_seeds(seed, self.num_envs)
         which = slice(None) if mask is None else self._lane_mask(mask)
-        seeds = seeds.astype(np.uint64)
         self.lane_seeds[which] = seeds[which]
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
