@@ -190,7 +190,7 @@ def test_a_snapshot_of_rules_before_a_change_is_refused_after_it(monkeypatch: py
         simulation().restore(snapshot)
 
 
-@pytest.mark.parametrize("sizes", [{"couriers": 7}, {"parcels": 11}, {"paces": 3}])
+@pytest.mark.parametrize("sizes", [{"agents": 7}, {"parcels": 11}, {"paces": 3}])
 def test_a_snapshot_of_other_visible_sizes_is_refused_although_the_record_is_the_same(sizes: dict[str, int]):
     sim, other = KernelSimulation(COURIERS, 2), KernelSimulation(size_game.game(**sizes), 2)
     assert sim.states.dtype == other.states.dtype

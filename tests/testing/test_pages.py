@@ -120,7 +120,7 @@ def test_a_game_of_several_dtypes_is_not_told_to_be_flat():
 
 def test_the_page_of_a_factory_has_all_its_sizes():
     page = pages.shared_page(*registry.page_of(LARGE))
-    assert "| `parcels` | 12x3 or 20x3 |  |  |  | all parcels in their order |" in page
+    assert "| `parcels` | by preset |  |  |  | all parcels in their order |" in page
     assert f"| `{LARGE}` | `agents=9, parcels=20, paces=3` | 5 red against 4 blue | `MultiDiscrete([21, 3])` |" in page
 
 
