@@ -24,7 +24,9 @@ def nothing(*arguments: Any) -> bool:
 
 def game(*actions: Choice | Continuous, agents: tuple[str, ...] = ("red_0", "blue_0")) -> Game:
     role = Role("walker", agents, (Field("place", (), 0, 9),), actions)
-    return Game("Tiny", (role,), (("place", "i8"),), reset=nothing, step=nothing, observe=nothing)
+    listed = any(isinstance(a, Choice) and a.candidates is not None for a in actions)
+    legal = nothing if listed else None
+    return Game("Tiny", (role,), (("place", "i8"),), reset=nothing, step=nothing, observe=nothing, legal=legal)
 
 
 def says(keyboard: Keyboard) -> dict[str, str]:
@@ -141,3 +143,43 @@ def test_whatever_is_pressed_is_inside_the_action_space(rules: Game):
             for f in role.action:
                 value = values[f.name]
                 assert 0 <= value < f.n if isinstance(f, Choice) else ((value >= f.low) & (value <= f.high)).all()
+
+
+# -- lists of the legal alternatives -----------------------------------------------------------------------------------
+
+ORDER = Choice("order", 13_000, candidates=4, noop=5)
+
+
+def test_keys_of_a_listed_choice_are_places_in_its_list():
+    rules = game(Choice("pace", 2), ORDER)
+    keyboard = bind(rules, ["red_0"])
+    assert [key.name for key in keyboard.keys] == [*"12", *"qwet"]
+    assert keyboard.unbound == ()
+    assert says(keyboard)["w"] == "order from the list: 2"
+    hands = Hands(rules, ["red_0"], keyboard)
+    ids = {"red_0": {"order": np.array([7, 12_345, 99, -1], np.int32)}}
+    assert hands.move(["w"], 0.1, ids)["red_0"] == {"pace": 0, "order": 12_345}
+    assert hands.move(["2", "e"], 0.1, ids)["red_0"] == {"pace": 1, "order": 99}
+
+
+def test_a_place_behind_the_end_of_the_list_changes_nothing():
+    rules = game(ORDER)
+    hands = Hands(rules, ["red_0"], bind(rules, ["red_0"]))
+    ids = {"red_0": {"order": np.array([7, 12_345, -1, -1], np.int32)}}
+    assert hands.move(["4"], 0.1, ids)["red_0"]["order"] == 5
+    hands.move(["2"], 0.1, ids)
+    assert hands.move(["3"], 0.1, ids)["red_0"]["order"] == 12_345
+
+
+def test_each_word_of_a_listed_choice_has_its_own_list():
+    rules = game(Choice("orders", 50, shape=(2,), candidates=3))
+    keyboard = bind(rules, ["red_0"])
+    assert [key.name for key in keyboard.keys] == [*"123", *"qwe"]
+    hands = Hands(rules, ["red_0"], keyboard)
+    ids = {"red_0": {"orders": np.array([[1, 2, 3], [40, 41, -1]], np.int32)}}
+    assert hands.move(["3", "w"], 0.1, ids)["red_0"]["orders"].tolist() == [3, 41]
+
+
+def test_places_that_no_key_is_left_for_are_told():
+    keyboard = bind(game(Choice("order", 900, candidates=11)), ["red_0"])
+    assert keyboard.unbound == ("red_0: order 10",)

@@ -269,8 +269,7 @@ class Session:
     def _legend(self, width: int) -> np.ndarray:
         from palaestra.core.canvas import MUTED, SIGNAL, TEXT, Canvas, font
 
-        lists = self._lists()
-        entries = [self._entry(key, lists[key.agent].get(key.field)) for key in self.keyboard.keys]
+        entries = [self.entry(key) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []
         lines: list[list[tuple[float, str, bool]]] = [[]]
         x = 10.0
@@ -296,10 +295,10 @@ class Session:
         panel.text((10.0, ROW * (len(lines) + 2)), commands, MUTED)
         return np.asarray(panel.finish())
 
-    def _entry(self, key: Key, ids: np.ndarray | None) -> tuple[str, bool]:
+    def entry(self, key: Key) -> tuple[str, bool]:
         """What the legend says of a key, and whether the agent does that now."""
         value = np.asarray(self._hands.values[key.agent][key.field]).reshape(-1)[key.index]
-        stands_for = meant(key, ids)
+        stands_for = meant(key, self._lists()[key.agent].get(key.field))
         says = key.says if not key.listed else f"{key.field} {stands_for}" if stands_for >= 0 else "-"
         return f"{key.name} {says}", bool((np.sign(value) if value.dtype.kind == "f" else value) == stands_for)
 
