@@ -56,8 +56,8 @@ def _against_scalars(subject: Subject, mode: str) -> None:
 
 
 def _one_step(subject: Subject, vector: VectorRun, scalars: list[EnvRun], place: str) -> int:
-    waiting = vector._over.copy()
-    resets_only = vector._mode == "DISABLED" and waiting.any()
+    waiting = vector.over.copy()
+    resets_only = vector.mode == "DISABLED" and waiting.any()
     result = vector.play()
     if resets_only:
         for lane in np.flatnonzero(waiting):
@@ -72,7 +72,7 @@ def _one_step(subject: Subject, vector: VectorRun, scalars: list[EnvRun], place:
             continue
         _numbers(result, lane, expected[1:4], where)
         over = expected[2] or expected[3]
-        if over and vector._mode == "SAME_STEP":
+        if over and vector.mode == "SAME_STEP":
             _compare_final(subject, result[4], expected, lane, where)
             _compare(result, scalar.play(), lane, place, ended=True)
         else:

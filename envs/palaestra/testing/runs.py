@@ -93,7 +93,12 @@ class EnvRun(Run):
 
 
 class VectorRun(Run):
-    """Gymnasium's VectorEnv in any autoreset mode; with ``DISABLED`` finished lanes are reset by ``reset_mask``."""
+    """Gymnasium's VectorEnv in any autoreset mode; with ``DISABLED`` finished lanes are reset by ``reset_mask``.
+
+    Attributes:
+        over: bool ``[N]``, matches that ended in the last step.
+        mode: Name of Gymnasium's autoreset mode.
+    """
 
     name = "VectorEnv"
 
@@ -101,25 +106,25 @@ class VectorRun(Run):
         """See `Run`."""
         n = self.face.num_envs
         self._players = [SpacePlayer(self.face.single_action_space, self.seed + i) for i in range(n)]
-        self._over = np.zeros(n, np.bool_)
-        self._mode = self.face.metadata["autoreset_mode"].name
+        self.over = np.zeros(n, np.bool_)
+        self.mode = self.face.metadata["autoreset_mode"].name
         return self.face.reset(seed=self.seed if seed is None else seed)
 
     def play(self) -> Any:
         """See `Run`."""
         n = self.face.num_envs
-        if self._mode == "DISABLED" and self._over.any():
-            self._over, which = np.zeros(n, np.bool_), self._over
+        if self.mode == "DISABLED" and self.over.any():
+            self.over, which = np.zeros(n, np.bool_), self.over
             return self.face.reset(options={"reset_mask": which})
         space = self.face.single_action_space
         # A lane that is reset by this step ignores its action: its player does not move on.
-        asked = ~self._over if self._mode == "NEXT_STEP" else np.ones(n, np.bool_)
+        asked = ~self.over if self.mode == "NEXT_STEP" else np.ones(n, np.bool_)
         players = [p if asked[i] else copy.copy(p) for i, p in enumerate(self._players)]
         actions = [p.act(mask_of(self.face.port, i)) for i, p in enumerate(players)]
         self.given = concatenate(space, actions, create_empty_array(space, n))
         result = self.face.step(self.given)
-        self._over = np.array(result[2] | result[3])
-        self.ended += int(self._over.sum())
+        self.over = np.array(result[2] | result[3])
+        self.ended += int(self.over.sum())
         return result
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core.faces.ports import NO_CODEC
 from palaestra.core.game import Game
 from palaestra.testing.players import Player
 
@@ -71,19 +72,23 @@ class Subject:
         """A new Gymnasium Env, without the wrappers of `gymnasium.make`."""
         import gymnasium
 
-        made = gymnasium.make(self.id, disable_env_checker=True, **{**self.keywords, **options})
+        made = gymnasium.make(self.id, disable_env_checker=True, **{**self._plain(), **options})
         return self._kept(made.unwrapped)
 
     def vec(self, num_envs: int, **options: Any) -> Any:
         """A new Gymnasium VectorEnv."""
         import gymnasium
 
-        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.keywords, **options}))
+        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self._plain(), **options}))
 
     def parallel(self, **options: Any) -> Any:
         """A new PettingZoo ParallelEnv."""
-        keywords = {k: v for k, v in self.keywords.items() if k not in GYMNASIUM_KEYWORDS}
+        keywords = {k: v for k, v in self._plain().items() if k not in GYMNASIUM_KEYWORDS}
         return self._kept(registry.make_parallel(self.id, **{**keywords, **options}))
+
+    def _plain(self) -> dict[str, Any]:
+        """The keywords; where the game has a default codec, with the word for plain arrays, which the kit can play."""
+        return self.keywords if self.game.default_codec is None else {"codec": NO_CODEC, **self.keywords}
 
     def _kept(self, made: Any) -> Any:
         self._open.append(made)
