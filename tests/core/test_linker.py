@@ -45,6 +45,26 @@ def play(game: Game, decisions: int = 12) -> tuple[KernelSimulation, bytes]:
     return sim, seen
 
 
+def twins() -> Game:
+    """Two runners: the smallest game whose rows are slices."""
+
+    def reset(s, world):
+        s.x[0], s.x[1] = 0.0, 0.5
+
+    def step(s, world, actions, rewards, scratch):
+        for k in range(2):
+            s.x[k] = 0.7 * s.x[k] + 0.1 * actions.runner[k].go
+            rewards[k] = s.x[k]
+        return False
+
+    def observe(s, world, observations, scratch):
+        for k in range(2):
+            observations.runner[k].x = s.x[k]
+
+    role = Role("runner", ("red_0", "red_1"), (Field("x", (), 0, 1),), (Choice("go", 2),))
+    return Game("Twins", roles=(role,), state=(("x", "f8", (2,)),), reset=reset, step=step, observe=observe)
+
+
 def drivers(sim: KernelSimulation) -> list[Any]:
     return list(sim.kernel.drivers.values())
 
@@ -64,10 +84,10 @@ def test_kernels_count_no_references(game: Callable[[], Game]):
 
 @pytest.mark.usefixtures("compiles_anew")
 def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_warning(monkeypatch: pytest.MonkeyPatch):
-    sim, seen = play(duel.game())
+    sim, seen = play(twins())
     monkeypatch.setattr(compiler, "known_options", lambda: frozenset({"nogil", "error_model"}))
     with pytest.warns(RuntimeWarning, match="does not know the options") as warned:
-        plain, seen_plainly = play(duel.game())
+        plain, seen_plainly = play(twins())
     assert len(warned) == 1
     assert plain.kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
     names = [{driver.py_func.__qualname__ for driver in drivers(s)} for s in (sim, plain)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -377,6 +378,25 @@ def tug(words: int = 0) -> Game:
         codecs={"words": Words(words)},
         mirror=mirror_tug,
     )
+
+
+class ForgivingWords(Words):
+    """Pulls nothing where it does not understand."""
+
+    def __init__(self) -> None:
+        super().__init__(SOUND)
+        self.total = True
+
+    def decode(self, view: AgentView, action: str) -> list[float]:
+        try:
+            return super().decode(view, action)
+        except ValueError:
+            return [0.0, 0.0, 0.0]
+
+
+def spoken() -> Game:
+    """The same, by words unless somebody asks for arrays."""
+    return replace(tug(), codecs={"words": ForgivingWords()}, default_codec="words")
 
 
 def half_documented() -> Game:

@@ -16,9 +16,10 @@ from palaestra import register, registry
 from palaestra.core.actions import ActionError
 from palaestra.testing import Subject
 
-DUEL, TUG, CROWD, HALF_DOCUMENTED, CALLABLE = (
+DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
     "faults/Duel-v0",
     "faults/Tug-v0",
+    "faults/Spoken-v0",
     "faults/Crowd-v0",
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
@@ -73,6 +74,7 @@ def games() -> None:
     """Registers the games."""
     register(DUEL, "testing.broken_games:duel")
     register(TUG, "testing.broken_games:tug")
+    register(SPOKEN, "testing.broken_games:spoken")
     register(CROWD, "testing.broken_crowd:crowd")
     register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
     gymnasium.register(CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"id": CALLABLE})
@@ -81,7 +83,7 @@ def games() -> None:
 
 def no_games() -> None:
     """Takes them back: other tests look at all ids."""
-    for id in (DUEL, TUG, CROWD, HALF_DOCUMENTED, CALLABLE):
+    for id in (DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
         registry.ROWS.pop(id, None)
         gymnasium.registry.pop(id, None)
 

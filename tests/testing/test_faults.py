@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from testing.faults import CROWD, DUEL, FAULTS, TUG, Fault, games, no_games
+from testing.faults import CROWD, DUEL, FAULTS, SPOKEN, TUG, Fault, games, no_games
 
 from palaestra.testing import CHECKS, check
 
@@ -34,7 +34,7 @@ def test_a_check_catches_its_fault(fault: Fault):
     assert re.search(fault.match, result.message), result.message
 
 
-@pytest.mark.parametrize("id", [DUEL, TUG, CROWD])
+@pytest.mark.parametrize("id", [DUEL, TUG, SPOKEN, CROWD])
 def test_sound_games_pass_everything(id: str):
     report = check(id)
     assert report.passed, str(report)

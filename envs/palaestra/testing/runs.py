@@ -93,7 +93,12 @@ class EnvRun(Run):
 
 
 class VectorRun(Run):
-    """Gymnasium's VectorEnv in any autoreset mode; with ``DISABLED`` finished lanes are reset by ``reset_mask``."""
+    """Gymnasium's VectorEnv in any autoreset mode; with ``DISABLED`` finished lanes are reset by ``reset_mask``.
+
+    Attributes:
+        over: bool ``[N]``, matches that ended in the last step.
+        mode: Name of Gymnasium's autoreset mode.
+    """
 
     name = "VectorEnv"
 

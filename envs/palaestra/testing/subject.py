@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core.faces.ports import NO_CODEC
 from palaestra.core.game import Game
 from palaestra.testing.players import Player
 
@@ -57,12 +58,17 @@ class Subject:
     @property
     def gymnasium_keywords(self) -> dict[str, Any]:
         """The keywords that Gymnasium's faces take too."""
-        return {k: v for k, v in self.keywords.items() if k not in registry.PETTINGZOO_KEYWORDS}
+        return {k: v for k, v in self._plain.items() if k not in registry.PETTINGZOO_KEYWORDS}
 
     @property
     def parallel_keywords(self) -> dict[str, Any]:
         """The keywords that a PettingZoo ParallelEnv takes too."""
-        return {k: v for k, v in self.keywords.items() if k not in registry.GYMNASIUM_KEYWORDS}
+        return {k: v for k, v in self._plain.items() if k not in registry.GYMNASIUM_KEYWORDS}
+
+    @property
+    def _plain(self) -> dict[str, Any]:
+        """The keywords; where the game has a default codec, with the word for plain arrays, which the kit can play."""
+        return self.keywords if self.game.default_codec is None else {"codec": NO_CODEC, **self.keywords}
 
     def shown(self, form: Literal["flat", "dict"]) -> str:
         """What ``observation=`` has to be for the representation of the keywords in another form."""
