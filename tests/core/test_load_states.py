@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import duel, orchard, size_game, two_team
+from games import orchard, size_game, two_team
 from games.play import all_bytes, leaves, random_actions
 
 from palaestra.core.kernel import KernelSimulation
@@ -168,10 +168,3 @@ def test_restore_brings_back_waiting_lanes_as_they_were(mode: Any):
     moving = snapshot.states["pending"] != 2  # nor are the flags of a lane that waits
     np.testing.assert_array_equal(back[:, moving, :width], ahead[:, moving, :width])
     assert (snapshot.states["pending"] == 2).any() == (mode == "off")
-
-
-def test_a_single_number_world_is_part_of_the_rules():
-    short, long = (KernelSimulation(duel.game(tries=tries), 2) for tries in (2, 3))
-    short.reset(seed=1)
-    with pytest.raises(ValueError, match="the snapshot was taken under other rules of Duel"):
-        long.restore(short.snapshot())
