@@ -128,7 +128,8 @@ def test_scripts_may_do_what_is_listed():
 def test_masks_hold_lists_and_no_thirteen_thousand_bytes():
     sim = started(1)
     assert sim.buffers.masks.dtype.itemsize == 3 * 3 + 2 * 2 * (4 + 4 * ROOM)
-    assert orchard.game().roles[1].action[0].mask_bytes == 4 + 4 * ROOM
+    loads: Any = orchard.game().roles[1].action[0]
+    assert loads.mask_bytes == 4 + 4 * ROOM
 
 
 def test_the_dense_mask_of_one_word_can_be_had():

@@ -156,6 +156,7 @@ def test_the_table_of_words_says_where_the_mask_of_each_word_lies(game: Game):
     for role in game.roles:
         for k in range(len(role.agents)):
             for choice in role.action:
+                assert isinstance(choice, Choice)
                 for at in np.ndindex(choice.shape):
                     masks.view(np.uint8)[:] = 0
                     cell = masks[0][role.name][k][choice.name]

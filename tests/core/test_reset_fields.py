@@ -28,8 +28,8 @@ def fixed(sim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def expected(sim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    drawn = np.float32(sim.states["drawn"])
-    weather = np.float32(sim.states["drawn"][:, :1] + np.arange(2))
+    drawn = sim.states["drawn"].astype("f4")
+    weather = (sim.states["drawn"][:, :1] + np.arange(2)).astype("f4")
     return drawn[:, :3], np.array([[7, 8]] * sim.num_envs), weather
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import orchard, size_game
-from games.orchard import FULL, started
+from games.orchard import CARRIERS, FULL, PAIRS, PICKERS, ROWS, started
 from games.play import all_bytes, idle_actions, leaves, random_actions, seen_bytes
 from gymnasium import spaces
 
@@ -180,6 +180,7 @@ def test_rewards_reach_the_callers_array(size: str, mode: Any):
     options = {"autoreset_mode": mode, "parameters": {"horizon": [2, 5]}}
     sim, twin, rng = started(2, game, **options), started(2, game, **options), np.random.default_rng(0)
     rewards = np.full((4, *sim.rewards.shape), 7.0)
+    actions = idle_actions(sim)
     for t in range(4):
         actions = random_actions(sim, rng)
         sim.step(actions, out={"rewards": rewards[t]})
@@ -235,7 +236,8 @@ def test_a_second_preset_compiles_nothing():
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_at_full_capacity_it_plays_like_the_same_rules_without_capacities(mode: Any):
     options = {"autoreset_mode": mode, "parameters": {"horizon": 5, "leaver": 2}, "opponents": {"blue": "mix"}}
-    sized, plain = (started(4, orchard.game(**FULL, capacity=c), **options) for c in (True, False))
+    sized = started(4, orchard.game(**FULL), **options)
+    plain = started(4, orchard.game(PICKERS, CARRIERS, PAIRS, ROWS, capacity=False), **options)
     assert (sized.game.sized, plain.game.sized) == (True, False)
     rng = np.random.default_rng(0)
     for _ in range(12):

@@ -1,6 +1,7 @@
 """A match can be left in the middle and gone back to, copied and sent elsewhere."""
 
 import copy
+import dataclasses
 import pickle
 from typing import Any
 
@@ -162,6 +163,13 @@ def test_a_snapshot_under_another_constant_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     with pytest.raises(ValueError, match=OTHER_RULES):
         started(two_team.game(), 4).restore(snapshot)
+
+
+def test_the_digest_tells_agents_apart():
+    game = two_team_homogeneous.game()
+    (role,) = game.roles
+    swapped = dataclasses.replace(role, agents=(*role.agents[5:], *role.agents[:5]))
+    assert rules_digest(dataclasses.replace(game, roles=(swapped,))) != rules_digest(game)
 
 
 def test_the_digest_tells_worlds_without_names_apart():

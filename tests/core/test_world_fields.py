@@ -34,7 +34,7 @@ def test_it_takes_no_memory_in_the_rows():
     assert sim.lane_observations.dtype.names == ("time", "weather")
     assert "prices" not in sim.buffers.observations.dtype["lane"].names
     only = orchard.game(lane_observation=(PRICES,))
-    assert "lane" not in only.observation_dtype.names
+    assert "lane" not in (only.observation_dtype.names or ())
 
 
 def test_nobody_may_write_it():
@@ -94,7 +94,8 @@ def test_a_field_that_is_not_that_array_is_refused(field: Field, complaint: str)
 
 
 def test_other_tables_have_no_arrays_of_the_world():
-    for changes in ({"team_observation": (PRICES, WEATHER)}, {"roles": (ROLE, orchard.game().roles[1])}):
+    others: list[dict[str, Any]] = [{"team_observation": (PRICES, WEATHER)}, {"roles": (ROLE, orchard.game().roles[1])}]
+    for changes in others:
         with pytest.raises(ValueError, match="'prices' is an array of the world: such a field belongs to lane_obs"):
             orchard.game(**changes)
 

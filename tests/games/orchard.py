@@ -12,13 +12,13 @@ import numpy as np
 
 from palaestra.core.actions import offer
 from palaestra.core.fields import Choice, Continuous, Field, Parameter, Table
-from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
+from palaestra.core.game import TRUNCATED, Game, Role
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import uniform
 
 PICKERS, CARRIERS, PAIRS, ROWS = 4, 3, 3, 5  # in memory
 SLOTS = PICKERS + CARRIERS
-FULL = {"pickers": PICKERS, "carriers": CARRIERS, "pairs": PAIRS, "rows": ROWS}
+FULL: dict[str, Any] = {"pickers": PICKERS, "carriers": CARRIERS, "pairs": PAIRS, "rows": ROWS}
 GOODS = 13_000
 ROOM = 4
 RULE, CUT = 1.0, 2.0  # values of the parameter ending
@@ -213,10 +213,6 @@ def game(
         "default_opponent": "one",
     }
     return Game(**{**given, **changes})
-
-
-ENDS = {"rule": TERMINATED, "cut": TRUNCATED}
-"""What `step` returns under each word of the parameter ending."""
 
 
 def started(n: int = 3, rules: Game | None = None, **options: Any) -> Any:

@@ -426,7 +426,7 @@ def _horizon(decisions: float) -> Parameter:
 
 
 def _is_horizon(parameter: Parameter) -> bool:
-    return parameter == _horizon(parameter.default)
+    return parameter == _horizon(parameter.start_value)
 
 
 def _teams_of(agents: tuple[str, ...], owner: str) -> dict[str, list[int]]:
@@ -498,7 +498,9 @@ def _bad_sizes(game: Game) -> Iterator[str]:
         yield 'give observe_reset and fields with at="reset" together'
     for f in (f for f in not_shared if f.world is not None):
         yield f"{f.name!r} is an array of the world: such a field belongs to lane_observation"
-    for f in (f for f in game.lane_observation if f.world is not None):
+    for f in game.lane_observation:
+        if f.world is None:
+            continue
         array = getattr(game.world, f.world, None)
         if not isinstance(array, np.ndarray) or array.shape != f.shape or array.dtype != np.dtype(f.dtype):
             given = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
@@ -513,7 +515,7 @@ def _bad_numbers(game: Game) -> Iterator[str]:
         for column in getattr(f, "columns", (f,)):
             low, high = bounds(column)
             is_action, checked = isinstance(column, Continuous), getattr(column, "checked", None)
-            may_be_infinite = checked is not None and np.dtype(column.dtype).kind == "f"
+            may_be_infinite = checked is not None and np.dtype(getattr(column, "dtype", "f8")).kind == "f"
             if checked is not None and not (np.isfinite(checked).all() and checked[0] <= checked[1]):
                 yield f"checked range of {column.name!r} is {checked}: give finite numbers (low, high)"
             bad = ~(low <= high) | ~(may_be_infinite | (np.isfinite(low) & np.isfinite(high)))

@@ -430,7 +430,8 @@ class Simulation(ABC):
 
     def _parameter_records(self) -> list[str]:
         """Where parameters are kept: what holds now, and what holds from a lane's next match on."""
-        return [name for name in ("parameters", "next_parameters") if name in self.game.state_dtype.names]
+        names = self.game.state_dtype.names or ()
+        return [name for name in ("parameters", "next_parameters") if name in names]
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -550,7 +551,7 @@ class Simulation(ABC):
         """Uses the caller's arrays from now on. Returns those that were used before."""
         for name, array in out.items():
             check_array(self.game, name, getattr(self, name, None), array)
-        before = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
+        before: dict[str, Any] = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
         if all(before[name] is array for name, array in out.items()):
             return {}
         if "observations" in out and self.game.observe_reset is not None:  # the step writes no fields at="reset"
