@@ -20,9 +20,9 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
 ``s.script_rng``       uint64      stream of the scripts
 =====================  ==========  ==================================================================================
 
-Slots are numbered over the visible agents of all roles in their order; A is the capacity, and the slots beyond the
-visible agents are never alive. Floats in ``s`` are float64 so that compiled and interpreted runs
-agree to the bit. Numba has no nested bool arrays: flags inside records are uint8.
+Slots are numbered over the visible agents of all roles in their order. A is the capacity; slots beyond the visible
+agents are never alive. Floats in ``s`` are float64 and flags uint8 (Numba has no nested bool arrays). Compiled and
+interpreted runs agree to the bit as long as rules take `math.sqrt`, not a power of 0.5.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ class AgentView:
         team: What its team sees besides: a record, or None.
         lane: What everybody sees besides: a record, or None.
         world: The game's world.
-        mask: Its mask record (of the game's choices), or None.
-        record: The match record.
+        mask: Its mask record (of the game's choices), or None where the game forbids nothing.
+        record: The match record. None for the last observation of a match that a batch has started anew in the same
+            step (autoreset ``"same_step"``): `Codec.encode` then has to do without it.
     """
 
     role: Role
@@ -116,11 +117,11 @@ class AgentView:
 
 
 class Codec(Protocol):
-    """Translates one agent's arrays to what its users speak (text, graphs, token ids) and back. Plain Python.
+    """Translates one agent's arrays to what its users read and write (text, graphs, token ids), and back. Plain Python.
 
     Attributes:
-        total: Whether everything in the action space is a turn (a text that says nothing is a legal no-op, say).
-            Otherwise `decode` may refuse. May be left out: False.
+        total: Whether `decode` accepts every member of the action space (a text that it does not understand is the
+            no-op, say). Otherwise `decode` may refuse. May be left out: False.
     """
 
     def observation_space(self, role: Role) -> Any:
@@ -132,14 +133,14 @@ class Codec(Protocol):
         ...
 
     def encode(self, view: AgentView) -> Any:
-        """What the agent sees now."""
+        """The observation that the user gets, a member of the observation space."""
         ...
 
     def decode(self, view: AgentView, action: Any) -> Any:
-        """What the user says -> an action as the plain face takes it.
+        """The user's action in the form that the same face takes without a codec (``codec="none"``).
 
         Raises:
-            ValueError: The action cannot be understood; names what is wrong.
+            ValueError: The action cannot be understood; names what is wrong. The match does not move.
         """
         ...
 
@@ -224,16 +225,20 @@ class Game:
         scratch: Fields of the work record that each thread owns.
         world: NamedTuple of arrays whose sizes are known only at run time; the game holds read-only views of them.
         zero_sum: Whether the two team rewards add up to exactly zero in every step.
-        reproducibility: ``"exact"`` (arithmetic and square roots only) or ``"pinned"`` (trigonometry or an engine).
+        reproducibility: ``"exact"`` (arithmetic and `math.sqrt` only) or ``"pinned"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match.
             ``"engine"`` where the engine outside draws.
         render_fps: Decisions per second of simulated time.
-        render_text: ``"module:function"``: ``write(game, world, s) -> str`` for ``render_mode="ansi"``.
-        click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` gives the action that a click on pixel
-            (x, y) of the picture means for an agent, or None.
-        codecs: Named codecs for ``codec=``.
-        default_codec: The codec of faces that are not told one; None for the plain arrays.
+        render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
+            Like ``render`` it reads the record and changes nothing.
+        click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns the
+            action that a click on the pixel in column x and row y of the picture of ``render`` means for the agent in
+            ``slot``, in the form of its action space (an int, an array, a dict by field); None where it means nothing.
+        codecs: Codecs by name, which users choose by ``codec="name"``: for faces of single agents (a ParallelEnv, or
+            the team of one).
+        default_codec: Name of the codec that such faces use unless they are told another; ``codec="none"`` gives the
+            plain arrays. None: plain arrays are the default.
         engine_version: Callable giving the version string that pinned hashes are keyed by.
         enumeration: How positions are counted, for games small enough to be solved.
         mirror: ``mirror(states, actions) -> None`` reflects matches in place: plain NumPy on records [N] with the
