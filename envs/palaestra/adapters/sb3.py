@@ -270,7 +270,7 @@ class SimulationVecEnv(VecEnv):
 
     def _observe(self) -> Any:
         if self.rows_per_lane == 1:
-            return self._ports[0].observe(copy=True)
+            return _writable(self._ports[0].observe(copy=True))
         if self._side_by_side:
             return self._joint.observe(copy=True).reshape(self.num_envs, -1)
         return _interleave([port.observe(copy=False) for port in self._ports], self.num_envs)
@@ -283,7 +283,7 @@ class SimulationVecEnv(VecEnv):
             seen = port.final_rows(lanes)
             for i, lane in enumerate(lanes.tolist()):
                 row = lane * self.rows_per_lane + k
-                infos[row] = info = {**ends[i], "terminal_observation": _row_of(seen, i)}
+                infos[row] = info = {**ends[i], "terminal_observation": _writable(_row_of(seen, i))}
                 if self.monitor:
                     seconds = round(time.time() - self._started_s, 6)
                     info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
@@ -328,6 +328,13 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
 
 def _row_of(rows: Any, i: int) -> Any:
     return {name: _row_of(member, i) for name, member in rows.items()} if isinstance(rows, dict) else rows[i]
+
+
+def _writable(seen: Any) -> Any:
+    """The same with copies of the arrays of the world, as torch takes no array that cannot be written to."""
+    if isinstance(seen, dict):
+        return {name: _writable(member) for name, member in seen.items()}
+    return seen if seen.flags.writeable else seen.copy()
 
 
 def _interleave(parts: list[Any], rows: int) -> Any:
