@@ -128,7 +128,7 @@ def blank(space: spaces.Space) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(blank(part) for part in space.spaces)
     if isinstance(space, spaces.Box):
-        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high).astype(space.dtype)
+        return np.array(np.clip(np.zeros(space.shape), space.low, space.high), space.dtype)
     if isinstance(space, spaces.Discrete):
         return space.start
     if isinstance(space, spaces.MultiDiscrete):
