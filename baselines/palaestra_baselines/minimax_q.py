@@ -203,7 +203,8 @@ class Learner:
             chosen = table.actions[side][table.action_start[side][before] + line]
             team = table.teams[side]
             choices = table.joint_actions[side][chosen]
-            sim.write_team_actions(team, choices.reshape(sim.team_view(team, "observations").shape[:2]))
+            rows = choices.reshape(args.lanes, len(sim.game.teams[team]), -1)
+            sim.write_team_actions(team, rows[:, :, 0] if rows.shape[2] == 1 else rows)
         sim.step()
         cells = table.cell_start[before] + lines[0] * self.columns_of[before] + lines[1]
         after = np.where(sim.terminated, -1, self.position())

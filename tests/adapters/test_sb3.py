@@ -10,6 +10,7 @@ from copy import deepcopy
 import gymnasium
 import numpy as np
 import pytest
+from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
 from palaestra.core.fields import Choice, Continuous, Field
@@ -361,3 +362,96 @@ def test_ppo_learns_cartpole_in_seconds():
     assert isinstance(mean, float)
     assert mean > 150
     assert time.process_time() - started < 20
+
+
+# -- many sizes, own rewards, lists of candidates ----------------------------------------------------------------------
+
+COURIERS, BODY, DEPOT = "tests/Couriers-v0", "tests/Body-v0", "sb3/Depot-v0"
+palaestra.register(DEPOT, "games.depot:game", family="test", kind="full")
+
+
+@pytest.mark.parametrize(
+    ("word", "shape"),
+    [("flat", (3 * 63 + 12,)), ("nearest", (6,)), ("nearest:flat", (6,)), ("dict", None), (None, None)],
+)
+def test_the_word_for_observations_chooses_the_representation_too(word: str | None, shape: tuple[int, ...] | None):
+    envs = as_vec_env(COURIERS, 2, observation=word)
+    assert envs.observation_space.shape == shape
+    if shape is None:
+        assert "parcels" in envs.observation_space.spaces  # type: ignore[attr-defined]
+    assert envs.observation_space.contains(_first(envs.reset()))
+    envs.close()
+
+
+def _first(seen):
+    return {name: array[0] for name, array in seen.items()} if isinstance(seen, dict) else seen[0]
+
+
+def test_a_representation_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="Couriers has no observation 'nearst': choose from 'flat', 'dict', 'nearest'"):
+        as_vec_env(COURIERS, 2, observation="nearst")
+
+
+@pytest.mark.parametrize("agents", ["joint", "rows"])
+def test_lists_of_candidates_are_dense_masks_of_the_rows(agents):
+    envs = as_vec_env(COURIERS, 3, team="red", agents=agents, observation="nearest")
+    envs.reset()
+    masks = envs.action_masks()
+    assert masks.shape == ((3, 3 * 15) if agents == "joint" else (9, 15))
+    listed = envs.sim.legal["parcel"]["ids"][:, 0]  # type: ignore[index]
+    for lane in range(3):
+        row = masks[lane if agents == "joint" else 3 * lane]
+        assert np.flatnonzero(row[:13]).tolist() == sorted(i for i in listed[lane].tolist() if i >= 0)
+    for _ in range(20):
+        masks = envs.action_masks()
+        actions = np.array([[m.argmax() for m in np.split(row, _edges(envs))] for row in masks])
+        envs.step(actions)
+    assert envs.sim.info["illegal"].sum() == 0
+
+
+def _edges(envs) -> np.ndarray:
+    return np.cumsum(envs.action_space.nvec)[:-1]
+
+
+def test_rewards_of_ones_own_go_to_the_rows_and_their_sum_to_the_team():
+    options = {"horizon": 4, "reward": "dense"}
+    joint, rows = (as_vec_env(BODY, 2, team="puck", agents=a, monitor=True, **options) for a in ("joint", "rows"))  # type: ignore[arg-type]
+    assert (joint.num_envs, rows.num_envs) == (2, 6)
+    for envs in (joint, rows):
+        envs.seed(3)
+        envs.reset()
+    push = np.random.default_rng(0).uniform(-2, 2, (4, 2, 6)).astype(np.float32)
+    total = np.zeros(2)
+    for action in push:
+        _, reward, dones, infos = joint.step(action)
+        _, own, _, own_infos = rows.step(action.reshape(6, 2))
+        assert reward.dtype == own.dtype == np.float64
+        np.testing.assert_array_equal(own.reshape(2, 3).sum(axis=1), reward)
+        total += reward
+    assert dones.all()
+    assert [info["episode"]["r"] for info in infos] == pytest.approx(total)
+    assert sum(info["episode"]["r"] for info in own_infos[:3]) == pytest.approx(total[0])
+
+
+@pytest.mark.parametrize("id", [BODY, COURIERS, DEPOT])
+def test_ppo_learns_on_them_without_complaint(id: str):
+    dictionary = id == COURIERS
+    envs = as_vec_env(id, 2, horizon=8, observation="dict" if dictionary else "flat")
+    policy = "MultiInputPolicy" if dictionary else "MlpPolicy"
+    PPO(policy, envs, n_steps=8, batch_size=16, n_epochs=1, device="cpu").learn(32)
+
+
+def test_a_composite_action_is_refused():
+    with pytest.raises(ValueError, match="composite actions, a Dict, which Stable-Baselines3 has no policy for"):
+        as_vec_env(DEPOT, 2, kind="mixed")
+
+
+def test_arrays_of_the_world_are_the_callers_own():
+    envs = as_vec_env(COURIERS, 2, observation="dict", horizon=1)
+    seen = envs.reset()
+    assert isinstance(seen, dict)
+    seen["worth"][:] = -1.0
+    after, _, _, infos = envs.step(np.zeros((2, 6), np.int64))
+    for worth in (after["worth"], infos[1]["terminal_observation"]["worth"]):  # type: ignore[call-overload]
+        assert worth.flags.writeable
+        assert (worth > 0.0).all()

@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
+from games import body_game, size_game
+
 from palaestra.core.fields import Continuous, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.opponents import policy_metadata
@@ -33,6 +35,7 @@ from palaestra_baselines.common.policy_file import (
     save_policy,
 )
 from palaestra_baselines.common.progress import Progress, clock, short
+from palaestra_baselines.common.utilities import ranges
 
 
 @dataclass
@@ -152,3 +155,29 @@ def test_progress_prints_plain_lines_where_nobody_watches(capsys: pytest.Capture
 def test_numbers_and_times_are_short():
     assert [short(n) for n in (7, 1234, 2_500_000, 3e9)] == ["7", "1.23k", "2.5M", "3G"]
     assert [clock(s) for s in (5, 65, 3725, float("nan"))] == ["0:05", "1:05", "1:02:05", "?"]
+
+
+# -- games of the second contract --------------------------------------------------------------------------------------
+
+
+def test_bounds_that_differ_from_number_to_number_are_those_of_the_player():
+    layers = random_layers(11, 8, 2)
+    player = perceptron_player(layer_arrays(layers), body_game.game(), "puck")
+    assert (player.low.tolist(), player.high.tolist()) == ([-3.0, -2.0], [4.0, 2.0])
+    assert player(np.full((1, 11), 1e3)).shape == (1, 2)
+
+
+def test_a_network_cannot_make_choices():
+    with pytest.raises(ValueError, match="red of Couriers has choices to make, the policy gives numbers"):
+        perceptron_player(layer_arrays(random_layers(4, 2)), size_game.game(), "red")
+
+
+def test_inputs_are_scaled_by_the_range_that_they_keep_to():
+    fields = body_game.ROLE.observation
+    widths = np.concatenate(ranges(fields))
+    assert len(widths) == sum(f.size for f in fields)
+    assert widths[0] == pytest.approx(3.4)
+    assert np.isfinite(widths).all()
+    couriers = np.concatenate(ranges(size_game.game(parcels=4).roles[0].observation))
+    assert couriers[-3:].tolist() == [1.0, 4.0, 4.0]
+    assert len(couriers) == 2 + 1 + 6 * 4 + 4 * 3

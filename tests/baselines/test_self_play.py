@@ -14,9 +14,13 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from games import body_game, depot, duel, size_game
 
 import palaestra
 from palaestra import registry
+from palaestra.core.fields import Choice
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
 from palaestra_baselines.common.curves import read_rows
@@ -243,3 +247,53 @@ def test_a_policy_of_another_game_is_refused():
     renamed = {name.replace("paddle", "player_red"): array for name, array in arrays.items()}
     with pytest.raises(ValueError, match="red of TeamTag sees"):
         UtilityPlayer(renamed, roster_of(TAG).game, "red")
+
+
+# -- games of the second contract --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "lacks"),
+    [
+        (lambda: duel.game(listed=True), "the legal alternatives of 'move' are a list of candidates, .* not support"),
+        (lambda: size_game.game(), "shows things to a whole team or match"),
+        (lambda: body_game.game(), "is no zero-sum game of two teams"),
+        (lambda: depot.game(), "is no zero-sum game of two teams"),
+        (lambda: spelled(), "have not exactly one discrete choice"),
+    ],
+)
+def test_games_that_these_methods_cannot_play_say_why(game, lacks: str):
+    with pytest.raises(ValueError, match=lacks):
+        Roster(game())
+
+
+def spelled() -> Game:
+    """A duel in which a move is two words."""
+    (role,) = duel.game(legal=None).roles
+    words = dataclasses.replace(role, action=(Choice("move", 3, shape=(2,)),))
+    return duel.game(roles=(words,), legal=None)
+
+
+def test_a_game_of_larger_capacity_is_collected_like_its_own_size():
+    batches = []
+    for capacity in (None, 6):
+        sim = KernelSimulation(duel.game(players=2, capacity=capacity, reward_dtype="f8"), 4)
+        roster = Roster(sim.game)
+        replay = Replay(roster, 21, 4)
+        collector = Collector(sim, replay, roster, 3, False)
+        for _ in range(20):
+            collector.play(None, 1.0)
+        batches.append(replay.sample(np.random.default_rng(0), 32))
+    assert batches[0].rewards.abs().sum() > 0
+    for ours, theirs in zip(vars(batches[0]).values(), vars(batches[1]).values(), strict=True):
+        pairs = zip(ours.values(), theirs.values(), strict=True) if isinstance(ours, dict) else [(ours, theirs)]
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_choices_of_hundreds_of_alternatives_are_remembered_whole():
+    (role,) = duel.game(legal=None).roles
+    many = dataclasses.replace(role, action=(Choice("move", 300),))
+    replay = Replay(Roster(duel.game(roles=(many,), legal=None)), 3, 2)
+    actions = np.array([[299, 0], [256, 255]])
+    replay.write_decision(actions, np.zeros(2), np.zeros(2, np.bool_), np.ones(2, np.bool_))
+    assert replay.arrays["actions"][0].tolist() == actions.tolist()

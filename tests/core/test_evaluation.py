@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from games import two_team
+from games import body_game, two_team  # noqa: F401 (body_game registers its ids)
 
 import palaestra
 from palaestra.core.evaluation import EVALUATION_RUN, MATCH, MatchTable, player_name
@@ -242,3 +242,15 @@ def test_players_are_called_by_their_names():
         "drift",
         "external",
     ]
+
+
+def test_the_return_of_a_team_whose_agents_are_paid_apart_is_their_sum():
+    table = evaluate("tests/Body-v0", "steer", matches=3, num_envs=2, horizon=10)
+    sim = palaestra.make_batch("tests/Body-v0", 3, opponents={"puck": "steer"}, horizon=10, autoreset_mode="off")
+    sim.reset(seed=(EVALUATION_RUN << 32) + np.arange(3, dtype=np.uint64))
+    total = np.zeros((3, 3))
+    for _ in range(10):
+        sim.step()
+        total += sim.rewards
+    np.testing.assert_allclose(table.results["return_a"], total.sum(axis=1), rtol=1e-12)
+    assert set(table.end_reasons) == {"horizon"}

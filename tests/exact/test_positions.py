@@ -149,3 +149,20 @@ def test_an_enumeration_that_does_not_fit_the_rules_is_found_out():
         enumerate_positions(replace(game, enumeration=replace(game.enumeration, number=bad_number)))
     with pytest.raises(RuntimeError, match="draws more than once"):
         enumerate_positions(duel.game(step=draws_twice))
+
+
+@pytest.mark.parametrize("players", [1, 2])
+@pytest.mark.parametrize("sizes", [{"capacity": 6}, {"listed": True}, {"capacity": 6, "listed": True}], ids=str)
+def test_capacity_and_lists_of_candidates_change_no_entry_of_the_table(players: int, sizes: dict):
+    plain = enumerate_positions(duel.game(players=players, tries=2))
+    other = enumerate_positions(duel.game(players=players, tries=2, **sizes))
+    for name in ("numbers", "rewards", "next", "starts", "cell_start"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(plain, name), name)
+    for name in ("action_start", "actions", "joint_actions"):
+        for ours, theirs in zip(getattr(other, name), getattr(plain, name), strict=True):
+            np.testing.assert_array_equal(ours, theirs, name)
+
+
+def test_rewards_in_double_precision_are_solved_like_others():
+    plain, exact = (enumerate_positions(duel.game(reward_dtype=kind)) for kind in ("f4", "f8"))
+    np.testing.assert_array_equal(plain.rewards, exact.rewards)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.actions import offer
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Enumeration, Game, Role
 from palaestra.core.rng import integer
@@ -26,8 +27,8 @@ def reset(s, world):
     s.side = MIDFIELD
 
 
-def team_choice(s, actions, team):
-    size = len(s.alive) // 2
+def team_choice(world, actions, team):
+    size = world[1]
     total = 0
     for k in range(size):
         move = actions.player[team * size + k].move
@@ -39,7 +40,7 @@ def team_choice(s, actions, team):
 
 def step(s, world, actions, rewards, scratch):
     lot = integer(s, 2)
-    red, blue = team_choice(s, actions, 0), team_choice(s, actions, 1)
+    red, blue = team_choice(world, actions, 0), team_choice(world, actions, 1)
     if s.side == MIDFIELD:
         if red == blue:
             s.side = RED_ATTACKS + lot
@@ -52,8 +53,8 @@ def step(s, world, actions, rewards, scratch):
     if red != blue:
         s.info.winner = s.side - RED_ATTACKS
         s.info.end_reason = GOAL
-        for a in range(len(s.alive)):
-            rewards[a] = 1.0 if (a < len(s.alive) // 2) == (s.info.winner == 0) else -1.0
+        for a in range(2 * world[1]):
+            rewards[a] = 1.0 if (a < world[1]) == (s.info.winner == 0) else -1.0
         return True
     if s.left > 1:
         s.left -= 1
@@ -64,30 +65,47 @@ def step(s, world, actions, rewards, scratch):
 
 
 def observe(s, world, observations, scratch):
-    for a in range(len(s.alive)):
+    for a in range(2 * world[1]):
         observations.player[a].midfield = s.side == MIDFIELD
-        observations.player[a].attacks = s.side == (RED_ATTACKS if a < len(s.alive) // 2 else BLUE_ATTACKS)
+        observations.player[a].attacks = s.side == (RED_ATTACKS if a < world[1] else BLUE_ATTACKS)
         observations.player[a].left = s.left
 
 
 def legal(s, world, mask):
-    for a in range(len(s.alive)):
+    for a in range(2 * world[1]):
         for j in range(3):
             mask.player[a].move[j] = j < GIVE_AWAY or s.side == MIDFIELD
+
+
+def legal_listed(s, world, mask):
+    for a in range(2 * world[1]):
+        offer(mask.player[a].move, PRESS)
+        offer(mask.player[a].move, WAIT)
+        if s.side == MIDFIELD:
+            offer(mask.player[a].move, GIVE_AWAY)
 
 
 def script(s, world, slot, which, actions, scratch):
     actions.player[slot].move = PRESS
 
 
-def game(players: int = 1, tries: int = 0, **changes: Any) -> Game:
+def game(players: int = 1, tries: int = 0, capacity: int | None = None, listed: bool = False, **changes: Any) -> Game:
+    """The rules.
+
+    Args:
+        players: Of each team.
+        tries: Attempts of an attack, 0 for as many as it takes.
+        capacity: Players of both teams in memory.
+        listed: Whether the legal moves are a list instead of a mask.
+        **changes: Fields of `Game`.
+    """
     kinds = max(tries, 1)
 
     def place(states: Any, numbers: np.ndarray) -> None:
         attack, rest = np.divmod(numbers - 1, kinds)
         states["side"] = np.where(numbers == 0, MIDFIELD, RED_ATTACKS + attack)
         states["left"] = np.where((numbers == 0) | (tries == 0), 0, rest + 1)
-        states["alive"] = states["acting"] = 1
+        states["alive"][:, : 2 * players] = states["acting"][:, : 2 * players] = 1
 
     def number(states: Any) -> np.ndarray:
         rest = np.maximum(states["left"], 1) - 1
@@ -95,17 +113,18 @@ def game(players: int = 1, tries: int = 0, **changes: Any) -> Game:
 
     fields = (Field("midfield", (), 0, 1), Field("attacks", (), 0, 1), Field("left", (), 0, 99))
     agents = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
+    move = Choice("move", 3, candidates=4 if listed else None)
     given: dict[str, Any] = {
         "name": "Duel",
-        "roles": (Role("player", agents, fields, (Choice("move", 3),)),),
+        "roles": (Role("player", agents, fields, (move,), capacity),),
         "state": (("side", "i8"), ("left", "i8")),
         "reset": reset,
         "step": step,
         "observe": observe,
-        "legal": legal,
+        "legal": legal_listed if listed else legal,
         "script": script,
         "scripts": ("presser",),
-        "world": (tries,),
+        "world": (tries, players),
         "end_reasons": ("goal", "spent"),
         "zero_sum": True,
         "reproducibility": "exact",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from palaestra.core.fields import Continuous, bounds
 from palaestra.core.game import Game
 from palaestra.core.opponents import policy_metadata
 
@@ -114,10 +115,12 @@ def perceptron_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -
     """
     role, _ = game.role_of(game.teams[team][0])
     layers = arrays_to_layers(arrays)
-    low = np.concatenate([np.full(f.size, getattr(f, "low", np.nan)) for f in role.action])
-    high = np.concatenate([np.full(f.size, getattr(f, "high", np.nan)) for f in role.action])
+    reals = [f for f in role.action if isinstance(f, Continuous)]
+    if len(reals) < len(role.action):
+        raise ValueError(f"{team} of {game.name} has choices to make, the policy gives numbers")
+    low, high = (np.concatenate([pair[side].reshape(-1) for pair in map(bounds, reals)]) for side in (0, 1))
     seen, sees = sum(f.size for f in role.observation), layers[0][0].shape[1]
-    if (sees, len(layers[-1][1])) != (seen, len(low)) or np.isnan(low).any():
+    if (sees, len(layers[-1][1])) != (seen, len(low)):
         raise ValueError(
             f"the policy sees {sees} numbers and gives {len(layers[-1][1])}; "
             f"{team} of {game.name} sees {seen} and gives {len(low)}, so it was trained for another game"

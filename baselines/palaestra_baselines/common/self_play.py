@@ -76,15 +76,21 @@ class Roster:
         self.choices: dict[str, int] = {}
         noops: list[int] = []
         for role in game.roles:
-            if len(role.action) != 1 or not isinstance(role.action[0], Choice):
+            choice = role.action[0]
+            if len(role.action) != 1 or not isinstance(choice, Choice) or choice.shape:
                 raise ValueError(f"{game.name}: agents of role {role.name!r} have not exactly one discrete choice")
+            if choice.candidates is not None:
+                raise ValueError(
+                    f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
+                    "methods do not support: they need a mask of all alternatives"
+                )
             if not is_homogeneous(role.observation):
                 raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
             self.slots[role.name] = slice(first, first + len(role.agents))
             self.sizes[role.name] = sum(f.size for f in role.observation)
-            self.choices[role.name] = role.action[0].n
+            self.choices[role.name] = choice.n
             self.crews |= crews_of(game, role, first, self.alike)
-            noops += [role.action[0].noop] * len(role.agents)
+            noops += [choice.noop] * len(role.agents)
             first += len(role.agents)
         self.actions = max(self.choices.values())
         self.noops = np.array(noops)
@@ -222,7 +228,7 @@ class Replay:
             self.arrays[f"see.{name}"] = np.zeros((*shape, slots.stop - slots.start, roster.sizes[name]), np.float32)
         self.arrays["legal"] = np.zeros((*shape, agents, roster.actions), np.bool_)
         self.arrays["alive"] = np.zeros((*shape, agents), np.uint8)
-        self.arrays["actions"] = np.zeros((*shape, agents), np.uint8)
+        self.arrays["actions"] = np.zeros((*shape, agents), np.uint8 if roster.actions <= 256 else np.int32)
         self.arrays["rewards"] = np.zeros(shape, np.float32)
         self.arrays["goes_on"] = np.zeros(shape, np.uint8)
         self.arrays["counts"] = np.zeros(shape, np.uint8)

@@ -7,7 +7,7 @@ for each place in the team, as a one-hot number beside the observation would be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.fields import Field
+from palaestra.core.fields import ObservationField, checked_bounds
 from palaestra.core.game import Game
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.self_play import Crew, Roster
@@ -118,9 +118,14 @@ def crew_rows(crew: Crew, observations: Mapping[str, Any]) -> Any:
     return rows if len(crew.members) == rows.shape[1] else rows[:, crew.members]
 
 
-def ranges(fields: tuple[Field, ...]) -> list[np.ndarray]:
+def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
     """Widths of the ranges of all numbers of an observation; 1 where a range is a point."""
-    return [np.full(f.size, (f.high - f.low) or 1.0) for f in fields]
+    found = []
+    for f in fields:
+        low, high = checked_bounds(f)
+        width = np.broadcast_to(high - low, f.shape).reshape(-1)
+        found.append(np.where(width == 0.0, 1.0, width))
+    return found
 
 
 # ------------------------------------------------------------------------------------------------------------- player

@@ -26,7 +26,6 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -48,7 +47,7 @@ def as_vec_env(
     *,
     team: str | None = None,
     agents: AgentsMode = "joint",
-    observation: Form = "flat",
+    observation: str | None = None,
     monitor: bool = False,
     render_mode: str | None = None,
     **keywords: Any,
@@ -62,7 +61,8 @@ def as_vec_env(
             opponent.
         agents: ``"joint"``: a row is a lane, its action that of the whole team. ``"rows"``: a row is one agent, number
             ``lane * A + k``.
-        observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes, for ``MultiInputPolicy``).
+        observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes, for ``MultiInputPolicy``), or for an id one of the
+            game's representations (``"name"``, ``"name:dict"``); None is the game's default.
         monitor: Put the return and length of each finished match into ``info["episode"]``, as SB3's Monitor does.
         render_mode: ``"rgb_array"`` or None.
         **keywords: For an id: as for `palaestra.make_batch` (``workers``, ``threads``, parameters, ...), and
@@ -73,9 +73,9 @@ def as_vec_env(
         TypeError: Keywords that go with an id only.
     """
     if isinstance(sim, str):
-        return SimulationVecEnv(
-            _simulation(sim, num_envs or 1, team, agents, keywords), team, agents, observation, monitor, render_mode
-        )
+        keywords |= {"observation": observation} if observation is not None else {}
+        made = _simulation(sim, num_envs or 1, team, agents, keywords)
+        return SimulationVecEnv(made, team, agents, made.game.shown_as(observation)[1], monitor, render_mode)
     given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
     if given:
         raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
@@ -111,7 +111,7 @@ class SimulationVecEnv(VecEnv):
         sim: Simulation,
         team: str | None = None,
         agents: AgentsMode = "joint",
-        observation: Form = "flat",
+        observation: str | None = None,
         monitor: bool = False,
         render_mode: str | None = None,
     ) -> None:
@@ -126,7 +126,7 @@ class SimulationVecEnv(VecEnv):
         self.sim, self.monitor = sim, monitor
         self.slots = _slots(sim, team, agents)
         self.rows_per_lane = len(self.slots) if agents == "rows" else 1
-        self._joint = Port(sim, self.slots, "flat" if agents == "rows" else observation, codec=NO_CODEC)
+        self._joint = Port(sim, self.slots, observation, codec=NO_CODEC)
         self._ports = [self._joint]
         if agents == "rows":
             roles = {game.role_of(slot)[0].name for slot in self.slots}
@@ -136,7 +136,7 @@ class SimulationVecEnv(VecEnv):
             self._ports = [Port(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
         # Rows of one role without shared fields lie side by side in the simulation: one reshape instead of a loop.
         shared = game.team_observation or game.lane_observation
-        self._side_by_side = agents == "rows" and observation == "flat" and not shared
+        self._side_by_side = agents == "rows" and self._joint.form == "flat" and not shared
         first = self._ports[0]
         if isinstance(first.action_space, gymnasium.spaces.Dict):
             raise ValueError(f"{game.name} has composite actions, a Dict, which Stable-Baselines3 has no policy for")
@@ -270,7 +270,7 @@ class SimulationVecEnv(VecEnv):
 
     def _observe(self) -> Any:
         if self.rows_per_lane == 1:
-            return self._ports[0].observe(copy=True)
+            return _writable(self._ports[0].observe(copy=True))
         if self._side_by_side:
             return self._joint.observe(copy=True).reshape(self.num_envs, -1)
         return _interleave([port.observe(copy=False) for port in self._ports], self.num_envs)
@@ -283,7 +283,7 @@ class SimulationVecEnv(VecEnv):
             seen = port.final_rows(lanes)
             for i, lane in enumerate(lanes.tolist()):
                 row = lane * self.rows_per_lane + k
-                infos[row] = info = {**ends[i], "terminal_observation": _row_of(seen, i)}
+                infos[row] = info = {**ends[i], "terminal_observation": _writable(_row_of(seen, i))}
                 if self.monitor:
                     seconds = round(time.time() - self._started_s, 6)
                     info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
@@ -328,6 +328,13 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
 
 def _row_of(rows: Any, i: int) -> Any:
     return {name: _row_of(member, i) for name, member in rows.items()} if isinstance(rows, dict) else rows[i]
+
+
+def _writable(seen: Any) -> Any:
+    """The same with copies of the arrays of the world, as torch takes no array that cannot be written to."""
+    if isinstance(seen, dict):
+        return {name: _writable(member) for name, member in seen.items()}
+    return seen if seen.flags.writeable else seen.copy()
 
 
 def _interleave(parts: list[Any], rows: int) -> Any:

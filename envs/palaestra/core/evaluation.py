@@ -349,16 +349,17 @@ def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bo
 def _play(sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int], Any]) -> np.ndarray:
     """Lane i plays the matches i, i + N, i + 2 N, ... to their ends."""
     n, count = sim.num_envs, len(seeds)
-    first_slots = [slots[0] for slots in sim.game.teams.values()]
+    teams = list(sim.game.teams)
     results = np.zeros(count, MATCH)
     match_of_lane = np.arange(n)
-    returns = np.zeros((n, len(first_slots)))
+    returns = np.zeros((n, len(teams)))
     finished = 0
     sim.reset(seed=seeds[match_of_lane])
     while finished < count:
         running = sim.states["pending"] == RUNNING
         sim.step()
-        returns += sim.rewards[:, first_slots]
+        for number, team in enumerate(teams):
+            returns[:, number] += sim.team_rewards(team)
         over = running & (sim.terminated | sim.truncated)
         if not over.any():
             continue
@@ -369,7 +370,7 @@ def _play(sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int],
         results["steps"][row] = sim.states["steps"][over]
         results["end_reason"][row] = sim.info["end_reason"][over]
         results["return_a"][row] = returns[over, side]
-        results["return_b"][row] = returns[over, 1 - side] if len(first_slots) == 2 else 0.0
+        results["return_b"][row] = returns[over, 1 - side] if len(teams) == 2 else 0.0
         finished += len(row)
         report(finished)
         match_of_lane[over] += n

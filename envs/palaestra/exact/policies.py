@@ -325,6 +325,30 @@ def _position(side: Team, sim: Any) -> tuple[Any, Any, np.ndarray]:
     return sim.team_view(side.name, "observations"), sim.team_view(side.name, "legal"), acting
 
 
+def _rows(side: Team, sim: Any) -> np.ndarray:
+    """What the agents see, ``[n, A_team, size]``.
+
+    Raises:
+        ValueError: They see more than such rows.
+    """
+    seen = sim.team_view(side.name, "observations")
+    if isinstance(seen, dict) or seen.dtype.names is not None:
+        what = f"{', '.join(seen)} apart" if isinstance(seen, dict) else "numbers of several kinds"
+        raise ValueError(
+            f"{side.name} sees {what}, a network is asked with one row of numbers an agent: give a callable on what "
+            "sim.team_view shows"
+        )
+    return np.ascontiguousarray(seen)
+
+
+def _legal_choices(side: Team, sim: Any) -> np.ndarray | None:
+    """Alternatives of agents that have one choice of equally many each, bool ``[n, A_team, m]``, or None."""
+    if sim.legal is None or any(len(own) != 1 for own in side.bases) or len(set(side.sizes)) > 1:
+        return None
+    table, masks = sim.action_table, sim.buffers.mask_bytes
+    return np.stack([table.allowed(masks, int(table.first_word[slot])) for slot in side.slots], axis=1)
+
+
 def _agents_of(side: Team, given: Any) -> Any:
     """Probabilities of each agent from what a policy has given: integer actions or probabilities."""
     if not isinstance(given, dict):
@@ -366,15 +390,15 @@ def _ask_module(side: Team, module: Any, choose: Choose, sim: Any) -> list[np.nd
     """Logits or action values of a torch module on observations ``[n, A_team, size]``; illegal ones left out."""
     import torch
 
-    observations, legal, _ = _position(side, sim)
+    legal = _legal_choices(side, sim)
     with torch.no_grad():
-        out = module(torch.from_numpy(np.ascontiguousarray(observations)))
+        out = module(torch.from_numpy(_rows(side, sim)))
     scores = np.asarray(out.detach().cpu(), np.float64)
     if scores.shape != (sim.num_envs, len(side.agents), max(side.sizes)):
         raise ValueError(
             f"the module of {side.name} must give [n, {len(side.agents)}, {max(side.sizes)}], got {scores.shape}"
         )
-    if legal is not None and legal.shape == scores.shape:
+    if legal is not None:
         scores = np.where(legal, scores, -np.inf)
     scores = scores - scores.max(2, keepdims=True)
     if choose == "greedy":
@@ -387,7 +411,7 @@ def _ask_sb3(side: Team, model: Any, choose: Choose | None, sim: Any) -> list[np
     """Distribution of a Stable-Baselines3 policy, on the whole team's observation or on each agent's."""
     import torch
 
-    observations = np.ascontiguousarray(sim.team_view(side.name, "observations"))
+    observations = _rows(side, sim)
     n, count, size = observations.shape
     width = model.observation_space.shape
     if width == (count * size,):

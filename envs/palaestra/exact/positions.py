@@ -330,20 +330,19 @@ class Board:
         """Which joint actions a team has in the positions placed, bool ``[N, J]``."""
         n = self.sim.num_envs
         active = self.sim.alive & self.sim.acting
-        mask = self.sim.buffers.mask_bytes
         allowed = np.ones((n, len(joints)), np.bool_)
         for k, w in enumerate(self._columns(team)):
             word = self._words[w]
             alternatives = np.arange(word["n"])
             if self.game.legal is not None:
-                open_ = mask[:, word["mask_offset"] + alternatives] != 0
+                open_ = self.sim.action_table.allowed(self.sim.buffers.mask_bytes, w)
             else:
                 open_ = active[:, word["agent"], None] | (alternatives == word["noop"])
             allowed &= open_[:, joints[:, k]]
         return allowed
 
     def words_of(self, choices: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Action words int64 ``[N, W]`` of both teams' choices."""
+        """Action words int64 ``[N, W]`` of both teams' choices, in the order of the action table."""
         words = np.empty((len(choices[0]), len(self._words)), np.int64)
         for team, chosen in zip(self.teams, choices, strict=True):
             words[:, self._columns(team)] = chosen
@@ -364,7 +363,7 @@ class Board:
         """
         self.place(numbers, coin)
         before = self.sim.states["rng"].copy()
-        self.sim.buffers.action_words[:] = words
+        self.sim.buffers.action_words[:, self._words["column"]] = words
         self.sim.step()
         draws = self.sim.states["rng"] - before
         if not ((draws == 0) | (draws == GOLDEN)).all():

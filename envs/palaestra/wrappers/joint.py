@@ -17,11 +17,13 @@ class Joint:
     A single member keeps its own spaces. Observations of equal Boxes are stacked (``[members, ...]``), others are a
     Dict by agent. Actions are one MultiDiscrete (choices) or one flat Box (real numbers), member after member, else a
     Dict by agent. Where every member observes ``{"observation", "action_mask"}``, so does the team, and its mask is
-    what ``action_space.sample(mask)`` takes.
+    what ``action_space.sample(mask)`` takes. Where a member observes lists of ``"candidates"``, the team's observation
+    is a Dict of the members' own by agent, masks and lists among them.
 
     Attributes:
         members: Names, in their order.
-        masked: Whether observations carry masks.
+        masked: Whether the team's observation carries a joint mask.
+        listed: Whether members observe lists of candidates.
         observation_space: Of the team.
         action_space: Of the team.
     """
@@ -34,6 +36,7 @@ class Joint:
         self._seen = [observations[m] for m in members]
         self._actions: list[Any] = [actions[m] for m in members]
         self.masked = all(_is_masked(s) for s in self._seen)
+        self.listed = any(isinstance(s, spaces.Dict) and {"observation", "candidates"} <= set(s) for s in self._seen)
         bare: list[Any] = [s["observation"] if self.masked else s for s in self._seen]  # type: ignore[index]
         self._stacked = len(bare) > 1 and all(isinstance(s, spaces.Box) and _alike(s, bare[0]) for s in bare)
         if len(bare) == 1:
@@ -125,7 +128,7 @@ def blank(space: spaces.Space) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(blank(part) for part in space.spaces)
     if isinstance(space, spaces.Box):
-        return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high).astype(space.dtype)
+        return np.array(np.clip(np.zeros(space.shape), space.low, space.high), space.dtype)
     if isinstance(space, spaces.Discrete):
         return space.start
     if isinstance(space, spaces.MultiDiscrete):

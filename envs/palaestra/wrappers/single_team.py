@@ -40,11 +40,11 @@ class SingleTeam(gymnasium.Env):
             env: A PettingZoo ParallelEnv.
             team: Team that learns; the first if None.
             opponent: ``policy(observation) -> action`` for every other team, or a dict of them by team. None plays at
-                random, within the masks.
+                random, within the masks; lists of candidates need a policy.
             reward: See `TeamAsAgent`.
 
         Raises:
-            ValueError: No such team, or a team without a player.
+            ValueError: No such team, or a team without a player, or one that nobody can play at random.
         """
         self.teams_env = env if isinstance(env, TeamAsAgent) else TeamAsAgent(env, reward=reward)
         names = self.teams_env.possible_agents
@@ -85,8 +85,11 @@ class SingleTeam(gymnasium.Env):
         """Mask of the joint choices as bool, the name that sb3-contrib's MaskablePPO calls.
 
         Raises:
-            AttributeError: The environment masks nothing, or its joint action is no row of choices.
+            AttributeError: The environment masks nothing, lists what is legal, or its joint action is no row of
+                choices.
         """
+        if self.teams_env.joints[self.team].listed:
+            raise AttributeError(f'{self.team} observes lists of "candidates" by agent: there is no joint mask')
         mask = flat_mask(self._seen[self.team]["action_mask"]) if self._masked else None
         if mask is None:
             raise AttributeError(f"{self.team} has no masks, or its actions are a Dict")
@@ -108,5 +111,10 @@ class SingleTeam(gymnasium.Env):
 
     def _chance(self, team: str) -> Policy:
         space = self.teams_env.action_space(team)
+        if self.teams_env.joints[team].listed:
+            raise ValueError(
+                f'{team} observes lists of "candidates", within which nobody here plays at random: give '
+                f"opponent={{{team!r}: policy}}"
+            )
         masked = self.teams_env.joints[team].masked
         return lambda seen: space.sample(seen["action_mask"]) if masked else space.sample()

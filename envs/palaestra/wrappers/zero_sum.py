@@ -18,7 +18,8 @@ class CheckZeroSum(BaseParallelWrapper):
     """Raises in the step in which team rewards do not cancel exactly or the members of a team differ by a bit.
 
     Teams of different size have sums of agents' rewards that are not zero: what cancels are the teams' rewards, the
-    common values of their members. A step in which a team has no member left is not added up.
+    common values of their members. A step in which a team has no member left is not added up, nor is anything where
+    only one team is seen.
     """
 
     def __init__(self, env: Any) -> None:
@@ -52,6 +53,6 @@ class CheckZeroSum(BaseParallelWrapper):
                 raise ZeroSumError(f"step {self._step}: the members of {team} do not share one reward: {told}")
             if own:
                 by_team[team] = float(next(iter(own.values())))
-        if len(by_team) == len(self._members) and sum(by_team.values()) != 0.0:
+        if len(by_team) == len(self._members) > 1 and sum(by_team.values()) != 0.0:
             told = ", ".join(f"{team} {value!r}" for team, value in by_team.items())
             raise ZeroSumError(f"step {self._step}: team rewards do not add up to 0: {told}")
