@@ -16,14 +16,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False}
+EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
-view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game."""
-INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game. Nobody
+calls it from C."""
+INSIDE = {"no_cpython_wrapper": True}
 """Options of code that Python never calls: a quarter of the time of compiling goes into ways to call it from there."""
 BATCH_LOOP = {"forceinline": True}
 """Options of the parts of the batch loop: each is called from one place, with more arrays than registers hold."""
-TUNING = ("_nrt", *INSIDE, *BATCH_LOOP)
+TUNING = ("_nrt", "no_cfunc_wrapper", *INSIDE, *BATCH_LOOP)
 """Options that change speed and no result: a numba that does not know them compiles without."""
 
 _warned: set[str] = set()
