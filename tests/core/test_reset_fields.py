@@ -57,6 +57,15 @@ def test_during_a_match_nobody_writes_them():
     assert (sim.lane_observations["time"] == 4).all()  # the others are written
 
 
+def test_nor_in_a_game_without_capacities():
+    sim = started(N, CALLED, parameters={"horizon": [2, 9, 9]})
+    sim.observations[..., 1] = 0.125
+    for decision in range(1, 4):
+        sim.step(idle_actions(sim) + 1)
+        assert (sim.observations[1:, 0] == [1 + decision, 0.125]).all()
+        assert (sim.observations[0, 0, 1] == 0.125) == (decision < 3)
+
+
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_a_new_match_has_new_ones_in_its_lane_alone(mode: Any):
     sim = started(N, autoreset_mode=mode, parameters={"horizon": [2, 9, 3]})

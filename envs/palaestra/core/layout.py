@@ -168,6 +168,13 @@ def word_table(game: Game) -> tuple[np.ndarray, list[str], np.ndarray]:
     return np.array(words, WORD), names, np.array(first)
 
 
+def team_of_slots(game: Game) -> np.ndarray:
+    """``s.team`` of every match: the team's number, -1 for slots beyond the visible agents."""
+    teams = np.full(game.slots, -1, np.int64)
+    teams[: len(game.agents)] = game.team_index
+    return teams
+
+
 def idle_words(game: Game) -> np.ndarray:
     """The words of a lane in which everybody does nothing, int64 ``[columns]``."""
     row = np.zeros(1, game.action_dtype)

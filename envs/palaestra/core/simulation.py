@@ -29,6 +29,7 @@ from palaestra.core.fields import Field, parameter_values
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
+from palaestra.core.layout import team_of_slots
 from palaestra.core.opponents import OpponentSpec, resolve, split_strength
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys, lane_seeds
 from palaestra.core.seats import Seats, ask, forget, take_seat
@@ -130,7 +131,7 @@ class Simulation(ABC):
         self._name_views()
         if not attach:
             self.states["strength"] = 1.0
-            self.states["team"] = self._team_of_slots()
+            self.states["team"] = team_of_slots(game)
             for parameter in game.parameters:
                 for record in self._parameter_records():
                     self.states[record][parameter.name] = parameter.start_value
@@ -311,7 +312,7 @@ class Simulation(ABC):
             )
         if not self.started and not which.all():
             raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
-        if (records["team"] != self._team_of_slots()).any():
+        if (records["team"] != team_of_slots(self.game)).any():
             raise ValueError(
                 f"load_states was given records of {self.game.name} with other agents: take them from a simulation "
                 "of the same keywords"
@@ -531,12 +532,6 @@ class Simulation(ABC):
         names = memory.dtype.names
         self.team_observations: np.ndarray | None = memory["team"] if "team" in names else None
         self.lane_observations: np.ndarray | None = memory["lane"] if "lane" in names else None
-
-    def _team_of_slots(self) -> np.ndarray:
-        """``s.team`` of every match: the team's number, -1 for slots beyond the visible agents."""
-        teams = np.full(self.game.slots, -1, np.int64)
-        teams[: len(self.game.agents)] = self.game.team_index
-        return teams
 
     def _take_actions(self, actions: Any) -> None:
         if isinstance(self.actions, np.ndarray):
