@@ -126,8 +126,9 @@ def compiles_anew(monkeypatch: pytest.MonkeyPatch):
 def test_kernels_call_it_and_do_not_hold_it():
     code = []
     for step in (by_address, inlined):
-        sim = KernelSimulation(game(step), 1)
-        driver: Any = sim._kernel.drivers["step_lanes"]
+        rules = game(step)
+        KernelSimulation(rules, 1)
+        driver: Any = link(rules).drivers["step_lanes"]
         (text,) = driver.inspect_llvm().values()
         code.append(text)
     assert f"call i32 @{fly.symbol()}" in code[0]

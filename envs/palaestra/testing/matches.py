@@ -55,7 +55,7 @@ def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most
     for number in range(1, most + 1):
         player.play(sim)
         sim.step()
-        for lane in np.flatnonzero(~ended):
+        for lane in np.flatnonzero(~ended).tolist():
             over = bool(sim.terminated[lane] or sim.truncated[lane])
             where = f"lane {lane}, horizon {k}, decision {number}"
             by_horizon = sim.truncated[lane] and not _cut_by_rule(sim, lane)
