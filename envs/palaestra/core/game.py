@@ -411,7 +411,7 @@ def _horizon(decisions: float) -> Parameter:
 
 
 def _is_horizon(parameter: Parameter) -> bool:
-    return not isinstance(parameter.default, str) and parameter == _horizon(parameter.default)
+    return parameter == _horizon(parameter.default)
 
 
 def _teams_of(agents: tuple[str, ...], owner: str) -> dict[str, list[int]]:

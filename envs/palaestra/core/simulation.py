@@ -440,7 +440,7 @@ class Simulation(ABC):
 
     def _parameter_records(self) -> list[str]:
         """Where parameters are kept: what holds now, and what holds from a lane's next match on."""
-        return [name for name in ("parameters", "next_parameters") if name in (self.game.state_dtype.names or ())]
+        return [name for name in ("parameters", "next_parameters") if name in self.game.state_dtype.names]
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
@@ -554,8 +554,7 @@ class Simulation(ABC):
         """Uses the caller's arrays from now on. Returns those that were used before."""
         for name, array in out.items():
             check_array(self.game, name, getattr(self, name, None), array)
-        own: Any = {name: getattr(self, name) for name in out}
-        before: dict[str, np.ndarray] = {**own, **{name: self._mirrored[name] for name in out.keys() & self._mirrored}}
+        before = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
         if all(before[name] is array for name, array in out.items()):
             return {}
         waiting = self.states["pending"] == WAITING
