@@ -422,6 +422,7 @@ def test_rewards_of_ones_own_go_to_the_rows_and_their_sum_to_the_team():
         envs.reset()
     push = np.random.default_rng(0).uniform(-2, 2, (4, 2, 6)).astype(np.float32)
     total = np.zeros(2)
+    dones, infos, own_infos = np.zeros(2, np.bool_), [], []
     for action in push:
         _, reward, dones, infos = joint.step(action)
         _, own, _, own_infos = rows.step(action.reshape(6, 2))

@@ -8,6 +8,7 @@ import pytest
 from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
+from palaestra import registry
 from palaestra.core.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 
@@ -56,7 +57,7 @@ def test_a_file_holds_the_words_of_the_visible_agents_alone():
 
 @pytest.mark.parametrize("id", [COURIERS, BODY])
 def test_scripts_and_python_players_repeat(id: str):
-    team = next(iter(palaestra.registry.make_game(id)[0].teams))
+    team = next(iter(registry.make_game(id)[0].teams))
     assert verify(record(id, {team: resting}, num_envs=2)).ok
     assert verify(record(id, {team: "random"}, num_envs=2)).ok
 
@@ -132,7 +133,7 @@ def test_pictures_and_tables_are_made_of_every_lane(id: str, tmp_path):
     assert to_csv(replay, tmp_path / "match.csv", lane=1) == replay.steps + 1
     head = (tmp_path / "match.csv").read_text().partition("\n")[0].split(",")
     rewards = [name.removeprefix("reward.") for name in head if name.startswith("reward.")]
-    assert rewards == list(palaestra.registry.make_game(id)[0].agents)
+    assert rewards == list(registry.make_game(id)[0].agents)
 
 
 def test_an_id_that_is_not_registered_here_names_what_to_do():

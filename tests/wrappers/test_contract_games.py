@@ -42,7 +42,7 @@ def test_a_learner_plays_against_a_policy_that_reads_the_lists():
     env = SingleTeam(parallel(COURIERS, horizon=100), opponent=nearest)
     env.reset(seed=0)
     stay, over = np.zeros(env.action_space.shape or 1, np.int64), False
-    total = 0.0
+    total, info = 0.0, {}
     while not over:
         _, reward, terminated, truncated, info = env.step(stay)
         total, over = total + reward, terminated or truncated

@@ -26,6 +26,7 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -79,7 +80,8 @@ def as_vec_env(
     given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
     if given:
         raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-    return SimulationVecEnv(sim, team, agents, observation, monitor, render_mode)
+    form: Any = observation  # its port refuses what is no form
+    return SimulationVecEnv(sim, team, agents, form, monitor, render_mode)
 
 
 def _simulation(id: str, num_envs: int, team: str | None, agents: AgentsMode, keywords: dict[str, Any]) -> Simulation:
@@ -111,7 +113,7 @@ class SimulationVecEnv(VecEnv):
         sim: Simulation,
         team: str | None = None,
         agents: AgentsMode = "joint",
-        observation: str | None = None,
+        observation: Form | None = None,
         monitor: bool = False,
         render_mode: str | None = None,
     ) -> None:

@@ -234,7 +234,7 @@ def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
     """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
     columns = np.arange(lanes.record_size if sim.game.physics is not None else 0)
     free = ("rng", "script_rng", "assigned", "strength", "parameters", "next_parameters", "seeded", "playing")
-    for name in (name for name in free if name in sim.game.state_dtype.names):
+    for name in (name for name in free if name in (sim.game.state_dtype.names or ())):
         columns = np.setdiff1d(columns, lanes.columns_of(name))
     return columns
 
