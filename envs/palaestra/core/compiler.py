@@ -18,8 +18,8 @@ from typing import Any
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
-view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game. Nobody
-calls it from C."""
+view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game.
+Nobody calls it from C."""
 INSIDE = {"no_cpython_wrapper": True}
 """Options of code that Python never calls: a quarter of the time of compiling goes into ways to call it from there."""
 BATCH_LOOP = {"forceinline": True}
