@@ -343,5 +343,5 @@ def game(agents: int = 6, parcels: int = 12, paces: int = 2) -> Game:
 
 palaestra.register("tests/Couriers-v0", game, about="couriers of two teams pick up parcels")
 palaestra.register("tests/Couriers-3-v0", game, about="the same with 3 couriers", agents=3, parcels=4, paces=1)
-palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", agents=9, parcels=20, paces=3)
 palaestra.register("tests/Couriers-40-v0", game, about="the same with 40 couriers", agents=40, parcels=64, paces=4)
+palaestra.register("tests/CouriersLarge-v0", game, about="the same, larger", agents=9, parcels=20, paces=3)
