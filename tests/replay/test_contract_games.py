@@ -87,7 +87,7 @@ def test_a_replay_keeps_the_representation_that_was_played():
     [
         (COURIERS, LARGE, {}),
         (COURIERS, COURIERS, {"parcels": 13}),
-        (COURIERS, COURIERS, {"couriers": 8}),
+        (COURIERS, COURIERS, {"paces": 3}),
         (BODY, COMPILED, {}),
         (COMPILED, BODY, {}),
     ],
