@@ -79,6 +79,7 @@ def test_both_engines_have_the_same_evaluation(run):
     assert {k: v for k, v in one.items() if k != "id"} == {k: v for k, v in other.items() if k != "id"}
 
 
+@pytest.mark.slow  # the kit itself passes these games in tests/testing
 @pytest.mark.parametrize("id", [COURIERS, BODY])
 def test_the_kit_is_run_by_its_command(id: str, run):
     told = run("check", id)
