@@ -300,3 +300,13 @@ def test_a_helper_is_compiled_once_for_all_constants():
     sim.reset(seed=0)
     sim.step(np.array([[1]]))
     assert sim.states["x"][0] == 8
+
+
+def test_a_game_is_made_without_importing_all_of_scipy_and_numba_still_finds_it():
+    program = (
+        "import sys, numpy as np, palaestra; palaestra.make_batch('palaestra/CartPole-v0', 1); "
+        "made = 'scipy.linalg' in sys.modules; import numba; from numba.np import arraymath; "
+        "dot = numba.njit(lambda a: np.dot(a, a)); print(made, dot(np.eye(2)).tolist(), arraymath._HAVE_BLAS)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "[[1.0,", "0.0],", "[0.0,", "1.0]]", "True"]

@@ -185,7 +185,7 @@ def start(installation: Installation, measurement: str, *, cache: str | None = N
     Raises:
         ChildError: The process ended without an answer.
     """
-    variables = {} if cache is None else {"NUMBA_CACHE_DIR": cache}
+    variables = {"PALAESTRA_VERBOSE": "1"} if cache is None else {"PALAESTRA_VERBOSE": "1", "NUMBA_CACHE_DIR": cache}
     run = subprocess.run(
         installation.command("starts", measurement, json.dumps(keywords)),
         capture_output=True,

@@ -6,6 +6,7 @@ Nothing here imports numba before something is compiled.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import multiprocessing
 import os
 import re
@@ -53,8 +54,34 @@ def made_with() -> str:
     return repr((options(inside=False), options(inside=True, batch_loop=True)))
 
 
+def _look_for_scipy_alone() -> None:
+    """Lets numba see whether SciPy is there without importing it, which takes longer than loading a game.
+
+    It does so when `numba.np.arraymath` is imported, for `np.cov`; what needs SciPy imports it when it is compiled.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    with contextlib.suppress(ImportError, AttributeError):  # another numba: it imports SciPy, as it would without us
+        from numba.np import linalg
+
+        ensure_blas = linalg.ensure_blas
+
+        def is_there() -> None:
+            if importlib.util.find_spec("scipy") is None:
+                raise ImportError("no SciPy")
+
+        linalg.ensure_blas = is_there
+        try:
+            from numba.np import arraymath
+
+            arraymath.ensure_blas = ensure_blas  # pyright: ignore[reportPrivateImportUsage] (what the import bound)
+        finally:
+            linalg.ensure_blas = ensure_blas
+
+
 def known_options() -> frozenset[str]:
     """Names of the options that this numba can read; those of its public interface where it does not say."""
+    _look_for_scipy_alone()
     try:
         from numba.core.cpu import CPUTargetOptions
     except ImportError:
