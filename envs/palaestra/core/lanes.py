@@ -23,8 +23,8 @@ EXTERNAL, RANDOM, MIX = -1, -2, -3
 """Who plays a slot: somebody outside, the suite's uniform player, or (assigned only) a script drawn for each match."""
 NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
 RUNNING, RESET_DUE, WAITING, SKIP, LOOK, ENDED = 0, 1, 2, 3, 4, 5
-"""Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, or only write what it
-shows."""
+"""Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, only write what it
+shows, or start the next match at once (SAME_STEP)."""
 HORIZON = 1
 """Number of the end reason of a match that the horizon truncated."""
 TERMINATED, TRUNCATED = 1, 2
