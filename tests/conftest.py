@@ -1,8 +1,17 @@
-"""What holds for all tests: no window, no sound, no oversubscribed cores, no random examples."""
+"""What holds for all tests: no window, no sound, no oversubscribed cores, no random examples; and `rules`."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from palaestra.core.game import Game
+    from palaestra.core.simulation import Simulation
 
 # Before anything imports pygame, matplotlib or torch.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -14,3 +23,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The same examples in every run: a red test is red for everybody. No deadline: the first call of a kernel compiles it.
 settings.register_profile("palaestra", derandomize=True, deadline=None)
 settings.load_profile("palaestra")
+
+
+@pytest.fixture
+def rules() -> Iterator[Callable[..., Simulation]]:
+    """``rules(game, num_envs=1, **keywords)``: a simulation whose rules run as plain Python, closed after the test.
+
+    For tests of rules that play a few decisions: nothing is compiled, and an index outside an array is an error.
+    ``game`` is a `Game`, with the keywords of `Simulation`, or an id, with those of `palaestra.make_batch`.
+    """
+    from palaestra import make_batch
+    from palaestra.core.kernel import KernelSimulation
+    from palaestra.core.physics import PhysicsSimulation
+
+    made: list[Simulation] = []
+
+    def rules(game: Game | str, num_envs: int = 1, **keywords: Any) -> Simulation:
+        if isinstance(game, str):
+            made.append(make_batch(game, num_envs, compiled=False, **keywords))
+        else:
+            kind = KernelSimulation if game.physics is None else PhysicsSimulation
+            made.append(kind(game, num_envs, compiled=False, **keywords))
+        return made[-1]
+
+    yield rules
+    for sim in made:
+        sim.close()

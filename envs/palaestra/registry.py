@@ -18,7 +18,7 @@ from palaestra.core.game import Game
 
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
-_SIMULATION = ("autoreset_mode", "threads", "workers", "opponents")
+_SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "opponents")
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 PETTINGZOO_KEYWORDS = ("fixed_agents",)
@@ -143,8 +143,8 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
         id: Registered id.
         num_envs: Number of lanes.
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
-            (processes), ``opponents`` (``{team: who}``), ``observation`` (one of the game's representations), the
-            game's structural keywords and its parameters.
+            (processes), ``compiled`` (False runs the rules as plain Python), ``opponents`` (``{team: who}``),
+            ``observation`` (one of the game's representations), the game's structural keywords and its parameters.
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.

@@ -1,27 +1,149 @@
 """Compiled or not, on one processor or another: the same source gives the same bits.
 
-Most tests of the core are cheap enough for `NUMBA_DISABLE_JIT=1` (marker `jitless`), where an index outside an array is
-an error.
+``compiled=False`` interprets the rules of one simulation, ``NUMBA_DISABLE_JIT=1`` those of a process. Most tests of the
+core are cheap enough for the latter (marker `jitless`), where an index outside an array is an error.
 """
 
-import pytest
-from games.play import match_hash, python
+import copy
+import dataclasses
+import importlib
+from collections.abc import Callable
+from typing import Any
 
-from palaestra.core.linker import jit_disabled
+import numpy as np
+import pytest
+from games import body_game, duel, two_team, two_team_homogeneous
+from games.play import all_bytes, idle_actions, match_hash, python, random_actions
+
+import palaestra
+from palaestra.core import compiler
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled, link
+from palaestra.core.physics import PhysicsSimulation
+from palaestra.core.simulation import Simulation
+from palaestra.core.workers import ProcessSimulation
 
 HASH = "import sys; from games.play import match_hash; print(match_hash(sys.argv[1], int(sys.argv[2])))"
+compares = pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
 
 
-@pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
+@compares
 @pytest.mark.parametrize("name", ["two_team", "two_team_homogeneous"])
 def test_the_interpreted_twin_gives_the_same_bits(name: str):
     assert python(HASH, name, "120", NUMBA_DISABLE_JIT="1") == match_hash(name, 120)
 
 
-@pytest.mark.skipif(jit_disabled(), reason="compiles")
+@compares
 def test_a_plain_processor_gives_the_same_bits(tmp_path):
     generic = python(HASH, "two_team_homogeneous", "60", NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path))
     assert generic == match_hash("two_team_homogeneous", 60)
+
+
+def assert_the_same_bits(sim: Simulation, twin: Simulation, decisions: int) -> None:
+    """Random actions against a script drawn for each match, then idle ones, to the global state and the records."""
+    assert (sim.compiled, twin.compiled) == (False, True)
+    for one in (sim, twin):
+        if len(one.game.teams) > 1 and one.game.scripts:
+            one.set_opponent(list(one.game.teams)[1], "mix")
+        one.reset(seed=7)
+    rng = np.random.default_rng(7)
+    for _ in range(decisions):
+        actions = random_actions(sim, rng)
+        for one in (sim, twin):
+            one.step(actions)
+        np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
+        np.testing.assert_array_equal(sim.state(), twin.state())
+
+
+@compares
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+@pytest.mark.parametrize("name", ["two_team", "orchard", "size_game", "body_game"])
+def test_an_interpreted_simulation_gives_the_bits_of_a_compiled_one(
+    rules: Callable[..., Simulation], name: str, mode: str
+):
+    game = importlib.import_module(f"games.{name}").game()
+    kind = KernelSimulation if game.physics is None else PhysicsSimulation
+    assert_the_same_bits(rules(game, 2, autoreset_mode=mode), kind(game, 2, autoreset_mode=mode), 40)
+
+
+@compares
+@pytest.mark.parametrize("id", ["palaestra/CartPole-v0", "palaestra/TeamPong-v0"])
+def test_an_interpreted_batch_of_an_id_gives_the_bits_of_a_compiled_one(rules: Callable[..., Simulation], id: str):
+    assert_the_same_bits(rules(id, 2), palaestra.make_batch(id, 2), 40)
+
+
+def outside(s: Any, world: Any, observations: Any, scratch: Any) -> None:
+    """Reads beyond the last slot."""
+    observations.fighter[0].energy = s.energy[len(s.energy)]
+
+
+def looking_outside() -> Game:
+    return dataclasses.replace(two_team.game(), observe=outside)
+
+
+@pytest.mark.jitless
+def test_an_index_outside_its_array_is_an_error(rules: Callable[..., Simulation]):
+    sim = rules(looking_outside())
+    with pytest.raises(IndexError, match="index 5 is out of bounds for axis 0 with size 5"):
+        sim.reset(seed=1)
+
+
+@compares
+@pytest.mark.parametrize("make", [two_team.game, body_game.game], ids=["kernel", "engine"])
+def test_nothing_is_compiled(
+    rules: Callable[..., Simulation], make: Callable[..., Game], monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the compiler was called")
+
+    for name in ("options", "compile_cached"):
+        monkeypatch.setattr(compiler, name, refuse)
+    monkeypatch.setattr(compiler.Inside, "compile", refuse)
+    sim = rules(make())
+    sim.reset(seed=1)
+    for _ in range(3):
+        sim.step(idle_actions(sim))
+    sim.state()
+    with pytest.raises(AssertionError, match="the compiler was called"):
+        link(sim.game)
+
+
+def test_an_interpreted_simulation_does_without_numba():
+    program = """
+import sys
+from games import two_team
+from games.play import idle_actions
+from palaestra.core.kernel import KernelSimulation
+sim = KernelSimulation(two_team.game(), 1, compiled=False)
+sim.reset(seed=1)
+sim.step(idle_actions(sim))
+print("numba" in sys.modules)
+"""
+    assert python(program, NUMBA_DISABLE_JIT=None) == "False"
+
+
+@compares
+def test_two_twins_live_in_one_process_and_copies_stay_what_they_are(rules: Callable[..., Simulation]):
+    game = duel.game()
+    compiled, sim = KernelSimulation(game, 2), rules(game, 2)
+    assert (link(game).compiled, link(game, compiled=False).compiled) == (True, False)
+    for one in (compiled, sim):
+        one.reset(seed=3)
+    twin = copy.deepcopy(sim)
+    assert not twin.compiled
+    twin.restore(compiled.snapshot())
+    np.testing.assert_array_equal(all_bytes(twin), all_bytes(compiled))
+
+
+def test_workers_interpret_too():
+    sim = ProcessSimulation(two_team_homogeneous.game(), 2, workers=1, compiled=False)
+    one = KernelSimulation(sim.game, 2, compiled=False)
+    for each in (sim, one):
+        each.reset(seed=1)
+        each.step(idle_actions(one))
+    np.testing.assert_array_equal(all_bytes(sim), all_bytes(one))
+    sim.close()
 
 
 def test_the_interpreted_twin_finds_an_index_outside_its_array():

@@ -13,7 +13,7 @@ from palaestra.core.buffers import rows_of_bytes
 from palaestra.core.game import Game
 from palaestra.core.lanes import LOOK, RESET_DUE, SKIP
 from palaestra.core.layout import mask_spans, observation_spans
-from palaestra.core.linker import Kernel, jit_disabled, link, record_view
+from palaestra.core.linker import Kernel, link, record_view
 from palaestra.core.simulation import Simulation
 
 
@@ -23,7 +23,7 @@ class KernelSimulation(Simulation):
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`."""
         super().__init__(game, num_envs, **options)
-        self.kernel: Kernel = link(game)
+        self.kernel: Kernel = link(game, self.compiled)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_pid = 0
         self._buffers_changed()
@@ -95,9 +95,8 @@ def world_of(game: Game) -> Any:
 
 def write_state(sim: Simulation, out: np.ndarray) -> None:
     """Lets the game's own hook write the global state."""
-    states, scratch = record_view(sim.states), record_view(sim.buffers.scratch)
-    arguments = (states, world_of(sim.game), out, scratch)
-    link(sim.game).bind("state_lanes", 0, 0, 0, *arguments)(0, sim.num_envs, 0, *arguments)
+    arguments = _viewed(sim, (sim.states, world_of(sim.game), out, sim.buffers.scratch))
+    link(sim.game, sim.compiled).bind("state_lanes", 0, 0, 0, *arguments)(0, sim.num_envs, 0, *arguments)
 
 
 def lane_arguments(sim: Simulation) -> tuple:
@@ -137,16 +136,17 @@ def lane_arguments(sim: Simulation) -> tuple:
         observation_spans(game),
         mask_spans(game),
     )
-    return _viewed(arrays)
+    return _viewed(sim, arrays)
 
 
 def check_arguments(sim: Simulation) -> tuple:
     """The arrays of `palaestra.core.lanes.check_lanes`."""
     b = sim.buffers
-    return _viewed((b.states, sim.action_table.words, b.action_words, b.action_reals))
+    return _viewed(sim, (b.states, sim.action_table.words, b.action_words, b.action_reals))
 
 
-def _viewed(arrays: tuple) -> tuple:
-    if not jit_disabled():
+def _viewed(sim: Simulation, arrays: tuple) -> tuple:
+    """The arrays as the drivers of a simulation take them."""
+    if sim.compiled:
         return arrays
     return tuple(record_view(a) if isinstance(a, np.ndarray) else a for a in arrays)

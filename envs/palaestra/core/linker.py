@@ -3,12 +3,13 @@
 Every plain Python function that a hook uses is compiled with it (`palaestra.core.reachable` finds them,
 `palaestra.core.binder` binds them); authors need no decorator. Only the drivers are cached on disk, under a name that
 carries a digest of all code and constants they were built from, so that an edit anywhere is never served by old machine
-code (numba itself watches the driver's own file alone). With ``NUMBA_DISABLE_JIT=1`` nothing is compiled and numba is
-not imported.
+code (numba itself watches the driver's own file alone). With ``compiled=False``, or for the whole process with
+``NUMBA_DISABLE_JIT=1``, the same source runs as plain Python: nothing is compiled and numba is not imported.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -50,12 +51,19 @@ _linked: dict[tuple, Kernel] = {}
 
 
 class Kernel:
-    """The compiled drivers of one game; one per process for games of equal code and layout."""
+    """The drivers of one game, compiled or interpreted; one per process for games of equal code and layout.
+
+    Attributes:
+        digest: Hash of the code and constants that the drivers were built from.
+        drivers: The drivers by name.
+        compiled: Whether the drivers are machine code.
+    """
 
     def __init__(self, game: Game, digest: str, builder: Interpreted, drivers: dict[str, Callable]) -> None:
         """Holds the drivers by name."""
         self.digest = digest
         self.drivers = drivers
+        self.compiled = isinstance(builder, Compiled)
         self._name = game.name
         self._builder = builder
         self._entry_points: dict[str, Callable] = {}
@@ -71,7 +79,7 @@ class Kernel:
             ValueError: A hook allocates memory or never ends; names the hook and the line.
         """
         driver = self.drivers[name]
-        if jit_disabled():
+        if not self.compiled:
             return driver
         if name not in self._entry_points:
             try:
@@ -88,17 +96,16 @@ class Kernel:
 
 
 def jit_disabled() -> bool:
-    """Whether ``NUMBA_DISABLE_JIT`` asks for the interpreted twin."""
+    """Whether ``NUMBA_DISABLE_JIT`` asks for the interpreted twin in the whole process."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def record_view(array: np.ndarray) -> np.ndarray:
-    """The array itself, or in the interpreted twin a view whose rows have attributes like compiled records."""
-    if not jit_disabled() or array.dtype.names is None:
-        return array
-    return array.view(_attribute_dtype(array.dtype))
+    """A view whose rows have attributes like compiled records, for the interpreted twin."""
+    return array if array.dtype.names is None else array.view(_attribute_dtype(array.dtype))
 
 
+@functools.lru_cache(maxsize=256)
 def _attribute_dtype(dtype: np.dtype) -> np.dtype:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
@@ -114,8 +121,12 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype((np.record, np.dtype(layout)))  # type: ignore[call-overload]
 
 
-def link(game: Game) -> Kernel:
+def link(game: Game, compiled: bool = True) -> Kernel:
     """Binds, digests and (lazily) compiles the drivers of a game.
+
+    Args:
+        game: The rules.
+        compiled: False for the interpreted twin: the same source as plain Python functions.
 
     Raises:
         TypeError: A hook is no plain function.
@@ -131,7 +142,7 @@ def link(game: Game) -> Kernel:
     digest = code_digest(functions, repr(sorted(constants.items())))
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
-    made_with = "" if jit_disabled() else compiler.made_with()
+    made_with = compiler.made_with() if compiled and not jit_disabled() else ""
     key = (digest, layout, type(game.world), _types(game.world), made_with)
     if key not in _linked:
         if made_with and (circle := circle_of_calls(hooks)):

@@ -106,7 +106,7 @@ def engine_class(game: Game) -> type:
 
 def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
     """The compiled pieces of a decision: prepare, command, judge, close, begin, see."""
-    bind, rest = link(sim.game).bind, lane_arguments(sim)
+    bind, rest = link(sim.game, sim.compiled).bind, lane_arguments(sim)
     mode, stage, results = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
     return (
         bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),

@@ -30,6 +30,7 @@ from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
 from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
 from palaestra.core.layout import team_of_slots
+from palaestra.core.linker import jit_disabled
 from palaestra.core.opponents import OpponentSpec, resolve, split_strength
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys, lane_seeds
 from palaestra.core.seats import Seats, ask, forget, take_seat
@@ -50,6 +51,7 @@ class Simulation(ABC):
     Attributes:
         game: The rules.
         num_envs: Number of lanes N.
+        compiled: Whether the rules run as machine code.
         observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured
             ``[N, A_role]`` array.
         team_observations: What each team sees besides, structured ``[N, T]`` in the order of ``game.teams``, or None.
@@ -90,6 +92,7 @@ class Simulation(ABC):
         *,
         autoreset_mode: AutoresetMode = "next_step",
         threads: int = 1,
+        compiled: bool = True,
         parameters: Mapping[str, Any] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
         allocate: Allocate | None = None,
@@ -102,6 +105,8 @@ class Simulation(ABC):
             num_envs: Number of lanes.
             autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"off"`` (finished lanes wait for `reset`).
             threads: Threads that share the lanes; an engine outside is told their number.
+            compiled: False runs the rules as plain Python, with the same bits, index checks and no compilation: for
+                tests and for debuggers. ``NUMBA_DISABLE_JIT=1`` says so for the whole process.
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Who plays which team or agent, by name; the others are played by whoever calls `step`.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
@@ -118,6 +123,7 @@ class Simulation(ABC):
         if autoreset_mode not in MODES:
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
         self.game, self.num_envs, self.threads = game, num_envs, threads
+        self.compiled = compiled and not jit_disabled()
         self.autoreset_mode = autoreset_mode
         self._mode = MODES[autoreset_mode]
         self.action_table = ActionTable(game)
@@ -518,7 +524,7 @@ class Simulation(ABC):
             self._load_engine(saved["engine"])
 
     def _copy_options(self) -> dict[str, Any]:
-        return {"autoreset_mode": self.autoreset_mode, "threads": self.threads}
+        return {"autoreset_mode": self.autoreset_mode, "threads": self.threads, "compiled": self.compiled}
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 

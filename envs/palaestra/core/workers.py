@@ -68,7 +68,7 @@ class ProcessSimulation(Simulation):
             size += -(-int(np.prod(shape)) * dtype.itemsize // ALIGNMENT) * ALIGNMENT
             return np.zeros(shape, dtype)
 
-        probe_options = {k: v for k, v in options.items() if k in ("autoreset_mode", "threads")}
+        probe_options = {k: v for k, v in options.items() if k in ("autoreset_mode", "threads", "compiled")}
         _Layout(game, num_envs, allocate=measure, **probe_options)
         self.memory = SharedMemory(create=True, size=size)
         self.processes: list[Any] = []
@@ -86,7 +86,7 @@ class ProcessSimulation(Simulation):
         )
         if game.physics is not None:
             engine_drivers(self)  # compiled once here, so that the workers find them in the cache
-        self._check = link(game).bind("check_lanes", 0, 0, *check_arguments(self))
+        self._check = link(game, self.compiled).bind("check_lanes", 0, 0, *check_arguments(self))
         edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
         self._spans = list(pairwise(edges))
         # spawn: a fork would copy locks held by threads that do not exist in the child
