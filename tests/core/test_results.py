@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import orchard
+from games import body_game, orchard, two_team
 from games.orchard import started
 from games.play import idle_actions, random_actions, seen_bytes
 
@@ -13,6 +13,7 @@ from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import TERMINATED, TRUNCATED
 from palaestra.core.kernel import KernelSimulation
+from palaestra.core.physics import PhysicsSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -135,3 +136,34 @@ def test_the_faces_name_the_reason(ending: str):
     assert (over, cut) == (ending == "rule", ending != "rule")
     assert (overs.tolist(), cut_ones.tolist()) == ([over] * 2, [cut] * 2)
     assert (set(ends.values()), set(cuts.values())) == ({over}, {cut})
+
+
+def assert_ends_are_told(sim: Any) -> np.ndarray:
+    """Winner and reason stand in arrays of their own where a match ended, and nothing elsewhere. Returns where."""
+    over = sim.terminated | sim.truncated
+    source = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
+    np.testing.assert_array_equal(sim.buffers.winners, np.where(over, source["winner"], -1))
+    np.testing.assert_array_equal(sim.buffers.end_reasons, np.where(over, source["end_reason"], 0))
+    return over
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
+@pytest.mark.parametrize("make", [two_team.game, body_game.game], ids=["kernel", "engine"])
+def test_winner_and_reason_of_the_matches_that_ended_stand_side_by_side(make: Any, mode: Any):
+    game = make()
+    kind = KernelSimulation if game.physics is None else PhysicsSimulation
+    team, horizon = list(game.teams)[-1], {"horizon": 20}
+    sim = kind(game, 4, autoreset_mode=mode, opponents={team: game.scripts[0]}, parameters=horizon)
+    sim.reset(seed=5)
+    rng, ends = np.random.default_rng(5), 0
+    for _ in range(60):
+        assert_ends_are_told(sim)
+        sim.step(random_actions(sim, rng))
+        over = assert_ends_are_told(sim)
+        ends += over.sum()
+        if mode == "off" and over.sum() > 1:
+            sim.reset(over & (np.arange(4) > 0))
+    assert ends > 4
+    sim.restore(sim.snapshot())
+    assert not assert_ends_are_told(sim).any()
+    sim.close()

@@ -27,6 +27,8 @@ class Buffers:
         rewards: Float ``[N, slots]``.
         terminated: bool ``[N]``.
         truncated: bool ``[N]``.
+        winners: int64 ``[N]``, the winner of the match that ended in this step, -1 where none did.
+        end_reasons: int64 ``[N]``, likewise its end reason, or 0.
         agent_terminated: bool ``[N, slots]``.
         final_observations: Like observations, for finished matches under ``same_step`` (else one row).
         final_masks: Like masks, likewise.
@@ -58,6 +60,8 @@ class Buffers:
         self.rewards = zeros("rewards", (n, slots), np.dtype(game.reward_dtype))
         self.terminated = zeros("terminated", (n,), flag)
         self.truncated = zeros("truncated", (n,), flag)
+        self.winners = zeros("winners", (n,), np.dtype("i8"))
+        self.end_reasons = zeros("end_reasons", (n,), np.dtype("i8"))
         self.agent_terminated = zeros("agent_terminated", (n, slots), flag)
         self.final_observations: Any = zeros("final_observations", (finals,), game.observation_dtype)
         self.final_masks: Any = zeros("final_legal", (finals,), game.mask_dtype)
@@ -95,6 +99,8 @@ _LIVE = (
     "rewards",
     "terminated",
     "truncated",
+    "winners",
+    "end_reasons",
     "agent_terminated",
     "final_observations",
     "final_masks",

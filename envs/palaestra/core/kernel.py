@@ -120,6 +120,8 @@ def lane_arguments(sim: Simulation) -> tuple:
         b.rewards,
         b.terminated,
         b.truncated,
+        b.winners,
+        b.end_reasons,
         b.agent_terminated,
         b.scratch,
         observations,

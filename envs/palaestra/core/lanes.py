@@ -287,7 +287,7 @@ def clear_rewards(i, R, GONE):
 
 def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the time that each game takes to compile)
     lo, hi, check, mode, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved).
@@ -312,7 +312,11 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
                 result = close(s, int(play(s, world, A[i], R[i], scratch)), GONE[i])
                 TERM[i] = result == TERMINATED
                 TRUNC[i] = result == TRUNCATED
+                WINNER[i] = -1
+                REASON[i] = 0
                 if result != 0:
+                    WINNER[i] = s.info.winner
+                    REASON[i] = s.info.end_reason
                     s.pending = RESET_DUE if mode == NEXT_STEP else WAITING if mode == OFF else ENDED
                     ended += mode == SAME_STEP
             elif restart:
@@ -328,6 +332,8 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
                     continue
                 TERM[i] = False
                 TRUNC[i] = False
+                WINNER[i] = -1
+                REASON[i] = 0
             if errand in (RESET_DUE, ENDED):
                 begin(s, SB[i], world, first_word, scratch)
             row = np.uint64(0) if SIZED else i
@@ -346,7 +352,7 @@ def check_lanes(lo, hi, S, words, WI, WF):
 
 def see_lanes(
     lo, hi, which, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Writes observations and masks: ``which`` is 0 pass over, 1 as after a decision, 2 as after a reset."""
@@ -360,7 +366,7 @@ def see_lanes(
 
 def begin_lanes(
     lo, hi, stage, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Starts a new match in the rules alone where RESET_DUE: an engine loads its bodies before anything is seen."""
@@ -371,7 +377,7 @@ def begin_lanes(
 
 def prepare_lanes(
     lo, hi, check, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
@@ -389,6 +395,8 @@ def prepare_lanes(
             clear_rewards(i, R, GONE)
             TERM[i] = False
             TRUNC[i] = False
+            WINNER[i] = -1
+            REASON[i] = 0
         else:
             clear_rewards(i, R, GONE)
     return -1
@@ -396,7 +404,7 @@ def prepare_lanes(
 
 def command_lanes(
     lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Turns actions into inputs of the engine in the lanes that still play this decision."""
@@ -407,7 +415,7 @@ def command_lanes(
 
 def judge_lanes(
     lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Applies the rules to what the engine did. Returns how many lanes still play this decision."""
@@ -421,7 +429,7 @@ def judge_lanes(
 
 def close_lanes(
     lo, hi, mode, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, GONE, SCRATCH,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, GONE, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
@@ -432,7 +440,11 @@ def close_lanes(
         result = close(s, results[i], GONE[i])
         TERM[i] = result == TERMINATED
         TRUNC[i] = result == TRUNCATED
+        WINNER[i] = -1
+        REASON[i] = 0
         if result != 0:
+            WINNER[i] = s.info.winner
+            REASON[i] = s.info.end_reason
             if mode == SAME_STEP:
                 row, scratch = np.uint64(0) if SIZED else i, SCRATCH[thread]
                 observe_match(s, world, False, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)

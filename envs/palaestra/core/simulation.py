@@ -338,8 +338,9 @@ class Simulation(ABC):
 
     def _clear_results(self, which: np.ndarray) -> None:
         b = self.buffers
-        for array in (b.rewards, b.terminated, b.truncated, b.agent_terminated):
+        for array in (b.rewards, b.terminated, b.truncated, b.end_reasons, b.agent_terminated):
             array[which] = 0
+        b.winners[which] = -1
 
     def render(self, lane: int = 0) -> np.ndarray:
         """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.

@@ -136,9 +136,8 @@ class GameVectorEnv(VectorEnv):
         """How the matches ended that ended in this step, and under SAME_STEP what was last seen of them."""
         sim = self.sim
         same_step = sim.autoreset_mode == "same_step"
-        source = sim.final_info if same_step else sim.info
-        for name, nothing in (("winner", -1), ("end_reason", 0)):
-            info[name], info[f"_{name}"] = np.where(over, source[name], nothing), over
+        for name, values in (("winner", sim.buffers.winners), ("end_reason", sim.buffers.end_reasons)):
+            info[name], info[f"_{name}"] = values.copy() if self.copy else values, over
         if not same_step:
             return
         finished = np.flatnonzero(over)
