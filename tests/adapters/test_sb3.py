@@ -13,10 +13,10 @@ import pytest
 from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
+from palaestra.core.actions import ActionError
 from palaestra.core.fields import Choice, Continuous, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import ActionError
 
 pytest.importorskip("stable_baselines3")
 import torch

@@ -10,11 +10,11 @@ from games import two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, random_actions
 
 from palaestra.calibration import cartpole
+from palaestra.core.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import ActionError
 from palaestra.core.spaces import action_space
 
 pytestmark = pytest.mark.jitless

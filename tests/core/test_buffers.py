@@ -7,8 +7,8 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import idle_actions, leaves, random_actions, seen_bytes
 
+from palaestra.core.actions import ActionError
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import ActionError
 
 pytestmark = pytest.mark.jitless
 

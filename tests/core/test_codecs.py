@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from games import duel, two_team
 
+from palaestra.core.actions import ActionError
 from palaestra.core.codec_spaces import TextSpace
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -15,7 +16,6 @@ from palaestra.core.faces.ports import Port
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import AgentView, Game, Role
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import ActionError
 
 GAME = two_team.game()
 

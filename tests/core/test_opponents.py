@@ -9,13 +9,13 @@ from games.play import all_bytes, idle_actions, random_actions
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
+from palaestra.core.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
-from palaestra.core.simulation import ActionError
 
 pytestmark = pytest.mark.jitless
 

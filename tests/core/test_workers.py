@@ -9,8 +9,8 @@ import pytest
 from games import two_team
 from games.play import all_bytes, idle_actions, leaves, random_actions
 
+from palaestra.core.actions import ActionError
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import ActionError
 from palaestra.core.workers import ProcessSimulation, WorkerError
 
 GAME = two_team.game()

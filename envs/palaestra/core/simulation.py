@@ -14,27 +14,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.actions import ActionError, ActionTable, write_actions
+from palaestra.core import out_arrays
+from palaestra.core.actions import ActionTable, parts_by_role, write_actions
 from palaestra.core.buffers import (
     Allocate,
     Buffers,
-    check_array,
     info_views,
     mask_rows,
     observation_rows,
     write_observations_flat,
 )
 from palaestra.core.factories import load
-from palaestra.core.fields import Field, parameter_values
+from palaestra.core.fields import Field
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
-from palaestra.core.lanes import EXTERNAL, MIX, NEXT_STEP, OFF, SAME_STEP, WAITING
+from palaestra.core.lanes import EXTERNAL, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.layout import team_of_slots
 from palaestra.core.linker import jit_disabled
-from palaestra.core.opponents import OpponentSpec, resolve, split_strength
-from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, draw_integers, lane_keys, lane_seeds
-from palaestra.core.seats import Seats, ask, forget, take_seat
-from palaestra.core.snapshot import Snapshot
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.parameters import parameter_views, write_defaults, write_parameters
+from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
+from palaestra.core.seats import Seats, ask, assign, forget, memories_of, open_slots, restore_memories
+from palaestra.core.snapshot import Snapshot, check_records, check_snapshot
 from palaestra.core.tape import Tape
 from palaestra.core.team_rows import team_rows, write_team_rows
 
@@ -138,11 +139,9 @@ class Simulation(ABC):
         if not attach:
             self.states["strength"] = 1.0
             self.states["team"] = team_of_slots(game)
-            for parameter in game.parameters:
-                for record in self._parameter_records():
-                    self.states[record][parameter.name] = parameter.start_value
             self.states["assigned"] = EXTERNAL
             self.states["playing"] = EXTERNAL
+            write_defaults(game, self.states)
             self.buffers.action_words[:] = self.action_table.idle
         if parameters:
             self.set_parameters(**parameters)
@@ -244,7 +243,7 @@ class Simulation(ABC):
         offender = self._step_lanes()
         if offender >= 0:
             if before:
-                self._use_buffers(before)
+                out_arrays.use(self, before)
             raise self.action_table.refusal(self.buffers.action_words, offender)
         for seat, lanes, memory in remembered:
             seat.memory[lanes] = memory
@@ -255,9 +254,8 @@ class Simulation(ABC):
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
-        memories = {team: np.concatenate([s.memory for s in seats], axis=1) for team, seats in self.seats.items()}
-        seeds = self.lane_seeds.copy()
-        return Snapshot(self.game.name, self.rules, self.states.copy(), seeds, memories, self._save_engine())
+        states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), memories_of(self.seats)
+        return Snapshot(self.game.name, self.rules, states, seeds, memories, self._save_engine())
 
     def restore(self, snapshot: Snapshot) -> Arrays:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
@@ -266,29 +264,10 @@ class Simulation(ABC):
             ValueError: The snapshot is of another game, of other rules or sizes, or of other python opponents.
         """
         self._check_open()
-        if snapshot.game != self.game.name or snapshot.states.shape != self.states.shape:
-            raise ValueError(
-                f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {self.game.name} "
-                f"with {self.num_envs}"
-            )
-        if snapshot.rules != self.rules:
-            raise ValueError(
-                f"the snapshot was taken under other rules of {self.game.name} (code, numbers, agents or world): "
-                "restore it into a simulation of the same id and keywords"
-            )
-        widths = {team: sum(seat.memory.shape[1] for seat in seats) for team, seats in self.seats.items()}
-        if widths != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
-            raise ValueError(
-                f"the snapshot was taken against other opponents (memory sizes {widths} here): set_opponent them first"
-            )
+        check_snapshot(self, snapshot)
         self.states[...] = snapshot.states
         self.lane_seeds[...] = snapshot.lane_seeds
-        for team, seats in self.seats.items():
-            start = 0
-            for seat in seats:
-                width = seat.memory.shape[1]
-                seat.memory[...] = snapshot.memories[team][:, start : start + width]
-                start += width
+        restore_memories(self.seats, snapshot.memories)
         self._load_engine(snapshot.engine)
         self._clear_results(np.ones(self.num_envs, np.bool_))
         self.started = True
@@ -311,18 +290,9 @@ class Simulation(ABC):
         self._check_open()
         which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
         records = np.asarray(records)
-        if records.dtype != self.game.state_dtype or records.shape != (int(which.sum()),):
-            raise ValueError(
-                f"load_states takes {int(which.sum())} records of {self.game.name} (game.state_dtype), "
-                f"got {records.shape} of {records.dtype if records.dtype.names is None else 'another record'}"
-            )
+        check_records(self, records, int(which.sum()))
         if not self.started and not which.all():
             raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
-        if (records["team"] != team_of_slots(self.game)).any():
-            raise ValueError(
-                f"load_states was given records of {self.game.name} with other agents: take them from a simulation "
-                "of the same keywords"
-            )
         self.states[which] = records
         self._load_bodies(which)
         self._clear_results(which)
@@ -385,42 +355,13 @@ class Simulation(ABC):
         Raises:
             ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
         """
-        team, slots = self._team_of(who)
         which = np.zeros(self.num_envs, np.bool_)
         which[slice(None) if lanes is None else lanes] = True
-        name, strength = split_strength(self.game, opponent)
-        resolved = resolve(self.game, team, name)
-        number = resolved if isinstance(resolved, int) else EXTERNAL
-        if number != EXTERNAL and len(self.game.teams) == 1 and self.game.script is None:
-            raise ValueError(f"{self.game.name} has one team and no scripts: whoever calls step plays it")
-        if who == team:
-            take_seat(self.seats, team, None if isinstance(resolved, int) else resolved, which)
-        elif not isinstance(resolved, int):
-            raise ValueError(f"{who} can be given to a script alone: whoever else plays, plays a whole team ({team})")
-        now = number
-        if number == MIX:  # matches that run are played by a script drawn now, later ones by one drawn at their start
-            now = draw_integers(self.states["script_rng"], which, len(self.game.scripts)) if self.started else EXTERNAL
-        for slot in slots:
-            self.states["strength"][which, slot] = strength
-            self.states["assigned"][which, slot] = number
-            self.states["playing"][which, slot] = now
-
-    def _team_of(self, who: str) -> tuple[str, tuple[int, ...]]:
-        """Team and slots of a team's or an agent's name."""
-        if who in self.game.teams:
-            return who, self.game.teams[who]
-        if who in self.game.agents:
-            return who.rpartition("_")[0], (self.game.agents.index(who),)
-        teams, agents = ", ".join(self.game.teams), ", ".join(self.game.agents)
-        raise ValueError(f"{self.game.name} has no team {who!r}: choose from {teams}, or one agent from {agents}")
+        assign(self, who, opponent, which)
 
     def open_slots(self, team: str) -> tuple[int, ...]:
         """Slots of a team that, in some lane, are played by whoever calls `step`."""
-        seated = np.zeros(self.num_envs, np.bool_)
-        for seat in self.seats.get(team, []):
-            seated |= seat.lanes
-        outside = (self.states["assigned"] == EXTERNAL) & ~seated[:, None]
-        return tuple(slot for slot in self.game.teams[team] if outside[:, slot].any())
+        return open_slots(self, team)
 
     def set_parameters(
         self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | str | np.ndarray
@@ -429,27 +370,12 @@ class Simulation(ABC):
 
         They change at once, but for those that say ``at_start``: these wait for the lane's next match.
         """
-        arrays = parameter_values(self.game.parameters, values, self.game.name)
-        at_start = {p.name for p in self.game.parameters if p.at_start}
-        for name, array in arrays.items():
-            records = self._parameter_records()
-            for record in records[-1:] if name in at_start and self.started else records:
-                self.states[record][name][slice(None) if lanes is None else lanes] = array
-
-    def _parameter_records(self) -> list[str]:
-        """Where parameters are kept: what holds now, and what holds from a lane's next match on."""
-        names = self.game.state_dtype.names or ()
-        return [name for name in ("parameters", "next_parameters") if name in names]
+        write_parameters(self, lanes, values)
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """Read-only views ``[N]`` of the parameters by name."""
-        views = {}
-        for p in self.game.parameters:
-            view = self.states["parameters"][p.name][:]
-            view.flags.writeable = False
-            views[p.name] = view
-        return views
+        return parameter_views(self.game, self.states)
 
     def state(self) -> np.ndarray:
         """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side.
@@ -544,40 +470,13 @@ class Simulation(ABC):
         if isinstance(self.actions, np.ndarray):
             write_actions(self.game.roles[0], self.actions, actions)
             return
-        if not isinstance(actions, Mapping) or set(actions) != set(self.actions):
-            raise ActionError(f"actions must be a dict with the roles {', '.join(self.actions)}")
+        parts = parts_by_role(actions, list(self.actions))
         for role in self.game.roles:
-            write_actions(role, self.actions[role.name], actions[role.name])
+            write_actions(role, self.actions[role.name], parts[role.name])
 
     def _take_buffers(self, out: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Uses the caller's arrays from now on. Returns those that were used before."""
-        for name, array in out.items():
-            check_array(self.game, name, getattr(self, name, None), array)
-        before: dict[str, Any] = {name: self._mirrored.get(name, getattr(self, name)) for name in out}
-        if all(before[name] is array for name, array in out.items()):
-            return {}
-        if "observations" in out and self.game.observe_reset is not None:  # the step writes no fields at="reset"
-            out["observations"][...] = before["observations"]
-        waiting = self.states["pending"] == WAITING
-        if waiting.any():  # the step does not write these lanes
-            for name, array in out.items():
-                array[waiting] = before[name][waiting]
-        self._use_buffers(out)
-        return before
-
-    def _use_buffers(self, arrays: Mapping[str, np.ndarray]) -> None:
-        for name, array in arrays.items():
-            if name == "observations":
-                rows = array.reshape(self.num_envs, -1)
-                self.buffers.observations = rows.view(self.game.observation_dtype)[:, 0]
-                self._name_observations()
-            elif name == "rewards" and self.buffers.rewards.shape != array.shape:
-                self._mirrored[name] = array  # the rules pay all slots, users see the visible agents
-            else:
-                setattr(self.buffers, name, array)
-            if name not in self._mirrored:
-                setattr(self, name, array)
-        self._buffers_changed()
+        return out_arrays.take(self, out)
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
         """Rows of one team in ``observations`` or ``legal``: see `palaestra.core.team_rows.team_rows`."""
