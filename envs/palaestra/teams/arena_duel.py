@@ -73,6 +73,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
 from palaestra.teams.arena_fire import NOBODY, fire_all, plate_seen
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build
@@ -260,8 +261,7 @@ def game(reward: Reward = "dense") -> Game:
     Raises:
         ValueError: There is no such reward; names the choices.
     """
-    if reward not in get_args(Reward):
-        raise ValueError(f"reward must be one of {', '.join(get_args(Reward))}, got {reward!r}")
+    check_word("reward", reward, get_args(Reward))
     world = build(reward == "sparse")
     return Game(
         name="ArenaDuel2v2",

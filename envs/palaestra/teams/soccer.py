@@ -85,6 +85,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer, script_integer
 
 Order = Literal["simultaneous", "alternating"]
@@ -523,11 +524,10 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
     Raises:
         ValueError: A number is out of range, or there is no such order; names the choices.
     """
-    for name, value, low, high in (("rows", rows, 2, 16), ("columns", columns, 3, 16), ("players", players, 1, 2)):
-        if not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value}")
-    if order not in get_args(Order):
-        raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {order!r}")
+    check_count("rows", rows, 2, 16)
+    check_count("columns", columns, 3, 16)
+    check_count("players", players, 1, 2)
+    check_word("order", order, get_args(Order))
     world = pitch(rows, columns, players, order)
     count = Count(rows, columns, players, len(world.orders))
     observe = (
