@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from palaestra.core.game import Game
 from palaestra.core.spaces import box_space
+from palaestra.kernels.networks import make_network, save_network
 from palaestra.ucav import dogfight, pursuit
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.inner_loop import TRACKING
-from palaestra.ucav.network import make_network, save_network
 
 pytestmark = pytest.mark.jitless
 

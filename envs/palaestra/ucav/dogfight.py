@@ -85,12 +85,18 @@ from typing import Literal
 import palaestra_assets
 from palaestra.core.fields import Continuous, Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.networks import Network, load_network
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BODY
-from palaestra.ucav.geometry import antenna_train_angle_rad, clip, distance_m, energy_height_m
+from palaestra.ucav.geometry import (
+    antenna_train_angle_rad,
+    distance_m,
+    energy_height_m,
+)
 from palaestra.ucav.inner_loop import SCRATCH, STICK, TRACKING, steer_by_network
-from palaestra.ucav.network import Network, load_network
 from palaestra.ucav.pilots import MEMORY, SCRIPTS, script_macro, script_stick
 from palaestra.ucav.plant import JsbsimPlant
 from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, see_centre, see_ego, see_other
@@ -280,7 +286,7 @@ def command_macro_pid(s, world, actions, scratch):
 
 
 def command_macro_network(s, world, actions, scratch):
-    """Lets a trained network (`palaestra.ucav.network`) fly the macro for one period."""
+    """Lets a trained network (`palaestra.kernels.networks`) fly the macro for one period."""
     age_s = (s.periods % MACRO_PERIODS) * PERIOD_S
     for k in range(2):
         action = actions.pilot[k]
@@ -540,8 +546,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
         FileNotFoundError: There is no such network.
     """
-    if commands not in ("stick", "macro"):
-        raise ValueError(f'commands must be "stick" or "macro", got {commands!r}')
+    check_word("commands", commands, ("stick", "macro"))
     stick = commands == "stick"
     if stick and inner_loop != "pid":
         raise ValueError(f'inner_loop={inner_loop!r} flies macros: use it with commands="macro"')

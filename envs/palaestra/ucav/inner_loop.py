@@ -1,7 +1,7 @@
 """The learned inner loop: what it sees, and how it flies an aircraft record from inside the rules of another game.
 
 `palaestra/UcavTrack-v0` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
-same function and evaluates the saved network (`palaestra.ucav.network`) in its `command` hook. Both are kernel
+same function and evaluates the saved network (`palaestra.kernels.networks`) in its `command` hook. Both are kernel
 functions, so an inner loop costs no call into a learning framework and plays back to the bit.
 """
 
@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 from palaestra.core.fields import Continuous, Field, record_dtype
-from palaestra.ucav.geometry import clip, wrap_angle_rad
-from palaestra.ucav.network import WIDEST, mlp
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.networks import WIDEST, mlp
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.sight import SPEED_UNIT_MPS, see_ego
 
 SPEED_ERROR_UNIT_MPS = 100.0
@@ -126,7 +127,7 @@ def steer_by_network(
     """Lets a trained network fly roll, flight-path angle and speed. Writes the four commands of ``body``.
 
     Args:
-        weights: As in `palaestra.ucav.network.Network`, from the game's `world`.
+        weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
         sizes: As above; 29 inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
         scratch: Record with the fields `SCRATCH`.

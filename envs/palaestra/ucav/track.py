@@ -76,7 +76,10 @@ import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (
     AUTOPILOT,
     altitude_to_flight_path,
@@ -85,7 +88,9 @@ from palaestra.ucav.autopilot import (
     steer_load_factor,
 )
 from palaestra.ucav.body import BODY
-from palaestra.ucav.geometry import GRAVITY_MPS2, clip, wrap_angle_rad
+from palaestra.ucav.geometry import (
+    GRAVITY_MPS2,
+)
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.ucav.plant import JsbsimPlant
 
@@ -368,8 +373,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         ValueError: Another command, or a rate that has no whole number of frames in a decision.
     """
     modes = get_args(Command)
-    if command not in modes:
-        raise ValueError(f"command must be one of {', '.join(map(repr, modes))}, got {command!r}")
+    check_word("command", command, modes)
     frames, rest = divmod(physics_hz, round(1.0 / PERIOD_S))
     if frames < 1 or rest:
         raise ValueError(f"physics_hz must be a multiple of 10, got {physics_hz}")
