@@ -87,7 +87,7 @@ from palaestra.ucav.autopilot import (
     steer,
     steer_load_factor,
 )
-from palaestra.ucav.body import BODY
+from palaestra.ucav.body import BODY, INSTANT_LOAD_G, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
 )
@@ -102,8 +102,6 @@ PERIOD_S = 0.1
 """Time between two decisions, s."""
 START_THROTTLE = 0.35
 """Position of the throttle lever at the start, about that of level cruise."""
-SUSTAINED_LOAD_G, SUSTAINED_LOAD_S, INSTANT_LOAD_G = 9.0, 0.5, 12.0
-"""Load factor, g, that may not be exceeded for longer than this, s, and the one that may not be exceeded at all."""
 PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
 """Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
 
