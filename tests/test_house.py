@@ -25,7 +25,7 @@ SOURCES = {
     "palaestra_assets": HOUSE / "assets" / "palaestra_assets",
 }
 # Folders of palaestra that are no family of games.
-SERVICES = {"adapters", "cli", "core", "exact", "replay", "testing", "wrappers", "zoo"}
+SERVICES = {"adapters", "cli", "core", "exact", "kernels", "replay", "testing", "wrappers", "zoo"}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
@@ -73,7 +73,7 @@ def is_within(module: str, *packages: str) -> bool:
 
 
 def may_import(module: str, imported: str) -> bool:
-    """The layers: core <- families <- registry <- palaestra; methods stand above all of them, data knows nobody."""
+    """The layers: kernels, core <- families <- registry <- palaestra; methods stand above them, data knows nobody."""
     if not is_within(imported, *SOURCES):
         return True
     if is_within(module, "palaestra_assets"):
@@ -82,11 +82,13 @@ def may_import(module: str, imported: str) -> bool:
         return True
     if is_within(imported, "palaestra_baselines"):
         return False
-    if is_within(module, "palaestra.core"):
-        return is_within(imported, "palaestra.core")
+    for layer in ("palaestra.core", "palaestra.kernels"):  # neither knows the other
+        if is_within(module, layer):
+            return is_within(imported, layer)
     for family in FAMILIES:
         if is_within(module, f"palaestra.{family}"):
-            return is_within(imported, "palaestra.core", f"palaestra.{family}", "palaestra_assets")
+            below = ("palaestra.core", "palaestra.kernels", "palaestra_assets")
+            return is_within(imported, f"palaestra.{family}", *below)
     if module == "palaestra.registry":
         return is_within(imported, "palaestra.core", *(f"palaestra.{family}" for family in FAMILIES))
     return True
@@ -116,6 +118,9 @@ def late():
     [
         ("palaestra.core.linker", "palaestra.registry"),
         ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
+        ("palaestra.core.lanes", "palaestra.kernels.scalars"),
+        ("palaestra.kernels.scalars", "palaestra.core.rng"),
+        ("palaestra.kernels.scalars", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
         ("palaestra.ucav.body", "palaestra.cli"),
         ("palaestra.registry", "palaestra.cli"),

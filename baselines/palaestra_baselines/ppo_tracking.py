@@ -39,7 +39,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 from palaestra.core.game import Game
-from palaestra.ucav.network import fold_normalisation, make_network, save_network
+from palaestra.kernels.networks import fold_normalisation, make_network, save_network
 from palaestra_baselines.common.curves import CurveLog
 from palaestra_baselines.common.policy_file import (
     Layers,
@@ -218,7 +218,7 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 
 
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
-    """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.ucav.network` loads."""
+    """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.kernels.networks` loads."""
     save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
     save_network(path.with_suffix(".npz"), make_network(layers))
 

@@ -17,7 +17,7 @@ from games import body_game, size_game
 from palaestra.core.fields import Continuous, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.opponents import policy_metadata
-from palaestra.ucav.network import WIDEST, make_network, mlp
+from palaestra.kernels.networks import WIDEST, make_network, mlp
 from palaestra_baselines.common.curves import (
     CurveLog,
     bootstrap_interval,

@@ -14,7 +14,7 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-from palaestra.ucav.network import load_network
+from palaestra.kernels.networks import load_network
 from palaestra_baselines import figures, ppo_tracking
 from palaestra_baselines.common.tracking import evaluation_flights
 

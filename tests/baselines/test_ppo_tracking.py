@@ -14,8 +14,8 @@ pytest.importorskip("tyro")
 
 
 import palaestra
+from palaestra.kernels.networks import load_network
 from palaestra.ucav.inner_loop import TRACKING
-from palaestra.ucav.network import load_network
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.curves import read_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy

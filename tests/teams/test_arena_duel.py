@@ -268,5 +268,5 @@ def test_what_an_agent_sees_is_where_it_says():
 
 
 def test_an_unknown_reward_is_refused():
-    with pytest.raises(ValueError, match="reward must be one of dense, sparse, got 'shaped'"):
+    with pytest.raises(ValueError, match="reward must be one of 'dense', 'sparse', got 'shaped'"):
         arena_duel.game("shaped")  # type: ignore[arg-type]

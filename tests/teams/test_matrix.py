@@ -251,9 +251,9 @@ LARGE[0, 0, 2, 1] = -1.5
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"game": "chicken"}, "game must be one of saddle, pennies, climb, nonmonotone, repeated, got 'chicken'"),
-        ({"rounds": 0}, "rounds must be a whole number from 1 to 100, got 0"),
-        ({"rounds": 2.0}, "rounds must be a whole number from 1 to 100, got 2.0"),
+        ({"game": "chicken"}, "game must be one of 'saddle', .*, 'repeated', got 'chicken'"),
+        ({"rounds": 0}, "rounds must be an integer from 1 to 100, got 0"),
+        ({"rounds": 2.0}, "rounds must be an integer from 1 to 100, got 2.0"),
         ({"payoff": np.zeros((3, 3))}, r"payoff must have shape \(k, k, k, k\).*got \(3, 3\)"),
         ({"payoff": np.zeros((2, 2, 2, 3))}, r"one axis a player .* got \(2, 2, 2, 3\)"),
         ({"payoff": np.zeros((9, 9, 9, 9))}, "k from 2 to 8"),

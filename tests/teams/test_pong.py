@@ -200,5 +200,5 @@ def test_the_fastest_ball_is_within_the_bounds():
 
 
 def test_three_paddles_of_a_team_are_refused():
-    with pytest.raises(ValueError, match="players must be 1 or 2, got 3"):
+    with pytest.raises(ValueError, match="players must be an integer from 1 to 2, got 3"):
         pong.game(3)

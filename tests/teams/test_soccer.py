@@ -342,10 +342,10 @@ def test_exchanging_mates_and_reflecting_the_pitch_leaves_an_eighth_of_the_posit
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"rows": 1}, "rows must be a whole number from 2 to 16, got 1"),
-        ({"columns": 2.5}, "columns must be a whole number from 3 to 16, got 2.5"),
-        ({"players": 3}, "players must be a whole number from 1 to 2, got 3"),
-        ({"order": "random"}, "order must be one of simultaneous, alternating, got 'random'"),
+        ({"rows": 1}, "rows must be an integer from 2 to 16, got 1"),
+        ({"columns": 2.5}, "columns must be an integer from 3 to 16, got 2.5"),
+        ({"players": 3}, "players must be an integer from 1 to 2, got 3"),
+        ({"order": "random"}, "order must be one of 'simultaneous', 'alternating', got 'random'"),
     ],
 )
 def test_a_pitch_that_cannot_be_is_refused(keywords: Any, message: str):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from palaestra.core.game import Game
 from palaestra.core.spaces import box_space
-from palaestra.ucav import dogfight, pursuit
+from palaestra.kernels.networks import make_network, save_network
+from palaestra.ucav import dogfight, pursuit, shaping
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.inner_loop import TRACKING
-from palaestra.ucav.network import make_network, save_network
 
 pytestmark = pytest.mark.jitless
 
@@ -332,7 +332,7 @@ def test_shaping_telescopes_to_the_difference_of_the_potential(item):
     random = np.random.default_rng(3)
     weights: dict[str, Any] = {f"{item}_weight": 0.5}
     match = Match(**weights)
-    before = float(getattr(dogfight, f"{item}_potential")(match.s))
+    before = float(getattr(shaping, f"{item}_potential")(match.s))
     paid = 0.0
     for _ in range(20):
         scatter(match, random)
@@ -341,14 +341,14 @@ def test_shaping_telescopes_to_the_difference_of_the_potential(item):
         match.judge()
         paid += float(match.rewards[RED])
         match.s.health[:] = 1.0
-    after = float(getattr(dogfight, f"{item}_potential")(match.s))
+    after = float(getattr(shaping, f"{item}_potential")(match.s))
     assert match.s.info[f"reward_{item}"] == pytest.approx(0.5 * (after - before), abs=1e-9)
     assert paid == pytest.approx(0.5 * (after - before) + match.s.info.reward_damage, abs=1e-5)
 
 
 def test_after_an_end_by_rule_the_potential_is_zero():
     match = Match(posture_weight=1.0)
-    start = float(dogfight.posture_potential(match.s))
+    start = float(shaping.posture_potential(match.s))
     crash(match.s.body[RED])
     match.judge()
     assert match.rewards[RED] == pytest.approx(-1.0 - start)
@@ -356,7 +356,7 @@ def test_after_an_end_by_rule_the_potential_is_zero():
 
 def test_shaping_discounts_the_next_potential():
     match = Match(posture_weight=1.0, shaping_discount=0.9).chase(range_m=2000.0)
-    start = float(match.s.potentials[dogfight.POSTURE])
+    start = float(match.s.potentials[shaping.POSTURE])
     match.judge()
     assert match.rewards[RED] == pytest.approx(0.9 * 1.0 - start)
 
@@ -366,7 +366,7 @@ def test_every_potential_changes_its_sign_when_the_two_change_places(item):
     match = Match()
     scatter(match, np.random.default_rng(4))
     match.s.body[BLUE].altitude_m = 700.0
-    potential = getattr(dogfight, f"{item}_potential")
+    potential = getattr(shaping, f"{item}_potential")
     value = float(potential(match.s))
     match.s.body[RED], match.s.body[BLUE] = match.s.body[BLUE].copy(), match.s.body[RED].copy()
     assert float(potential(match.s)) == -value != 0.0
@@ -374,9 +374,9 @@ def test_every_potential_changes_its_sign_when_the_two_change_places(item):
 
 def test_posture_is_one_right_behind_the_other_and_zero_head_on():
     match = Match().chase()
-    assert dogfight.posture_potential(match.s) == pytest.approx(1.0)
+    assert shaping.posture_potential(match.s) == pytest.approx(1.0)
     match.put(BLUE, 400.0, heading_deg=180.0)
-    assert dogfight.posture_potential(match.s) == pytest.approx(0.0)
+    assert shaping.posture_potential(match.s) == pytest.approx(0.0)
 
 
 # ------------------------------------------------------------------------------------------------------------- starts

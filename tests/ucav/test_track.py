@@ -11,9 +11,9 @@ import pytest
 
 from palaestra.core.fields import record_dtype
 from palaestra.core.spaces import box_space
+from palaestra.kernels.networks import WIDEST, make_network
 from palaestra.ucav import inner_loop, track
 from palaestra.ucav.body import BODY
-from palaestra.ucav.network import WIDEST, make_network
 from palaestra.ucav.track import ATTITUDE, HEADING, LOAD_FACTOR
 
 MODES = ("attitude", "heading", "load_factor")

@@ -48,6 +48,7 @@ import math
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.rng import uniform
+from palaestra.kernels.scalars import clip
 
 POSITION_LIMIT_M = 2.4
 ANGLE_LIMIT_RAD = 12 * 2 * math.pi / 360
@@ -113,18 +114,13 @@ def step(s, world, actions, rewards, scratch):
     return s.info.end_reason != 0
 
 
-def clip(value, limit):
-    """The value in [-limit, limit] that is nearest."""
-    return min(max(value, -limit), limit)
-
-
 def observe(s, world, observations, scratch):
     """The state, clipped."""
     seen = observations.cart[0]
-    seen.position_m = clip(s.position_m, SEEN_POSITION_M)
-    seen.velocity_mps = clip(s.velocity_mps, SEEN_VELOCITY_MPS)
-    seen.angle_rad = clip(s.angle_rad, SEEN_ANGLE_RAD)
-    seen.velocity_radps = clip(s.velocity_radps, SEEN_VELOCITY_RADPS)
+    seen.position_m = clip(s.position_m, -SEEN_POSITION_M, SEEN_POSITION_M)
+    seen.velocity_mps = clip(s.velocity_mps, -SEEN_VELOCITY_MPS, SEEN_VELOCITY_MPS)
+    seen.angle_rad = clip(s.angle_rad, -SEEN_ANGLE_RAD, SEEN_ANGLE_RAD)
+    seen.velocity_radps = clip(s.velocity_radps, -SEEN_VELOCITY_RADPS, SEEN_VELOCITY_RADPS)
 
 
 def game() -> Game:

@@ -43,7 +43,7 @@ def first_offender(lo, hi, S, words, WI, WF):
                 s, agent = S[i], np.uint64(word.agent)
                 may_act = not MAY_FORBID or (s.alive[agent] != 0 and s.acting[agent] != 0)
                 if s.pending == RUNNING and s.playing[agent] == EXTERNAL and may_act:
-                    return int(i) * count + w
+                    return np.int64(i) * count + w
     return -1
 
 
@@ -59,7 +59,7 @@ def begin(s, state_bytes, world, first_word, scratch):
         draw = script_uniform(s, 0.0, 1.0)  # always drawn, so that an assignment never shifts the stream
         for a in range(agents):
             if s.team[a] == team:
-                s.playing[a] = int(draw * SCRIPTS) if s.assigned[a] == MIX else s.assigned[a]
+                s.playing[a] = np.int64(draw * SCRIPTS) if s.assigned[a] == MIX else s.assigned[a]
     for a in range(agents):
         s.alive[a] = 1
         s.acting[a] = 1
@@ -104,11 +104,11 @@ def random_choice(word, draw, mask_bytes):
     """The legal alternative number ``draw`` of [0, 1); the no-op if there is none."""
     if HAS_CANDIDATES and word.candidates > 0:
         count = candidate_count(word, mask_bytes)
-        return read_int32(mask_bytes, word.mask_offset + 4 + 4 * int(draw * count)) if count > 0 else word.noop
+        return read_int32(mask_bytes, word.mask_offset + 4 + 4 * np.int64(draw * count)) if count > 0 else word.noop
     legal_count = 0
     for j in range(word.n):
         legal_count += mask_bytes[word.mask_offset + j]
-    chosen = int(draw * legal_count)
+    chosen = np.int64(draw * legal_count)
     for j in range(word.n):
         if mask_bytes[word.mask_offset + j]:
             if chosen == 0:
@@ -128,7 +128,7 @@ def random_action(s, agent, words, first_word, wi, wf, mask_bytes):
         elif HAS_LEGAL:
             wi[c] = random_choice(word, draw, mask_bytes)
         else:
-            wi[c] = int(draw * word.n)
+            wi[c] = np.int64(draw * word.n)
 
 
 def do_nothing(w, words, wi, wf):
@@ -185,7 +185,7 @@ def play_periods(s, world, actions, rewards, scratch):
     for _ in range(PERIODS):
         command(s, world, actions, scratch)
         advance(s, world, scratch)
-        result = int(judge(s, world, rewards, scratch))
+        result = np.int64(judge(s, world, rewards, scratch))
         if result != 0:
             break
     return result
@@ -309,7 +309,7 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
                 if restart:
                     continue
                 prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], GONE[i], scratch)
-                result = close(s, int(play(s, world, A[i], R[i], scratch)), GONE[i])
+                result = close(s, np.int64(play(s, world, A[i], R[i], scratch)), GONE[i])
                 TERM[i] = result == TERMINATED
                 TRUNC[i] = result == TRUNCATED
                 WINNER[i] = -1
@@ -422,7 +422,7 @@ def judge_lanes(
     playing = 0
     for i in range(np.uint64(lo), np.uint64(hi)):
         if stage[i] == RUNNING and results[i] == 0:
-            results[i] = int(judge(S[i], world, R[i], SCRATCH[thread]))
+            results[i] = np.int64(judge(S[i], world, R[i], SCRATCH[thread]))
             playing += results[i] == 0
     return playing
 

@@ -73,10 +73,12 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
-from palaestra.teams.arena_fire import NOBODY, fire_all, plate_seen
+from palaestra.kernels.scalars import clip
+from palaestra.teams.arena_fire import NOBODY, fire_all, plate_facing
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build
-from palaestra.teams.arena_moves import NOWHERE, choose_post, drive_all, foe_slot, living_foe, look_around, team_of
+from palaestra.teams.arena_moves import FOES, NOWHERE, TEAM_OF, choose_post, drive_all, living_foe, look_around
 from palaestra.teams.arena_scripts import script
 
 Reward = Literal["dense", "sparse"]
@@ -86,6 +88,8 @@ SUBSTEPS = 20
 WIPED_OUT = 2
 """Number of the end reason."""
 HIT_POINTS = 2000.0
+PER_HIT_POINT, PER_M, PER_PLATE = 1.0 / HIT_POINTS, 1.0 / HALF_LENGTH_M, 1.0 / 3.0
+"""Scales of what is seen and paid."""
 START_M = ((-3.75, -3.4), (0.3, 2.0))
 """Where red's first robot starts, x and z; the second one on the other side, blue turned by half a turn."""
 NARROW = HALF_WIDTH_M / HALF_LENGTH_M
@@ -136,7 +140,7 @@ def reset(s, world):
     """Teams at opposite ends; the places of all four are drawn apart, so that no match is its own mirror image."""
     s.friction = uniform(s, -s.parameters.friction_spread, s.parameters.friction_spread)
     for slot in range(4):
-        end = 1.0 if team_of(slot) == RED else -1.0
+        end = 1.0 if TEAM_OF[slot] == RED else -1.0
         side = 1.0 if slot % 2 == 0 else -1.0
         s.position_m[slot, 0] = end * uniform(s, START_M[0][0], START_M[0][1])
         s.position_m[slot, 1] = end * side * uniform(s, START_M[1][0], START_M[1][1])
@@ -159,7 +163,7 @@ def step(s, world, actions, rewards, scratch):
         drive_all(s, world.next_node, scratch)
         look_around(s, world.sight, scratch)
         fire_all(s, scratch)
-        if is_wiped_out(s, RED) or is_wiped_out(s, BLUE):
+        if not (s.alive[0] or s.alive[1]) or not (s.alive[2] or s.alive[3]):
             s.info.end_reason = WIPED_OUT
             break
     red, blue = hit_points_of(s, RED), hit_points_of(s, BLUE)
@@ -167,22 +171,12 @@ def step(s, world, actions, rewards, scratch):
     is_over = s.info.end_reason == WIPED_OUT
     if (is_over or s.steps >= s.parameters.horizon) and red != blue:
         s.info.winner = RED if red > blue else BLUE
-    pay(s, world, (blue_before - blue) - (red_before - red), rewards)
-    return is_over
-
-
-def pay(s, world, advantage, rewards):
-    """Red is paid its advantage in hit points, or for its win at the end; blue the opposite."""
-    gain = advantage * (1.0 / HIT_POINTS)
+    gain = ((blue_before - blue) - (red_before - red)) * PER_HIT_POINT
     if world.is_sparse[0]:
-        gain = 0.0 if s.info.winner == NOBODY else (1.0 if s.info.winner == RED else -1.0)
+        gain = 0.0 if s.info.winner == NOBODY else 1.0 if s.info.winner == RED else -1.0
     for slot in range(4):
-        rewards[slot] = gain if team_of(slot) == RED else -gain
-
-
-def is_wiped_out(s, team):
-    """Whether nobody of a team is left."""
-    return not (s.alive[2 * team] or s.alive[2 * team + 1])
+        rewards[slot] = gain if TEAM_OF[slot] == RED else -gain
+    return is_over
 
 
 def hit_points_of(s, team):
@@ -196,43 +190,40 @@ def hit_points_of(s, team):
 def observe(s, world, observations, scratch):
     """Everybody sees the living as if its own team had started on the left."""
     look_around(s, world.sight, scratch)
-    time_left = max(0.0, 1.0 - s.steps / s.parameters.horizon)
+    time_left = clip(1.0 - s.steps / s.parameters.horizon, 0.0, 1.0)
+    full = s.parameters.rounds if s.parameters.rounds > 1.0 else 1.0
     for slot in range(4):
-        seen = observations.robot[slot]
+        seen, mate = observations.robot[slot], slot ^ 1
+        turned = 1.0 if TEAM_OF[slot] == RED else -1.0
         seen.time_left = time_left
         if s.alive[slot]:
-            see_robot(s, slot, slot, seen.own_position, seen.own_heading)
-            turned = 1.0 if team_of(slot) == RED else -1.0
-            seen.own_turret[0], seen.own_turret[1] = turned * s.turret[slot, 0], turned * s.turret[slot, 1]
-            seen.own_hit_points, seen.own_rounds = s.hit_points[slot] * (1.0 / HIT_POINTS), rounds_left(s, slot)
+            for axis in range(2):
+                seen.own_position[axis] = turned * s.position_m[slot, axis] * PER_M
+                seen.own_heading[axis] = turned * s.heading[slot, axis]
+                seen.own_turret[axis] = turned * s.turret[slot, axis]
+            seen.own_hit_points = s.hit_points[slot] * PER_HIT_POINT
+            seen.own_rounds = clip(s.rounds[slot] / full, 0.0, 1.0)
             seen.own_target = s.target[slot]
-        mate = slot ^ 1
         if s.alive[mate]:
-            see_robot(s, slot, mate, seen.mate_position, seen.mate_heading)
-            seen.mate_hit_points, seen.mate_rounds = s.hit_points[mate] * (1.0 / HIT_POINTS), rounds_left(s, mate)
+            for axis in range(2):
+                seen.mate_position[axis] = turned * s.position_m[mate, axis] * PER_M
+                seen.mate_heading[axis] = turned * s.heading[mate, axis]
+            seen.mate_hit_points = s.hit_points[mate] * PER_HIT_POINT
+            seen.mate_rounds = clip(s.rounds[mate] / full, 0.0, 1.0)
             seen.mate_target = s.target[mate]
         for k in range(2):
-            foe = foe_slot(slot, k)
+            foe = FOES[slot, k]
             if s.alive[foe]:
-                see_robot(s, slot, foe, seen.foe_position[k], seen.foe_heading[k])
-                seen.foe_hit_points[k], seen.foe_rounds[k] = s.hit_points[foe] * (1.0 / HIT_POINTS), rounds_left(s, foe)
+                for axis in range(2):
+                    seen.foe_position[k, axis] = turned * s.position_m[foe, axis] * PER_M
+                    seen.foe_heading[k, axis] = turned * s.heading[foe, axis]
+                seen.foe_hit_points[k] = s.hit_points[foe] * PER_HIT_POINT
+                seen.foe_rounds[k] = clip(s.rounds[foe] / full, 0.0, 1.0)
             seen.sees_foe[k] = scratch.sees[slot, foe]
             seen.mate_sees_foe[k] = scratch.sees[mate, foe]
-            seen.foe_plate[k] = plate_seen(s, foe, slot, scratch)
-            seen.own_plate[k] = plate_seen(s, slot, foe, scratch)
-
-
-def see_robot(s, slot, of, position, heading):
-    """Writes place and heading of robot ``of`` as ``slot`` sees them."""
-    turned = 1.0 if team_of(slot) == RED else -1.0
-    for axis in range(2):
-        position[axis] = turned * s.position_m[of, axis] * (1.0 / HALF_LENGTH_M)
-        heading[axis] = turned * s.heading[of, axis]
-
-
-def rounds_left(s, slot):
-    """Share of the rounds."""
-    return min(s.rounds[slot] / max(s.parameters.rounds, 1.0), 1.0)
+            if scratch.sees[slot, foe]:
+                seen.foe_plate[k] = (1 + plate_facing(s, foe, slot)) * PER_PLATE
+                seen.own_plate[k] = (1 + plate_facing(s, slot, foe)) * PER_PLATE
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -260,8 +251,7 @@ def game(reward: Reward = "dense") -> Game:
     Raises:
         ValueError: There is no such reward; names the choices.
     """
-    if reward not in get_args(Reward):
-        raise ValueError(f"reward must be one of {', '.join(get_args(Reward))}, got {reward!r}")
+    check_word("reward", reward, get_args(Reward))
     world = build(reward == "sparse")
     return Game(
         name="ArenaDuel2v2",

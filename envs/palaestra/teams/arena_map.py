@@ -64,23 +64,41 @@ def free_nodes() -> np.ndarray:
 
 
 def sight_table() -> np.ndarray:
-    """Whether the segment between two nodes crosses the inside of no obstacle (slab test), uint8 [NODES, NODES]."""
-    at = node_positions_m()
-    start, way = at[:, None], at[None] - at[:, None]
-    sight = np.ones((NODES, NODES), np.bool_)
-    for x, z, *half in OBSTACLES_M:
-        enter, leave = np.zeros((NODES, NODES)), np.ones((NODES, NODES))
-        for axis, (middle, extent) in enumerate(zip((x, z), half, strict=True)):
-            from_middle, along = np.broadcast_arrays(start[..., axis] - middle, way[..., axis])
-            stands = along == 0.0
-            divisor = np.where(stands, 1.0, along)
-            first, second = (-extent - from_middle) / divisor, (extent - from_middle) / divisor
-            outside = np.abs(from_middle) >= extent
-            near = np.where(stands, np.where(outside, 2.0, -1.0), np.minimum(first, second))
-            enter = np.maximum(enter, near)
-            leave = np.minimum(leave, np.where(stands, 2.0, np.maximum(first, second)))
+    """Whether the segment between two nodes crosses the inside of no obstacle (slab test), uint8 [NODES, NODES].
+
+    A segment enters a box where it has entered both of the box's slabs, and leaves it where it leaves the first.
+    """
+    x_m, z_m = (SPACING_M * np.arange(-out, out + 1) for out in (COLUMNS_OUT, ROWS_OUT))
+    sight = np.ones((ROWS, COLUMNS, ROWS, COLUMNS), np.bool_)
+    for middle_x, middle_z, half_x, half_z in OBSTACLES_M:
+        enter_x, leave_x = slab(x_m, middle_x, half_x)
+        enter_z, leave_z = slab(z_m, middle_z, half_z)
+        enter = np.maximum(enter_x[None, :, None, :], enter_z[:, None, :, None])
+        leave = np.minimum(leave_x[None, :, None, :], leave_z[:, None, :, None])
         sight &= enter >= leave - 1e-9
+    sight = sight.reshape(NODES, NODES)
     return (sight & sight.T & sight[::-1, ::-1]).astype(np.uint8)  # the rounding of a slab has no direction
+
+
+def slab(line_m: np.ndarray, middle_m: float, half_m: float) -> tuple[np.ndarray, np.ndarray]:
+    """Shares in [0, 1] of the way from each line of the lattice to each other at which it enters and leaves a slab.
+
+    Args:
+        line_m: Coordinates of the lines along one axis, float64 [L].
+        middle_m: Of the slab, along that axis.
+        half_m: Half of its width.
+
+    Returns:
+        Two float64 [L, L]. A way inside the slab enters at 0 and leaves at 1; one that misses it enters at over 1.
+    """
+    from_middle, along = np.broadcast_arrays((line_m - middle_m)[:, None], line_m[None] - line_m[:, None])
+    stands = along == 0.0
+    divisor = np.where(stands, 1.0, along)
+    first, second = (-half_m - from_middle) / divisor, (half_m - from_middle) / divisor
+    misses = np.abs(from_middle) >= half_m
+    near = np.where(stands, np.where(misses, 2.0, -1.0), np.minimum(first, second))
+    far = np.where(stands, 2.0, np.maximum(first, second))
+    return np.maximum(near, 0.0), np.minimum(far, 1.0)
 
 
 def neighbours(node: int, free: np.ndarray) -> list[tuple[int, float]]:
@@ -98,8 +116,12 @@ def neighbours(node: int, free: np.ndarray) -> list[tuple[int, float]]:
     return found
 
 
-def ways_to(post: int, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ways_to(post: int, steps: list[list[tuple[int, float]]]) -> tuple[np.ndarray, np.ndarray]:
     """Length of the shortest way from every node to a post, and the node that follows on it (Dijkstra).
+
+    Args:
+        post: Node of the post.
+        steps: `neighbours` of every node.
 
     Returns:
         float64 [NODES], infinite where there is no way, and int16 [NODES].
@@ -111,7 +133,7 @@ def ways_to(post: int, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         so_far_m, node = heapq.heappop(queue)
         if so_far_m > way_m[node]:
             continue
-        for other, step_m in neighbours(node, free):
+        for other, step_m in steps[node]:
             if so_far_m + step_m < way_m[other] - 1e-9:
                 way_m[other], following[other] = so_far_m + step_m, node
                 heapq.heappush(queue, (so_far_m + step_m, other))
@@ -123,7 +145,8 @@ def build(is_sparse: bool) -> Arena:
     free = free_nodes()
     lattice = [(r + ROWS_OUT) * COLUMNS + c + COLUMNS_OUT for r in POST_ROWS for c in POST_COLUMNS]
     posts = np.array([node for node in lattice if free[node]])
-    ways = [ways_to(int(post), free) for post in posts[: len(posts) // 2]]
+    steps = [neighbours(node, free) for node in range(NODES)]
+    ways = [ways_to(int(post), steps) for post in posts[: len(posts) // 2]]
     ways += [(way_m[::-1], NODES - 1 - following[::-1]) for way_m, following in ways[::-1]]
     return Arena(
         sight=sight_table(),

@@ -10,6 +10,7 @@ from palaestra.teams.arena_map import COLUMNS, COLUMNS_OUT, ROWS_OUT, SPACING_M
 
 ADVANCE, FLANK, COVER, HOLD = range(4)
 NOWHERE = -1
+NODES_PER_M = 1.0 / SPACING_M
 PERIOD_S = 0.18
 """Length of a substep."""
 FIGHT_M = 1.5
@@ -24,31 +25,22 @@ TURN_COS, TURN_SIN = 0.8, 0.6
 """Greatest turn in a substep, 36.9 degrees."""
 
 
-def team_of(slot):
-    """0 for red, 1 for blue."""
-    return slot // 2
-
-
-def foe_slot(slot, k):
-    """Slot of the k-th foe."""
-    return 2 * (1 - team_of(slot)) + k
+TEAM_OF = np.array([0, 0, 1, 1])
+"""Team of each slot: 0 for red, 1 for blue."""
+FOES = np.array([[2, 3], [2, 3], [0, 1], [0, 1]])
+"""Slots of the first and the second foe of each slot."""
 
 
 def living_foe(s, slot, k):
     """Slot of the k-th foe, or of the other one if that is dead."""
-    foe = foe_slot(slot, k)
+    foe = FOES[slot, k]
     return foe if s.alive[foe] else foe ^ 1
 
 
-def nearest_line(position_m):
-    """Number of the lattice line nearest to a coordinate, 0 in the middle; rounds alike on both sides of it."""
-    count = int(abs(position_m) * (1.0 / SPACING_M) + 0.5)
-    return count if position_m > 0.0 else -count
-
-
 def node_of(s, slot):
-    """The node nearest to a robot."""
-    column, row = nearest_line(s.position_m[slot, 0]), nearest_line(s.position_m[slot, 1])
+    """The node nearest to a robot. Cutting towards zero rounds alike on both sides of the middle."""
+    x, z = s.position_m[slot, 0] * NODES_PER_M, s.position_m[slot, 1] * NODES_PER_M
+    column, row = np.int64(x + math.copysign(0.5, x)), np.int64(z + math.copysign(0.5, z))
     return np.uint64((row + ROWS_OUT) * COLUMNS + column + COLUMNS_OUT)
 
 
@@ -66,59 +58,60 @@ def look_around(s, sight, scratch):
 
 
 def choose_post(s, world, slot, move, target, scratch):
-    """Number of the post that serves a move best, or `NOWHERE`: the least way with all detours."""
+    """Number of the post that serves a move best, or `NOWHERE`: the one with the least way and detours.
+
+    What a post lacks counts as a detour: for a robot in search of cover that a foe sees it there; for the others sight
+    of the target, the right distance from it and, for a flanking robot, a place at its side or rear.
+    """
     if move == HOLD:
         return NOWHERE
     start, posts = scratch.node[slot], len(world.post_node)
     best, least_m = NOWHERE, math.inf
     for k in range(posts):
-        post = k if team_of(slot) == 0 else posts - 1 - k  # both teams see the same order
-        cost_m = world.way_m[post, start]
+        post = k if TEAM_OF[slot] == 0 else posts - 1 - k  # both teams see the same order
+        node = world.post_node[post]
+        detour_m = 0.0
         if move == COVER:
-            cost_m += exposure_m(s, world, slot, post, scratch)
+            for n in range(2):
+                foe = FOES[slot, n]
+                if s.alive[foe] and world.sight[node, scratch.node[foe]]:
+                    detour_m += SEEN_M
         else:
-            cost_m += position_cost_m(s, world, post, move, target, scratch)
+            dx = world.post_m[post, 0] - s.position_m[target, 0]
+            dz = world.post_m[post, 1] - s.position_m[target, 1]
+            distance_m = math.sqrt(dx * dx + dz * dz)
+            detour_m = 2.0 * abs(distance_m - FIGHT_M)
+            if not world.sight[node, scratch.node[target]]:
+                detour_m += BLIND_M
+            if move == FLANK:
+                apart_m = distance_m if distance_m > SPACING_M else SPACING_M
+                ahead = (s.heading[target, 0] * dx + s.heading[target, 1] * dz) / apart_m
+                detour_m += FLANK_M * (1.0 + ahead)
+        cost_m = world.way_m[post, start] + detour_m
         if cost_m < least_m:
             best, least_m = post, cost_m
     return best
 
 
-def exposure_m(s, world, slot, post, scratch):
-    """Detours for the foes that see a post."""
-    detour_m = 0.0
-    for k in range(2):
-        foe = foe_slot(slot, k)
-        if s.alive[foe] and world.sight[world.post_node[post], scratch.node[foe]]:
-            detour_m += SEEN_M
-    return detour_m
-
-
-def position_cost_m(s, world, post, move, target, scratch):
-    """Detours for what a post lacks in sight, distance and, for a flanking robot, angle to the target."""
-    dx = world.post_m[post, 0] - s.position_m[target, 0]
-    dz = world.post_m[post, 1] - s.position_m[target, 1]
-    distance_m = math.sqrt(dx * dx + dz * dz)
-    cost_m = 2.0 * abs(distance_m - FIGHT_M)
-    if not world.sight[world.post_node[post], scratch.node[target]]:
-        cost_m += BLIND_M
-    if move == FLANK:
-        ahead = (s.heading[target, 0] * dx + s.heading[target, 1] * dz) / max(distance_m, SPACING_M)
-        cost_m += FLANK_M * (1.0 + ahead)
-    return cost_m
-
-
 def drive_all(s, next_node, scratch):
-    """One substep of everybody's way."""
+    """One substep of everybody's way to their posts, from node to node; notes who moves."""
+    reach_m = s.parameters.speed_mps * (1.0 + s.friction) * PERIOD_S
     for slot in range(4):
-        scratch.is_moving[slot] = s.alive[slot] and s.post[slot] != NOWHERE and drive(s, next_node, slot, s.post[slot])
+        scratch.is_moving[slot] = False
+        if s.alive[slot] and s.post[slot] != NOWHERE:
+            start_x, start_z = s.position_m[slot, 0], s.position_m[slot, 1]
+            drive(s, next_node, slot, reach_m)
+            dx, dz = s.position_m[slot, 0] - start_x, s.position_m[slot, 1] - start_z
+            length_m = math.sqrt(dx * dx + dz * dz)
+            if length_m > 0.0:
+                turn(s.heading[slot], dx / length_m, dz / length_m)
+                scratch.is_moving[slot] = True
 
 
-def drive(s, next_node, slot, post):
-    """One substep on the way to a post, from node to node. Returns whether the robot moves."""
-    way_m = s.parameters.speed_mps * (1.0 + s.friction) * PERIOD_S
-    start_x, start_z = s.position_m[slot, 0], s.position_m[slot, 1]
+def drive(s, next_node, slot, way_m):
+    """Moves a robot by a way on its shortest way to its post."""
     while way_m > 0.0:
-        node = int(next_node[post, node_of(s, slot)])
+        node = np.int64(next_node[s.post[slot], node_of(s, slot)])
         node_x, node_z = SPACING_M * (node % COLUMNS - COLUMNS_OUT), SPACING_M * (node // COLUMNS - ROWS_OUT)
         to_x, to_z = node_x - s.position_m[slot, 0], node_z - s.position_m[slot, 1]
         length_m = math.sqrt(to_x * to_x + to_z * to_z)
@@ -130,16 +123,6 @@ def drive(s, next_node, slot, post):
             s.position_m[slot, 0] += way_m / length_m * to_x
             s.position_m[slot, 1] += way_m / length_m * to_z
         way_m -= length_m
-    return turn_to_way(s, slot, s.position_m[slot, 0] - start_x, s.position_m[slot, 1] - start_z)
-
-
-def turn_to_way(s, slot, dx, dz):
-    """Turns the chassis to where it has driven. Returns whether it has."""
-    length_m = math.sqrt(dx * dx + dz * dz)
-    if length_m == 0.0:
-        return False
-    turn(s.heading[slot], dx / length_m, dz / length_m)
-    return True
 
 
 def turn(direction, to_x, to_z):

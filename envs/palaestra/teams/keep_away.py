@@ -65,7 +65,10 @@ import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import DRAW, Game, Role
+from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer, uniform
+from palaestra.kernels.pairing import pair_nearest
+from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
     ARENA_M,
     COAST_S,
@@ -73,14 +76,10 @@ from palaestra.teams.particles import (
     action_of,
     add_contacts,
     advance,
-    check_count,
-    check_word,
     choose_force,
     choose_move,
-    distance_m,
     mirror_points,
     mirror_thrust,
-    pair_nearest,
     see_offset,
     see_vector,
     stop_at_walls,
@@ -184,7 +183,7 @@ def nearest_m(s, first, last, goal):
     """Distance of a body from the nearest of the bodies ``first`` to ``last - 1``."""
     nearest = math.inf
     for i in range(first, last):
-        nearest = min(nearest, distance_m(s, i, goal))
+        nearest = min(nearest, distance(s.position_m, i, goal))
     return nearest
 
 
@@ -233,7 +232,7 @@ def way_to_place(s, world, scratch, i):
     else:
         place = guess(s, red)
         if place < 0:
-            pair_nearest(s, red, agents - red, agents, len(s.position_m) - agents, scratch.place)
+            pair_nearest(s.position_m, red, agents - red, agents, len(s.position_m) - agents, scratch.place)
             place = scratch.place[i - red]
     dx = s.position_m[place, 0] - s.position_m[i, 0] - COAST_S * s.velocity_mps[i, 0]
     dy = s.position_m[place, 1] - s.position_m[i, 1] - COAST_S * s.velocity_mps[i, 1]

@@ -80,6 +80,7 @@ from numpy.typing import ArrayLike
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer
 
 Table = Literal["saddle", "pennies", "climb", "nonmonotone", "repeated"]
@@ -311,10 +312,8 @@ def game(game: Table = "saddle", rounds: int = 10, payoff: ArrayLike | None = No
     Raises:
         ValueError: No such table, a table that cannot be played, or too many rounds; says what would do.
     """
-    if game not in get_args(Table):
-        raise ValueError(f"game must be one of {', '.join(get_args(Table))}, got {game!r}")
-    if not isinstance(rounds, int) or not 1 <= rounds <= MOST_ROUNDS:
-        raise ValueError(f"rounds must be a whole number from 1 to {MOST_ROUNDS}, got {rounds}")
+    check_word("game", game, get_args(Table))
+    check_count("rounds", rounds, 1, MOST_ROUNDS)
     table = payoff_of(game) if payoff is None else checked(payoff)
     choices, alike = len(table), is_antisymmetric(table)
     return Game(

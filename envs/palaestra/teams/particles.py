@@ -26,6 +26,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from palaestra.core.fields import ActionField, Choice, Continuous
+from palaestra.core.keywords import check_word
+from palaestra.kernels.scalars import clip
+from palaestra.kernels.vectors import distance
 
 PERIOD_S = 0.1
 DAMPING = 0.25
@@ -90,26 +93,6 @@ def action_of(actions: str) -> ActionField:
     return MOVE if actions == "discrete" else FORCE
 
 
-def check_word(keyword: str, word: Any, words: tuple[str, ...]) -> None:
-    """Refuses what is none of the words.
-
-    Raises:
-        ValueError: Names keyword, word and choices.
-    """
-    if word not in words:
-        raise ValueError(f"{keyword} must be one of {', '.join(map(repr, words))}, got {word!r}")
-
-
-def check_count(keyword: str, count: Any, low: int, high: int) -> None:
-    """Refuses numbers of bodies that the rules do not have.
-
-    Raises:
-        ValueError: Names keyword, number and range.
-    """
-    if not isinstance(count, int) or not low <= count <= high:
-        raise ValueError(f"{keyword} must be an integer from {low} to {high}, got {count!r}")
-
-
 # ------------------------------------------------------------------------------------------------------------- physics
 
 
@@ -127,16 +110,9 @@ def thrust_by_forces(players, first, greatest_n, scratch):
         scratch.force_n[first + k, 1] = players[k].force[1] * greatest_n
 
 
-def distance_m(s, i, j):
-    """Between the middles of two bodies."""
-    dx = s.position_m[i, 0] - s.position_m[j, 0]
-    dy = s.position_m[i, 1] - s.position_m[j, 1]
-    return math.sqrt(dx * dx + dy * dy)
-
-
 def touch(s, scratch, i, j):
     """Whether two bodies overlap."""
-    return distance_m(s, i, j) < scratch.radius_m[i] + scratch.radius_m[j]
+    return distance(s.position_m, i, j) < scratch.radius_m[i] + scratch.radius_m[j]
 
 
 def overlap_m(gap_m):
@@ -193,45 +169,18 @@ def stop_at_walls(s, scratch, i):
 # --------------------------------------------------------------------------------------------------------- observations
 
 
-def clip(value, limit):
-    """The value in [-limit, limit] that is nearest."""
-    return min(max(value, -limit), limit)
-
-
 def see_offset(out, s, of, by, limit_m):
     """Writes where body ``of`` is from body ``by``."""
     for axis in range(2):
-        out[axis] = clip(s.position_m[of, axis] - s.position_m[by, axis], limit_m)
+        out[axis] = clip(s.position_m[of, axis] - s.position_m[by, axis], -limit_m, limit_m)
 
 
 def see_vector(out, vector, limit):
     """Writes a vector, clipped."""
-    out[0], out[1] = clip(vector[0], limit), clip(vector[1], limit)
+    out[0], out[1] = clip(vector[0], -limit, limit), clip(vector[1], -limit, limit)
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
-
-
-def pair_nearest(s, first_seeker, seekers, first_target, targets, target_of):
-    """Splits targets evenly over seekers, nearest pairs first.
-
-    ``seekers`` bodies from ``first_seeker`` on seek, ``targets`` bodies from ``first_target`` on are sought;
-    ``target_of`` (int64 [seekers]) gets a body for each seeker.
-    """
-    for k in range(seekers):
-        target_of[k] = -1
-    for number in range(seekers):
-        nearest_m, seeker, target = math.inf, 0, first_target
-        for j in range(first_target, first_target + targets):
-            taken = 0
-            for k in range(seekers):
-                taken += target_of[k] == j
-            for k in range(seekers):
-                if target_of[k] < 0 and taken <= number // targets:
-                    apart_m = distance_m(s, first_seeker + k, j)
-                    if apart_m < nearest_m:
-                        nearest_m, seeker, target = apart_m, k, j
-        target_of[seeker] = target
 
 
 def choose_move(action, dx, dy, near_m):
@@ -247,7 +196,7 @@ def choose_force(action, dx, dy, near_m):
     """Thrusts straight along the way to go, fully unless that is shorter than ``near_m``."""
     length_m = math.sqrt(dx * dx + dy * dy)
     scale = 1.0 / max(length_m, near_m)
-    action.force[0], action.force[1] = clip(dx * scale, 1.0), clip(dy * scale, 1.0)
+    action.force[0], action.force[1] = clip(dx * scale, -1.0, 1.0), clip(dy * scale, -1.0, 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------- mirrors

@@ -68,6 +68,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count
 from palaestra.core.rng import integer, uniform
 
 HALF_WIDTH, HALF_HEIGHT = 117.5, 100.0
@@ -347,8 +348,7 @@ def game(players: int = 2) -> Game:
     Raises:
         ValueError: The number is out of range.
     """
-    if players not in (1, 2):
-        raise ValueError(f"players must be 1 or 2, got {players}")
+    check_count("players", players, 1, 2)
     agents = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
     return Game(
         name="TeamPong",

@@ -63,7 +63,9 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import DRAW, Game, Role
+from palaestra.core.keywords import check_count
 from palaestra.core.rng import uniform
+from palaestra.kernels.scalars import clip
 from palaestra.teams.particles import (
     ARENA_M,
     COAST_S,
@@ -71,10 +73,8 @@ from palaestra.teams.particles import (
     action_of,
     add_contacts,
     advance,
-    check_count,
     choose_force,
     choose_move,
-    clip,
     stop_at_walls,
     thrust_by_forces,
     thrust_by_moves,
@@ -206,13 +206,13 @@ def observe(s, world, observations, scratch):
 
 def see_sided(out, side, vector, limit):
     """Writes a vector as one sees it who attacks to that side, clipped."""
-    out[0], out[1] = clip(side * vector[0], limit), clip(vector[1], limit)
+    out[0], out[1] = clip(side * vector[0], -limit, limit), clip(vector[1], -limit, limit)
 
 
 def see_sided_offset(out, side, s, of, by):
     """Writes where body ``of`` is from body ``by``, likewise."""
-    out[0] = clip(side * (s.position_m[of, 0] - s.position_m[by, 0]), 2 * ARENA_M)
-    out[1] = clip(s.position_m[of, 1] - s.position_m[by, 1], 2 * ARENA_M)
+    out[0] = clip(side * (s.position_m[of, 0] - s.position_m[by, 0]), -2 * ARENA_M, 2 * ARENA_M)
+    out[1] = clip(s.position_m[of, 1] - s.position_m[by, 1], -2 * ARENA_M, 2 * ARENA_M)
 
 
 # ------------------------------------------------------------------------------------------------------------- scripts

@@ -60,7 +60,9 @@ import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import integer, uniform
+from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
     COAST_S,
     OPEN_M,
@@ -69,10 +71,8 @@ from palaestra.teams.particles import (
     Rules,
     action_of,
     advance,
-    check_word,
     choose_force,
     choose_move,
-    distance_m,
     mirror_points,
     mirror_thrust,
     see_offset,
@@ -134,7 +134,7 @@ def play(s, world, rewards, scratch):
     """Everybody moves, then the distances are paid."""
     for i in range(AGENTS):
         advance(s, scratch, i, MASS_KG, math.inf)
-    first_m, second_m = distance_m(s, 0, AGENTS + s.goal[0]), distance_m(s, 1, AGENTS + s.goal[1])
+    first_m, second_m = distance(s.position_m, 0, AGENTS + s.goal[0]), distance(s.position_m, 1, AGENTS + s.goal[1])
     radius_m = s.parameters.goal_radius_m
     s.info.arrived = int(first_m <= radius_m) + int(second_m <= radius_m)
     shared, ratio = (-second_m - first_m) / AGENTS, s.parameters.local_ratio

@@ -12,7 +12,7 @@ from palaestra.core.game import Game
 from palaestra.teams.arena_duel import HIT_POINTS
 from palaestra.teams.arena_fire import NOBODY
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, OBSTACLES_M
-from palaestra.teams.arena_moves import NOWHERE, team_of
+from palaestra.teams.arena_moves import NOWHERE, TEAM_OF
 
 SCALE = 74.0
 """Pixels in a metre."""
@@ -97,7 +97,7 @@ def draw_way(canvas: Canvas, world: Any, match: Any, slot: int) -> None:
     """A dashed line to the post that a robot drives to."""
     if not match.alive[slot] or match.post[slot] == NOWHERE:
         return
-    post, color = place(*world.post_m[int(match.post[slot])]), TEAMS[team_of(slot)]
+    post, color = place(*world.post_m[int(match.post[slot])]), TEAMS[TEAM_OF[slot]]
     at = place(*match.position_m[slot])
     if math.dist(at, post) > 0.3 * SCALE:
         canvas.dashes(at, post, fade(color, 0.35), 1.5, 4)
@@ -117,7 +117,7 @@ def draw_fire(canvas: Canvas, match: Any, slot: int) -> None:
 
 def draw_robot(canvas: Canvas, match: Any, slot: int) -> None:
     """Chassis, plates (the front is the brightest), turret and a bar of hit points; a cross where one has fallen."""
-    color, center = TEAMS[team_of(slot)], place(*match.position_m[slot])
+    color, center = TEAMS[TEAM_OF[slot]], place(*match.position_m[slot])
     if not match.alive[slot]:
         for tilt in (-1, 1):
             arm = 8 * tilt
@@ -141,7 +141,7 @@ def draw_bars(canvas: Canvas, game: Game, match: Any, slot: int) -> None:
     """One robot's name, hit points and rounds below the arena."""
     width = (WIDTH - 5 * MARGIN) / 4
     left, top = MARGIN + slot * (width + MARGIN), HEIGHT - FOOTER + 12
-    color = TEAMS[team_of(slot)] if match.alive[slot] else LINE
+    color = TEAMS[TEAM_OF[slot]] if match.alive[slot] else LINE
     hit_points, rounds = float(match.hit_points[slot]), float(match.rounds[slot])
     canvas.text((left, top + 9), game.agents[slot], color if match.alive[slot] else MUTED, 12)
     canvas.text((left + width, top + 9), f"{math.ceil(hit_points)}", TEXT if hit_points > 0 else MUTED, 12, "rs")

@@ -62,7 +62,10 @@ import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.pairing import pair_nearest
+from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
     COAST_S,
     OPEN_M,
@@ -72,14 +75,10 @@ from palaestra.teams.particles import (
     action_of,
     add_contacts,
     advance,
-    check_count,
-    check_word,
     choose_force,
     choose_move,
-    distance_m,
     mirror_points,
     mirror_thrust,
-    pair_nearest,
     see_offset,
     see_vector,
     thrust_by_forces,
@@ -158,7 +157,7 @@ def pay(s, world, rewards, scratch):
     for j in range(agents, 2 * agents):
         nearest_m = math.inf
         for i in range(agents):
-            nearest_m = min(nearest_m, distance_m(s, i, j))
+            nearest_m = min(nearest_m, distance(s.position_m, i, j))
         shared -= nearest_m
         s.covered[j - agents] = nearest_m <= s.parameters.cover_radius_m
         covered += nearest_m <= s.parameters.cover_radius_m
@@ -210,7 +209,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def way_to_landmark(s, scratch, slot):
     """From where an agent would come to rest to its landmark: the nearest pairs are formed first."""
     agents = len(s.alive)
-    pair_nearest(s, 0, agents, agents, agents, scratch.landmark)
+    pair_nearest(s.position_m, 0, agents, agents, agents, scratch.landmark)
     j = scratch.landmark[slot]
     dx = s.position_m[j, 0] - s.position_m[slot, 0] - COAST_S * s.velocity_mps[slot, 0]
     dy = s.position_m[j, 1] - s.position_m[slot, 1] - COAST_S * s.velocity_mps[slot, 1]

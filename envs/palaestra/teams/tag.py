@@ -72,7 +72,10 @@ from typing import Any, Literal
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.pairing import pair_nearest
+from palaestra.kernels.scalars import clip
 from palaestra.teams import tag_mpe
 from palaestra.teams.particles import (
     ARENA_M,
@@ -82,14 +85,10 @@ from palaestra.teams.particles import (
     PERIOD_S,
     Actions,
     action_of,
-    check_count,
-    check_word,
     choose_force,
     choose_move,
-    clip,
     mirror_points,
     mirror_thrust,
-    pair_nearest,
     see_offset,
     see_vector,
     stop_at_walls,
@@ -257,7 +256,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def intercept(s, scratch, slot):
     """The way that a chaser should go: to where its prey will be, less its own drift."""
     chasers = count_chasers(s)
-    pair_nearest(s, 0, chasers, chasers, len(s.touched), scratch.prey)
+    pair_nearest(s.position_m, 0, chasers, chasers, len(s.touched), scratch.prey)
     j = scratch.prey[slot]
     dx = s.position_m[j, 0] - s.position_m[slot, 0] + LEAD_S * (s.velocity_mps[j, 0] - s.velocity_mps[slot, 0])
     dy = s.position_m[j, 1] - s.position_m[slot, 1] + LEAD_S * (s.velocity_mps[j, 1] - s.velocity_mps[slot, 1])
@@ -282,7 +281,7 @@ def danger_of_way(s, scratch, slot, thrust_x, thrust_y):
     limit_m, most_mps = ARENA_M - scratch.radius_m[slot], s.parameters.runner_speed_mps
     total = 0.0
     for k in range(AHEAD):
-        x, y = clip(x + vx * PERIOD_S, limit_m), clip(y + vy * PERIOD_S, limit_m)
+        x, y = clip(x + vx * PERIOD_S, -limit_m, limit_m), clip(y + vy * PERIOD_S, -limit_m, limit_m)
         vx, vy = (1.0 - DAMPING) * vx + gain_mps * thrust_x, (1.0 - DAMPING) * vy + gain_mps * thrust_y
         scale = most_mps / max(math.sqrt(vx * vx + vy * vy), most_mps)
         vx, vy = scale * vx, scale * vy

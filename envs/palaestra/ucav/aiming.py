@@ -11,8 +11,14 @@ import math
 
 import numpy as np
 
+from palaestra.kernels.scalars import clip
+from palaestra.kernels.vectors import norm
 from palaestra.ucav.autopilot import FLATTEST_COSINE, GAINS, STEEPEST_TURN_G
-from palaestra.ucav.geometry import GRAVITY_MPS2, clip, norm, off_axis_angle_rad, rotate_to_body
+from palaestra.ucav.geometry import (
+    GRAVITY_MPS2,
+    off_axis_angle_rad,
+    rotate_to_body,
+)
 
 MACRO, AIM, LIFT = 0, 1, 2
 """Values of ``wish.kind``."""

@@ -22,7 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.ucav.geometry import GRAVITY_MPS2, clip, wrap_angle_rad
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.scalars import clip
+from palaestra.ucav.geometry import (
+    GRAVITY_MPS2,
+)
 
 PERIOD_S = 0.1
 """Time between two calls of the laws, s."""

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+RED, BLUE = 0, 1
+"""Slots of the two aircraft of a fight."""
+SUSTAINED_LOAD_G, SUSTAINED_LOAD_S, INSTANT_LOAD_G = 9.0, 0.5, 12.0
+"""Load factor, g, that may not be exceeded for longer than this, s, and the one that may not be exceeded at all."""
+
 BODY = np.dtype(
     [
         # commands, written by the rules, read by the engine; each in [-1, 1], throttle in [0, 1]

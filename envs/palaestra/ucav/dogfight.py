@@ -79,23 +79,21 @@ dealt more damage.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Literal
 
-import palaestra_assets
 from palaestra.core.fields import Continuous, Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
-from palaestra.ucav.body import BODY
-from palaestra.ucav.geometry import antenna_train_angle_rad, clip, distance_m, energy_height_m
-from palaestra.ucav.inner_loop import SCRATCH, STICK, TRACKING, steer_by_network
-from palaestra.ucav.network import Network, load_network
+from palaestra.ucav.body import BLUE, BODY, INSTANT_LOAD_G, RED, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
+from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
+from palaestra.ucav.inner_loop import SCRATCH, STICK, load_inner_loop, steer_by_network
 from palaestra.ucav.pilots import MEMORY, SCRIPTS, script_macro, script_stick
 from palaestra.ucav.plant import JsbsimPlant
+from palaestra.ucav.shaping import note_potentials, shape
 from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, see_centre, see_ego, see_other
-
-RED, BLUE = 0, 1
 
 PERIOD_S = 0.1
 """Time between command and judge, s: six frames of 60 Hz."""
@@ -109,9 +107,6 @@ GUN_NEAR_M, GUN_FAR_M = 152.4, 914.4
 OPPORTUNITY_RAD = math.radians(10.0)
 """Angle off the nose, rad, within which a target in the range window counts as an opportunity. Statistics only."""
 
-SUSTAINED_LOAD_G, SUSTAINED_LOAD_S, INSTANT_LOAD_G = 9.0, 0.5, 12.0
-"""Load factor, g, that may not be exceeded for longer than this, s, and the one that may not be exceeded at all."""
-
 START_TAIL_RAD, START_NOSE_RAD = math.radians(45.0), math.radians(20.0)
 """Set-up "behind": largest angle off the other's tail and largest angle off the own nose, rad."""
 
@@ -119,19 +114,9 @@ ROLL_SPAN_RAD, FLIGHT_PATH_SPAN_RAD = math.pi, math.radians(60.0)
 SPEED_LOW_MPS, SPEED_HIGH_MPS = 120.0, 400.0
 """What -1 and 1 of a macro stand for: roll, flight-path angle (rad, symmetric) and true airspeed (m/s)."""
 
-SAFE_ALTITUDE_M = 1500.0
-"""Height over the floor, m, below which the altitude potential falls. Shaping only."""
-ENERGY_UNIT_M = 2000.0
-"""Difference of energy heights, m, at which the energy potential has reached tanh(1). Shaping only."""
-AIM_UNIT_RAD, AIM_RANGE_M = math.radians(10.0), 2000.0
-"""Angle off the nose, rad, and range, m, at which the aim potential has fallen by a factor of e. Shaping only."""
-
 RUNNING, KILL, FLED, CRASH, OVERLOAD, OFF_TABLES, NOT_FINITE, BOTH = 0, 2, 3, 4, 5, 6, 7, 8
 """Numbers of the end reasons: 0 and 1 belong to the suite."""
 END_REASONS = ("kill", "fled", "crash", "overload", "off_tables", "not_finite", "both")
-
-POSTURE, ALTITUDE, ENERGY, AIM = 0, 1, 2, 3
-"""Numbers of the potentials."""
 
 PARAMETERS = (
     Parameter("cone_half_angle_deg", 1.0, 0.01, 180.0, "deg", "half-angle of the gun's cone at the start"),
@@ -228,10 +213,7 @@ def reset(s, world):
     difference = uniform(s, -0.5, 0.5) * p.altitude_spread_m
     place(s, RED, bearing + math.pi, 0.5 * distance, red_heading, middle + difference)
     place(s, BLUE, bearing, 0.5 * distance, blue_heading, middle - difference)
-    s.potentials[POSTURE] = posture_potential(s)
-    s.potentials[ALTITUDE] = altitude_potential(s)
-    s.potentials[ENERGY] = energy_potential(s)
-    s.potentials[AIM] = aim_potential(s)
+    note_potentials(s)
 
 
 def place(s, slot, bearing, distance, heading, altitude):
@@ -280,7 +262,7 @@ def command_macro_pid(s, world, actions, scratch):
 
 
 def command_macro_network(s, world, actions, scratch):
-    """Lets a trained network (`palaestra.ucav.network`) fly the macro for one period."""
+    """Lets a trained network (`palaestra.kernels.networks`) fly the macro for one period."""
     age_s = (s.periods % MACRO_PERIODS) * PERIOD_S
     for k in range(2):
         action = actions.pilot[k]
@@ -434,56 +416,6 @@ def leader(s):
     return RED if difference > 0.0 else BLUE
 
 
-# ---------------------------------------------------------------------------------------------------------- shaping
-
-
-def shape(s, over):
-    """Pays red the weighted changes of the potentials since the last decision, item by item; returns their sum."""
-    p = s.parameters
-    posture = p.posture_weight * change(s, POSTURE, 0.0 if over else posture_potential(s))
-    altitude = p.altitude_weight * change(s, ALTITUDE, 0.0 if over else altitude_potential(s))
-    energy = p.energy_weight * change(s, ENERGY, 0.0 if over else energy_potential(s))
-    aim = p.aim_weight * change(s, AIM, 0.0 if over else aim_potential(s))
-    s.info.reward_posture += posture
-    s.info.reward_altitude += altitude
-    s.info.reward_energy += energy
-    s.info.reward_aim += aim
-    return posture + altitude + energy + aim
-
-
-def change(s, which, potential):
-    """shaping_discount * F(next) - F(now), and keeps F(next)."""
-    paid = s.parameters.shaping_discount * potential - s.potentials[which]
-    s.potentials[which] = potential
-    return paid
-
-
-def posture_potential(s):
-    """(angle off blue's nose - angle off red's nose) / pi, in [-1, 1]: 1 is red behind blue and pointing at it."""
-    red, blue = s.body[RED], s.body[BLUE]
-    return (antenna_train_angle_rad(blue, red) - antenna_train_angle_rad(red, blue)) / math.pi
-
-
-def altitude_potential(s):
-    """Red's minus blue's height over the floor as a share of 1500 m, each cut to [0, 1]: only being low costs."""
-    floor = s.parameters.floor_m
-    red = clip((s.body[RED].altitude_m - floor) / SAFE_ALTITUDE_M, 0.0, 1.0)
-    return red - clip((s.body[BLUE].altitude_m - floor) / SAFE_ALTITUDE_M, 0.0, 1.0)
-
-
-def energy_potential(s):
-    """Hyperbolic tangent of the difference of the energy heights over 2000 m."""
-    return math.tanh((energy_height_m(s.body[RED]) - energy_height_m(s.body[BLUE])) / ENERGY_UNIT_M)
-
-
-def aim_potential(s):
-    """(exp(-red's angle off / 10 deg) - exp(-blue's angle off / 10 deg)) * exp(-range / 2000 m)."""
-    red, blue = s.body[RED], s.body[BLUE]
-    mine = math.exp(-antenna_train_angle_rad(red, blue) / AIM_UNIT_RAD)
-    yours = math.exp(-antenna_train_angle_rad(blue, red) / AIM_UNIT_RAD)
-    return (mine - yours) * math.exp(-distance_m(red, blue) / AIM_RANGE_M)
-
-
 # ------------------------------------------------------------------------------------------------------------ sight
 
 
@@ -540,8 +472,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
         FileNotFoundError: There is no such network.
     """
-    if commands not in ("stick", "macro"):
-        raise ValueError(f'commands must be "stick" or "macro", got {commands!r}')
+    check_word("commands", commands, ("stick", "macro"))
     stick = commands == "stick"
     if stick and inner_loop != "pid":
         raise ValueError(f'inner_loop={inner_loop!r} flies macros: use it with commands="macro"')
@@ -574,19 +505,3 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         render_fps=1.0 / (PERIOD_S * periods),
         engine_version=JsbsimPlant.version,
     )
-
-
-def load_inner_loop(inner_loop: str) -> Network:
-    """The network that flies macros: ``"ppo"`` is the one among the assets, anything else a path.
-
-    Raises:
-        ValueError: It does not take the observation of `palaestra.ucav.inner_loop` or does not give four commands.
-        FileNotFoundError: There is no such file.
-    """
-    path = palaestra_assets.path("weights/ucav_inner_loop.npz") if inner_loop == "ppo" else Path(inner_loop)
-    if not path.exists():
-        raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the npz file of a trained network')
-    network = load_network(path)
-    if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
-        raise ValueError(f"{path} is no inner loop: its layers have {network.sizes.tolist()} numbers")
-    return network

@@ -15,10 +15,10 @@ import math
 
 import numpy as np
 
+from palaestra.kernels.scalars import clip
+from palaestra.kernels.vectors import norm
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
-    clip,
-    norm,
     off_axis_angle_rad,
     relative_position,
     rotate_to_earth,

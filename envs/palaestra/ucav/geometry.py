@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 
+from palaestra.kernels.vectors import norm
+
 GRAVITY_MPS2 = 9.80665
 """Standard acceleration of free fall (ISO 80000-3), m/s^2."""
 
@@ -62,11 +64,6 @@ def relative_velocity(ego, other):
         other.velocity_east_mps - ego.velocity_east_mps,
         other.velocity_down_mps - ego.velocity_down_mps,
     )
-
-
-def norm(x, y, z):
-    """Length of a vector: sqrt(x^2 + y^2 + z^2)."""
-    return math.sqrt(x * x + y * y + z * z)
 
 
 def distance_m(ego, other):
@@ -123,13 +120,3 @@ def line_of_sight_rate(ego, other):
 def energy_height_m(body):
     """Specific energy as a height, h + V^2 / (2 g), m: how high the speed would carry the aircraft without loss."""
     return body.altitude_m + body.true_airspeed_mps * body.true_airspeed_mps / (2.0 * GRAVITY_MPS2)
-
-
-def wrap_angle_rad(angle):
-    """The same angle in [-pi, pi]: atan2 of its sine and cosine."""
-    return math.atan2(math.sin(angle), math.cos(angle))
-
-
-def clip(value, low, high):
-    """The nearest number to ``value`` in [low, high]; ``low`` for NaN."""
-    return min(max(value, low), high) if value == value else low

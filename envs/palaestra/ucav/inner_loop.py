@@ -1,17 +1,20 @@
 """The learned inner loop: what it sees, and how it flies an aircraft record from inside the rules of another game.
 
 `palaestra/UcavTrack-v0` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
-same function and evaluates the saved network (`palaestra.ucav.network`) in its `command` hook. Both are kernel
+same function and evaluates the saved network (`palaestra.kernels.networks`) in its `command` hook. Both are kernel
 functions, so an inner loop costs no call into a learning framework and plays back to the bit.
 """
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import palaestra_assets
 from palaestra.core.fields import Continuous, Field, record_dtype
-from palaestra.ucav.geometry import clip, wrap_angle_rad
-from palaestra.ucav.network import WIDEST, mlp
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.networks import WIDEST, Network, load_network, mlp
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.sight import SPEED_UNIT_MPS, see_ego
 
 SPEED_ERROR_UNIT_MPS = 100.0
@@ -126,7 +129,7 @@ def steer_by_network(
     """Lets a trained network fly roll, flight-path angle and speed. Writes the four commands of ``body``.
 
     Args:
-        weights: As in `palaestra.ucav.network.Network`, from the game's `world`.
+        weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
         sizes: As above; 29 inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
         scratch: Record with the fields `SCRATCH`.
@@ -145,3 +148,19 @@ def steer_by_network(
     body.elevator_command = clip(scratch.front[1], -1.0, 1.0)
     body.rudder_command = clip(scratch.front[2], -1.0, 1.0)
     body.throttle_command = 0.5 * (clip(scratch.front[3], -1.0, 1.0) + 1.0)
+
+
+def load_inner_loop(inner_loop: str) -> Network:
+    """The network that flies macros: ``"ppo"`` is the one among the assets, anything else a path.
+
+    Raises:
+        ValueError: It does not take the observation of `TRACKING` or does not give four commands.
+        FileNotFoundError: There is no such file.
+    """
+    path = palaestra_assets.path("weights/ucav_inner_loop.npz") if inner_loop == "ppo" else Path(inner_loop)
+    if not path.exists():
+        raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the npz file of a trained network')
+    network = load_network(path)
+    if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
+        raise ValueError(f"{path} is no inner loop: its layers have {network.sizes.tolist()} numbers")
+    return network

@@ -23,6 +23,9 @@ import math
 import numpy as np
 
 from palaestra.core.rng import script_uniform
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.scalars import clip
+from palaestra.kernels.vectors import norm
 from palaestra.ucav.aiming import (
     LIMIT_LOAD_G,
     MACRO,
@@ -46,12 +49,9 @@ from palaestra.ucav.expert import GHOST, LOW_M, choose_turn, may_track
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
     aspect_angle_rad,
-    clip,
-    norm,
     relative_position,
     relative_velocity,
     rotate_to_body,
-    wrap_angle_rad,
 )
 
 SCRIPTS = ("straight", "level_turn", "weave", "pure_pursuit", "lead_pursuit", "lag_pursuit", "expert")

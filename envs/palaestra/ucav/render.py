@@ -27,9 +27,14 @@ from palaestra.core.canvas import (
     import_pillow,
 )
 from palaestra.core.game import Game
+from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
-from palaestra.ucav.geometry import antenna_train_angle_rad, closure_mps, distance_m, wrap_angle_rad
+from palaestra.ucav.geometry import (
+    antenna_train_angle_rad,
+    closure_mps,
+    distance_m,
+)
 from palaestra.ucav.instruments import Quantity, draw_attitude, draw_chart, draw_gauge, draw_stick
 from palaestra.ucav.mapview import (
     Scene,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from palaestra.core.fields import Continuous, Field
+from palaestra.kernels.scalars import clip
+from palaestra.kernels.vectors import norm
 from palaestra.ucav.geometry import (
     CLOSEST_M,
     aspect_angle_rad,
-    clip,
     closure_mps,
     energy_height_m,
     line_of_sight_rate,
-    norm,
     off_axis_angle_rad,
     relative_position,
     relative_velocity,

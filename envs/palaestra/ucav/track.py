@@ -76,7 +76,10 @@ import numpy as np
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (
     AUTOPILOT,
     altitude_to_flight_path,
@@ -84,8 +87,10 @@ from palaestra.ucav.autopilot import (
     steer,
     steer_load_factor,
 )
-from palaestra.ucav.body import BODY
-from palaestra.ucav.geometry import GRAVITY_MPS2, clip, wrap_angle_rad
+from palaestra.ucav.body import BODY, INSTANT_LOAD_G, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
+from palaestra.ucav.geometry import (
+    GRAVITY_MPS2,
+)
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.ucav.plant import JsbsimPlant
 
@@ -97,8 +102,6 @@ PERIOD_S = 0.1
 """Time between two decisions, s."""
 START_THROTTLE = 0.35
 """Position of the throttle lever at the start, about that of level cruise."""
-SUSTAINED_LOAD_G, SUSTAINED_LOAD_S, INSTANT_LOAD_G = 9.0, 0.5, 12.0
-"""Load factor, g, that may not be exceeded for longer than this, s, and the one that may not be exceeded at all."""
 PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
 """Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
 
@@ -368,8 +371,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         ValueError: Another command, or a rate that has no whole number of frames in a decision.
     """
     modes = get_args(Command)
-    if command not in modes:
-        raise ValueError(f"command must be one of {', '.join(map(repr, modes))}, got {command!r}")
+    check_word("command", command, modes)
     frames, rest = divmod(physics_hz, round(1.0 / PERIOD_S))
     if frames < 1 or rest:
         raise ValueError(f"physics_hz must be a multiple of 10, got {physics_hz}")

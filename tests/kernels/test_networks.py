@@ -7,7 +7,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from palaestra.ucav.network import WIDEST, Network, fold_normalisation, load_network, make_network, mlp, save_network
+from palaestra.kernels.networks import (
+    WIDEST,
+    Network,
+    fold_normalisation,
+    load_network,
+    make_network,
+    mlp,
+    save_network,
+)
 
 
 def make_layers(*sizes: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:

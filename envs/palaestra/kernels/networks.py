@@ -1,13 +1,12 @@
 """A small network inside the rules: a tanh perceptron that a kernel evaluates from arrays in its `world`.
 
-A learned inner loop flies the aircraft of the dogfight, inside the `command` hook of one match, so the network must
-be compiled with the rules, give the same bits on every run, and change without a new compilation. Its numbers
-therefore lie in flat arrays whose sizes are known only at run time, and the loops below add in one fixed order.
+A network that acts inside a hook, as the learned inner loop of the dogfight does in `command`, must be compiled with
+the rules, give the same bits on every run, and change without a new compilation. Its numbers therefore lie in flat
+arrays whose sizes are known only at run time, and the loops below add in one fixed order.
 
 Layout: layer after layer, ``weights`` holds the rows of ``W`` (outputs x inputs), ``biases`` the vector ``b``. Each
-    layer but the last is followed by tanh; the output is clipped by whoever uses it. A normalisation of the
-    observation is not a separate step: whoever saves the network folds it into the first layer
-    (`fold_normalisation`).
+    layer but the last is followed by tanh; the output is not clipped. A normalisation of the observation is no
+    separate step: fold it into the first layer before the network is saved (`fold_normalisation`).
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def load_network(path: Path | str) -> Network:
         missing = set(Network._fields) - set(file.files)
         if missing:
             raise ValueError(
-                f"{path} is not a network: it has no {sorted(missing)}; save one with palaestra.ucav.network"
+                f"{path} is not a network: it has no {sorted(missing)}; save one with palaestra.kernels.networks"
             )
         weights, biases, sizes = (np.ascontiguousarray(file[name]) for name in Network._fields)
     sizes = sizes.astype(np.int64)
