@@ -119,6 +119,17 @@ def test_a_recording_starts_with_the_reset_of_all_lanes_and_ends_with_stop():
     assert recorder.replay().steps == 1
 
 
+def test_a_match_that_makes_room_for_the_next_at_once_is_listed_with_its_own_end():
+    sim = palaestra.make_batch(CARTPOLE, 2, autoreset_mode="same_step")
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        for _ in range(20):
+            sim.step(np.ones((2, 1), np.int64))
+    matches = recorder.replay().matches
+    assert {match["lane"] for match in matches} == {0, 1}
+    assert {match["end_reason"] for match in matches} == {"fell"}
+
+
 def test_a_refused_action_is_no_part_of_the_run():
     sim = palaestra.make_batch(CARTPOLE, 1)
     with Recorder(sim) as recorder:
