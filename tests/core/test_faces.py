@@ -11,6 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
 from palaestra.calibration import cartpole
+from palaestra.core.actions import offer
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
@@ -233,6 +234,17 @@ def test_action_masks_are_dense_for_learners_that_know_no_lists(kind: str):
     assert np.flatnonzero(mask[width : width + 13]).tolist() == [0, 1, 3]
     if kind != "order":
         assert mask[13:width].astype(int).tolist() == [1, 0, 1, 1, 0, 1, 1, 1]
+
+
+def must_go_on(s, world, mask):
+    for a in range(depot.drivers(s)):
+        offer(mask.driver[a].order, 1 + (s.here[a] + 1) % world.hops.shape[0])
+
+
+def test_places_beyond_a_list_stand_for_no_alternative():
+    env = single(depot.game(legal=must_go_on))
+    env.reset(seed=1)  # at the places 0 and 1
+    assert np.flatnonzero(env.action_masks()).tolist() == [2, 13 + 3]
 
 
 def test_what_is_not_on_the_list_is_not_done():
