@@ -270,6 +270,15 @@ def test_last_lists_are_told_of_matches_that_start_anew_at_once():
     assert final["action_mask"].shape == (3, 16)
 
 
+def test_the_last_observation_holds_the_last_list():
+    vec = vector(mode="same_step", mask="obs")
+    vec.sim.set_parameters(horizon=1)
+    vec.reset(seed=1)
+    seen, *_, info = vec.step(np.full((3, 2), [2, 0]))  # the first driver goes to place 1
+    assert info["final_obs"][1]["candidates"]["order"][0].tolist() == [0, 3, 1, -1]
+    assert seen["candidates"]["order"][1, 0].tolist() == [0, 2, 12, -1]
+
+
 @pytest.mark.parametrize("copy", [True, False])
 def test_lists_are_the_callers_own_if_copied(copy: bool):
     vec = vector(copy=copy)

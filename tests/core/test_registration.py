@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import warnings
+from typing import Any
 
 import gymnasium
 import pettingzoo
@@ -61,8 +62,9 @@ def test_a_row_says_how_its_faces_show_a_match(table: dict[str, registry.Row]):
 
 def test_entry_points_hand_the_opponent_on(table: dict[str, registry.Row]):
     table["mine/Raid-v0"] = registry.Row("mine/Raid-v0", "games.two_team:game")
+    cases: list[tuple[Any, str]] = [({}, "runner"), ({"opponent": "fighter"}, "fighter")]
     for make in (registry.make_env, registry.make_vec):
-        for keywords, script in (({}, "runner"), ({"opponent": "fighter"}, "fighter")):
+        for keywords, script in cases:
             face = make("mine/Raid-v0", observation="dict", **keywords)
             game, assigned = face.sim.game, face.sim.states["assigned"][0]
             assert {assigned[slot] for slot in game.teams["blue"]} == {game.scripts.index(script)}
