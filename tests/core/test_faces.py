@@ -241,7 +241,8 @@ def must_go_on(s, world, mask):
         offer(mask.driver[a].order, 1 + (s.here[a] + 1) % world.hops.shape[0])
 
 
-def test_places_beyond_a_list_stand_for_no_alternative():
+def test_places_beyond_a_list_stand_for_no_alternative(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     env = single(depot.game(legal=must_go_on))
     env.reset(seed=1)  # at the places 0 and 1
     assert np.flatnonzero(env.action_masks()).tolist() == [2, 13 + 3]
