@@ -145,6 +145,7 @@ def test_what_a_step_returned_is_left_alone_by_later_steps():
     first = vec.reset()
     seen = [first, *vec.step(np.ones(4, int))[:3]]
     kept = [array.copy() for array in seen]
+    assert not np.shares_memory(seen[2], vec.sim.rewards)  # every decision of this game pays 1
     for _ in range(100):
         vec.step(np.ones(4, int))
     for array, copy in zip(seen, kept, strict=True):

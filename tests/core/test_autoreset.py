@@ -99,7 +99,7 @@ def test_off_lets_a_finished_lane_wait_without_a_change_until_it_is_reset():
     sim.step(nonsense)
     for now, then in zip(leaves(sim.observations), before, strict=True):
         assert now[done].tobytes() == then[done].tobytes()
-    assert sim.states[done].tobytes() == records[done].tobytes()
+    np.testing.assert_array_equal(sim.states[done], records[done])  # bytes between the fields are not copied
     assert not sim.rewards[done].any()
     assert not sim.agent_terminated[done].any()
     np.testing.assert_array_equal(sim.terminated[done], ends[0][done])

@@ -5,12 +5,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from games import depot
+from games import depot, duel, two_team
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
 
 from palaestra.calibration import cartpole
+from palaestra.core.actions import offer
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
@@ -113,6 +114,80 @@ def test_rewards_of_ones_own_keep_their_precision_and_are_added_up_for_a_team():
     assert many.step({"red_0": 12, "red_1": 1, "blue_0": 0})[1] == {"red_0": 1 / 3, "red_1": 2 / 3, "blue_0": 0.0}
 
 
+def test_who_leaves_gets_its_last_reward_and_its_flag():
+    env = parallel(mask=None)
+    env.reset(seed=1)
+    result: Any = ()
+    for place in (11, 10, 9):  # back along the ring until the fuel is spent
+        result = env.step({a: place + 1 if a == "red_0" else 0 for a in env.agents})
+    _, rewards, ends, cuts, _ = result
+    assert (rewards["red_0"], ends["red_0"], cuts["red_0"]) == (1 / 3, True, False)
+    assert not any(ends[a] or cuts[a] for a in ends if a != "red_0")
+    assert env.agents == ["red_1", "blue_0", "blue_1"]
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_what_a_step_returns_is_the_callers_own_if_copied(copy: bool):
+    vec = GameVectorEnv(KernelSimulation(cartpole.game(), 2), copy=copy)
+    vec.reset(seed=1)
+    seen, rewards, ends, cuts, _ = vec.step(np.zeros(2, int))
+    sim: Any = vec.sim
+    own = (sim.observations, sim.rewards, sim.terminated, sim.truncated)
+    for mine, its in zip((seen, rewards, ends, cuts), own, strict=True):
+        assert np.shares_memory(mine, its) != copy
+
+
+def test_the_global_state_of_a_match_is_the_callers_own():
+    env = parallel()
+    env.reset(seed=1)
+    assert not np.shares_memory(env.state(), env.sim.state())
+
+
+# -- seeds, teams and ends ---------------------------------------------------------------------------------------------
+
+
+def test_a_lane_of_a_vector_starts_as_the_single_environment_of_its_seed():
+    vec = GameVectorEnv(KernelSimulation(cartpole.game(), 3))
+    env = GameEnv(KernelSimulation(cartpole.game(), 1, autoreset_mode="off"))
+    for seen, seeds in ((vec.reset(seed=5)[0], [5, 6, 7]), (vec.reset(seed=[9, 2, 4])[0], [9, 2, 4])):
+        np.testing.assert_array_equal(seen, [env.reset(seed=seed)[0] for seed in seeds])
+
+
+def test_a_team_is_shown_the_fields_of_its_own_team():
+    env = parallel(two_team.game(), observation="dict", mask=None)
+    env.reset(seed=1)
+    env.sim.states["info"]["goals"][0] = 1, 2
+    env.sim.refresh()
+    goals = {agent: float(port.observe_one()["goals"]) for agent, port in env.ports.items()}
+    assert goals == {a: 1.0 if a.startswith("red") else 2.0 for a in env.possible_agents}
+
+
+DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, None, "spent", -1)]
+"""Red gives way, blue attacks: where it then looks, who has won, why, and the winner's number."""
+
+
+@pytest.mark.parametrize(("corner", "winner", "reason", "number"), DUEL_ENDS)
+def test_the_end_names_the_winner_or_nobody(corner: int, winner: str | None, reason: str, number: int):
+    make = lambda n, mode: KernelSimulation(duel.game(tries=1), n, autoreset_mode=mode)  # noqa: E731
+    many, one, lanes = GameParallelEnv(make(1, "off")), make(1, "off"), make(2, "same_step")
+    for sim in (one, lanes):
+        sim.set_opponent("blue", "presser")
+    env, vec = GameEnv(one), GameVectorEnv(lanes)
+    told: Any = ()
+    for face in (many, env, vec):
+        face.reset(seed=1)
+    for move in (duel.WAIT, corner):
+        told = (
+            many.step({"red_0": move, "blue_0": duel.PRESS})[4]["red_0"],
+            env.step(move)[4],
+            vec.step(np.array([move, move]))[4],
+        )
+    assert (told[0]["winner"], told[0]["end_reason"]) == (winner, reason)
+    assert (told[1]["winner"], told[1]["end_reason"]) == (winner, reason)
+    assert told[2]["winner"].tolist() == [number] * 2
+    assert [vec.sim.game.end_reason(k) for k in told[2]["end_reason"]] == [reason] * 2
+
+
 # -- masks and candidates ----------------------------------------------------------------------------------------------
 
 
@@ -161,6 +236,18 @@ def test_action_masks_are_dense_for_learners_that_know_no_lists(kind: str):
         assert mask[13:width].astype(int).tolist() == [1, 0, 1, 1, 0, 1, 1, 1]
 
 
+def must_go_on(s, world, mask):
+    for a in range(depot.drivers(s)):
+        offer(mask.driver[a].order, 1 + (s.here[a] + 1) % world.hops.shape[0])
+
+
+def test_places_beyond_a_list_stand_for_no_alternative(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    env = single(depot.game(legal=must_go_on))
+    env.reset(seed=1)  # at the places 0 and 1
+    assert np.flatnonzero(env.action_masks()).tolist() == [2, 13 + 3]
+
+
 def test_what_is_not_on_the_list_is_not_done():
     env = parallel(mask="info")
     env.reset(seed=1)
@@ -182,6 +269,15 @@ def test_last_lists_are_told_of_matches_that_start_anew_at_once():
     assert final["candidates"]["order"][1, 0].tolist() == [0, 3, 1, -1]
     assert info["candidates"]["order"][1, 0].tolist() == [0, 2, 12, -1]
     assert final["action_mask"].shape == (3, 16)
+
+
+def test_the_last_observation_holds_the_last_list():
+    vec = vector(mode="same_step", mask="obs")
+    vec.sim.set_parameters(horizon=1)
+    vec.reset(seed=1)
+    seen, *_, info = vec.step(np.full((3, 2), [2, 0]))  # the first driver goes to place 1
+    assert info["final_obs"][1]["candidates"]["order"][0].tolist() == [0, 3, 1, -1]
+    assert seen["candidates"]["order"][1, 0].tolist() == [0, 2, 12, -1]
 
 
 @pytest.mark.parametrize("copy", [True, False])

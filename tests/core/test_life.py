@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from games import two_team, two_team_homogeneous
+from games import duel, two_team, two_team_homogeneous
 from games.play import idle_actions, random_actions
 from games.two_team import LATE
 from hypothesis import given, settings
@@ -154,9 +154,11 @@ def test_an_end_by_rule_at_the_horizon_is_an_end_by_rule():
 
 
 def test_rewards_start_from_nothing_in_every_step():
-    sim = match()
+    sim = KernelSimulation(duel.game(), 1)  # its rules write no rewards before a goal
+    sim.reset(seed=1)
     sim.rewards[:] = 5.0
-    sim.step(idle_actions(sim))
+    sim.step(np.array([[duel.PRESS, duel.WAIT]]))
+    assert sim.states["side"][0] == duel.RED_ATTACKS
     assert not sim.rewards.any()
 
 

@@ -41,6 +41,7 @@ def test_nobody_plans_for_who_is_played_from_outside_or_at_random():
 def test_each_team_has_a_plan_of_its_own():
     sim = played(2, ("red", "two"), ("blue", "one"))
     assert plans(sim) == [[0, 2], [2, 0]]
+    assert plans(played(2, ("red", "one"), ("blue", "one"))) == [[2, 0], [2, 0]]
 
 
 def test_it_is_made_before_the_first_slot_decides():

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import warnings
+from typing import Any
 
 import gymnasium
 import pettingzoo
@@ -11,6 +12,7 @@ from games import two_team
 
 from palaestra import registry
 from palaestra.core.catalog import presets
+from palaestra.core.lanes import EXTERNAL
 from palaestra.core.linker import link
 
 
@@ -56,6 +58,23 @@ def test_a_row_says_how_its_faces_show_a_match(table: dict[str, registry.Row]):
             kinds.append(type(space).__name__)
             face.close()
         assert kinds == ["Dict", "Box"], make
+
+
+def test_entry_points_hand_the_opponent_on(table: dict[str, registry.Row]):
+    table["mine/Raid-v0"] = registry.Row("mine/Raid-v0", "games.two_team:game")
+    cases: list[tuple[Any, str]] = [({}, "runner"), ({"opponent": "fighter"}, "fighter")]
+    for make in (registry.make_env, registry.make_vec):
+        for keywords, script in cases:
+            face = make("mine/Raid-v0", observation="dict", **keywords)
+            game, assigned = face.sim.game, face.sim.states["assigned"][0]
+            assert {assigned[slot] for slot in game.teams["blue"]} == {game.scripts.index(script)}
+            assert {assigned[slot] for slot in game.teams["red"]} == {EXTERNAL}
+
+
+def test_a_single_match_waits_when_it_is_over(table: dict[str, registry.Row]):
+    table["mine/Raid-v0"] = registry.Row("mine/Raid-v0", "games.two_team:game")
+    for make in (registry.make_env, registry.make_parallel):
+        assert make("mine/Raid-v0", observation="dict").sim.autoreset_mode == "off"
 
 
 # -- presets -----------------------------------------------------------------------------------------------------------

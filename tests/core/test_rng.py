@@ -1,5 +1,6 @@
 """Random streams of 8 bytes a lane."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,6 +32,25 @@ def test_a_draw_is_the_top_53_bits_of_splitmix64(state: int):
 def test_an_integer_is_below_its_limit(state: int, n: int):
     with np.errstate(over="ignore"):
         assert 0 <= rng.integer(SimpleNamespace(rng=np.uint64(state)), n) < n
+
+
+def both_streams(draw: float) -> SimpleNamespace:
+    """A record whose next draw in [0, 1) is ``draw``, of the rules and of the scripts."""
+    stream = np.uint64(rng.stream_before(np.array(draw)))
+    return SimpleNamespace(rng=stream, script_rng=stream)
+
+
+@pytest.mark.parametrize("integer", [rng.integer, rng.script_integer])
+def test_every_integer_below_the_limit_is_drawn(integer: Callable[..., int]):
+    with np.errstate(over="ignore"):
+        assert [integer(both_streams((k + 0.5) / 5), 5) for k in range(5)] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("uniform", [rng.uniform, rng.script_uniform])
+def test_a_draw_is_a_share_of_the_way_between_its_bounds(uniform: Callable[..., float]):
+    with np.errstate(over="ignore"):
+        assert uniform(both_streams(0.25), 2.0, 4.0) == 2.5
+        assert uniform(both_streams(0.0), -3.0, 4.0) == -3.0
 
 
 def test_scripts_have_luck_of_their_own():

@@ -1,5 +1,7 @@
 """Lane i under seed s is a single match under seed s + i, bit for bit, whatever the batch and the threads."""
 
+import copy
+
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
@@ -46,6 +48,12 @@ def test_a_lane_does_not_depend_on_the_size_of_the_batch():
     small = play(KernelSimulation(game, 7, opponents={"blue": "mix"}), [lanes_of(a, slice(7)) for a in actions], SEED)
     np.testing.assert_array_equal(small, large[:, :7])
     assert len({row.tobytes() for row in large[0]}) == 64  # and all lanes are different
+
+
+def test_a_copy_keeps_the_seeds_of_its_lanes():
+    sim = KernelSimulation(GAMES["raid"], 3)
+    sim.reset(seed=SEED)
+    assert copy.deepcopy(sim).lane_seeds.tolist() == [SEED, SEED + 1, SEED + 2]
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])

@@ -29,6 +29,22 @@ def test_a_game_that_is_solved_by_hand(gamma):
     assert solution.start_value == pytest.approx(0, abs=1e-8)
 
 
+def test_a_local_game_is_the_reward_and_the_discounted_value_of_what_follows():
+    table = enumerate_positions(duel.game())
+    value = np.array([0.0, 0.8, -0.8])
+    np.testing.assert_allclose(local_payoffs(table, 0.5, value, 1), [[0.4, 1.0], [1.0, 0.4]])
+    np.testing.assert_allclose(local_payoffs(table, 0.5, value, 0)[0], [0.0, 0.4, 0.4])  # by a coin, by the attack
+
+
+@pytest.mark.parametrize("tolerance", [0.5, 1e-2, 1e-6])
+def test_the_guaranteed_bounds_of_a_game_solved_by_hand_hold_its_values(tolerance):
+    attack = 1 / (2 - 0.9)
+    found = iterate(enumerate_positions(duel.game()), GAME, 0.9, tolerance)
+    assert found.error <= tolerance
+    assert (found.lower <= [1e-12, attack + 1e-12, 1e-12 - attack]).all()
+    assert ([-1e-12, attack - 1e-12, -attack - 1e-12] <= found.upper).all()
+
+
 def test_what_pure_strategies_are_worth():
     # Whoever commits itself to a corner is seen through: the attack never succeeds, or always does.
     solution = solve(duel.game())

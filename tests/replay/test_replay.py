@@ -119,6 +119,30 @@ def test_a_recording_starts_with_the_reset_of_all_lanes_and_ends_with_stop():
     assert recorder.replay().steps == 1
 
 
+def test_a_match_that_makes_room_for_the_next_at_once_is_listed_with_its_own_end():
+    sim = palaestra.make_batch(CARTPOLE, 2, autoreset_mode="same_step")
+    ended = []
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        for decision in range(1, 21):
+            sim.step(np.ones((2, 1), np.int64))
+            ended += [(lane, decision, "fell") for lane in np.flatnonzero(sim.terminated).tolist()]
+    matches = [(match["lane"], match["step"], match["end_reason"]) for match in recorder.replay().matches]
+    assert matches == ended
+    assert {lane for lane, *_ in ended} == {0, 1}
+
+
+def test_a_mask_may_be_used_again_after_a_recorded_reset():
+    sim = palaestra.make_batch(CARTPOLE, 2)
+    mask = np.array([True, False])
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        sim.reset(mask)
+        mask[:] = ~mask
+        sim.reset(mask)
+    assert recorder.replay().reset_lanes.tolist() == [[True, True], [True, False], [False, True]]
+
+
 def test_a_refused_action_is_no_part_of_the_run():
     sim = palaestra.make_batch(CARTPOLE, 1)
     with Recorder(sim) as recorder:

@@ -47,6 +47,24 @@ def test_sparse_spread_pays_while_every_landmark_is_covered(last, reward):
     assert sim.info["covered"][0] == (3 if reward else 2)
 
 
+def test_a_team_that_leaves_the_landmarks_before_the_end_has_not_won():
+    sim = placed(SPREAD, [*LANDMARKS, *LANDMARKS], horizon=2)
+    stay(sim)
+    assert sim.info["covered"][0] == 3
+    sim.states["position_m"][0, :3] += 5.0
+    stay(sim)
+    assert sim.truncated[0]
+    assert sim.info["winner"][0] == -1
+
+
+def test_spread_shows_landmarks_and_the_others_from_where_an_agent_is():
+    sim = placed(SPREAD, APART)
+    stay(sim)
+    first = sim.buffers.observations["agent"][0, 0]
+    np.testing.assert_allclose(first["landmark_offset_m"], [(0.0, -0.1), (1.0, 0.9), (2.0, -0.1)], atol=1e-6)
+    np.testing.assert_allclose(first["other_offset_m"], [(1.0, 0.9), (2.0, -0.3)], atol=1e-6)
+
+
 def test_the_dense_team_reward_is_the_mean_of_what_mpe2_pays_its_agents():
     team, own = started(SPREAD, 256, seed=1), started(spread.game(rules="mpe"), 256, seed=1)
     stay(team)
@@ -64,6 +82,14 @@ def test_a_word_is_heard_in_the_next_decision_by_the_other_alone():
     assert heard.sum() == 2
 
 
+def test_only_the_last_word_is_heard():
+    sim = started(REFERENCE)
+    sim.step(np.array([[[STAY, 7], [STAY, 2]]]))
+    sim.step(np.array([[[STAY, 4], [STAY, 2]]]))
+    assert np.flatnonzero(sim.observations[0, 0, -10:]).tolist() == [2]
+    assert np.flatnonzero(sim.observations[0, 1, -10:]).tolist() == [4]
+
+
 def test_each_agent_sees_the_colour_of_the_others_goal():
     sim = started(REFERENCE, 32)
     colors = sim.observations[..., 8:11]
@@ -78,6 +104,13 @@ def test_reference_pays_the_mean_distance_from_the_goals():
     np.testing.assert_allclose(sim.rewards[0], -0.5)
 
 
+def test_an_agent_of_mpe2_is_paid_for_the_way_of_the_agent_that_it_speaks_to():
+    sim = placed(reference.game(rules="mpe"), [(0.0, 0.0), (0.0, 1.0), *LANDMARKS], local_ratio=1.0)
+    sim.states["goal"] = 0, 1  # the first is 1 m from its goal, the second stands on its own
+    stay(sim)
+    assert sim.rewards[0].tolist() == [0, -1]
+
+
 @pytest.mark.parametrize(("place", "reward"), [((0.0, 0.91), 1.0), ((0.0, 0.89), 0.0)])
 def test_sparse_reference_pays_when_both_are_at_their_goals(place, reward):
     sim = placed(reference.game(reward="sparse"), [LANDMARKS[0], place, *LANDMARKS])
@@ -88,13 +121,20 @@ def test_sparse_reference_pays_when_both_are_at_their_goals(place, reward):
 
 
 def test_the_listener_hears_the_speaker_and_is_paid_for_its_squared_distance():
-    sim = placed(SPEAKER, [(0.0, 0.0), *LANDMARKS])
+    sim = placed(SPEAKER, [(-1.0, 0.0), *LANDMARKS])
     sim.states["goal"] = 2
     sim.step({"speaker": np.array([[1]]), "listener": np.array([[RIGHT]])})
     assert sim.observations["listener"][0, 0, -3:].tolist() == [0, 1, 0]
-    assert sim.rewards[0].tolist() == [-1, -1]
+    assert sim.rewards[0].tolist() == [-4, -4]
     assert sim.states["velocity_mps"][0, 0, 0] == 0.5
     np.testing.assert_array_equal(sim.observations["speaker"][0, 0], np.array([0.15, 0.15, 0.65], np.float32))
+
+
+def test_the_listener_sees_each_landmark_from_where_it_is():
+    sim = placed(SPEAKER, [(0.5, 0.5), *LANDMARKS])
+    stay(sim)
+    seen = sim.buffers.observations["listener"]["landmark_offset_m"][0, 0]
+    assert seen.tolist() == [[-1.5, -0.5], [-0.5, 0.5], [0.5, -0.5]]
 
 
 @pytest.mark.jitless

@@ -64,6 +64,14 @@ def test_red_alone_sees_the_goal():
     assert not seen[:, 2:].any()
 
 
+def test_a_player_sees_its_own_team_before_the_other_one():
+    sim = placed(DISCRETE, RED_NEARER)
+    stay(sim)
+    seen = sim.buffers.observations["player"]["other_offset_m"][0]
+    np.testing.assert_allclose(seen[0], [(-1.1, 0.8), (-0.3, -0.5), (0.5, -0.8)], rtol=1e-6)  # red_1, blue_0, blue_1
+    np.testing.assert_allclose(seen[2], [(0.8, -0.3), (0.3, 0.5), (-0.8, 1.3)], rtol=1e-6)  # blue_1, red_0, red_1
+
+
 @pytest.mark.jitless
 @BOTH_ACTIONS
 def test_a_mirrored_match_goes_on_as_the_mirror(game):

@@ -205,6 +205,14 @@ def test_maximin_plays_the_saddle(name: Any, best: tuple[int, int]):
     assert sim.states["last"].tolist() == [[*best, *best]] * 4
 
 
+def test_maximin_plays_what_is_sure_and_not_what_might_be_most():
+    payoff = np.zeros((2, 2, 2, 2))
+    payoff[0, 0, 0, 0], payoff[0, 0, 1, 1], payoff[1, 1] = 1.0, -1.0, 0.1
+    sim = started(payoff=payoff, opponents={"red": "maximin"})
+    sim.step()
+    assert sim.states["last"][0, :2].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("name", ["pennies", "repeated"])
 def test_maximin_mixes_by_a_coin_that_mates_share_and_foes_do_not(name: Any):
     sim = started(64, game=name, opponents={"red": "maximin", "blue": "maximin"})

@@ -41,7 +41,13 @@ def test_a_tracker_runs_to_where_the_ball_will_come_after_its_reflections():
 def test_a_tracker_at_the_back_takes_what_its_mate_cannot():
     fast = flying((-50, 60), (-9, 0), (40, -80, 0, 0))
     assert chosen(fast, "tracker")[BACK] == UP
-    assert chosen(flying((-50, 60), (-2, 0), (40, 60, 0, 0)), "tracker")[BACK] == DOWN, "and keeps apart from it else"
+    assert chosen(flying((-50, 60), (-2, 0), (0, 60, 0, 0)), "tracker")[BACK] == DOWN, "and keeps apart from it else"
+
+
+def test_a_tracker_aims_between_opponents_that_stand_at_both_edges():
+    # Aimed at an edge, the ball would end 12 units or less from a paddle; by way of a reflection it ends 85 from both.
+    sim = flying((-30, 0), (-2, 0), (0, 0, 90, -80))
+    assert chosen(sim, "tracker")[FRONT] == DOWN
 
 
 @pytest.mark.parametrize("players", [1, 2])
