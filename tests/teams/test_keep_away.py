@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from games.points import STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
 
-from palaestra.evaluation import evaluate
 from palaestra.teams import keep_away
 
 DISCRETE, CONTINUOUS = keep_away.game(), keep_away.game(actions="continuous")
@@ -97,16 +96,3 @@ def test_the_script_of_blue_does_not_look_at_the_goal():
 def test_scripts_win_about_as_often_on_either_side():
     wins = (played_out(DISCRETE, 512, red="default", blue="default").info["winner"] == 0).mean()
     assert 0.4 < wins < 0.6
-
-
-@pytest.mark.slow
-def test_the_score_of_either_side_rises_with_its_strength():
-    grades = (0.0, 0.25, 0.5, 0.75, 1.0)
-    for red in (True, False):
-        scores = []
-        for grade in grades:
-            own, other = f"default:{grade}", "default:0.5"
-            pair = (own, other) if red else (other, own)
-            table = evaluate("palaestra/TeamKeepAway-v0", *pair, matches=2000, swap=False, num_envs=256)
-            scores.append(table.score if red else 1 - table.score)
-        assert (np.diff(scores) > 0).all(), scores

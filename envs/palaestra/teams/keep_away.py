@@ -59,7 +59,7 @@ Truncated after 50 decisions. Red has won if the sum of its dense rewards, the i
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -78,8 +78,7 @@ from palaestra.teams.particles import (
     advance,
     choose_force,
     choose_move,
-    mirror_points,
-    mirror_thrust,
+    mirror_left_right,
     see_offset,
     see_vector,
     stop_at_walls,
@@ -256,12 +255,6 @@ def guess(s, red):
     return common
 
 
-def mirror(states: Any, actions: Any) -> None:
-    """Left and right change places; the teams stay what they are."""
-    mirror_points(states)
-    mirror_thrust(actions["player"])
-
-
 def game(
     red: int = 2,
     blue: int = 2,
@@ -303,6 +296,6 @@ def game(
         reproducibility="pinned",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_keep_away",
-        mirror=mirror,
+        mirror=mirror_left_right,
         mirror_swaps_teams=False,
     )

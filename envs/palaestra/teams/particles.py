@@ -208,10 +208,18 @@ def mirror_points(states: Any) -> None:
     states["velocity_mps"][..., 0] *= -1.0
 
 
-def mirror_thrust(players: Any) -> None:
-    """Reflects actions of one role [N, A], in place."""
-    if "move" in players.dtype.names:
-        move = players["move"]
-        move[...] = np.array([0, 2, 1, 3, 4])[move]
-    else:
-        players["force"][..., 0] *= -1.0
+def mirror_left_right(states: Any, actions: Any) -> None:
+    """Left and right change places; the teams stay what they are.
+
+    Args:
+        states: Records of matches ``[N]``, changed in place.
+        actions: Records of actions ``[N]``, a field ``[N, A_role]`` a role, changed in place: moves and forces.
+    """
+    mirror_points(states)
+    for role in actions.dtype.names:
+        players = actions[role]
+        if "move" in players.dtype.names:
+            move = players["move"]
+            move[...] = np.array([0, 2, 1, 3, 4])[move]
+        elif "force" in players.dtype.names:
+            players["force"][..., 0] *= -1.0

@@ -54,7 +54,7 @@ Truncated after 25 decisions. The winner is the team if both agents are at their
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -73,8 +73,7 @@ from palaestra.teams.particles import (
     advance,
     choose_force,
     choose_move,
-    mirror_points,
-    mirror_thrust,
+    mirror_left_right,
     see_offset,
     see_vector,
     thrust_by_forces,
@@ -191,12 +190,6 @@ def way_to_heard(s, i, speaker):
     return dx, dy
 
 
-def mirror(states: Any, actions: Any) -> None:
-    """Left and right change places."""
-    mirror_points(states)
-    mirror_thrust(actions["agent"])
-
-
 def game(
     actions: Actions = "discrete",
     reward: Literal["dense", "sparse"] = "dense",
@@ -233,6 +226,6 @@ def game(
         reproducibility="exact",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
-        mirror=mirror,
+        mirror=mirror_left_right,
         mirror_swaps_teams=False,
     )

@@ -51,7 +51,7 @@ Truncated after 25 decisions. The winner is the team if the listener is at the g
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
@@ -65,8 +65,7 @@ from palaestra.teams.particles import (
     advance,
     choose_force,
     choose_move,
-    mirror_points,
-    mirror_thrust,
+    mirror_left_right,
     see_offset,
     see_vector,
     thrust_by_forces,
@@ -175,12 +174,6 @@ def way_to_heard(s):
     return dx, dy
 
 
-def mirror(states: Any, actions: Any) -> None:
-    """Left and right change places."""
-    mirror_points(states)
-    mirror_thrust(actions["listener"])
-
-
 def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "dense") -> Game:
     """The rules of `palaestra/SpeakerListener-v0`.
 
@@ -214,6 +207,6 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
         reproducibility="exact",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
-        mirror=mirror,
+        mirror=mirror_left_right,
         mirror_swaps_teams=False,
     )

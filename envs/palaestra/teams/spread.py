@@ -56,7 +56,7 @@ counts the landmarks that are covered now.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -77,8 +77,7 @@ from palaestra.teams.particles import (
     advance,
     choose_force,
     choose_move,
-    mirror_points,
-    mirror_thrust,
+    mirror_left_right,
     see_offset,
     see_vector,
     thrust_by_forces,
@@ -216,12 +215,6 @@ def way_to_landmark(s, scratch, slot):
     return dx, dy
 
 
-def mirror(states: Any, actions: Any) -> None:
-    """Left and right change places."""
-    mirror_points(states)
-    mirror_thrust(actions["agent"])
-
-
 def game(
     agents: int = 3,
     actions: Actions = "discrete",
@@ -259,6 +252,6 @@ def game(
         reproducibility="pinned",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_spread",
-        mirror=mirror,
+        mirror=mirror_left_right,
         mirror_swaps_teams=False,
     )

@@ -68,7 +68,7 @@ With ``reward="sparse"`` the last of these tags ends the match (``tagged``).
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
@@ -87,8 +87,7 @@ from palaestra.teams.particles import (
     action_of,
     choose_force,
     choose_move,
-    mirror_points,
-    mirror_thrust,
+    mirror_left_right,
     see_offset,
     see_vector,
     stop_at_walls,
@@ -305,12 +304,6 @@ def danger(s, scratch, slot, x, y, ahead_s):
     return total
 
 
-def mirror(states: Any, actions: Any) -> None:
-    """Left and right change places; the teams stay what they are."""
-    mirror_points(states)
-    mirror_thrust(actions["player"])
-
-
 def game(
     chasers: int = 3,
     runners: int = 1,
@@ -357,6 +350,6 @@ def game(
         reproducibility="pinned",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_tag",
-        mirror=mirror,
+        mirror=mirror_left_right,
         mirror_swaps_teams=False,
     )
