@@ -45,6 +45,8 @@ def test_a_match_that_is_cut_at_the_horizon_goes_on_in_the_target():
     scored = learner.sim.terminated
     assert not scored.any()
     np.testing.assert_allclose(learner.q[learner.visits > 0], learner.args.gamma, atol=1e-12)
+    learner.step()  # all lanes start anew
+    assert (learner.steps, learner.visits.sum()) == (64, 64)
 
 
 def test_a_sample_moves_its_action_value_by_the_share_that_its_number_gives():

@@ -33,10 +33,14 @@ class Columns(torch.nn.Module):
 
 
 class Sums(torch.nn.Module):
-    """The difference of the teams' sums."""
+    """The difference of the teams' sums, times a factor, plus what the first agent observes first times another."""
+
+    def __init__(self, factor: float = 1.0, share: float = 0.0) -> None:
+        super().__init__()
+        self.factor, self.share = factor, share
 
     def forward(self, utilities: torch.Tensor, observations: Any) -> torch.Tensor:
-        return utilities @ SIGNS[:, None]
+        return self.factor * utilities @ SIGNS[:, None] + self.share * observations["all"][:, 0, :1]
 
 
 def position(online: list[list[float]], target: list[list[float]]) -> Position:
@@ -165,6 +169,15 @@ def test_a_row_that_starts_a_lane_anew_is_not_learnt(method: str):
     both = replace(batch(), weights=torch.ones(2))
     assert loss_of(method, both) != pytest.approx(PLAIN[method], rel=0.1)
     assert loss_of(method, batch()) == pytest.approx(PLAIN[method])
+
+
+def test_each_total_has_its_own_mixer_and_its_own_observations():
+    online = fm3q.Factorisation(Columns(0), Sums(2.0, share=100.0))  # type: ignore[arg-type]
+    target = fm3q.Factorisation(Columns(2), Sums(3.0, share=1000.0))  # type: ignore[arg-type]
+    shifted = batch()
+    shifted.after.observations["all"][:, 0, :2] += 5.0  # the first agent observes 5 after the decision, 1 before
+    loss = fm3q.td_loss(online, target, shifted, 0.5)
+    assert float(loss) == pytest.approx(mean(2 * -8 + 100 * 1 - (2 + 0.5 * (3 * -80 + 1000 * 5))))
 
 
 def test_the_target_gives_no_gradient():
