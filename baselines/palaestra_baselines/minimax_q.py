@@ -5,7 +5,7 @@ sides, action values Q(s, a, b) of the joint decision are learnt from samples by
 
     Q(s, a, b) <- (1 - alpha) Q(s, a, b) + alpha (r + gamma V(s')),    V(s) = max_x min_b sum_a x(a) Q(s, a, b),
 
-V(s) by a linear program. The claim: what is learnt is the minimax policy, which mixes and loses to nobody on average,
+V(s) by a linear program. The claim: what is learnt is the minimax policy, which mixes and loses to no one on average,
 whereas Q-learning against some opponent gives a policy that a challenger takes apart. Littman showed it on a soccer
 game on 4 by 5 cells, `palaestra/GridSoccer-v0`, by matches against challengers trained for it. Here it is
 shown against the truth: `palaestra.exact` gives the value of every position and the exact exploitability of what has
@@ -24,7 +24,7 @@ else by its current policy. Ours:
 * alpha = h / (h + n) for the n-th sample of an action value (with Littman's alpha, which falls by the clock, what is
   seen late is never learnt);
 * a match that is cut at the horizon goes on in the target: only a rule ends it;
-* teams of several and alternating order: Q is over joint actions, and who is not asked has one.
+* teams of several and alternating order: Q is over joint actions, and a team that is not asked has one.
 """
 
 from __future__ import annotations

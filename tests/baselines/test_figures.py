@@ -1,4 +1,4 @@
-"""The figures: trained once, judged on the same matches, made again without training."""
+"""The figures: trained once, evaluated on the same matches, made again without training."""
 
 from __future__ import annotations
 
