@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import sys
 from pathlib import Path
@@ -28,14 +29,19 @@ runner = load_runner()
 MUTATIONS = runner.load_mutations()
 
 
+@functools.cache
+def names_in(path: str) -> set[str]:
+    """Functions and classes of a file."""
+    return {n.name for n in ast.walk(ast.parse((REPOSITORY / path).read_text())) if hasattr(n, "name")}
+
+
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{Path(m.file).stem}: {m.why}")
 def test_a_mutation_fits_the_code_and_names_tests_that_exist(mutation):
     source = mutation.applied((REPOSITORY / mutation.file).read_text(encoding="utf-8"))
     ast.parse(source)
     for test in mutation.tests:
         path, _, name = test.partition("::")
-        functions = {n.name for n in ast.walk(ast.parse((REPOSITORY / path).read_text())) if hasattr(n, "name")}
-        assert not name or name.partition("[")[0] in functions
+        assert not name or name.partition("[")[0] in names_in(path)
 
 
 def test_there_are_enough_mutations_of_rules_kernels_faces_and_learners():

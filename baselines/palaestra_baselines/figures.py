@@ -4,7 +4,7 @@
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
     python -m palaestra_baselines.figures fm3q_exact fm3q_limit team_learning    # see `team_figures` beside this
 
-A figure trains the seeds that are missing under ``runs/``, judges every seed on the same matches, and writes
+A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
 """
 
@@ -50,13 +50,13 @@ def tracking(args: Args) -> None:
         logs.append(read_rows(run.folder / "log.csv"))
         weights = run.folder / "best.safetensors"
         arrays, notes = read_policy(weights)
-        tests[f"PPO, seed {seed}"] = judge(args.workers, ppo_tracking.player_of(arrays_to_layers(arrays)))
+        tests[f"PPO, seed {seed}"] = evaluate(args.workers, ppo_tracking.player_of(arrays_to_layers(arrays)))
         best.append((notes["score"], weights))
-    pid = tests["PID"] = judge(args.workers, None)
+    pid = tests["PID"] = evaluate(args.workers, None)
     install_weights(min(best)[1], args.assets)
     untrained = {name: float(np.mean([log[0][name] for log in logs])) for name in ERRORS}
     flights = ppo_tracking.Args().flights  # the curves are of these, so the line is, too
-    reference = judge(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
+    reference = evaluate(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
     panels = [
         {
             "label": LABELS[name],
@@ -73,7 +73,7 @@ def tracking(args: Args) -> None:
     print_table(tests, pid)
 
 
-def judge(
+def evaluate(
     workers: int,
     player: Callable[[np.ndarray], np.ndarray] | None,
     flights: int = TEST_FLIGHTS,

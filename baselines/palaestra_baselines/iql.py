@@ -1,4 +1,4 @@
-"""Independent Q-learning: every agent learns alone on its team's reward, all others are part of the world.
+"""Independent Q-learning: each agent learns alone on its team's reward and treats all others as environment.
 
 Tan, "Multi-Agent Reinforcement Learning: Independent vs. Cooperative Agents" (ICML 1993), with networks as in
 Tampuu et al., "Multiagent cooperation and competition with deep reinforcement learning" (arXiv 1511.08779):
@@ -6,25 +6,35 @@ Tampuu et al., "Multiagent cooperation and competition with deep reinforcement l
     y_i = r_team(i) + gamma max_a' Q_i'(o_i', a').
 
 The other comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient
-steps (`palaestra_baselines.common.td_learning`). Agents of a role share their weights, also across the teams::
+steps. Agents of a role share their weights, also across the teams where these are alike::
 
     python -m palaestra_baselines.iql --env-id palaestra/TeamPong-v0
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import tyro
-from torch import nn
 
-from palaestra_baselines.common import td_learning
-from palaestra_baselines.common.self_play import Roster
-from palaestra_baselines.common.td_learning import Judge, LearningArgs, Report
-from palaestra_baselines.common.utilities import load_player
+from palaestra_baselines.common.collector import epsilon_greedy
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.self_play import (
+    Evaluation,
+    LearningArgs,
+    Report,
+    SelfPlay,
+    between,
+    descend,
+    follow,
+    weighted_mean,
+)
+from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
 
 METHOD = "iql"
 load_policy = load_player
@@ -37,24 +47,52 @@ class Args(LearningArgs):
     directory: Path = Path("runs/iql")
 
 
-class Apart(nn.Module):
-    """As many totals as agents: each utility is its own, on the reward of the agent's team."""
+def td_loss(
+    online: Utilities, target: Utilities, batch: Batch, team_of: torch.Tensor, gamma: float, double: bool = True
+) -> torch.Tensor:
+    """Mean of (r_team(i) + gamma Q_i'(o_i', greedy a') - Q_i(o_i, a_i))^2 over decisions and agents.
 
-    signs: torch.Tensor
+    Args:
+        online: What learns.
+        target: Its target network.
+        batch: Decisions.
+        team_of: int64 ``[A]``, number of each agent's team.
+        gamma: Discount per decision.
+        double: Whether the online network chooses the greedy actions.
+    """
+    with torch.no_grad():
+        values = target(batch.after.observations)
+        choice = online(batch.after.observations) if double else values
+        y = batch.rewards[:, team_of] + gamma * batch.continues[:, None] * greedy(values, choice, batch.after)
+    chosen = taken(online(batch.before.observations), batch.actions, batch.before)
+    return weighted_mean(((chosen - y) ** 2).mean(1), batch.weights)
 
-    def __init__(self, roster: Roster) -> None:
-        """Notes who is in which team."""
-        super().__init__()
-        self.register_buffer("signs", torch.from_numpy(roster.signs))
 
-    def forward(self, utilities: torch.Tensor, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Totals ``[B, A]``: the utilities ``[B, A]`` themselves."""
-        return utilities
-
-
-def train(args: Args, judge: Judge | None = None) -> Report:
-    """Learns; see `palaestra_baselines.common.td_learning.run`."""
-    return td_learning.run(args, METHOD, Apart, judge)
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Learns by self-play, or continues; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    with RunFolder(args, METHOD) as folder:
+        play = SelfPlay(args, folder, evaluation)
+        online = Utilities(play.roster, args.hidden)
+        target = copy.deepcopy(online).requires_grad_(False)
+        optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
+        play.resume(online=online, target=target, optimizer=optimizer)
+        collector, team_of = play.collector, torch.from_numpy(play.roster.team_of)
+        while play.goes_on(target):
+            epsilon = between(args.epsilon, play.share / args.epsilon_until)
+            values = play.values(online)
+            collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
+            if play.warms_up:
+                continue
+            if play.updates == 0:
+                for network in (online, target):
+                    network.standardise(play.replay.observed())
+            rate = between(args.learning_rate, play.share)
+            for _ in range(args.updates):
+                loss = td_loss(online, target, play.sample(), team_of, args.gamma, args.double)
+                descend(optimizer, loss, rate, args.max_gradient_norm)
+                follow(target, online, args.tau)
+                play.count_update(loss)
+        return play.report()
 
 
 def main(argv: Sequence[str] | None = None) -> None:

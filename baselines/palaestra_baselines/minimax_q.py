@@ -5,7 +5,7 @@ sides, action values Q(s, a, b) of the joint decision are learnt from samples by
 
     Q(s, a, b) <- (1 - alpha) Q(s, a, b) + alpha (r + gamma V(s')),    V(s) = max_x min_b sum_a x(a) Q(s, a, b),
 
-V(s) by a linear program. The claim: what is learnt is the minimax policy, which mixes and loses to nobody on average,
+V(s) by a linear program. The claim: what is learnt is the minimax policy, which mixes and loses to no one on average,
 whereas Q-learning against some opponent gives a policy that a challenger takes apart. Littman showed it on a soccer
 game on 4 by 5 cells, `palaestra/GridSoccer-v0`, by matches against challengers trained for it. Here it is
 shown against the truth: `palaestra.exact` gives the value of every position and the exact exploitability of what has
@@ -24,16 +24,14 @@ else by its current policy. Ours:
 * alpha = h / (h + n) for the n-th sample of an action value (with Littman's alpha, which falls by the clock, what is
   seen late is never learnt);
 * a match that is cut at the horizon goes on in the target: only a rule ends it;
-* teams of several and alternating order: Q is over joint actions, and who is not asked has one.
+* teams of several and alternating order: Q is over joint actions, and a team that is not asked has one.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,58 +43,39 @@ from palaestra import exact, registry
 from palaestra.core.game import Game
 from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
+from palaestra.core.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
 from palaestra.exact.sweeps import solve_positions
-from palaestra_baselines.common.curves import CurveLog
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.policy_file import read_policy, save_policy
-from palaestra_baselines.common.progress import Progress
-from palaestra_baselines.common.self_play import keywords
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 
 METHOD = "minimax_q"
+LEARNT = ("q", "visits", "values", "rows", "columns")
+"""Arrays of a `Learner` that a checkpoint keeps."""
 
 
 @dataclass
-class Args:
-    """Arguments.
+class Args(RunArgs):
+    """Arguments, beside those of `RunArgs`.
 
     Attributes:
-        env_id: Two-team zero-sum game that tells how its positions are counted.
+        env_id: Two-team zero-sum game whose positions are enumerable.
         options: Keywords of the game, ``name=value`` each.
-        seed: Seed of actions and matches.
-        total_steps: Decisions to learn from.
         lanes: Matches at once.
-        gamma: Discount a decision.
+        gamma: Discount per decision.
         epsilon: Share of the decisions in which a team acts uniformly at random.
         half_after: Samples after which the step size of an action value is a half.
-        evaluations: How often the exact exploitability is found.
-        directory: Where logs, checkpoints and weights go, in a folder per seed.
-        resume: Go on after the last checkpoint of this seed.
-        quiet: Print nothing.
     """
 
     env_id: str = "palaestra/GridSoccer-v0"
     options: tuple[str, ...] = ()
-    seed: int = 0
     total_steps: int = 10_000_000
     lanes: int = 4096
     gamma: float = 0.9
     epsilon: float = 0.5
     half_after: float = 20.0
-    evaluations: int = 20
     directory: Path = Path("runs/minimax_q")
-    resume: bool = False
-    quiet: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """Folder of this seed."""
-        return self.directory / f"seed_{self.seed}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What decides the result, as JSON can hold it: all but where and how it runs."""
-        values = {k: v for k, v in asdict(self).items() if k not in ("directory", "resume", "quiet")}
-        return json.loads(json.dumps(values))
 
 
 @dataclass(frozen=True)
@@ -106,7 +85,7 @@ class Report:
     Attributes:
         weights: Saved policy.
         value: Exact value of the first start for the first team.
-        learned_value: What minimax-Q takes it for.
+        learned_value: Its estimate by minimax-Q.
         value_error: Largest error of the learnt values of all starts.
         exploitability: The larger one of both teams' policies.
         steps: Decisions learnt from.
@@ -158,16 +137,16 @@ def learn(before, cells, rewards, after, gamma, half_after, q, visits, values, t
 
 
 class Learner:
-    """Action values, matches and what they are judged by.
+    """Action values, matches and the exact solution that evaluates them.
 
     Attributes:
         table: The game's positions. Learning takes from it which joint actions there are, and no transition.
-        solution: The truth, for the log.
+        solution: The exact solution, for the log.
         steps: Decisions learnt from.
     """
 
     def __init__(self, args: Args) -> None:
-        """Starts all matches; knows nothing."""
+        """Starts all matches; all action values are 0."""
         options = keywords(args.options)
         self.args = args
         self.table = exact.enumerate_positions(args.env_id, symmetry=False, **options)
@@ -226,13 +205,13 @@ class Learner:
         self.steps += int(running.sum())
 
     def policies(self) -> dict[str, np.ndarray]:
-        """What either team plays: probabilities of its joint actions, ``[P, J]``."""
+        """Policies by team: probabilities of its joint actions, ``[P, J]``."""
         return {
             team: self.table.dense(team, p) for team, p in zip(self.table.teams, (self.rows, self.columns), strict=True)
         }
 
-    def judge(self) -> dict[str, float]:
-        """Exact figures of what has been learnt."""
+    def evaluate(self) -> dict[str, float]:
+        """Exact figures of the learnt values and policies."""
         starts = self.table.starts
         lost = {
             team: exact.exploitability(self.solution, p, team).exploitability for team, p in self.policies().items()
@@ -246,74 +225,57 @@ class Learner:
         }
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        names = ("q", "visits", "values", "rows", "columns", "steps")
-        kept = {name: getattr(self, name) for name in names}
-        return {**kept, "sim": self.sim.snapshot(), "rng": self.rng.bit_generator.state}
+        """Contents for a checkpoint."""
+        snapshot = self.sim.snapshot()
+        matches = {"states": snapshot.states.view(np.uint8), "lane_seeds": snapshot.lane_seeds}
+        return {name: getattr(self, name) for name in LEARNT} | matches | {"rng": self.rng.bit_generator.state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Takes back what `state` gave."""
-        for name, value in state.items():
-            if name == "sim":
-                self.sim.restore(value)
-            elif name == "rng":
-                self.rng.bit_generator.state = value
-            else:
-                setattr(self, name, value)
+        """Goes back to what `state` gave."""
+        for name in LEARNT:
+            setattr(self, name, state[name])
+        self.rng.bit_generator.state = state["rng"]
+        game, states = self.sim.game, state["states"].view(self.sim.game.state_dtype)
+        self.sim.restore(Snapshot(game.name, self.sim.rules, states, state["lane_seeds"], {}))
 
 
 def train(args: Args) -> Report:
-    """Learns, or goes on learning.
+    """Learns, or continues to learn.
 
-    Files of the run, in `Args.folder`: ``log.csv`` (a row per evaluation), ``policy.safetensors`` and
-    ``checkpoint.pickle``.
+    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder` and ``policy.safetensors``.
     """
     began_wall, began_cpu = time.perf_counter(), time.process_time()
-    path = args.folder / "checkpoint.pickle"
-    before = pickle.loads(path.read_bytes()) if args.resume and path.exists() else None
-    learner = Learner(args)
-    wall = cpu = 0.0
-    if before:
-        wall, cpu = before.pop("wall_s"), before.pop("cpu_s")
-        learner.restore(before)
-    log, rows = CurveLog(args.folder / "log.csv", learner.steps if before else None), []
     weights = args.folder / "policy.safetensors"
-
-    def evaluate() -> None:
-        spent = {"wall_s": wall + time.perf_counter() - began_wall, "cpu_s": cpu + time.process_time() - began_cpu}
-        rows.append({"steps": learner.steps, **learner.judge(), **spent})
-        log.write(rows[-1])
-        save_policy(weights, learner.policies(), method=METHOD, env_id=args.env_id, args=args.settings, **rows[-1])
-        unfinished = path.with_suffix(".part")
-        unfinished.write_bytes(pickle.dumps({**learner.state(), **spent}))
-        unfinished.replace(path)
-        progress.say(
-            f"{learner.steps / 1e6:6.1f}M decisions: value {rows[-1]['learned_value']:+.4f} "
-            f"(exact {rows[-1]['value']:+.4f}), exploitability {rows[-1]['exploitability']:.4f}"
-        )
-
-    interval = args.total_steps / args.evaluations
-    with Progress(f"minimax_q, seed {args.seed}", args.total_steps, learner.steps, args.quiet) as progress:
-        due = learner.steps + interval
+    with RunFolder(args, METHOD, evaluates_at_start=False) as folder:
+        learner = Learner(args)
+        before = folder.before or {"wall_s": 0.0, "cpu_s": 0.0}
+        if folder.before is not None:
+            learner.restore(before)
+        learner.steps = folder.steps
         while learner.steps < args.total_steps:
             learner.step()
-            if learner.steps >= min(due, args.total_steps):
-                evaluate()
-                due += interval
-            progress.update(learner.steps)
-        if not rows:
-            evaluate()
-    last = rows[-1]
+            if folder.is_due(learner.steps):
+                wall_s = before["wall_s"] + time.perf_counter() - began_wall
+                spent = {"wall_s": wall_s, "cpu_s": before["cpu_s"] + time.process_time() - began_cpu}
+                row = {"steps": learner.steps, **learner.evaluate(), **spent}
+                save_policy(weights, learner.policies(), method=METHOD, env_id=args.env_id, args=args.settings, **row)
+                folder.record(row, {**learner.state(), **spent})
+                folder.progress.say(
+                    f"{learner.steps / 1e6:6.1f}M decisions: value {row['learned_value']:+.4f} "
+                    f"(exact {row['value']:+.4f}), exploitability {row['exploitability']:.4f}"
+                )
+            folder.progress.update(learner.steps)
+    last = folder.rows[-1]
     return Report(
         weights,
-        last["value"],
-        last["learned_value"],
-        last["value_error"],
-        last["exploitability"],
-        learner.steps,
-        last["wall_s"],
-        last["cpu_s"],
-        rows,
+        value=last["value"],
+        learned_value=last["learned_value"],
+        value_error=last["value_error"],
+        exploitability=last["exploitability"],
+        steps=learner.steps,
+        wall_s=last["wall_s"],
+        cpu_s=last["cpu_s"],
+        log=folder.rows,
     )
 
 
@@ -323,7 +285,8 @@ def train(args: Args) -> Report:
 class MinimaxPlayer:
     """Plays a team by a table of probabilities: an `palaestra.core.opponents.Opponent`.
 
-    It knows a position by what its team sees there. Each lane has its luck from its seed and the number of decisions.
+    It recognises a position by the observations of its team. The random draws of a lane come from its seed and the
+    number of decisions.
 
     Attributes:
         memory_size: 1, the number of decisions so far.
@@ -332,12 +295,12 @@ class MinimaxPlayer:
     memory_size = 1
 
     def __init__(self, policy: np.ndarray, game: Game, team: str) -> None:
-        """Looks at every position.
+        """Reads the observations of every position.
 
         Args:
             policy: Probabilities of joint actions ``[P, J]``.
             game: The rules.
-            team: Whom it plays.
+            team: Name of the team.
 
         Raises:
             ValueError: The policy was made for another game, or positions look alike.

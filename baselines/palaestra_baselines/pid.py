@@ -1,9 +1,9 @@
 """Cascaded PID: the classical inner loop of the UCAV family, and the search for its gains.
 
 What a learned inner loop has to beat. The laws are `palaestra.ucav.autopilot`; this file flies them on
-`palaestra/UcavTrack-v0` and chooses their gains on the commands of that task, so that nobody compares a tuned network
-with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID" and print no
-gains; all numbers here are ours)::
+`palaestra/UcavTrack-v0` and chooses their gains on the commands of that task, so that a tuned network is
+not compared with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID"
+and print no gains; all numbers here are ours)::
 
     python -m palaestra_baselines.pid            # fly the gains in use and print their errors
     python -m palaestra_baselines.pid --grid     # fly all sets of the grid, keep a table; stopped and started again,

@@ -22,11 +22,10 @@ PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`::
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 from palaestra.core.game import Game
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
-from palaestra_baselines.common.curves import CurveLog
 from palaestra_baselines.common.policy_file import (
     Layers,
     PerceptronPlayer,
@@ -50,7 +48,7 @@ from palaestra_baselines.common.policy_file import (
     read_policy,
     save_policy,
 )
-from palaestra_baselines.common.progress import Progress
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 from palaestra_baselines.common.tracking import (
     ENV_ID,
     ERRORS,
@@ -91,12 +89,10 @@ INPUT_SCALE = (
 
 
 @dataclass
-class Args:
-    """Arguments.
+class Args(RunArgs):
+    """Arguments, beside those of `RunArgs`.
 
     Attributes:
-        seed: Seed of weights, actions and flights.
-        total_steps: Decisions to learn from.
         lanes: Aircraft that fly at once.
         workers: Processes that fly them.
         wide_share: Share of the lanes with the wide commands of `WIDE`.
@@ -117,14 +113,9 @@ class Args:
         wide_narrowing: The scales of the wide lanes shrink to this share of those at the start at most.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
         end_cost: Reward that a crash costs, or whatever else ends a flight by a rule.
-        evaluations: How often the policy is judged while it learns.
-        flights: Aircraft of such an evaluation.
-        directory: Where logs, checkpoints and weights go, in a folder per seed.
-        resume: Go on after the last checkpoint of this seed.
-        quiet: Print nothing.
+        flights: Aircraft of an evaluation.
     """
 
-    seed: int = 0
     total_steps: int = 4_000_000
     lanes: int = 256
     workers: int = 2
@@ -146,22 +137,8 @@ class Args:
     wide_narrowing: float = 0.2
     control_rate_cost: float = 0.1
     end_cost: float = 30.0
-    evaluations: int = 20
     flights: int = 32
     directory: Path = Path("runs/ppo_tracking")
-    resume: bool = False
-    quiet: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """Folder of this seed."""
-        return self.directory / f"seed_{self.seed}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What decides the result, as JSON can hold it: all but where and how it runs."""
-        values = {k: v for k, v in asdict(self).items() if k not in ("directory", "workers", "resume", "quiet")}
-        return json.loads(json.dumps(values))
 
 
 @dataclass(frozen=True)
@@ -281,27 +258,23 @@ def between(ends: tuple[float, float], share: float) -> float:
 
 
 class Trainer(BaseCallback):
-    """Between two rollouts: narrows the reward, judges the policy, keeps the best and a checkpoint."""
+    """Between two rollouts: narrows the reward, evaluates the policy, keeps the best one and a checkpoint."""
 
-    def __init__(self, args: Args, vec: SimulationVecEnv, progress: Progress, before: dict[str, Any]) -> None:
-        """Flies the PID once, as the measure of what is best.
+    def __init__(self, args: Args, vec: SimulationVecEnv, folder: RunFolder) -> None:
+        """Flies the PID once: the best policy is the one that comes closest to its errors.
 
         Args:
             args: Of the run.
             vec: The training flights.
-            progress: What the user sees.
-            before: State of an interrupted run, empty for a new one.
+            folder: Files of the run, entered.
         """
         super().__init__()
-        self.args, self.vec, self.progress = args, vec, progress
-        self.log = CurveLog(args.folder / "log.csv", before.get("steps"))
-        self.rows: list[dict[str, float]] = []
-        self.best_score: float = before.get("best_score", math.inf)
-        self.best = Tracking(**before["best"]) if "best" in before else None
-        self.wall_before, self.cpu_before = before.get("wall_s", 0.0), before.get("cpu_s", 0.0)
+        self.args, self.vec, self.folder = args, vec, folder
+        before = folder.before or {"best_score": math.inf, "best": None, "wall_s": 0.0, "cpu_s": 0.0}
+        self.best_score: float = before["best_score"]
+        self.best = Tracking(**before["best"]) if before["best"] else None
+        self.wall_before, self.cpu_before = before["wall_s"], before["cpu_s"]
         self.started_s, self.cpu_started_s = time.perf_counter(), cpu_seconds(vec.sim)
-        self.interval = args.total_steps // args.evaluations
-        self.next_evaluation = (before.get("steps", -1) // self.interval + 1) * self.interval
         pid = evaluation_flights(args.flights, args.workers, script="pid")
         self.reference = track(pid, SELECTION_SEED)
         pid.close()
@@ -320,12 +293,11 @@ class Trainer(BaseCallback):
             self.vec.set_attr(name, between((first, wide_last), share / args.narrowed_at), wide_lanes(args))
         log_std: Any = self.model.policy.log_std
         log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(between(args.std, share)).log())
-        if self.num_timesteps >= self.next_evaluation:
+        if self.folder.is_due(self.num_timesteps):
             self.evaluate()
-            self.next_evaluation += self.interval
         episodes = self.model.ep_info_buffer or ()
         reward = np.mean([e["r"] / e["l"] for e in episodes]) if episodes else math.nan
-        self.progress.update(self.num_timesteps, reward=float(reward))
+        self.folder.progress.update(self.num_timesteps, reward=float(reward))
 
     def evaluate(self) -> None:
         """Flies the selection flights with the mean action, logs, and keeps the weights if they are the best."""
@@ -337,52 +309,50 @@ class Trainer(BaseCallback):
         wall_s = self.wall_before + time.perf_counter() - self.started_s
         cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, self.sim) - self.cpu_started_s
         row = {"steps": self.num_timesteps, **vars(result), "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
-        self.log.write(row)
-        self.rows.append(row)
         path = self.args.folder / "best.safetensors"
         if score < self.best_score or not path.exists():
             self.best_score, self.best = score, result
             save_weights(path, layers, self.args, steps=self.num_timesteps, score=score, tracking=vars(result))
-        state = {"steps": self.num_timesteps, "best_score": self.best_score, "best": vars(self.best)}
-        self.model.save(self.args.folder / "checkpoint.zip")
-        (self.args.folder / "state.json").write_text(json.dumps(state | {"wall_s": wall_s, "cpu_s": cpu_s}))
+        assert self.best is not None
+        best = {"best_score": self.best_score, "best": vars(self.best), "wall_s": wall_s, "cpu_s": cpu_s}
+        self.folder.record(row, {"model": self.model.get_parameters(), **best})
         figures = "  ".join(f"{name} {getattr(result, name):.3g}" for name in ERRORS)
-        self.progress.say(f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures}  ended {result.ended}  std {std:.2f}")
+        self.folder.progress.say(
+            f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures}  ended {result.ended}  std {std:.2f}"
+        )
 
 
 def train(args: Args) -> Report:
-    """Learns, or goes on learning, and returns the best weights.
+    """Learns, or continues to learn, and returns the best weights.
 
-    Files of the run, in `Args.folder`: ``log.csv`` (a row per evaluation), ``best.safetensors`` and ``best.npz``,
-    ``checkpoint.zip`` and ``state.json``.
+    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder`, ``best.safetensors`` and
+    ``best.npz``.
     """
     torch.set_num_threads(1)
-    state = args.folder / "state.json"
-    before = json.loads(state.read_text()) if args.resume and state.exists() else {}
-    done = before.get("steps", 0)
-    args.folder.mkdir(parents=True, exist_ok=True)
-    if not before:
-        (args.folder / "best.safetensors").unlink(missing_ok=True)
-    vec = make_vec_env(args)
-    model = make_model(args, vec)
-    if before:
-        model.set_parameters(str(args.folder / "checkpoint.zip"), device="cpu")
-        model.num_timesteps = done
-    vec.seed((args.seed << 32) + done)  # a resumed run flies other flights, not the first ones again
-    with Progress(f"ppo_tracking, seed {args.seed}", args.total_steps, done, args.quiet) as progress:
-        trainer = Trainer(args, vec, progress, before)
-        model.learn(max(args.total_steps - done, 0), callback=trainer, reset_num_timesteps=not before)
-        trainer.evaluate()
+    weights = args.folder / "best.safetensors"
+    with RunFolder(args, METHOD) as folder:
+        vec = make_vec_env(args)
+        model = make_model(args, vec)
+        if folder.before is not None:
+            model.set_parameters(folder.before["model"], device="cpu")
+            model.num_timesteps = folder.steps
+        else:
+            weights.unlink(missing_ok=True)
+        vec.seed((args.seed << 32) + folder.steps)  # a resumed run flies other flights, not the first ones again
+        trainer = Trainer(args, vec, folder)
+        left = max(args.total_steps - folder.steps, 0)
+        model.learn(left, callback=trainer, reset_num_timesteps=folder.before is None)
+        if folder.is_due(model.num_timesteps):
+            trainer.evaluate()
     vec.close()
     trainer.sim.close()
     assert trainer.best is not None
-    last = trainer.rows[-1]
-    weights = args.folder / "best.safetensors"
-    return Report(weights, trainer.best, int(last["steps"]), last["wall_s"], last["cpu_s"], trainer.rows)
+    last = folder.rows[-1]
+    return Report(weights, trainer.best, int(last["steps"]), last["wall_s"], last["cpu_s"], folder.rows)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Trains, and judges the best weights on the test flights next to the PID."""
+    """Trains, and evaluates the best weights on the test flights next to the PID."""
     args = tyro.cli(Args, args=argv)
     report = train(args)
     layers = arrays_to_layers(read_policy(report.weights)[0])

@@ -3,8 +3,8 @@
 ``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
                   games and as networks on two-against-two soccer in alternating order
 ``fm3q_limit``    what it can learn at most where play is simultaneous and the best play mixes
-``team_learning`` FM3Q with the monotone mixer and with the difference of sums, VDN and IQL in self-play, judged by
-                  scripts and against each other
+``team_learning`` FM3Q with the monotone mixer and with the difference of sums, VDN and IQL in self-play, evaluated
+                  against scripts and against each other
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ import numpy as np
 
 from palaestra import exact
 from palaestra.core.opponents import Opponent
-from palaestra.evaluation import evaluate, wilson_interval
-from palaestra_baselines import fm3q, iql, vdn
+from palaestra.evaluation import wilson_interval
+from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.self_play import keywords
-from palaestra_baselines.common.td_learning import LearningArgs
+from palaestra_baselines.common.self_play import WEIGHTS, LearningArgs
 from palaestra_baselines.common.utilities import UtilityPlayer
 
 MIXERS = ("monotone", "vdn", "pairwise")
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")
-"""Matrix games that are learnt as tables, one round each."""
+"""Matrix games of tabular FM3Q, one round each."""
 SOCCER = {
     "env_id": "palaestra/TeamGridSoccer-3x3-v0",
     "options": ("order=alternating",),
@@ -84,7 +85,7 @@ TEST_MATCHES, DUEL_MATCHES = 1000, 100
 
 
 @dataclass
-class ExactJudge:
+class ExactEvaluation:
     """Exact exploitability of the greedy policies while they are learnt; can be sent to another process.
 
     Attributes:
@@ -121,10 +122,10 @@ def fm3q_exact(args: FigureArgs) -> None:
         m: [fm3q.Args(**shared, mixer=m, seed=k, directory=args.runs / "fm3q_exact" / m) for k in range(args.seeds)]
         for m in MIXERS
     }
-    judge = ExactJudge(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
+    evaluation = ExactEvaluation(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
     train_all(
         "fm3q_exact",
-        [("fm3q", run, judge) for group in zip(*runs.values(), strict=True) for run in group],
+        [("fm3q", run, evaluation) for group in zip(*runs.values(), strict=True) for run in group],
         args.workers,
     )
     logs = {mixer: [read_rows(run.folder / "log.csv") for run in group] for mixer, group in runs.items()}
@@ -151,8 +152,8 @@ def table_rows_of(seeds: int) -> list[dict[str, Any]]:
     rows = []
     for game, mixer, seed in itertools.product(TABLES, MIXERS, range(seeds)):
         options = (f"game={game}", "rounds=1")
-        run = fm3q.Args(env_id="palaestra/TeamMatrix-v0", options=options, mixer=mixer, seed=seed, gamma=1.0)  # type: ignore[arg-type]
-        tables = fm3q.fit_tables(run)
+        run = fm3q_tables.TableArgs(options=options, mixer=mixer, seed=seed, gamma=1.0)  # type: ignore[arg-type]
+        tables = fm3q_tables.fit_tables(run)
         lost = {
             team: exact.exploitability(tables.rules, tables.policy(team), team, gamma=1.0).exploitability
             for team in tables.rules.teams
@@ -186,9 +187,9 @@ def fm3q_limit(args: FigureArgs) -> None:
     """FM3Q on Littman's simultaneous soccer: its security value beside those of pure and of mixed play."""
     folder = args.runs / "fm3q_limit"
     runs = [fm3q.Args(**LITTMAN, seed=seed, directory=folder, resume=True, quiet=True) for seed in range(args.seeds)]
-    judge = ExactJudge(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
-    train_all("fm3q_limit", [("fm3q", run, judge) for run in runs], args.workers)
-    solution = judge.solution
+    evaluation = ExactEvaluation(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
+    train_all("fm3q_limit", [("fm3q", run, evaluation) for run in runs], args.workers)
+    solution = evaluation.solution
     rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
     write_rows(args.assets / "figures" / "fm3q_limit.csv", rows)
     for row in rows:
@@ -197,7 +198,7 @@ def fm3q_limit(args: FigureArgs) -> None:
 
 def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[str, Any]:
     """What the greedy policies can be sure of at the start, with and without the ball, beside the exact values."""
-    arrays, _ = read_policy(run.folder / "last.safetensors")
+    arrays, _ = read_policy(run.folder / WEIGHTS)
     table = solution.table
     red, blue = (exact.exploitability(solution, UtilityPlayer(arrays, table.game, team), team) for team in table.teams)
     has_ball = solution.values[table.starts] > 0  # red has it
@@ -263,18 +264,16 @@ def team_learning(args: FigureArgs) -> None:
 
 
 def script_row(game: str) -> dict[str, Any]:
-    """How strong the judging script is: matches won against the random player, half of them as each team."""
+    """How strong the script of the evaluations is: matches won against the random player, half of them as each team."""
     id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
-    half = TEST_MATCHES // 2
-    wins = evaluate(id, script, "random", matches=half, swap=False).wins
-    wins += evaluate(id, "random", script, matches=half, swap=False).losses
-    low, high = wilson_interval(wins, 2 * half)
+    table = play_both_sides(id, script, "random", TEST_MATCHES)
+    low, high = wilson_interval(table.as_first.wins + table.as_second.losses, TEST_MATCHES)
     return {
         "part": "script",
         "game": game,
         "a": script,
         "b": "random",
-        "won": wins / (2 * half),
+        "won": table.win_rate,
         "low": low,
         "high": high,
     }
@@ -282,14 +281,12 @@ def script_row(game: str) -> dict[str, Any]:
 
 def final_row(game: str, method: str, runs: Sequence[Any], logs: Sequence[list[dict[str, float]]]) -> dict[str, Any]:
     """Final share of matches won against the script on new matches, and decisions until `WANTED` was reached."""
-    id, script, half = GAMES[game]["env_id"], GAMES[game]["opponent"], TEST_MATCHES // 2
+    id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
     shares, by_side = [], np.zeros(2)
     for run in runs:
-        path = str(run.folder / "last.safetensors")
-        first = evaluate(id, path, script, matches=half, swap=False).wins / half
-        second = evaluate(id, script, path, matches=half, swap=False).losses / half
-        shares.append((first + second) / 2)
-        by_side += np.array([first, second]) / len(runs)
+        table = play_both_sides(id, str(run.folder / WEIGHTS), script, TEST_MATCHES)
+        shares.append(table.win_rate)
+        by_side += np.array(table.win_rates) / len(runs)
     mean, low, high = bootstrap_interval(np.array(shares))
     reached = [first_reach(log) for log in logs]
     return {
@@ -315,16 +312,14 @@ def first_reach(log: Sequence[Mapping[str, float]]) -> float:
 
 def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, Any]:
     """Score of all networks of one method against all of another, each pair from both sides."""
-    id, half = GAMES[game]["env_id"], DUEL_MATCHES // 2
+    id = GAMES[game]["env_id"]
     scores = np.zeros((len(runs[game, a]), len(runs[game, b])))
     points = 0.0
     for (k, one), (j, other) in itertools.product(enumerate(runs[game, a]), enumerate(runs[game, b])):
-        players = [str(run.folder / "last.safetensors") for run in (one, other)]
-        there = evaluate(id, *players, matches=half, swap=False)
-        back = evaluate(id, *reversed(players), matches=half, swap=False)
-        scores[k, j] = (there.score + 1.0 - back.score) / 2
-        points += scores[k, j] * 2 * half
-    low, high = wilson_interval(points, 2 * half * scores.size)
+        table = play_both_sides(id, str(one.folder / WEIGHTS), str(other.folder / WEIGHTS), DUEL_MATCHES)
+        scores[k, j] = table.score
+        points += scores[k, j] * DUEL_MATCHES
+    low, high = wilson_interval(points, DUEL_MATCHES * scores.size)
     return {"part": "duel", "game": game, "a": a, "b": b, "won": float(scores.mean()), "low": low, "high": high}
 
 
@@ -332,7 +327,7 @@ def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[
 
 
 def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
-    """`curve_over_seeds` where runs were judged at nearly the same steps: the k-th evaluations stand together."""
+    """`curve_over_seeds` where runs were evaluated at nearly the same steps: the k-th evaluations stand together."""
     steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
     alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
     return curve_over_seeds(alike, "steps", column)
@@ -352,4 +347,4 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def install(run: LearningArgs, assets: Path, name: str) -> None:
     """Copies the weights of a run to the assets."""
     (assets / "weights").mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(run.folder / "last.safetensors", assets / "weights" / f"{name}.safetensors")
+    shutil.copyfile(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")

@@ -1,4 +1,4 @@
-"""VDN in self-play: each team adds up its members' utilities and holds the other team for part of the world.
+"""VDN in self-play: each team adds up its members' utilities and treats the other team as part of the environment.
 
 Sunehag et al., "Value-Decomposition Networks for Cooperative Multi-Agent Learning" (arXiv 1706.05296): agents of a
 team are trained on the reward of the team through the sum of their utilities,
@@ -6,26 +6,36 @@ team are trained on the reward of the team through the sum of their utilities,
     Q_team(o, a) = sum_i Q_i(o_i, a_i),    y = r_team + gamma max_a' Q_team'(o', a'),
 
 and act greedily, each by its own. The paper's tasks are cooperative. Here both teams learn so, against each other: a
-comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient steps
-(`palaestra_baselines.common.td_learning`); recurrence and parameter sharing by roles of the paper are not::
+comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient steps;
+recurrence and parameter sharing by roles of the paper are not::
 
     python -m palaestra_baselines.vdn --env-id palaestra/TeamPong-v0
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import tyro
-from torch import nn
 
-from palaestra_baselines.common import td_learning
-from palaestra_baselines.common.self_play import Roster
-from palaestra_baselines.common.td_learning import Judge, LearningArgs, Report
-from palaestra_baselines.common.utilities import load_player
+from palaestra_baselines.common.collector import epsilon_greedy
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.self_play import (
+    Evaluation,
+    LearningArgs,
+    Report,
+    SelfPlay,
+    between,
+    descend,
+    follow,
+    weighted_mean,
+)
+from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
 
 METHOD = "vdn"
 load_policy = load_player
@@ -38,27 +48,53 @@ class Args(LearningArgs):
     directory: Path = Path("runs/vdn")
 
 
-class TeamSums(nn.Module):
-    """Two totals: the sum of the utilities of each team, on the reward of that team."""
+def td_loss(
+    online: Utilities, target: Utilities, batch: Batch, team_of: torch.Tensor, gamma: float, double: bool = True
+) -> torch.Tensor:
+    """Mean of (r_team + gamma Q_team'(o', greedy a') - Q_team(o, a))^2 over decisions and teams.
 
-    signs: torch.Tensor
-    members: torch.Tensor
+    Args:
+        online: What learns.
+        target: Its target network.
+        batch: Decisions.
+        team_of: int64 ``[A]``, number of each agent's team.
+        gamma: Discount per decision.
+        double: Whether the online network chooses the greedy actions.
+    """
+    members = torch.nn.functional.one_hot(team_of, 2).float()
+    with torch.no_grad():
+        values = target(batch.after.observations)
+        choice = online(batch.after.observations) if double else values
+        y = batch.rewards + gamma * batch.continues[:, None] * (greedy(values, choice, batch.after) @ members)
+    totals = taken(online(batch.before.observations), batch.actions, batch.before) @ members
+    return weighted_mean(((totals - y) ** 2).mean(1), batch.weights)
 
-    def __init__(self, roster: Roster) -> None:
-        """Notes who is in which team."""
-        super().__init__()
-        self.register_buffer("signs", torch.tensor([1.0, -1.0]))
-        own = torch.from_numpy(roster.signs)
-        self.register_buffer("members", torch.stack([(own > 0).float(), (own < 0).float()], 1))
 
-    def forward(self, utilities: torch.Tensor, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Totals ``[B, 2]`` of utilities ``[B, A]``."""
-        return utilities @ self.members
-
-
-def train(args: Args, judge: Judge | None = None) -> Report:
-    """Learns; see `palaestra_baselines.common.td_learning.run`."""
-    return td_learning.run(args, METHOD, TeamSums, judge)
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Learns by self-play, or continues; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    with RunFolder(args, METHOD) as folder:
+        play = SelfPlay(args, folder, evaluation)
+        online = Utilities(play.roster, args.hidden)
+        target = copy.deepcopy(online).requires_grad_(False)
+        optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
+        play.resume(online=online, target=target, optimizer=optimizer)
+        collector, team_of = play.collector, torch.from_numpy(play.roster.team_of)
+        while play.goes_on(target):
+            epsilon = between(args.epsilon, play.share / args.epsilon_until)
+            values = play.values(online)
+            collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
+            if play.warms_up:
+                continue
+            if play.updates == 0:
+                for network in (online, target):
+                    network.standardise(play.replay.observed())
+            rate = between(args.learning_rate, play.share)
+            for _ in range(args.updates):
+                loss = td_loss(online, target, play.sample(), team_of, args.gamma, args.double)
+                descend(optimizer, loss, rate, args.max_gradient_norm)
+                follow(target, online, args.tau)
+                play.count_update(loss)
+        return play.report()
 
 
 def main(argv: Sequence[str] | None = None) -> None:

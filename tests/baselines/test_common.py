@@ -1,4 +1,4 @@
-"""What several methods share: saved policies, curves, progress."""
+"""Saved policies, curves, progress."""
 
 from __future__ import annotations
 

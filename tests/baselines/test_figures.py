@@ -1,4 +1,4 @@
-"""The figures: trained once, judged on the same matches, made again without training."""
+"""The figures: trained once, evaluated on the same matches, made again without training."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
 def test_a_run_with_other_arguments_is_not_taken_for_the_same(args: figures.Args):
     run = ppo_tracking.Args(directory=args.runs)
     assert not figures.finished(run)
-    for name in ("done.json", "state.json"):
+    for name in ("done.json", "checkpoint.safetensors"):
         (run.folder / name).touch()
     assert figures.finished(run)
     assert not figures.finished(dataclasses.replace(run, gamma=0.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra import exact, registry
-from palaestra_baselines import fm3q
+from palaestra_baselines import fm3q, fm3q_tables
+from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.self_play import Roster
 from palaestra_baselines.common.utilities import UtilityPlayer
 
 SOCCER = "palaestra/TeamGridSoccer-3x3-v0"
@@ -39,7 +40,7 @@ def what_is_seen(roster: Roster, count: int, seed: int) -> dict[str, torch.Tenso
     made = torch.Generator().manual_seed(seed)
     return {
         name: torch.randn(count, slots.stop - slots.start, roster.sizes[name], generator=made)
-        for name, slots in roster.slots.items()
+        for name, slots in roster.columns.items()
     }
 
 
@@ -87,6 +88,38 @@ def test_a_position_is_worth_to_one_team_what_its_mirror_image_costs_it(seed: in
     torch.testing.assert_close(mixer(utilities, seen), -there)
 
 
+def test_weights_of_the_monotone_mixer_count_without_their_sign():
+    signed = torch.tensor([[1.0, 2.0]])
+    w1, w2, b1, v = [-2.0, -3.0, 0.5, -1.0], [-0.5, 4.0], [0.25, 1.0], [7.0]
+    total = fm3q.mix(signed, torch.tensor([w1 + w2 + b1 + v]), rows=2)
+    assert total.item() == pytest.approx(0.5 * (2.0 + 6.0 + 0.25) + 4.0 * (0.5 + 2.0 + 1.0) + 7.0)
+    bent = fm3q.mix(-signed, torch.tensor([w1 + w2 + b1 + v]), rows=2)
+    assert bent.item() == pytest.approx(0.5 * (math.exp(-7.75) - 1.0) + 4.0 * (math.exp(-1.5) - 1.0) + 7.0)
+
+
+@pytest.mark.parametrize("id", [SOCCER, "palaestra/TeamTag-2v2-v0"])
+def test_each_team_has_a_say_in_the_weights_of_the_monotone_mixer(id: str):
+    roster = roster_of(id)
+    mixer, seen = mixer_of("monotone", roster, 0), what_is_seen(roster, 1, 0)
+    ((role, rows),) = seen.items()
+    rising = torch.eye(roster.agents)
+
+    def slopes(rows: torch.Tensor) -> torch.Tensor:
+        many = {role: rows.expand(roster.agents, -1, -1)}
+        return mixer(rising, many) - mixer(0 * rising, many)
+
+    for agent in (0, 3):
+        changed = rows.clone()
+        changed[:, agent] += 1.0
+        assert ((slopes(changed) - slopes(rows)).abs() > 1e-4).any()
+
+
+def test_the_total_of_pairs_and_of_sums_is_the_difference_of_the_teams():
+    utilities = torch.tensor([[1.0, 2.0, 10.0, 40.0]])
+    assert mixer_of("vdn", roster_of(), 0)(utilities, {}).tolist() == [[-47.0]]
+    assert mixer_of("pairwise", roster_of(), 0)(utilities, {}).tolist() == [[-9.0, -38.0]]
+
+
 def test_pairs_need_teams_of_equal_size():
     with pytest.raises(ValueError, match="equal size, not 3 and 1"):
         mixer_of("pairwise", roster_of("palaestra/TeamTag-v0"), 0)
@@ -97,8 +130,8 @@ def test_pairs_need_teams_of_equal_size():
 
 @pytest.mark.parametrize("name", MIXERS)
 def test_tables_find_the_saddle_exactly(name: str):
-    saddle = fm3q.Args(env_id="palaestra/TeamMatrix-v0", options=("game=saddle", "rounds=1"), mixer=name)  # type: ignore[arg-type]
-    tables = fm3q.fit_tables(saddle)
+    saddle = fm3q_tables.TableArgs(options=("game=saddle", "rounds=1"), mixer=name)  # type: ignore[arg-type]
+    tables = fm3q_tables.fit_tables(saddle)
     for team in ("red", "blue"):
         assert exact.exploitability(tables.rules, tables.policy(team), team, gamma=1.0).exploitability < 1e-9
     if name == "monotone":
@@ -106,23 +139,16 @@ def test_tables_find_the_saddle_exactly(name: str):
 
 
 def test_tables_look_ahead_over_rounds():
-    rounds = fm3q.Args(
-        env_id="palaestra/TeamMatrix-v0",
-        options=("game=saddle", "rounds=2"),
-        mixer="vdn",
-        gamma=1.0,
-        table_iterations=2,
-        table_steps=150,
-    )
-    tables = fm3q.fit_tables(rounds)
+    rounds = fm3q_tables.TableArgs(options=("game=saddle", "rounds=2"), mixer="vdn", gamma=1.0, iterations=2, steps=150)
+    tables = fm3q_tables.fit_tables(rounds)
     lost = exact.nash_conv(tables.rules, {team: tables.policy(team) for team in ("red", "blue")}, gamma=1.0)
     assert lost.total < 1e-9
 
 
 def test_no_deterministic_pair_is_safe_in_pennies():
-    tables = fm3q.fit_tables(fm3q.Args(env_id="palaestra/TeamMatrix-v0", options=("game=pennies", "rounds=1")))
+    tables = fm3q_tables.fit_tables(fm3q_tables.TableArgs(options=("game=pennies", "rounds=1")))
     lost = exact.nash_conv(tables.rules, {team: tables.policy(team) for team in ("red", "blue")}, gamma=1.0)
-    assert lost.total >= 2.0 - 1e-9  # whoever knows the choice of the other wins 1, where the value is 0
+    assert lost.total >= 2.0 - 1e-9  # a best response to either policy wins 1, where the value is 0
 
 
 def test_networks_find_the_saddle_in_seconds(tmp_path: Path):
@@ -150,4 +176,4 @@ def test_networks_find_the_saddle_in_seconds(tmp_path: Path):
 
 def test_tables_need_positions_that_can_be_counted():
     with pytest.raises(ValueError, match="cannot be solved exactly"):
-        fm3q.fit_tables(fm3q.Args(env_id="palaestra/TeamPong-v0"))
+        fm3q_tables.fit_tables(fm3q_tables.TableArgs(env_id="palaestra/TeamPong-v0"))

@@ -37,6 +37,38 @@ def test_it_learns_the_value_and_policies_that_lose_little(report):
     assert report.steps >= 2_000_000
 
 
+def test_a_match_that_is_cut_at_the_horizon_goes_on_in_the_target():
+    learner = minimax_q.Learner(minimax_q.Args(options=("horizon=1",), lanes=64))
+    learner.values[:] = 1.0
+    learner.step()  # of a first sample all is learnt
+    assert learner.sim.truncated.any()
+    scored = learner.sim.terminated
+    assert not scored.any()
+    np.testing.assert_allclose(learner.q[learner.visits > 0], learner.args.gamma, atol=1e-12)
+    learner.step()  # all lanes start anew
+    assert (learner.steps, learner.visits.sum()) == (64, 64)
+
+
+def test_a_sample_moves_its_action_value_by_the_share_that_its_number_gives():
+    q, visits, values = np.array([0.0, 8.0]), np.array([0, 20]), np.array([5.0, 10.0])
+    touched = np.zeros(2, np.bool_)
+    before, cells, after = np.array([1, -1, 1]), np.array([1, 0, 1]), np.array([0, 0, -1])
+    minimax_q.learn(before, cells, np.array([1.0, 9.0, 2.0]), after, 0.5, 20.0, q, visits, values, touched)
+    once = 8.0 + 20 / 40 * (1.0 + 0.5 * 5.0 - 8.0)
+    assert q.tolist() == pytest.approx([0.0, once + 20 / 41 * (2.0 - once)])
+    assert (visits.tolist(), touched.tolist()) == ([0, 22], [False, True])
+
+
+def test_actions_are_drawn_from_the_policy_or_uniformly_in_the_given_share():
+    start, policy = np.array([0, 2, 6]), np.array([0.25, 0.75, 0.1, 0.2, 0.3, 0.4])
+    lines = np.zeros(4, np.int64)
+    positions, explores = np.array([0, 1, 1, 1]), np.array([0.6, 0.6, 0.6, 0.4])
+    minimax_q.draw_lines(positions, start, policy, 0.5, explores, np.array([0.3, 0.05, 0.5, 0.5]), lines)
+    assert lines.tolist() == [1, 0, 2, 2]
+    minimax_q.draw_lines(positions, start, policy, 0.5, explores, np.array([0.2, 0.05, 0.7, 0.2]), lines)
+    assert lines.tolist() == [0, 0, 3, 0]
+
+
 def test_the_log_has_the_exact_figures(small, report):
     rows = read_rows(small.folder / "log.csv")
     assert len(rows) == 4

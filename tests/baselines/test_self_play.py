@@ -1,8 +1,9 @@
-"""What FM3Q, VDN and IQL share: lanes, replay, networks, the loop with its checkpoints, and players from files."""
+"""What FM3Q, VDN and IQL share: schedules, gradient steps, evaluations, checkpoints, and players from files."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,16 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
-from games import body_game, depot, duel, size_game
 
 import palaestra
 from palaestra import registry
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
-from palaestra_baselines.common.curves import read_rows
+from palaestra_baselines.common.agents import two_team_roster
+from palaestra_baselines.common.checkpoints import load_checkpoint
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.self_play import Collector, Replay, Roster, keywords, make_lanes
-from palaestra_baselines.common.td_learning import Learner, td_loss
+from palaestra_baselines.common.run_folder import CHECKPOINT, RunFolder
+from palaestra_baselines.common.self_play import LearningArgs, SelfPlay, between, descend, follow, weighted_mean
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
 
 METHODS = {"fm3q": fm3q, "vdn": vdn, "iql": iql}
@@ -46,126 +44,169 @@ SMALL: dict[str, Any] = {
 }
 
 
-def roster_of(id: str, **options: Any) -> Roster:
-    return Roster(registry.make_game(id, **options)[0])
+# -- one gradient step -------------------------------------------------------------------------------------------------
 
 
-def collected(id: str, decisions: int, lanes: int = 8, random_starts: bool = False, **options: Any):
-    """A replay after some decisions at random, and who collected it."""
-    roster = roster_of(id, **options)
-    sim = make_lanes(id, tuple(f"{name}={value!r}" for name, value in options.items()), lanes)
-    replay = Replay(roster, decisions + 1, lanes)
-    collector = Collector(sim, replay, roster, 3, random_starts)
-    for _ in range(decisions):
-        collector.play(None, 1.0)
-    return collector, replay, roster
+def test_a_number_between_two_ends_stays_at_the_second():
+    assert [between((1.0, 0.2), share) for share in (0.0, 0.5, 1.0, 3.0)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
 
-# -- who plays ---------------------------------------------------------------------------------------------------------
+def test_a_gradient_step_has_the_given_rate_and_clips_the_norm_over_all_parameters():
+    weights = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+    optimizer = torch.optim.SGD(weights, lr=99.0)
+    for _ in range(2):  # gradients of the step before are forgotten
+        descend(optimizer, 30.0 * weights[0].sum() + 40.0 * weights[1].sum(), rate=0.1, max_norm=10.0)
+    assert [w.item() for w in weights] == pytest.approx([-2 * 0.6, -2 * 0.8])
+    descend(optimizer, weights[0].sum(), rate=0.1, max_norm=10.0)
+    assert weights[0].item() == pytest.approx(-1.3)
 
 
-def test_both_teams_share_a_network_where_they_are_alike_and_have_their_own_where_not():
-    assert list(roster_of(PONG).crews) == ["paddle"]
-    crews = roster_of(TAG).crews
-    assert list(crews) == ["player_red", "player_blue"]
-    assert crews["player_blue"].slots == (2, 3)
-    assert crews["player_blue"].places.tolist() == [0, 1]
+def test_the_target_network_follows_by_a_share():
+    online, target = (torch.nn.Linear(1, 1) for _ in range(2))
+    torch.nn.init.constant_(online.weight, 10.0)
+    torch.nn.init.constant_(target.weight, 2.0)
+    follow(target, online, 0.25)
+    assert (target.weight.item(), online.weight.item()) == (4.0, 10.0)
 
 
-def test_a_game_that_is_no_contest_of_two_teams_is_refused():
-    with pytest.raises(ValueError, match="no zero-sum game of two teams"):
-        roster_of("palaestra/CartPole-v0")
+def test_rows_without_weight_count_neither_in_the_sum_nor_in_the_number():
+    assert weighted_mean(torch.tensor([4.0, 100.0, 6.0]), torch.tensor([1.0, 0.0, 1.0])).item() == 5.0
 
 
-def test_an_agent_has_exactly_one_discrete_choice():
-    with pytest.raises(ValueError, match="not exactly one discrete choice"):
-        roster_of("palaestra/TeamTag-v0", actions="continuous")
+# -- the loop ----------------------------------------------------------------------------------------------------------
 
 
-def test_who_is_not_asked_may_only_do_nothing():
-    collector, _, roster = collected(SOCCER, 1, order="alternating")
-    idle = ~collector.sim.acting
-    assert idle.any()
-    assert (collector.legal[idle].sum(1) == 1).all()
-    assert collector.legal[idle][:, roster.noops[0]].all()
-    assert collector.legal[~idle].all()
+@dataclasses.dataclass
+class Watched:
+    """What a training did."""
+
+    args: Any
+    epsilons: list[float]
+    random: list[bool]
+    rates: list[float]
+    norms: list[float]
+    taus: list[float]
+    doubles: list[bool]
+    checkpoint: dict[str, Any]
+    weights: dict[str, np.ndarray]
 
 
-def test_options_are_python_values_or_words():
-    assert keywords(("players=1", "order=alternating")) == {"players": 1, "order": "alternating"}
-    with pytest.raises(ValueError, match="name=value, got 'players'"):
-        keywords(("players",))
+def watched(method: str, folder: Path) -> Watched:
+    """Trains by small arguments and notes what the loop hands to its parts."""
+    module: Any = METHODS[method]
+    args = module.Args(**{**SMALL, "lanes": 32, "max_gradient_norm": 0.01}, directory=folder, double=False)
+    seen = Watched(args, [], [], [], [], [], [], {}, {})
+    with pytest.MonkeyPatch.context() as patch:
+
+        def spy(name: str, note: Callable[..., Any]) -> None:
+            inner = getattr(module, name)
+
+            def spied(*given: Any, **named: Any) -> Any:
+                note(*given, **named)
+                return inner(*given, **named)
+
+            patch.setattr(module, name, spied)
+
+        spy("epsilon_greedy", lambda _, __, values, e: (seen.epsilons.append(e), seen.random.append(values is None)))
+        spy("descend", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
+        spy("follow", lambda _, __, tau: seen.taus.append(tau))
+        spy("td_loss", lambda *given: seen.doubles.append(given[-1]))
+        report = module.train(args)
+    seen.checkpoint = load_checkpoint(args.folder / CHECKPOINT)
+    seen.weights = read_policy(report.weights)[0]
+    return seen
 
 
-# -- replay ------------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module", params=list(METHODS))
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    return watched(request.param, tmp_path_factory.mktemp(request.param))
 
 
-def test_the_replay_holds_what_the_lanes_did():
-    collector, replay, _ = collected(SOCCER, 40, order="alternating")
-    lanes = palaestra.make_batch(SOCCER, 8, autoreset_mode="next_step", order="alternating")
-    lanes.reset(seed=3 << 32)
-    for row in range(40):
-        np.testing.assert_array_equal(replay.arrays["see.player"][row], lanes.observations)
-        counts = lanes.states["pending"] == 0
-        lanes.step(replay.arrays["actions"][row].astype(np.int64))
-        np.testing.assert_array_equal(replay.arrays["counts"][row], counts)
-        np.testing.assert_array_equal(replay.arrays["rewards"][row], lanes.team_rewards("red"))
-        np.testing.assert_array_equal(replay.arrays["goes_on"][row] == 0, lanes.terminated & counts)
-    assert collector.steps == int(replay.arrays["counts"][:40].sum())
+def test_exploration_falls_linearly_until_its_share_of_the_training(run: Watched):
+    assert run.epsilons[0] == 1.0
+    assert run.epsilons[-1] == pytest.approx(0.05)
+    share = 32 * 6 / 1200 / 0.3  # no match ends in the first six decisions
+    assert run.epsilons[6] == pytest.approx(1.0 - 0.95 * share, abs=0.03)
+    assert all(a >= b for a, b in zip(run.epsilons, run.epsilons[1:], strict=False))
 
 
-def test_a_match_that_is_cut_off_is_worth_what_its_last_position_is():
-    _, replay, _ = collected(PONG, 12, horizon=5)
-    cut = np.flatnonzero(replay.arrays["counts"][:12, 0] == 0) - 1
-    assert cut.tolist() == [4, 10]  # then a row in which the lane starts anew, which counts for nothing
-    assert replay.arrays["goes_on"][cut, 0].all()
+def test_decisions_are_random_until_learning_starts(run: Watched):
+    assert run.random[:6] == [True] * 6
+    assert not any(run.random[8:])
+    assert len(run.rates) == run.random.count(False) + 1  # the first update follows the decision that ends the warm-up
 
 
-def test_a_full_replay_gives_the_last_decisions_only():
-    roster = roster_of(SOCCER)
-    replay = Replay(roster, 5, 1)
-    for k in range(12):
-        seen = {"player": np.full((1, 2, roster.sizes["player"]), k, np.float32)}
-        replay.write_position(seen, np.ones((1, 2, 5), bool), np.ones((1, 2)))
-        replay.write_decision(np.zeros((1, 2)), np.array([float(k)]), np.array([False]), np.array([True]))
-    seen = {"player": np.full((1, 2, roster.sizes["player"]), 12, np.float32)}
-    replay.write_position(seen, np.ones((1, 2, 5), bool), np.ones((1, 2)))
-    batch = replay.sample(np.random.default_rng(0), 200)
-    assert set(batch.rewards.tolist()) == {8.0, 9.0, 10.0, 11.0}
-    np.testing.assert_array_equal(batch.observations["player"][:, 0, 0], batch.rewards)
-    np.testing.assert_array_equal(batch.next_observations["player"][:, 0, 0], batch.rewards + 1)
+def test_the_learning_rate_falls_linearly_to_that_of_the_end(run: Watched):
+    assert run.rates[0] == pytest.approx(1e-3 - 9e-4 * 200 / 1200, rel=0.03)
+    assert run.rates[-1] == pytest.approx(1e-4)
+    steps = np.diff(run.rates)
+    assert (steps < 0.0).all()
+    assert steps.std() < 0.2 * abs(steps.mean())
 
 
-def test_random_starts_are_spread_over_all_positions():
-    collector, _, roster = collected(SOCCER, 0, lanes=400, random_starts=True)
-    assert roster.game.enumeration is not None
-    numbers = roster.game.enumeration.number(collector.sim.states)
-    assert len(set(numbers.tolist())) > 200
-    with pytest.raises(ValueError, match="positions that can be counted"):
-        collected(PONG, 0, random_starts=True)
+def test_the_arguments_reach_the_gradient_steps(run: Watched):
+    assert set(run.norms) == {0.01}
+    assert set(run.taus) == {0.01}
+    assert set(run.doubles) == {False}
 
 
-# -- learning ----------------------------------------------------------------------------------------------------------
+def test_the_target_network_is_another_than_the_online_network_and_the_one_that_is_evaluated(run: Watched):
+    name = next(key for key in run.checkpoint["target"] if key.endswith("layers.2.weight"))
+    target, online = run.checkpoint["target"][name].numpy(), run.checkpoint["online"][name].numpy()
+    (saved,) = (array for key, array in run.weights.items() if key.endswith("layer_2.weight"))
+    np.testing.assert_array_equal(saved, target)
+    assert (target != online).any()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_loss_is_the_squared_error_of_every_total(method: str):
-    _, replay, roster = collected(SOCCER, 60, order="alternating")
-    torch.manual_seed(0)
-    mixer = {"fm3q": fm3q.Difference, "vdn": vdn.TeamSums, "iql": iql.Apart}[method](roster)
-    learner = Learner(Utilities(roster, (8,)), mixer)
-    batch = replay.sample(np.random.default_rng(0), 64)
-    q = learner.utilities(batch.observations).gather(2, batch.actions[:, :, None])[:, :, 0].detach().numpy()
-    best = learner.utilities(batch.next_observations).masked_fill(~batch.next_legal, -np.inf).amax(2).detach().numpy()
-    reward, goes_on, weights = (x.numpy() for x in (batch.rewards, batch.goes_on, batch.weights))
-    if method == "fm3q":
-        errors = reward + 0.9 * goes_on * (best[:, 0] - best[:, 1]) - (q[:, 0] - q[:, 1])
-        squares = errors**2
-    else:  # one against one, a team is its only agent
-        signed = np.stack([reward, -reward], 1)
-        squares = ((signed + 0.9 * goes_on[:, None] * best - q) ** 2).mean(1)
-    loss = td_loss(learner, learner, batch, 0.9, double=True)
-    assert float(loss.detach()) == pytest.approx((squares * weights).sum() / weights.sum(), rel=1e-5)
+def test_inputs_of_both_networks_are_scaled_by_what_was_observed_at_random_play(run: Watched):
+    for name in ("online", "target"):
+        scales = [value for key, value in run.checkpoint[name].items() if key.endswith((".mean", ".scale"))]
+        assert len(scales) == 2
+        assert (scales[0].abs() > 0.01).any()
+        assert (scales[1] != 1.0).all()
+
+
+def test_inputs_are_standardised_but_not_magnified_where_they_hardly_change():
+    roster = two_team_roster(registry.make_game(SOCCER)[0])
+    utilities = Utilities(roster, (8,))
+    size = roster.sizes["player"]
+    observed = np.zeros((2, 2, size), np.float32)
+    observed[0], observed[1, :, 0] = 1.0, 5.0
+    observed[1, :, 1:] = 1.0
+    utilities.standardise({"player": observed})
+    network: Any = utilities.networks["player"]
+    assert (network.mean[0].item(), network.scale[0].item()) == (3.0, 0.5)
+    assert network.mean[1].item() == 1.0
+    assert 1.0 < network.scale[1].item() <= 20.0
+    network.place_bias.data.zero_()
+    bias = network.layers[0].bias
+    torch.testing.assert_close(network.layers[0]((network.mean - network.mean) * network.scale), bias)
+    at_mean = utilities({"player": network.mean.expand(1, 2, size)})
+    torch.testing.assert_close(at_mean[0, 0], network.layers[1](torch.relu(bias)))
+
+
+# -- evaluations -------------------------------------------------------------------------------------------------------
+
+
+def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    calls = []
+
+    def fake(id: str, players: Any, opponent: str, matches: int, seed: int, **options: Any):
+        calls.append((id, sorted(players), opponent, matches, seed))
+        return type("Table", (), {"win_rate": 0.5, "win_rates": (0.25, 0.75)})
+
+    monkeypatch.setattr("palaestra_baselines.common.self_play.play_both_sides", fake)
+    for id, columns in ((PONG, {"win_rate": 0.5}), (TAG, {"win_rate_red": 0.25, "win_rate_blue": 0.75})):
+        args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=tmp_path, matches=20, quiet=True)
+        with RunFolder(args, "some") as folder:
+            play = SelfPlay(args, folder, None)
+            play.goes_on(Utilities(play.roster, (4,)))
+        assert folder.rows[0]["win_rate"] == 0.5
+        assert {name: folder.rows[0][name] for name in columns} == columns
+    assert calls == [(id, ["blue", "red"], "script:0.5", 20, 2**30) for id in (PONG, TAG)]
+
+
+# -- resume ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -173,34 +214,37 @@ def test_a_stopped_run_goes_on_to_the_bit(method: str, tmp_path: Path):
     module = METHODS[method]
     whole = module.train(module.Args(**SMALL, directory=tmp_path / "whole"))
     halves = module.Args(**SMALL, directory=tmp_path / "halves")
-    interrupt_after(module, halves, 600)
+    interrupt_at_the_third_evaluation(module, halves)
     resumed = module.train(dataclasses.replace(halves, resume=True))
     assert resumed.steps == whole.steps
     for name, array in read_policy(whole.weights)[0].items():
         np.testing.assert_array_equal(array, read_policy(resumed.weights)[0][name])
-    columns = [
-        [(row["steps"], row["loss"]) for row in read_rows(r.weights.parent / "log.csv")] for r in (whole, resumed)
-    ]
-    assert columns[0] == columns[1]
+    assert [row["steps"] for row in resumed.log] == [row["steps"] for row in whole.log]
+    assert [row["loss"] for row in resumed.log] == pytest.approx([row["loss"] for row in whole.log], rel=1e-5)
 
 
 class Stop(Exception):
-    """Somebody pulled the plug."""
+    """The process ends."""
 
 
-def interrupt_after(module: Any, args: Any, steps: int) -> None:
-    """Trains until an evaluation after so many steps has been written, and no further."""
+def interrupt_at_the_third_evaluation(module: Any, args: Any) -> None:
     seen = []
 
-    def judge(player_of: Any) -> dict[str, float]:
+    def evaluation(player_of: Any) -> dict[str, float]:
         seen.append(1)
         if len(seen) == 3:
             raise Stop
         return {}
 
     with pytest.raises(Stop):
-        module.train(args, judge)
-    assert read_rows(args.folder / "log.csv")[-1]["steps"] >= steps
+        module.train(args, evaluation)
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path):
+    args = vdn.Args(**SMALL, directory=tmp_path)
+    first = vdn.train(args)
+    again = vdn.train(dataclasses.replace(args, resume=True))
+    assert (again.steps, again.updates, len(again.log)) == (first.steps, first.updates, 3)
 
 
 def test_a_seed_decides_everything(tmp_path: Path):
@@ -217,14 +261,14 @@ def test_a_seed_decides_everything(tmp_path: Path):
 
 @pytest.mark.parametrize("id", [PONG, TAG])
 def test_a_player_does_what_the_networks_say_whichever_team_it_plays(id: str):
-    roster = roster_of(id)
-    torch.manual_seed(1)
-    utilities = Utilities(roster, (16, 16))
     sim = palaestra.make_batch(id, 20)
     sim.reset(seed=0)
-    utilities.standardise({name: rows.copy() for name, rows in roster.see(sim).items()})
-    values = utilities({name: torch.from_numpy(rows.copy()) for name, rows in roster.see(sim).items()})
-    greedy = values.argmax(2).numpy()
+    roster = two_team_roster(sim.game)
+    torch.manual_seed(1)
+    utilities = Utilities(roster, (16, 16))
+    utilities.standardise({name: rows.copy() for name, rows in roster.read_observations(sim).items()})
+    observed = {name: torch.from_numpy(rows.copy()) for name, rows in roster.read_observations(sim).items()}
+    greedy = utilities(observed).argmax(2).numpy()
     for team, slots in roster.game.teams.items():
         player = UtilityPlayer(utilities.arrays(), roster.game, team)
         seen = sim.team_view(team, "observations")
@@ -241,59 +285,10 @@ def test_a_saved_policy_plays_where_the_name_of_a_script_could_stand(tmp_path: P
 
 
 def test_a_policy_of_another_game_is_refused():
-    arrays = Utilities(roster_of(PONG), (8,)).arrays()
+    pong, tag = (registry.make_game(id)[0] for id in (PONG, TAG))
+    arrays = Utilities(two_team_roster(pong), (8,)).arrays()
     with pytest.raises(ValueError, match="trained for another game"):
-        UtilityPlayer(arrays, roster_of(TAG).game, "red")
+        UtilityPlayer(arrays, tag, "red")
     renamed = {name.replace("paddle", "player_red"): array for name, array in arrays.items()}
     with pytest.raises(ValueError, match="red of TeamTag sees"):
-        UtilityPlayer(renamed, roster_of(TAG).game, "red")
-
-
-# -- games of the second contract --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("game", "lacks"),
-    [
-        (lambda: duel.game(listed=True), "the legal alternatives of 'move' are a list of candidates, .* not support"),
-        (lambda: size_game.game(), "shows things to a whole team or match"),
-        (lambda: body_game.game(), "is no zero-sum game of two teams"),
-        (lambda: depot.game(), "is no zero-sum game of two teams"),
-        (lambda: spelled(), "have not exactly one discrete choice"),
-    ],
-)
-def test_games_that_these_methods_cannot_play_say_why(game, lacks: str):
-    with pytest.raises(ValueError, match=lacks):
-        Roster(game())
-
-
-def spelled() -> Game:
-    """A duel in which a move is two words."""
-    (role,) = duel.game(legal=None).roles
-    words = dataclasses.replace(role, action=(Choice("move", 3, shape=(2,)),))
-    return duel.game(roles=(words,), legal=None)
-
-
-def test_a_game_of_larger_capacity_is_collected_like_its_own_size():
-    batches = []
-    for capacity in (None, 6):
-        sim = KernelSimulation(duel.game(players=2, capacity=capacity, reward_dtype="f8"), 4)
-        roster = Roster(sim.game)
-        replay = Replay(roster, 21, 4)
-        collector = Collector(sim, replay, roster, 3, False)
-        for _ in range(20):
-            collector.play(None, 1.0)
-        batches.append(replay.sample(np.random.default_rng(0), 32))
-    assert batches[0].rewards.abs().sum() > 0
-    for ours, theirs in zip(vars(batches[0]).values(), vars(batches[1]).values(), strict=True):
-        pairs = zip(ours.values(), theirs.values(), strict=True) if isinstance(ours, dict) else [(ours, theirs)]
-        assert all(torch.equal(a, b) for a, b in pairs)
-
-
-def test_choices_of_hundreds_of_alternatives_are_remembered_whole():
-    (role,) = duel.game(legal=None).roles
-    many = dataclasses.replace(role, action=(Choice("move", 300),))
-    replay = Replay(Roster(duel.game(roles=(many,), legal=None)), 3, 2)
-    actions = np.array([[299, 0], [256, 255]])
-    replay.write_decision(actions, np.zeros(2), np.zeros(2, np.bool_), np.ones(2, np.bool_))
-    assert replay.arrays["actions"][0].tolist() == actions.tolist()
+        UtilityPlayer(renamed, tag, "red")

@@ -105,6 +105,14 @@ def test_small_games_agree_with_scipy():
         assert lower - 1e-9 <= ours <= upper + 1e-9
 
 
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_the_second_solver_is_exact_where_its_usual_tolerances_are_not(exchanged):
+    pytest.importorskip("scipy", reason="needs the extra palaestra[exact]")
+    almost = np.array([[-8e-8, 1 - 2e-8], [1 - 4e-8, 1 - 1e-7], [1 - 6e-8, 1.0], [1 - 4e-8, 4e-8]])
+    *_, gap = matrix.highs(1.0 - almost.T if exchanged else almost)
+    assert gap < 1e-12
+
+
 def loosen(monkeypatch) -> None:
     """Makes the compiled solver answer with strategies that prove nothing."""
 

@@ -16,7 +16,12 @@ import numpy as np
 
 
 class CurveLog:
-    """A CSV file with one row per evaluation. A resumed run cuts off what came after its checkpoint."""
+    """A CSV file with one row per evaluation. A resumed run removes all rows after its checkpoint.
+
+    Attributes:
+        path: The file.
+        rows: All rows in it.
+    """
 
     def __init__(self, path: Path, resume_from: float | None = None) -> None:
         """Starts the file anew, or keeps the rows up to a step.
@@ -30,11 +35,13 @@ class CurveLog:
         kept = [] if resume_from is None or not path.exists() else read_rows(path)
         kept = [row for row in kept if next(iter(row.values())) <= (resume_from or 0.0)]
         path.unlink(missing_ok=True)
+        self.rows: list[dict[str, float]] = []
         for row in kept:
             self.write(row)
 
     def write(self, row: Mapping[str, float]) -> None:
         """Appends a row; the first one names the columns."""
+        self.rows.append(dict(row))
         is_new = not self.path.exists()
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

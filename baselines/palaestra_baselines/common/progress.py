@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 PLAIN_INTERVAL_S = 10.0
-"""Time between two lines where nobody watches a terminal."""
+"""Time between two lines where the output is no terminal."""
 
 
 class Progress:
@@ -116,7 +116,7 @@ def short(number: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as ``m:ss`` or ``h:mm:ss``; ``?`` if nobody knows."""
+    """Seconds as ``m:ss`` or ``h:mm:ss``; ``?`` if unknown."""
     if not 0.0 <= seconds < 1e7:
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -18,6 +18,7 @@ import tyro
 import palaestra_assets
 from palaestra_baselines.common.curves import read_rows
 from palaestra_baselines.common.progress import Progress
+from palaestra_baselines.common.run_folder import CHECKPOINT, LOG
 
 
 @dataclass
@@ -59,7 +60,7 @@ def finished(run: Run) -> bool:
     """Whether the run is there already; what is there of a run with other arguments is not taken for this one."""
     note, wanted = run.folder / "args.json", run.settings
     if not note.exists() or json.loads(note.read_text()) != wanted:
-        for left_over in ("done.json", "state.json", "checkpoint.pt"):
+        for left_over in ("done.json", CHECKPOINT):
             (run.folder / left_over).unlink(missing_ok=True)
         run.folder.mkdir(parents=True, exist_ok=True)
         note.write_text(json.dumps(wanted))
@@ -71,7 +72,7 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
 
     Args:
         title: What the user sees.
-        method_runs: ``(method, arguments with resume=True, judge or None)`` of each run.
+        method_runs: ``(method, arguments with resume=True, evaluation or None)`` of each run.
         workers: Processes; 0 trains here.
         quiet: Show nothing.
     """
@@ -98,9 +99,9 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
             time.sleep(1.0)
 
 
-def train_one(method: str, run: Any, judge: Any) -> None:
+def train_one(method: str, run: Any, evaluation: Any) -> None:
     """Trains a run to its end and notes that it is done."""
-    report = importlib.import_module(f"palaestra_baselines.{method}").train(run, judge)
+    report = importlib.import_module(f"palaestra_baselines.{method}").train(run, evaluation)
     facts = {"steps": report.steps, "updates": report.updates, "cpu_s": report.cpu_s}
     (run.folder / "done.json").write_text(json.dumps(facts))
 
@@ -109,7 +110,7 @@ def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:
     """Steps of all runs up to their last evaluations."""
     steps = 0.0
     for _, run, _ in method_runs:
-        log = run.folder / "log.csv"
+        log = run.folder / LOG
         rows = read_rows(log) if log.exists() else []
         steps += rows[-1]["steps"] if rows else 0.0
     return int(steps)

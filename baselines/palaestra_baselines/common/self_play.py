@@ -1,343 +1,254 @@
-"""Self-play of two teams in many lanes: who sits where, collecting with epsilon-greedy utilities, and the replay.
+"""What value-based self-play methods share: arguments, lanes, replay, schedules, evaluations and checkpoints.
 
-FM3Q, VDN and IQL differ in how they combine the utilities Q_i(o_i, a_i) of the agents into what they regress on a
-reward. All else they share: this file, `palaestra_baselines.common.utilities` (networks and players) and
-`palaestra_baselines.common.td_learning` (the loop).
+The networks, the loss, the exploration and the loop of a method stand in its own file.
 """
 
 from __future__ import annotations
 
-import ast
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
-from palaestra import registry
-from palaestra.core.evaluation import teams_are_alike
-from palaestra.core.fields import Choice, is_homogeneous
-from palaestra.core.game import Game, Role
-from palaestra.core.lanes import RUNNING
-from palaestra.core.simulation import Simulation
+from palaestra.core.opponents import Opponent
+from palaestra_baselines.common.agents import keywords, make_lanes, two_team_roster
+from palaestra_baselines.common.collector import Collector
+from palaestra_baselines.common.match_evaluation import play_both_sides
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder
+from palaestra_baselines.common.stores import Batch, Replay
+from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, save_utilities
 
-RUN_BITS = 32
-"""Lanes of run r have the seeds (r << RUN_BITS) + lane."""
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Agents that share a network: all of a role, or where the teams are unlike those of one team.
-
-    Attributes:
-        role: Whose tables they have.
-        slots: Of the game, in rising order.
-        members: The same, counted within the role.
-        places: int64: index of each among its team's members of the crew.
-    """
-
-    role: Role
-    slots: tuple[int, ...]
-    members: tuple[int, ...]
-    places: np.ndarray
+EVALUATION_SEED = 2**30
+"""Number of the run whose matches evaluate a training; final figures use others."""
+WEIGHTS = "last.safetensors"
 
 
-class Roster:
-    """Who plays in a two-team zero-sum game of discrete actions, and how the arrays of its roles become one.
+@dataclass
+class LearningArgs(RunArgs):
+    """Arguments that all methods share, beside those of `RunArgs`.
 
     Attributes:
-        game: The rules.
-        alike: Whether the teams can change sides: equally many agents of each role, and no mirror that says otherwise.
-        crews: Who shares a network, by a name for the weights.
-        slots: Slots of each role, by name.
-        sizes: Numbers that an agent of a role sees.
-        choices: Alternatives of an agent of a role.
-        actions: M, the most alternatives of any role.
-        noops: int64 [A]: what an agent does that is not asked.
-        signs: float32 [A]: 1 for members of the first team, -1 for those of the second.
-    """
-
-    def __init__(self, game: Game) -> None:
-        """Reads the tables of a game.
-
-        Raises:
-            ValueError: The game has not two teams with opposite rewards, or an agent has not exactly one choice, or
-                sees something else than numbers of one kind.
-        """
-        if len(game.teams) != 2 or not game.zero_sum:
-            raise ValueError(f"{game.name} is no zero-sum game of two teams")
-        if game.team_observation or game.lane_observation:
-            raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
-        self.game, first = game, 0
-        self.alike = teams_are_alike(game) and (game.mirror is None or game.mirror_swaps_teams)
-        self.crews: dict[str, Crew] = {}
-        self.slots: dict[str, slice] = {}
-        self.sizes: dict[str, int] = {}
-        self.choices: dict[str, int] = {}
-        noops: list[int] = []
-        for role in game.roles:
-            choice = role.action[0]
-            if len(role.action) != 1 or not isinstance(choice, Choice) or choice.shape:
-                raise ValueError(f"{game.name}: agents of role {role.name!r} have not exactly one discrete choice")
-            if choice.candidates is not None:
-                raise ValueError(
-                    f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
-                    "methods do not support: they need a mask of all alternatives"
-                )
-            if not is_homogeneous(role.observation):
-                raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
-            self.slots[role.name] = slice(first, first + len(role.agents))
-            self.sizes[role.name] = sum(f.size for f in role.observation)
-            self.choices[role.name] = choice.n
-            self.crews |= crews_of(game, role, first, self.alike)
-            noops += [choice.noop] * len(role.agents)
-            first += len(role.agents)
-        self.actions = max(self.choices.values())
-        self.noops = np.array(noops)
-        self.signs = np.where(game.team_index == 0, 1.0, -1.0).astype(np.float32)
-
-    @property
-    def agents(self) -> int:
-        """A, the number of slots."""
-        return len(self.noops)
-
-    def see(self, sim: Simulation) -> dict[str, np.ndarray]:
-        """Observations float32 ``[N, A_role, size]`` by role."""
-        seen = sim.observations
-        return {name: seen if isinstance(seen, np.ndarray) else seen[name] for name in self.slots}
-
-    def legal(self, sim: Simulation) -> np.ndarray:
-        """Bool ``[N, A, M]``: what an agent may do; its no-op alone if it is not asked."""
-        mask = np.zeros((sim.num_envs, self.agents, self.actions), np.bool_)
-        for name, slots in self.slots.items():
-            allowed: Any = True if sim.legal is None else sim.legal
-            mask[:, slots, : self.choices[name]] = allowed[name] if isinstance(allowed, dict) else allowed
-        idle = ~(sim.alive & sim.acting)
-        mask[idle] = False
-        mask[idle, np.broadcast_to(self.noops, idle.shape)[idle]] = True
-        return mask
-
-    def act(self, sim: Simulation, actions: np.ndarray) -> None:
-        """Writes the actions ``[N, A]`` into the simulation."""
-        for name, slots in self.slots.items():
-            target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[name]
-            target[...] = actions[:, slots].reshape(target.shape)
-
-
-def crews_of(game: Game, role: Role, first: int, alike: bool) -> dict[str, Crew]:
-    """The crews of a role whose first slot is ``first``: one for both teams where they are alike, else one a team."""
-    crews = {}
-    for name, team in [(role.name, None)] if alike else [(f"{role.name}_{team}", team) for team in game.teams]:
-        members = [k for k in range(len(role.agents)) if team is None or first + k in game.teams[team]]
-        counts = dict.fromkeys(range(2), 0)
-        places = np.zeros(len(members), np.int64)
-        for row, k in enumerate(members):
-            side = int(game.team_index[first + k])
-            places[row], counts[side] = counts[side], counts[side] + 1
-        if members:
-            crews[name] = Crew(role, tuple(first + k for k in members), tuple(members), places)
-    return crews
-
-
-def make_lanes(id: str, options: tuple[str, ...], lanes: int) -> Simulation:
-    """Lanes that start anew by themselves.
-
-    Args:
-        id: Registered id.
+        env_id: Two-team zero-sum game of discrete actions.
         options: Keywords of the game, ``name=value`` each.
-        lanes: Number of matches at once.
+        lanes: Matches at once.
+        updates: Gradient steps after each decision of all lanes.
+        batch_size: Decisions in a gradient step.
+        replay_size: Decisions that are kept.
+        warmup_steps: Decisions at random before learning starts.
+        epsilon: Probability of a random action, at the start and at the end.
+        epsilon_until: Share of the training after which it is that of the end; falls linearly.
+        learning_rate: Of Adam, at the start and at the end; falls linearly.
+        gamma: Discount per decision.
+        tau: Share by which the target network follows the online network at each gradient step (Polyak averaging).
+        hidden: Widths of the utility networks.
+        double: Choose the greedy actions of the target by the online network (double Q-learning).
+        max_gradient_norm: Longer gradients are clipped to this norm.
+        random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
+        opponent: Script, with its strength, of the evaluations; empty for none.
+        matches: Matches of an evaluation.
     """
-    return registry.make_batch(id, lanes, autoreset_mode="next_step", **keywords(options))
 
-
-def keywords(options: tuple[str, ...]) -> dict[str, Any]:
-    """Keywords of a game from ``name=value`` texts, values as in Python, else text.
-
-    Raises:
-        ValueError: Not of that form.
-    """
-    values = {}
-    for text in options:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise ValueError(f"an option of the game is name=value, got {text!r}")
-        try:
-            values[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            values[name] = value
-    return values
-
-
-def scatter_starts(sim: Simulation, lanes: np.ndarray, rng: np.random.Generator) -> None:
-    """Puts lanes that have just started onto positions drawn uniformly from all positions of an enumerable game.
-
-    Raises:
-        ValueError: The positions of the game are not enumerable.
-    """
-    enumeration = sim.game.enumeration
-    if enumeration is None:
-        raise ValueError(f"random starts need positions that can be counted; those of {sim.game.name} cannot")
-    snapshot = sim.snapshot()
-    rows = snapshot.states[lanes]
-    for name, *_ in sim.game.state:
-        rows[name] = 0
-    enumeration.place(rows, rng.integers(enumeration.positions, size=len(lanes)))
-    snapshot.states[lanes] = rows
-    sim.restore(snapshot)
-
-
-# --------------------------------------------------------------------------------------------------------- the replay
+    env_id: str = "palaestra/TeamPong-v0"
+    options: tuple[str, ...] = ()
+    total_steps: int = 1_500_000
+    lanes: int = 256
+    updates: int = 3
+    batch_size: int = 256
+    replay_size: int = 500_000
+    warmup_steps: int = 20_000
+    epsilon: tuple[float, float] = (1.0, 0.05)
+    epsilon_until: float = 0.3
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    gamma: float = 0.99
+    tau: float = 0.01
+    hidden: tuple[int, ...] = (64, 64)
+    double: bool = True
+    max_gradient_norm: float = 10.0
+    random_starts: bool = False
+    opponent: str = ""
+    matches: int = 200
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Decisions drawn from the replay.
+class Report:
+    """Result of a training.
 
     Attributes:
-        observations: float32 ``[B, A_role, size]`` by role, before the decision.
-        next_observations: Likewise after it; of the last position where a match ended.
-        actions: int64 ``[B, A]``.
-        next_legal: bool ``[B, A, M]`` after the decision.
-        alive: float32 ``[B, A]``, 1 for agents in the match before the decision.
-        next_alive: Likewise after it.
-        rewards: float32 ``[B]`` of the first team.
-        goes_on: float32 ``[B]``, 0 where a rule ended the match; 1 at the horizon, whose values count.
-        weights: float32 ``[B]``, 0 for a decision that was none: the lane was starting anew.
+        weights: Saved policy, the last one: none is chosen by an evaluation.
+        steps: Decisions played.
+        updates: Gradient steps.
+        cpu_s: Processor time of all parts of the run, evaluations left out.
+        log: One row per evaluation.
     """
 
-    observations: dict[str, torch.Tensor]
-    next_observations: dict[str, torch.Tensor]
-    actions: torch.Tensor
-    next_legal: torch.Tensor
-    alive: torch.Tensor
-    next_alive: torch.Tensor
-    rewards: torch.Tensor
-    goes_on: torch.Tensor
-    weights: torch.Tensor
+    weights: Path
+    steps: int
+    updates: int
+    cpu_s: float
+    log: list[dict[str, float]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """The costs, in a line."""
+        return f"{self.weights}: {self.steps} decisions, {self.updates} gradient steps, {self.cpu_s:.0f} s of processor"
 
 
-class Replay:
-    """The last decisions of all lanes: a ring of rows, one a decision; the row after it shows where it led."""
-
-    def __init__(self, roster: Roster, rows: int, lanes: int) -> None:
-        """Allocates ``rows`` decisions of ``lanes`` lanes."""
-        self.rows, self.lanes = rows, lanes
-        shape, agents = (rows, lanes), roster.agents
-        self.arrays: dict[str, np.ndarray] = {}
-        for name, slots in roster.slots.items():
-            self.arrays[f"see.{name}"] = np.zeros((*shape, slots.stop - slots.start, roster.sizes[name]), np.float32)
-        self.arrays["legal"] = np.zeros((*shape, agents, roster.actions), np.bool_)
-        self.arrays["alive"] = np.zeros((*shape, agents), np.uint8)
-        self.arrays["actions"] = np.zeros((*shape, agents), np.uint8 if roster.actions <= 256 else np.int32)
-        self.arrays["rewards"] = np.zeros(shape, np.float32)
-        self.arrays["goes_on"] = np.zeros(shape, np.uint8)
-        self.arrays["counts"] = np.zeros(shape, np.uint8)
-        self._flat = {name: torch.from_numpy(array.reshape(rows * lanes, *array.shape[2:]))
-                      for name, array in self.arrays.items()}  # fmt: skip
-        self.roles = tuple(roster.slots)
-        self.head = self.filled = 0
-
-    def write_position(self, observations: dict[str, np.ndarray], legal: np.ndarray, alive: np.ndarray) -> None:
-        """Writes what all agents see now, the position before the next decision."""
-        for name in self.roles:
-            self.arrays[f"see.{name}"][self.head] = observations[name]
-        self.arrays["legal"][self.head] = legal
-        self.arrays["alive"][self.head] = alive
-
-    def write_decision(self, actions: np.ndarray, rewards: np.ndarray, ended: np.ndarray, counts: np.ndarray) -> None:
-        """Writes what was done and what it brought, and goes on to the next row."""
-        for name, value in (("actions", actions), ("rewards", rewards), ("goes_on", ~ended), ("counts", counts)):
-            self.arrays[name][self.head] = value
-        self.head = (self.head + 1) % self.rows
-        self.filled = min(self.filled + 1, self.rows - 1)  # the row at the head waits for its decision
-
-    def sample(self, rng: np.random.Generator, size: int) -> Batch:
-        """Draws decisions uniformly."""
-        rows = (self.head - 1 - rng.integers(self.filled, size=size)) % self.rows
-        lanes = rng.integers(self.lanes, size=size)
-        before = torch.from_numpy(rows * self.lanes + lanes)
-        after = torch.from_numpy((rows + 1) % self.rows * self.lanes + lanes)
-        flat = self._flat
-        return Batch(
-            {name: flat[f"see.{name}"][before] for name in self.roles},
-            {name: flat[f"see.{name}"][after] for name in self.roles},
-            flat["actions"][before].long(),
-            flat["legal"][after],
-            flat["alive"][before].float(),
-            flat["alive"][after].float(),
-            flat["rewards"][before],
-            flat["goes_on"][before].float(),
-            flat["counts"][before].float(),
-        )
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: the rows that have been written."""
-        used = self.rows if self.filled == self.rows - 1 else self.filled + 1
-        return {"head": self.head, "filled": self.filled, "arrays": {n: a[:used] for n, a in self.arrays.items()}}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Takes back what `state` gave."""
-        self.head, self.filled = state["head"], state["filled"]
-        for name, array in state["arrays"].items():
-            self.arrays[name][: len(array)] = array
+Evaluation = Callable[[Callable[[str], Opponent]], dict[str, float]]
+"""``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the weights of now."""
 
 
-# ------------------------------------------------------------------------------------------------------- the collector
-
-
-class Collector:
-    """Plays all lanes and fills the replay.
+class SelfPlay:
+    """One run: all agents of both teams learn in all lanes.
 
     Attributes:
-        sim: The lanes.
-        replay: What they have seen.
-        steps: Decisions of matches so far, those left out in which a lane started anew.
+        args: Arguments of the run.
+        folder: Its files.
+        roster: The learning agents.
+        replay: Their last decisions.
+        collector: Plays the lanes.
+        updates: Gradient steps so far.
+        loss: Of the last one.
+        cpu_s: Processor time so far, evaluations left out.
     """
 
-    def __init__(self, sim: Simulation, replay: Replay, roster: Roster, seed: int, random_starts: bool) -> None:
-        """Starts all lanes under seeds of run ``seed``."""
-        self.sim, self.replay, self.roster, self.random_starts = sim, replay, roster, random_starts
-        self.rng = np.random.default_rng([seed, 1])
-        self.steps = 0
-        sim.reset(seed=seed << RUN_BITS)
-        if random_starts:
-            scatter_starts(sim, np.arange(sim.num_envs), self.rng)
-        self._look()
-
-    def _look(self) -> None:
-        self.legal = self.roster.legal(self.sim)
-        self.replay.write_position(self.roster.see(self.sim), self.legal, self.sim.alive)
-
-    def play(self, values: np.ndarray | None, epsilon: float) -> None:
-        """One decision in all lanes.
+    def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None) -> None:
+        """Starts the lanes.
 
         Args:
-            values: Utilities float32 ``[N, A, M]``; None plays at random.
-            epsilon: Share of its decisions that an agent takes at random among what is legal.
+            args: Arguments of the run.
+            folder: Its files, entered.
+            evaluation: What evaluations measure; matches against the script ``args.opponent`` if None.
         """
-        draws = self.rng.random(self.legal.shape, np.float32)
-        actions = np.where(self.legal, draws, -1.0).argmax(axis=2)
-        if values is not None:
-            greedy = np.where(self.legal, values, -np.inf).argmax(axis=2)
-            explores = self.rng.random(actions.shape, np.float32) < epsilon
-            actions = np.where(explores, actions, greedy)
-        sim = self.sim
-        running = sim.states["pending"] == RUNNING
-        self.roster.act(sim, actions)
-        sim.step()
-        first, _ = self.roster.game.teams
-        self.replay.write_decision(actions, sim.team_rewards(first), sim.terminated & running, running)
-        self.steps += int(running.sum())
-        if self.random_starts and not running.all():
-            scatter_starts(sim, np.flatnonzero(~running), self.rng)
-        self._look()
+        torch.set_num_threads(1)
+        torch.manual_seed(args.seed)
+        self.args, self.folder = args, folder
+        sim = make_lanes(args.env_id, args.options, args.lanes)
+        self.roster = two_team_roster(sim.game)
+        self.replay = Replay(max(args.replay_size // args.lanes, 2) + 1, args.lanes)
+        self.collector = Collector(sim, self.roster, self.replay, args.seed, random_starts=args.random_starts)
+        self.rng = np.random.default_rng([args.seed, 2])
+        self.evaluation = evaluation or self._evaluate_by_script
+        self.updates, self.loss, self.cpu_s = 0, 0.0, 0.0
+        self._began_s = time.process_time()
+        self._learnt: dict[str, Any] = {}
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"sim": self.sim.snapshot(), "rng": self.rng.bit_generator.state, "steps": self.steps}
+    def resume(self, **learnt: Any) -> None:
+        """Says what is learnt, and takes it up from the checkpoint if the run continues.
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Takes back what `state` gave; the replay first."""
-        self.sim.restore(state["sim"])
-        self.rng.bit_generator.state, self.steps = state["rng"], state["steps"]
-        self._look()
+        Args:
+            **learnt: Modules and optimizers by name.
+        """
+        self._learnt, before = learnt, self.folder.before
+        if before is not None:
+            for name, part in learnt.items():
+                part.load_state_dict(before[name])
+            self.replay.restore(before["replay"])
+            self.collector.restore(before["collector"])
+            self.rng.bit_generator.state = before["rng"]
+            self.updates, self.loss, self.cpu_s = before["updates"], before["loss"], before["cpu_s"]
+
+    @property
+    def share(self) -> float:
+        """How much of the training is done."""
+        return min(self.collector.steps / self.args.total_steps, 1.0)
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether decisions are still random and nothing is learnt."""
+        return self.collector.steps < self.args.warmup_steps
+
+    def goes_on(self, utilities: Utilities) -> bool:
+        """Whether there is more to play; evaluates ``utilities`` and saves everything where that is due."""
+        self.cpu_s += time.process_time() - self._began_s
+        steps = self.collector.steps
+        if self.folder.is_due(steps):
+            self._evaluate(utilities)
+        self.folder.progress.update(steps, loss=self.loss)
+        self._began_s = time.process_time()
+        return steps < self.args.total_steps
+
+    def values(self, utilities: Utilities) -> np.ndarray | None:
+        """Utilities float32 ``[N, A, M]`` at the position of the collector; None while the run warms up."""
+        if self.warms_up:
+            return None
+        observed = {name: torch.from_numpy(rows) for name, rows in self.collector.position.observations.items()}
+        with torch.no_grad():
+            return utilities(observed).numpy()
+
+    def sample(self) -> Batch:
+        """A batch for the next gradient step."""
+        return self.replay.sample(self.rng, self.args.batch_size)
+
+    def count_update(self, loss: torch.Tensor) -> None:
+        """Notes a gradient step."""
+        self.updates, self.loss = self.updates + 1, float(loss.detach())
+
+    def _evaluate(self, utilities: Utilities) -> None:
+        weights, game, steps = utilities.arrays(), self.roster.game, self.collector.steps
+        figures = self.evaluation(lambda team: UtilityPlayer(weights, game, team))
+        facts = {"steps": steps, "updates": self.updates, "figures": figures}
+        path, args = self.args.folder / WEIGHTS, self.args
+        save_utilities(path, utilities, method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
+        counts = {"updates": self.updates, "loss": self.loss, "cpu_s": self.cpu_s}
+        state = {name: part.state_dict() for name, part in self._learnt.items()}
+        state |= {"replay": self.replay.state(), "collector": self.collector.state()}
+        row = {"steps": steps, "updates": self.updates, **figures, "loss": self.loss, "cpu_s": self.cpu_s}
+        self.folder.record(row, {**state, "rng": self.rng.bit_generator.state, **counts})
+        self.folder.progress.say(f"{steps:9d} decisions: " + "  ".join(f"{k} {v:.3g}" for k, v in figures.items()))
+
+    def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
+        """Share of matches won against the script: of all, and as each team where the teams are not alike."""
+        args, teams = self.args, tuple(self.roster.game.teams)
+        if not args.opponent:
+            return {}
+        players = {team: player_of(team) for team in teams}
+        half, options = args.matches // 2, keywords(args.options)
+        table = play_both_sides(
+            args.env_id, players, args.opponent, args.matches, EVALUATION_SEED, num_envs=half, **options
+        )
+        by_team = {f"win_rate_{team}": rate for team, rate in zip(teams, table.win_rates, strict=True)}
+        return {"win_rate": table.win_rate} | ({} if self.roster.alike else by_team)
+
+    def report(self) -> Report:
+        """Ends the run."""
+        self.collector.sim.close()
+        path = self.args.folder / WEIGHTS
+        return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
+
+
+def between(ends: tuple[float, float], share: float) -> float:
+    """Goes from the first to the second number linearly; stays there when ``share`` is over 1."""
+    return ends[0] + (ends[1] - ends[0]) * min(share, 1.0)
+
+
+def descend(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> None:
+    """One gradient step.
+
+    Args:
+        optimizer: Of the parameters.
+        loss: A scalar.
+        rate: Learning rate of this step.
+        max_norm: A gradient of greater norm, over all parameters, is clipped to it.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)
+    optimizer.step()
+
+
+@torch.no_grad()
+def follow(target: nn.Module, online: nn.Module, tau: float) -> None:
+    """Polyak averaging: ``target <- target + tau (online - target)``."""
+    for follower, leader in zip(target.parameters(), online.parameters(), strict=True):
+        follower.lerp_(leader, tau)
+
+
+def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Mean of ``values`` by ``weights``, which are 0 for what is no decision of a match."""
+    return (values * weights).sum() / weights.sum()

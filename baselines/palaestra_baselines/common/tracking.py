@@ -1,4 +1,4 @@
-"""How well somebody flies commands: fixed flights of `palaestra/UcavTrack-v0`, the same for every player."""
+"""How well a player flies commands: fixed flights of `palaestra/UcavTrack-v0`, the same for every player."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from palaestra_baselines.pid import SETTLED_AFTER_S
 
 ENV_ID = "palaestra/UcavTrack-v0"
 TEST_SEED, TEST_FLIGHTS = 1 << 52, 64
-"""Flights on which everybody is judged and nobody is trained, tuned or chosen."""
+"""Test flights, the same for all players. No player is trained, tuned or chosen on them."""
 ERRORS = ("roll_rms_deg", "flight_path_rms_deg", "speed_rms_mps")
 
 

@@ -1,8 +1,8 @@
 """Utility networks Q_i(o_i, a_i), and the greedy decentralised player that they become.
 
-All agents of a crew (`palaestra_baselines.common.self_play.Crew`) share a perceptron, those of both teams where the
-teams are alike: observations look the same from either side. What tells team mates apart is a bias of the first layer
-for each place in the team, as a one-hot number beside the observation would be.
+All agents of a group (`palaestra_baselines.common.agents.Group`) share a perceptron. A group has agents of both teams
+where the teams are alike: observations look the same from either side. A bias of the first layer for each place in the
+team distinguishes teammates, as a one-hot number beside the observation would.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from torch import nn
 
 from palaestra.core.fields import ObservationField, checked_bounds
 from palaestra.core.game import Game
+from palaestra_baselines.common.agents import Roster, group_rows
+from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.policy_file import read_policy, save_policy
-from palaestra_baselines.common.self_play import Crew, Roster
 
 NEVER = -1e9
 """Utility of an alternative that an agent of this role does not have."""
 FLATTEST = 0.05
-"""Least deviation of an input, as a share of its range: what hardly ever changes is not blown up."""
+"""Least standard deviation of an input, as a share of its range: an input that hardly ever changes is not magnified."""
 
 
 class UtilityNetwork(nn.Module):
-    """Utilities of all agents of one crew."""
+    """Utilities of all agents of one group."""
 
     mean: torch.Tensor
     scale: torch.Tensor
@@ -38,10 +39,10 @@ class UtilityNetwork(nn.Module):
         """A perceptron with rectified units.
 
         Args:
-            inputs: Numbers that an agent sees.
-            choices: Its alternatives.
-            places: int64 ``[A_crew]``, place of each agent in its team.
-            hidden: Widths of the layers between.
+            inputs: Length of an observation.
+            choices: Number of alternatives.
+            places: int64 ``[A_group]``, place of each agent in its team.
+            hidden: Widths of the hidden layers.
         """
         super().__init__()
         widths = (inputs, *hidden, choices)
@@ -52,7 +53,7 @@ class UtilityNetwork(nn.Module):
         self.register_buffer("scale", torch.ones(inputs))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Utilities ``[B, A_crew, choices]`` of observations ``[B, A_crew, inputs]``."""
+        """Utilities ``[..., A_group, choices]`` of observations ``[..., A_group, inputs]``."""
         hidden = self.layers[0]((observations - self.mean) * self.scale) + self.place_bias[self.places]
         for layer in self.layers[1:]:
             hidden = layer(torch.relu(hidden))
@@ -70,52 +71,68 @@ class UtilityNetwork(nn.Module):
 
 
 class Utilities(nn.Module):
-    """Utilities of all agents: a `UtilityNetwork` a crew."""
+    """Utilities of all learning agents: one `UtilityNetwork` per group."""
 
     order: torch.Tensor
 
     def __init__(self, roster: Roster, hidden: tuple[int, ...]) -> None:
         """Networks of random weights from torch's generator."""
         super().__init__()
-        self.crews = roster.crews
-        self.missing = {name: roster.actions - roster.choices[crew.role.name] for name, crew in roster.crews.items()}
+        self.groups = roster.groups
+        self.missing = {name: roster.actions - roster.choices[g.role.name] for name, g in roster.groups.items()}
         self.networks = nn.ModuleDict()
-        for name, crew in roster.crews.items():
-            role = crew.role.name
-            self.networks[name] = UtilityNetwork(roster.sizes[role], roster.choices[role], crew.places, hidden)
-        slots = [slot for crew in roster.crews.values() for slot in crew.slots]
-        self.register_buffer("order", torch.from_numpy(np.argsort(slots)))
+        for name, group in roster.groups.items():
+            role = group.role.name
+            self.networks[name] = UtilityNetwork(roster.sizes[role], roster.choices[role], group.places, hidden)
+        agents = [agent for group in roster.groups.values() for agent in group.agents]
+        self.register_buffer("order", torch.from_numpy(np.argsort(agents)))
 
     def forward(self, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Utilities ``[B, A, M]`` of observations ``[B, A_role, size]`` by role."""
+        """Utilities ``[..., A, M]`` of observations ``[..., A_role, size]`` by role."""
         parts = []
         for name, network in self.networks.items():
-            part = network(crew_rows(self.crews[name], observations))
+            part = network(group_rows(self.groups[name], observations))
             missing = self.missing[name]
             parts.append(nn.functional.pad(part, (0, missing), value=NEVER) if missing else part)
-        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)[:, self.order]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -2)[..., self.order, :]
 
-    def standardise(self, seen: Mapping[str, np.ndarray]) -> None:
-        """Scales inputs by mean and deviation of observations ``[N, A_role, size]`` by role."""
+    def standardise(self, observed: Mapping[str, np.ndarray]) -> None:
+        """Scales inputs by mean and standard deviation of observations ``[N, A_role, size]`` by role."""
         networks: Any = self.networks.items()
         for name, network in networks:
-            crew = self.crews[name]
-            rows = crew_rows(crew, seen).reshape(-1, seen[crew.role.name].shape[-1])
-            least = FLATTEST * np.concatenate(ranges(crew.role.observation))
+            group = self.groups[name]
+            rows = group_rows(group, observed).reshape(-1, observed[group.role.name].shape[-1])
+            least = FLATTEST * np.concatenate(ranges(group.role.observation))
             deviation = np.maximum(rows.std(axis=0, dtype=np.float64), least)
             network.mean.copy_(torch.from_numpy(rows.mean(axis=0, dtype=np.float64)))
             network.scale.copy_(torch.from_numpy(1.0 / deviation))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Weights of all crews by ``crew.name``."""
+        """Weights of all groups by ``group.name``."""
         networks: Any = self.networks.items()
-        return {f"{crew}.{name}": array for crew, network in networks for name, array in network.arrays().items()}
+        return {f"{group}.{name}": array for group, network in networks for name, array in network.arrays().items()}
 
 
-def crew_rows(crew: Crew, observations: Mapping[str, Any]) -> Any:
-    """What the members of a crew see, ``[B, A_crew, size]``, of an array or tensor by role."""
-    rows = observations[crew.role.name]
-    return rows if len(crew.members) == rows.shape[1] else rows[:, crew.members]
+def taken(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
+    """Utilities ``[..., A]`` of the actions ``[..., A]``; 0 for agents out of the match.
+
+    Args:
+        values: ``[..., A, M]``.
+        actions: int64 ``[..., A]``.
+        position: Says which agents are in the match.
+    """
+    return values.gather(-1, actions[..., None])[..., 0] * position.alive
+
+
+def greedy(values: torch.Tensor, choice: torch.Tensor, position: Position) -> torch.Tensor:
+    """Utilities ``[..., A]`` of each agent's best legal action; 0 for agents out of the match.
+
+    Args:
+        values: ``[..., A, M]``, by which the actions are valued.
+        choice: ``[..., A, M]``, by which they are chosen (van Hasselt et al., arXiv 1509.06461: the online network's).
+        position: Says what is legal, and which agents are in the match.
+    """
+    return taken(values, choice.masked_fill(~position.legal, -torch.inf).argmax(-1), position)
 
 
 def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
@@ -132,34 +149,34 @@ def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
 
 
 class UtilityPlayer:
-    """Plays one team greedily, every agent by its own utilities: an `palaestra.core.opponents.Opponent`.
+    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.opponents.Opponent`.
 
     Attributes:
-        memory_size: 0, it remembers nothing.
+        memory_size: 0, the player is memoryless.
     """
 
     memory_size = 0
 
     def __init__(self, arrays: Mapping[str, np.ndarray], game: Game, team: str) -> None:
-        """Takes what it needs of the weights.
+        """Reads the weights of the team.
 
         Args:
             arrays: As `Utilities.arrays` gives them.
             game: The rules.
-            team: Whom it plays.
+            team: Name of the team.
 
         Raises:
             ValueError: The weights were made for another game.
         """
         roster = Roster(game)
         self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for name, crew in roster.crews.items():
-            own = [row for row, slot in enumerate(crew.slots) if slot in game.teams[team]]
+        for name, group in roster.groups.items():
+            own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
             if not own:
                 continue
             count = sum(key.startswith(f"{name}.layer_") and key.endswith(".weight") for key in arrays)
             layers = [(arrays[f"{name}.layer_{k}.weight"].T, arrays[f"{name}.layer_{k}.bias"]) for k in range(count)]
-            role, places = crew.role.name, crew.places[own]
+            role, places = group.role.name, group.places[own]
             sizes = (layers[0][0].shape[0], layers[-1][0].shape[1]) if layers else (0, 0)
             if sizes != (roster.sizes[role], roster.choices[role]):
                 raise ValueError(

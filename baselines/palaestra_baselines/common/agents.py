@@ -1,0 +1,243 @@
+"""Which agents of a game learn, which of them share weights, what they observe and what they may do.
+
+A `Roster` turns the arrays of a `palaestra.core.simulation.Simulation`, one per role, into arrays over one axis of A
+learning agents: all agents of the game, or those of the teams that learn while opponents play the others.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.core.evaluation import teams_are_alike
+from palaestra.core.fields import Choice, is_homogeneous
+from palaestra.core.game import Game, Role
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Group:
+    """Learning agents that share weights: all of a role, or those of one team where the teams are not alike.
+
+    Attributes:
+        role: Their role.
+        agents: Their indices among the A learning agents, rising.
+        members: Their indices among the learning agents of the role.
+        places: int64: index of each agent among the agents of its team in this group.
+    """
+
+    role: Role
+    agents: tuple[int, ...]
+    members: tuple[int, ...]
+    places: np.ndarray
+
+
+class Roster:
+    """The learning agents of a game of discrete actions.
+
+    Attributes:
+        game: The rules.
+        alike: Whether the game has two teams that can change sides: equally many agents of each role, and no mirror
+            that says otherwise.
+        groups: Agents that share weights, by a name for the weights.
+        columns: Place of each role's learning agents on the axis of the A learning agents.
+        rows: Index of the same agents in the simulation's arrays of the role.
+        slots: int64 [A]: slots of the learning agents in the game.
+        team_of: int64 [A]: number of each agent's team.
+        sizes: Length of the observation of an agent, by role.
+        choices: Number of alternatives of an agent, by role.
+        actions: M, the largest number of alternatives of any role.
+        noops: int64 [A]: action of an agent that is not asked.
+    """
+
+    def __init__(self, game: Game, teams: Iterable[str] | None = None) -> None:
+        """Reads the tables of a game.
+
+        Args:
+            game: The rules.
+            teams: Names of the teams that learn; all if None.
+
+        Raises:
+            ValueError: No such team, an agent that learns has not exactly one choice, or observes fields of several
+                dtypes, or the game has observations of a whole team or match.
+        """
+        learning = self._learning_slots(game, teams)
+        if game.team_observation or game.lane_observation:
+            raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
+        self.game, first, count = game, 0, 0
+        self.alike = teams_are_alike(game) and (game.mirror is None or game.mirror_swaps_teams)
+        self.groups: dict[str, Group] = {}
+        self.columns: dict[str, slice] = {}
+        self.rows: dict[str, slice | list[int]] = {}
+        self.sizes: dict[str, int] = {}
+        self.choices: dict[str, int] = {}
+        noops: list[int] = []
+        for role in game.roles:
+            rows = [k for k in range(len(role.agents)) if first + k in learning]
+            if rows:
+                choice = checked_choice(game, role)
+                self.columns[role.name] = slice(count, count + len(rows))
+                self.rows[role.name] = as_slice(rows)
+                self.sizes[role.name] = sum(f.size for f in role.observation)
+                self.choices[role.name] = choice.n
+                by_team = None if self.alike or len(game.teams) == 1 else tuple(game.teams)
+                teams_of_rows = [int(game.team_index[first + k]) for k in rows]
+                self.groups |= groups_of(role, teams_of_rows, count, by_team)
+                noops += [choice.noop] * len(rows)
+                count += len(rows)
+            first += len(role.agents)
+        self.slots = np.array(sorted(learning))
+        self.team_of = np.asarray(game.team_index, np.int64)[self.slots]
+        self.actions = max(self.choices.values())
+        self.noops = np.array(noops)
+        self._index = as_slice(self.slots.tolist())
+
+    @staticmethod
+    def _learning_slots(game: Game, teams: Iterable[str] | None) -> set[int]:
+        names = list(game.teams) if teams is None else list(teams)
+        for name in names:
+            if name not in game.teams:
+                raise ValueError(f"{game.name} has no team {name!r}: choose from {', '.join(game.teams)}")
+        return {slot for name in names for slot in game.teams[name]}
+
+    @property
+    def agents(self) -> int:
+        """A, the number of learning agents."""
+        return len(self.noops)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """float32 [A]: 1 for agents of the first team, -1 for those of the second."""
+        return np.where(self.team_of == 0, 1.0, -1.0).astype(np.float32)
+
+    def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
+        """Observations float32 ``[N, A_role, size]`` by role: views, valid until the next step."""
+        read = sim.observations
+        return {name: (read if isinstance(read, np.ndarray) else read[name])[:, r] for name, r in self.rows.items()}
+
+    def read_alive(self, sim: Simulation) -> np.ndarray:
+        """Bool ``[N, A]``: agents in the match."""
+        return sim.alive[:, self._index]
+
+    def read_asked(self, sim: Simulation) -> np.ndarray:
+        """Bool ``[N, A]``: agents in the match that are asked for an action now."""
+        return (sim.alive & sim.acting)[:, self._index]
+
+    def read_legal(self, sim: Simulation) -> np.ndarray:
+        """Bool ``[N, A, M]``: legal alternatives; of an agent that is not asked its no-op alone."""
+        mask = np.zeros((sim.num_envs, self.agents, self.actions), np.bool_)
+        for name, columns in self.columns.items():
+            allowed: Any = sim.legal[name] if isinstance(sim.legal, dict) else sim.legal
+            mask[:, columns, : self.choices[name]] = True if allowed is None else allowed[:, self.rows[name]]
+        idle = ~self.read_asked(sim)
+        mask[idle] = False
+        mask[idle, np.broadcast_to(self.noops, idle.shape)[idle]] = True
+        return mask
+
+    def write_actions(self, sim: Simulation, actions: np.ndarray) -> None:
+        """Writes the actions ``[N, A]`` into the simulation."""
+        for name, columns in self.columns.items():
+            target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[name]
+            target[:, self.rows[name]] = actions[:, columns].reshape(len(actions), -1, *target.shape[2:])
+
+
+def two_team_roster(game: Game) -> Roster:
+    """All agents of a two-team zero-sum game.
+
+    Raises:
+        ValueError: The game has not two teams with opposite rewards, or `Roster` refuses it.
+    """
+    if len(game.teams) != 2 or not game.zero_sum:
+        raise ValueError(f"{game.name} is no zero-sum game of two teams")
+    return Roster(game)
+
+
+def checked_choice(game: Game, role: Role) -> Choice:
+    """The one discrete choice of the agents of a role.
+
+    Raises:
+        ValueError: They have not exactly one, its legal alternatives are a list, or observations differ in dtype.
+    """
+    choice = role.action[0]
+    if len(role.action) != 1 or not isinstance(choice, Choice) or choice.shape:
+        raise ValueError(f"{game.name}: agents of role {role.name!r} have not exactly one discrete choice")
+    if choice.candidates is not None:
+        raise ValueError(
+            f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
+            "methods do not support: they need a mask of all alternatives"
+        )
+    if not is_homogeneous(role.observation):
+        raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
+    return choice
+
+
+def groups_of(role: Role, teams: Sequence[int], first: int, by_team: Sequence[str] | None) -> dict[str, Group]:
+    """Groups of a role's learning agents.
+
+    Args:
+        role: The role.
+        teams: Number of the team of each.
+        first: Index of the first on the axis of all learning agents.
+        by_team: Names of the teams where each has a group of its own; None for one group.
+    """
+    groups = {}
+    for number, name in [(None, role.name)] if by_team is None else enumerate(f"{role.name}_{t}" for t in by_team):
+        members = [k for k, team in enumerate(teams) if number is None or team == number]
+        places = [sum(teams[j] == teams[k] for j in members if j < k) for k in members]
+        if members:
+            agents = tuple(first + k for k in members)
+            groups[name] = Group(role, agents, tuple(members), np.array(places, np.int64))
+    return groups
+
+
+def as_slice(indices: list[int]) -> slice | list[int]:
+    """Consecutive indices as a slice, which copies nothing; others as they are."""
+    consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
+    return slice(indices[0], indices[-1] + 1) if consecutive else indices
+
+
+def group_rows(group: Group, observations: Mapping[str, Any]) -> Any:
+    """What a group observes, ``[..., A_group, size]``, of an array or tensor by role."""
+    rows = observations[group.role.name]
+    return rows if len(group.members) == rows.shape[-2] else rows[..., group.members, :]
+
+
+# ----------------------------------------------------------------------------------------------------------- the lanes
+
+
+def make_lanes(
+    id: str, options: tuple[str, ...], lanes: int, opponents: Mapping[str, OpponentSpec] | None = None
+) -> Simulation:
+    """Lanes whose matches start again by themselves.
+
+    Args:
+        id: Registered id.
+        options: Keywords of the game, ``name=value`` each.
+        lanes: Number of matches at once.
+        opponents: Players of the teams that do not learn.
+    """
+    return registry.make_batch(id, lanes, autoreset_mode="next_step", opponents=opponents, **keywords(options))
+
+
+def keywords(options: tuple[str, ...]) -> dict[str, Any]:
+    """Keywords of a game from ``name=value`` texts, values as in Python, else text.
+
+    Raises:
+        ValueError: Not of that form.
+    """
+    values = {}
+    for text in options:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"an option of the game is name=value, got {text!r}")
+        try:
+            values[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            values[name] = value
+    return values

@@ -1,0 +1,241 @@
+"""Plays all lanes of a simulation and records what the learning agents observe, do and are paid.
+
+A recorded row is a `Position` (before a decision) and a `Decision`. Lanes use the autoreset mode ``"next_step"``: after
+its last decision a match shows its last position; the row of that position starts the lane anew, is no decision of a
+match and has ``running`` False.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from palaestra.core.lanes import RUNNING
+from palaestra.core.simulation import Simulation
+from palaestra.core.snapshot import Snapshot
+from palaestra_baselines.common.agents import Roster
+
+RUN_BITS = 32
+"""Lanes of run r have the seeds (r << RUN_BITS) + lane."""
+OBSERVATIONS = "observations."
+
+
+@dataclass(frozen=True)
+class Position:
+    """What stands before a decision: arrays ``[N, ...]``, or tensors of any leading shape once they come from a store.
+
+    Attributes:
+        observations: float32 ``[..., A_role, size]`` by role.
+        legal: bool ``[..., A, M]``, see `Roster.read_legal`.
+        alive: bool ``[..., A]``: agents in the match.
+        asked: bool ``[..., A]``: agents that decide now.
+        first: bool ``[...]``: the match starts here.
+        state: float32 ``[..., S]``, global state for centralised training; None if it was not wanted.
+        memory: float32 ``[..., A, H]``, recurrent state of each agent before the decision: 0 at the start of a match
+            and for agents out of it; None without recurrence.
+    """
+
+    observations: dict[str, Any]
+    legal: Any
+    alive: Any
+    asked: Any
+    first: Any
+    state: Any = None
+    memory: Any = None
+
+    def named(self) -> dict[str, Any]:
+        """All arrays by name."""
+        arrays = {OBSERVATIONS + role: rows for role, rows in self.observations.items()}
+        others = {name: value for name, value in vars(self).items() if name != "observations" and value is not None}
+        return arrays | others
+
+    @staticmethod
+    def from_named(arrays: dict[str, Any]) -> Position:
+        """The inverse of `named`."""
+        roles = [name for name in arrays if name.startswith(OBSERVATIONS)]
+        observations = {name.removeprefix(OBSERVATIONS): arrays[name] for name in roles}
+        return Position(observations, **{name: value for name, value in arrays.items() if name not in roles})
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was done in all lanes and its consequences.
+
+    Attributes:
+        actions: ``[N, A]``, uint8 where all actions fit, else int32.
+        rewards: float32 ``[N, T]`` of each team.
+        terminated: bool ``[N]``: a rule ended the match; False where the horizon cut it, which is worth what its last
+            position is worth.
+        running: bool ``[N]``: it was a decision of a match; False where the lane started anew.
+    """
+
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    running: np.ndarray
+
+
+class Store(Protocol):
+    """What a collector writes to."""
+
+    def write_position(self, position: Position) -> None:
+        """Writes the position before the next decision."""
+        ...
+
+    def write_decision(self, decision: Decision) -> None:
+        """Writes the decision at the position that was written last."""
+        ...
+
+
+class Collector:
+    """Plays all lanes.
+
+    Attributes:
+        sim: The lanes.
+        roster: The learning agents; opponents of the simulation play the others.
+        store: Where positions and decisions are written.
+        rng: Generator of exploration and of random starts.
+        position: The position before the next decision.
+        steps: Decisions of matches so far; rows that start a lane anew are left out.
+    """
+
+    position: Position
+
+    def __init__(
+        self,
+        sim: Simulation,
+        roster: Roster,
+        store: Store,
+        seed: int,
+        *,
+        with_state: bool = False,
+        memory_size: int = 0,
+        random_starts: bool = False,
+    ) -> None:
+        """Starts all lanes.
+
+        Args:
+            sim: Lanes in the autoreset mode ``"next_step"``.
+            roster: The learning agents.
+            store: Where to write.
+            seed: Number of the run, see `RUN_BITS`.
+            with_state: Record the global state.
+            memory_size: H, the length of an agent's recurrent state; 0 for none.
+            random_starts: Start matches at positions drawn uniformly from all positions of an enumerable game.
+        """
+        self.sim, self.roster, self.store = sim, roster, store
+        self.with_state, self.memory_size, self.random_starts = with_state, memory_size, random_starts
+        self.seed, self.steps = seed, 0
+        self.rng = np.random.default_rng([seed, 1])
+        self._action_dtype = np.uint8 if roster.actions <= 256 else np.int32
+        sim.reset(seed=seed << RUN_BITS)
+        if random_starts:
+            scatter_starts(sim, np.arange(sim.num_envs), self.rng)
+        self._read_position(np.zeros((sim.num_envs, roster.agents, memory_size), np.float32))
+
+    def _running(self) -> np.ndarray:
+        return self.sim.states["pending"] == RUNNING
+
+    def _read_position(self, memory: np.ndarray | None) -> None:
+        sim, roster = self.sim, self.roster
+        alive = roster.read_alive(sim)
+        first = self._running() & (sim.states["steps"] == 0)
+        if self.memory_size:
+            if memory is None:
+                raise ValueError("the agents are recurrent: play(actions, memory) wants their new recurrent state")
+            memory = np.where((alive & ~first[:, None])[:, :, None], memory, np.float32(0.0))
+        self.position = Position(
+            roster.read_observations(sim),
+            roster.read_legal(sim),
+            alive,
+            roster.read_asked(sim),
+            first,
+            sim.state() if self.with_state else None,
+            memory if self.memory_size else None,
+        )
+        self.store.write_position(self.position)
+
+    def play(self, actions: np.ndarray, memory: np.ndarray | None = None) -> Decision:
+        """One decision in all lanes.
+
+        Args:
+            actions: ``[N, A]``.
+            memory: float32 ``[N, A, H]``, recurrent state of the agents after their decision.
+
+        Returns:
+            The decision, as it was written to the store.
+
+        Raises:
+            ValueError: The agents are recurrent, and ``memory`` is None.
+        """
+        sim, running = self.sim, self._running()
+        self.roster.write_actions(sim, actions)
+        sim.step()
+        rewards = np.stack([sim.team_rewards(team) for team in self.roster.game.teams], 1).astype(np.float32)
+        decision = Decision(actions.astype(self._action_dtype), rewards, sim.terminated & running, running)
+        self.store.write_decision(decision)
+        self.steps += int(running.sum())
+        if self.random_starts and not running.all():
+            scatter_starts(sim, np.flatnonzero(~running), self.rng)
+        self._read_position(memory)
+        return decision
+
+    def state(self) -> dict[str, Any]:
+        """Contents for a checkpoint."""
+        snapshot = self.sim.snapshot()
+        return {
+            "states": snapshot.states.view(np.uint8).reshape(self.sim.num_envs, -1),
+            "lane_seeds": snapshot.lane_seeds,
+            "memories": snapshot.memories,
+            "engine": snapshot.engine,
+            "rng": self.rng.bit_generator.state,
+            "steps": self.steps,
+            "memory": self.position.memory,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes back to what `state` gave; the store is restored before."""
+        sim = self.sim
+        states = np.ascontiguousarray(state["states"]).view(sim.game.state_dtype)[:, 0]
+        arrays = (states, state["lane_seeds"], state["memories"], state["engine"])
+        sim.restore(Snapshot(sim.game.name, sim.rules, *arrays))
+        self.rng.bit_generator.state, self.steps = state["rng"], state["steps"]
+        self._read_position(state["memory"])
+
+
+def scatter_starts(sim: Simulation, lanes: np.ndarray, rng: np.random.Generator) -> None:
+    """Puts lanes that have just started onto positions drawn uniformly from all positions of an enumerable game.
+
+    Raises:
+        ValueError: The positions of the game are not enumerable.
+    """
+    enumeration = sim.game.enumeration
+    if enumeration is None:
+        raise ValueError(f"random starts need positions that can be counted; those of {sim.game.name} cannot")
+    snapshot = sim.snapshot()
+    rows = snapshot.states[lanes]
+    for name, *_ in sim.game.state:
+        rows[name] = 0
+    enumeration.place(rows, rng.integers(enumeration.positions, size=len(lanes)))
+    snapshot.states[lanes] = rows
+    sim.restore(snapshot)
+
+
+def epsilon_greedy(
+    rng: np.random.Generator, legal: np.ndarray, values: np.ndarray | None, epsilon: float
+) -> np.ndarray:
+    """Actions int64 ``[N, A]``: each agent's best legal alternative, or a random legal one with probability epsilon.
+
+    Args:
+        rng: Generator of the random draws.
+        legal: bool ``[N, A, M]``.
+        values: float32 ``[N, A, M]``; None draws all actions at random.
+        epsilon: Probability of a random action.
+    """
+    random = np.where(legal, rng.random(legal.shape, np.float32), -1.0).argmax(axis=2)
+    if values is None:
+        return random
+    greedy = np.where(legal, values, -np.inf).argmax(axis=2)
+    return np.where(rng.random(random.shape, np.float32) < epsilon, random, greedy)

@@ -1,0 +1,123 @@
+"""QMIX on Spread: a method that is new to the skeleton of the baselines, as short as one can be.
+
+Rashid et al., "QMIX: Monotonic Value Function Factorisation for Deep Multi-Agent Reinforcement Learning" (arXiv
+1803.11485): the team is trained on its reward through a total that rises in each agent's utility,
+
+    Q_tot(s, q) = |w2(s)| . elu(|W1(s)| q + b1(s)) + v(s),    y = r + gamma Q_tot'(s', greedy a'),
+
+with weights that hypernetworks make of the global state. Without the paper's recurrence: Spread hides nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from palaestra.evaluation import evaluate
+from palaestra_baselines.common.agents import Roster, make_lanes
+from palaestra_baselines.common.collector import Collector, epsilon_greedy
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder
+from palaestra_baselines.common.self_play import between, descend, follow, weighted_mean
+from palaestra_baselines.common.stores import Batch, Replay
+from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, save_utilities, taken
+
+ENV_ID = "palaestra/Spread-v0"
+
+
+@dataclass
+class Args(RunArgs):
+    """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.self_play.LearningArgs`."""
+
+    total_steps: int = 300_000
+    evaluations: int = 4
+    lanes: int = 64
+    updates: int = 1
+    batch_size: int = 256
+    replay_size: int = 100_000
+    warmup_steps: int = 5_000
+    epsilon: tuple[float, float] = (1.0, 0.05)
+    epsilon_until: float = 0.4
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    gamma: float = 0.9
+    tau: float = 0.01
+    hidden: tuple[int, ...] = (64, 64)
+    embedding: int = 16
+    matches: int = 500
+    directory: Path = Path("runs/qmix")
+
+
+class Qmix(nn.Module):
+    """Utilities and the monotone mixer."""
+
+    def __init__(self, roster: Roster, state_size: int, args: Args) -> None:
+        """Networks of random weights."""
+        super().__init__()
+        self.sizes = (args.embedding * roster.agents, args.embedding, args.embedding, 1)
+        self.utilities = Utilities(roster, args.hidden)
+        self.weights = nn.Sequential(nn.Linear(state_size, 64), nn.ReLU(), nn.Linear(64, sum(self.sizes)))
+
+    def total(self, utilities: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """Q_tot ``[B]`` of utilities ``[B, A]`` in states ``[B, S]``."""
+        w1, w2, b1, v = self.weights(state).split(self.sizes, -1)
+        rows = w1.abs().unflatten(-1, (-1, utilities.shape[-1])) * utilities[:, None]
+        return (w2.abs() * nn.functional.elu(rows.sum(-1) + b1)).sum(-1) + v[:, 0]
+
+
+def td_loss(online: Qmix, target: Qmix, batch: Batch, gamma: float) -> torch.Tensor:
+    """Mean of (r + gamma Q_tot'(s', greedy a') - Q_tot(s, a))^2, the greedy actions by the online network."""
+    before, after = batch.before, batch.after
+    with torch.no_grad():
+        values, choice = (network.utilities(after.observations) for network in (target, online))
+        following = target.total(greedy(values, choice, after), after.state)
+        y = batch.rewards[:, 0] + gamma * batch.continues * following
+    chosen = taken(online.utilities(before.observations), batch.actions, before)
+    return weighted_mean((online.total(chosen, before.state) - y) ** 2, batch.weights)
+
+
+def train(args: Args) -> list[dict[str, float]]:
+    """Learns; returns the curve: mean return of the greedy policy over decisions."""
+    torch.manual_seed(args.seed)
+    sim = make_lanes(ENV_ID, (), args.lanes)
+    roster, replay = Roster(sim.game), Replay(args.replay_size // args.lanes, args.lanes)
+    collector = Collector(sim, roster, replay, args.seed, with_state=True)
+    online = Qmix(roster, collector.position.state.shape[1], args)
+    target = copy.deepcopy(online).requires_grad_(False)
+    optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
+    learnt: dict[str, Any] = {"online": online, "target": target, "optimizer": optimizer}
+    rng, is_scaled = np.random.default_rng([args.seed, 2]), False
+    with RunFolder(args, "qmix") as folder:
+        for name, part in learnt.items() if folder.before else ():
+            part.load_state_dict(folder.before[name])
+        while True:
+            share = collector.steps / args.total_steps
+            if folder.is_due(collector.steps):
+                player = UtilityPlayer(target.utilities.arrays(), sim.game, "agent")
+                score = evaluate(ENV_ID, player, matches=args.matches, num_envs=args.matches).mean_return
+                save_utilities(
+                    args.folder / "last.safetensors", target.utilities, method="qmix", env_id=ENV_ID, args=args
+                )
+                folder.record(
+                    {"steps": collector.steps, "return": score}, {n: p.state_dict() for n, p in learnt.items()}
+                )
+            if share >= 1.0:
+                return folder.rows
+            with torch.no_grad():
+                observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
+                values = online.utilities(observed).numpy() if is_scaled else None
+            epsilon = between(args.epsilon, share / args.epsilon_until)
+            collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
+            if collector.steps >= args.warmup_steps and not is_scaled:
+                is_scaled = True
+                for network in (online, target):
+                    network.utilities.standardise(replay.observed())
+            for _ in range(args.updates if is_scaled else 0):
+                loss = td_loss(online, target, replay.sample(rng, args.batch_size), args.gamma)
+                descend(optimizer, loss, between(args.learning_rate, share), 10.0)
+                follow(target, online, args.tau)
+            folder.progress.update(collector.steps)
