@@ -75,11 +75,13 @@ class Args(LearningArgs):
         mixer: How utilities become a total: `Monotone`, the difference of sums, or pairs.
         embedding: Rows of W1 of the monotone mixer.
         mixer_hidden: Width of the hidden layer of its hypernetworks.
+        sum_weight: Weight of the auxiliary loss of the monotone mixer, see `td_loss`; 0 is the paper's loss.
     """
 
     mixer: Literal["monotone", "vdn", "pairwise"] = "monotone"
     embedding: int = 16
     mixer_hidden: int = 64
+    sum_weight: float = 0.0
     directory: Path = Path("runs/fm3q")
 
 
@@ -199,7 +201,13 @@ def exchanged(roster: Roster) -> list[int]:
 
 
 def make_mixer(args: Args, roster: Roster) -> Any:
-    """The mixer that the arguments name."""
+    """The mixer that the arguments name.
+
+    Raises:
+        ValueError: The mixer is not monotone, and there is an auxiliary loss.
+    """
+    if args.sum_weight and args.mixer != "monotone":
+        raise ValueError(f"sum_weight is for the mixer 'monotone', got {args.sum_weight:g} with {args.mixer!r}")
     if args.mixer == "monotone":
         return Monotone(roster, args.embedding, args.mixer_hidden)
     return Difference(roster) if args.mixer == "vdn" else Pairwise(roster)
@@ -218,9 +226,18 @@ class Factorisation(nn.Module):
 
 
 def td_loss(
-    online: Factorisation, target: Factorisation, batch: Batch, gamma: float, double: bool = True
+    online: Factorisation,
+    target: Factorisation,
+    batch: Batch,
+    gamma: float,
+    double: bool = True,
+    sum_weight: float = 0.0,
 ) -> torch.Tensor:
-    """Mean of (r + gamma Q_tot'(o', greedy a', greedy b') - Q_tot(o, a, b))^2, ' for the target network.
+    """Mean of (y - Q_tot(o, a, b))^2 with y = r + gamma Q_tot'(o', greedy a', greedy b'), ' for the target network.
+
+    The auxiliary loss is ours: ``sum_weight`` times the mean of (y - (sum_i Q_i - sum_j Q_j))^2. The hypernetworks of
+    the monotone mixer can explain most of the value from the state alone. The utility networks then get little gradient
+    and learn poor features. The auxiliary loss gives them the whole target.
 
     Args:
         online: What learns.
@@ -228,6 +245,7 @@ def td_loss(
         batch: Decisions.
         gamma: Discount per decision.
         double: Whether the online network chooses the greedy actions.
+        sum_weight: Weight of the auxiliary loss; only for the monotone mixer.
     """
     with torch.no_grad():
         values = target.utilities(batch.after.observations)
@@ -236,6 +254,8 @@ def td_loss(
         y = batch.rewards[:, :1] + gamma * batch.continues[:, None] * following
     chosen = taken(online.utilities(batch.before.observations), batch.actions, batch.before)
     error = (online.mixer(chosen, batch.before.observations) - y) ** 2
+    if sum_weight:
+        error = error + sum_weight * (chosen @ online.mixer.weights[:, None] - y) ** 2
     return weighted_mean(error.mean(1), batch.weights)
 
 
@@ -267,7 +287,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
                     network.utilities.standardise(play.replay.observed())
             rate = between(args.learning_rate, play.share)
             for _ in range(args.updates):
-                loss = td_loss(online, target, play.sample(), args.gamma, args.double)
+                loss = td_loss(online, target, play.sample(), args.gamma, args.double, args.sum_weight)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
                 play.count_update(loss)

@@ -70,12 +70,19 @@ GAMES: dict[str, dict[str, Any]] = {
 """Arguments of the comparison: the same for all methods."""
 METHODS: dict[str, Callable[..., LearningArgs]] = {
     "fm3q": fm3q.Args,
+    "fm3q_auxiliary": partial(fm3q.Args, sum_weight=1.0),
     "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
     "vdn": vdn.Args,
     "iql": iql.Args,
 }
 """Arguments by name of the method; what stands before the underscore is its module."""
-TITLES = {"fm3q": "FM3Q", "fm3q_sums": "FM3Q, sums", "vdn": "VDN", "iql": "IQL"}
+TITLES = {
+    "fm3q": "FM3Q",
+    "fm3q_auxiliary": "FM3Q, auxiliary loss",
+    "fm3q_sums": "FM3Q, sums",
+    "vdn": "VDN",
+    "iql": "IQL",
+}
 WANTED = 0.7
 """Share of won matches whose first reach is compared."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100

@@ -192,3 +192,24 @@ def test_the_target_gives_no_gradient():
     # y is 2 + 0.5 (1 + 1) and -2 + 0.5 (1 + 1), totals are 5 and 13; only these move with the parameter
     assert values.grad is not None
     assert values.grad.item() == pytest.approx(((5 - 3) * 5 + (13 - -1) * 13) * 2 / 2)
+
+
+class Doubled(Sums):
+    """Twice the difference of the teams' sums."""
+
+    weights = SIGNS
+
+    def forward(self, utilities: torch.Tensor, observations: Any) -> torch.Tensor:
+        return 2.0 * super().forward(utilities, observations)
+
+
+def test_the_auxiliary_loss_of_fm3q_is_the_squared_error_of_the_plain_sum_against_the_same_target():
+    online, target = (fm3q.Factorisation(Columns(k), Doubled()) for k in (0, 2))  # type: ignore[arg-type]
+    y, total, plain = 2.0 + 0.5 * 2 * (20 + 30 - 60 - 70), 2.0 * (1 + 4 - 5 - 8), 1.0 + 4 - 5 - 8
+    loss = fm3q.td_loss(online, target, batch(), 0.5, sum_weight=3.0)
+    assert float(loss) == pytest.approx((y - total) ** 2 + 3.0 * (y - plain) ** 2)
+
+
+def test_an_auxiliary_loss_needs_the_monotone_mixer():
+    with pytest.raises(ValueError, match="monotone"):
+        fm3q.make_mixer(fm3q.Args(mixer="vdn", sum_weight=1.0), None)  # type: ignore[arg-type]

@@ -73,9 +73,9 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
 ):
     team_figures.team_learning(args)
     first = capsys.readouterr().out
-    assert len(rows_of(args, "team_learning")) == 2 * 4 * 2 * 3  # games, methods, seeds, evaluations
+    assert len(rows_of(args, "team_learning")) == 2 * 5 * 2 * 3  # games, methods, seeds, evaluations
     parts = [row["part"] for row in rows_of(args, "team_learning_results")]
-    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 8, 12]
+    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 10, 20]
     assert (args.assets / "figures" / "team_learning.png").exists()
     assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
     monkeypatch.setattr(fm3q, "train", lambda *_: pytest.fail("it trained again"))
