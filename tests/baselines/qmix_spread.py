@@ -90,7 +90,7 @@ def train(args: Args) -> list[dict[str, float]]:
     target = copy.deepcopy(online).requires_grad_(False)
     optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
     learnt: dict[str, Any] = {"online": online, "target": target, "optimizer": optimizer}
-    rng, is_scaled = np.random.default_rng([args.seed, 2]), False
+    rng = np.random.default_rng([args.seed, 2])
     with RunFolder(args, "qmix") as folder:
         for name, part in learnt.items() if folder.before else ():
             part.load_state_dict(folder.before[name])
@@ -107,16 +107,13 @@ def train(args: Args) -> list[dict[str, float]]:
                 )
             if share >= 1.0:
                 return folder.rows
+            learns = collector.steps >= args.warmup_steps
             with torch.no_grad():
                 observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
-                values = online.utilities(observed).numpy() if is_scaled else None
+                values = online.utilities(observed).numpy() if learns else None
             epsilon = between(args.epsilon, share / args.epsilon_until)
             collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if collector.steps >= args.warmup_steps and not is_scaled:
-                is_scaled = True
-                for network in (online, target):
-                    network.utilities.standardise(replay.observed())
-            for _ in range(args.updates if is_scaled else 0):
+            for _ in range(args.updates if learns else 0):
                 loss = td_loss(online, target, replay.sample(rng, args.batch_size), args.gamma)
                 descend(optimizer, loss, between(args.learning_rate, share), 10.0)
                 follow(target, online, args.tau)

@@ -65,13 +65,15 @@ def test_a_game_of_one_team_has_a_group_a_role():
     assert roster.actions == max(roster.choices.values())
 
 
-def test_an_agent_that_is_not_asked_has_its_no_op_alone():
-    sim = KernelSimulation(relay.game(), 1, compiled=False)
+@pytest.mark.parametrize("mask", [relay.legal, None])
+def test_an_agent_that_is_not_asked_has_its_no_op_alone(mask: Any):
+    sim = KernelSimulation(relay.game(legal=mask), 1, compiled=False)
     sim.reset(seed=0)
     sim.step()  # one decision: slots 1 and 3 are asked, slot 2 has not arrived
     legal = Roster(sim.game).read_legal(sim)[0]
     only_noop = [True, False, False]
-    assert legal.tolist() == [only_noop, [True, True, False], only_noop, [True, True, False]]
+    runner, keeper = [True, True, mask is None], [True, True, False]
+    assert legal.tolist() == [only_noop, runner, only_noop, keeper]
 
 
 def test_actions_of_the_learning_team_go_to_its_own_slots():

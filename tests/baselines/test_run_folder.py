@@ -74,7 +74,7 @@ def due(run: RunFolder, *steps: int) -> list[int]:
 
 def test_an_evaluation_is_due_at_the_start_and_after_each_share_of_the_training(tmp_path: Path):
     with RunFolder(args_of(tmp_path), "mine") as run:
-        assert due(run, 0, 0, 24, 25, 26, 60, 74, 75, 99, 130, 140) == [0, 25, 60, 75, 130]
+        assert due(run, 0, 0, 24, 25, 26, 60, 74, 75, 99, 130, 160) == [0, 25, 60, 75, 130]
     with RunFolder(args_of(tmp_path), "mine", evaluates_at_start=False) as run:
         assert due(run, 0, 24, 26) == [26]
 

@@ -126,11 +126,16 @@ def copy_repository(target: Path) -> None:
         shutil.copyfile(REPOSITORY / name, target / name)
 
 
-def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
+def run_tests(copy: Path, tests: Sequence[str], time_limit_s: float | None = TIME_LIMIT_S) -> tuple[int, str]:
     """Runs tests in a copy.
 
+    Args:
+        copy: The copy.
+        tests: Node ids for pytest.
+        time_limit_s: Time after which they are stopped; None for no limit.
+
     Returns:
-        Exit status of pytest, `TIME_LIMIT_S` counting as -1, and its output.
+        Exit status of pytest, -1 where the tests were stopped, and its output.
     """
     roots = [str(copy / name) for name in ("envs", "baselines", "assets", "tests")]
     environment = {
@@ -142,7 +147,7 @@ def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"]
     try:
         done = subprocess.run(
-            [*command, *tests], cwd=copy, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT_S
+            [*command, *tests], cwd=copy, env=environment, capture_output=True, text=True, timeout=time_limit_s
         )
     except subprocess.TimeoutExpired:
         return -1, ""
@@ -185,7 +190,7 @@ def run_all(mutations: Sequence[Mutation], jobs: int, folder: Path) -> list[Outc
 
     tests = sorted({test for mutation in mutations for test in mutation.tests})
     print(f"{len(tests)} tests on the unchanged code, then {len(mutations)} mutations", flush=True)
-    status, output = run_tests(folder / "copy_0", tests)
+    status, output = run_tests(folder / "copy_0", tests, time_limit_s=None)
     if status:
         raise RuntimeError(f"tests fail without any mutation:\n{output}")
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
