@@ -20,7 +20,7 @@ from palaestra.core import compiler, lanes
 from palaestra.core.binder import Compiled, Interpreted
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
-from palaestra.core.reachable import attributes_in, circle_of_calls, code_digest, plain
+from palaestra.core.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
 
 HOOKS = (
     "reset",
@@ -132,6 +132,10 @@ def link(game: Game, compiled: bool = True) -> Kernel:
         TypeError: A hook is no plain function.
         ValueError: Functions of the rules call each other in a circle.
     """
+    return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
+
+
+def _link(game: Game, compiled: bool) -> Kernel:
     hooks = _hooks(game)
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
