@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,17 @@ class Kernel:
         self._builder = builder
         self._entry_points: dict[str, Callable] = {}
         self._world_type = type(game.world)
+
+    def cache_names(self) -> set[str]:
+        """Names of the drivers and of the native functions that they call in the file names of the cache."""
+        return {function.py_func.__qualname__ for function in self._stored()}
+
+    def cache_folders(self) -> set[Path]:
+        """Folders of the disk cache that hold them."""
+        return {Path(function.stats.cache_path) for function in self._stored() if function.stats.cache_path}
+
+    def _stored(self) -> list[Any]:
+        return [*self.drivers.values(), *self._builder.stored_natives()] if self.compiled else []
 
     def bind(self, name: str, *arguments: Any) -> Callable:
         """The driver ``name``, compiled for these arguments, without the dispatcher's type check on each call.
@@ -136,7 +148,7 @@ def link(game: Game, compiled: bool = True) -> Kernel:
 
 
 def _link(game: Game, compiled: bool) -> Kernel:
-    hooks = _hooks(game)
+    hooks = hooks_of(game)
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
     )
@@ -162,7 +174,7 @@ def _link(game: Game, compiled: bool) -> Kernel:
     return _linked[key]
 
 
-def _hooks(game: Game) -> dict[str, Callable]:
+def hooks_of(game: Game) -> dict[str, Callable]:
     """The hooks that a game has."""
     hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
     for name, hook in hooks.items():
@@ -214,7 +226,7 @@ def constants_of(game: Game) -> dict[str, Any]:
 
 def _names_used(game: Game) -> frozenset[str]:
     """Names of the attributes in the code of the hooks and of what they call, members of records among them."""
-    return attributes_in(_hooks(game))
+    return attributes_in(hooks_of(game))
 
 
 def _absent(*arguments):
