@@ -26,7 +26,7 @@ COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_ga
 """Games of this folder that `make test` compiles beforehand."""
 
 
-def simulation(game: Game, lanes: int = 1, *, compiled: bool | None = None, **options: Any) -> Simulation:
+def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, **options: Any) -> Simulation:
     """A simulation for tests of rules: compiled if an id or a game of `COMPILED` has the same kernel, else interpreted.
 
     Those kernels are compiled anyway; that of a variant takes the compiler longer than a test of it takes interpreted.
@@ -35,7 +35,7 @@ def simulation(game: Game, lanes: int = 1, *, compiled: bool | None = None, **op
     if compiled is None:
         compiled = link(game) in _kernels()
     kind = KernelSimulation if game.physics is None else PhysicsSimulation
-    return kind(game, lanes, compiled=compiled, **options)
+    return kind(game, num_envs, compiled=compiled, **options)
 
 
 @functools.cache
