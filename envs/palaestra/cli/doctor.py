@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import __version__, registry
-from palaestra.cli.common import add_json, print_json, print_table
+from palaestra.cli.common import add_json, find_id, print_json, print_table
 from palaestra.cli.warm import prune, warm
 
 ABOUT = "what is installed, what is missing, where compiled games are kept"
@@ -41,6 +41,7 @@ YARDSTICK = "palaestra/CartPole-v0"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
+    parser.add_argument("ids", metavar="ID", nargs="*", help="compile these alone (default: all registered ones)")
     parser.add_argument(
         "--warm",
         action="store_true",
@@ -57,12 +58,12 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`.
 
     Raises:
-        ValueError: Fewer than one job, or jobs or games without ``--warm``.
+        ValueError: Fewer than one job, or jobs, ids or games without ``--warm``.
     """
     if args.jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {args.jobs}")
-    if (args.jobs > 1 or args.game) and not args.warm:
-        raise ValueError("--jobs and --game go with --warm")
+    if (args.jobs > 1 or args.game or args.ids) and not args.warm:
+        raise ValueError("ID, --jobs and --game go with --warm")
     told: dict[str, Any] = {
         "palaestra": __version__,
         "python": platform.python_version(),
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         "display": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"),
     }
     if args.warm:
-        games = [*registry.ROWS, *args.game]
+        games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
         told["games"] = warm(games, args.jobs)
         told["removed"] = prune(games, time.time())
     if args.json:
