@@ -9,9 +9,12 @@ READY := $(VENV)/.ready
 # core runs out of work.
 JOBS ?= auto
 LOWEST := build/lowest
+# What `make test` compiles besides the games of all ids.
+TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard:game size_game:game body_game:game duel:game) \
+	$(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint test-lowest learn bench compare docs clean distclean
+.PHONY: help setup demo test mutate check lint test-lowest learn bench compare docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -23,8 +26,13 @@ setup: $(READY) ## Create .venv with everything in it (all other targets do so t
 demo: $(READY) ## A trained pilot fights scripted ones in JSBSim; writes ./palaestra-demo
 	$(BIN)/palaestra demo
 
+# The kernels that many tests need are compiled first, so that no two processes compile the same one.
 test: $(READY) ## The fast tests
+	PYTHONPATH=tests $(BIN)/palaestra doctor --warm --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(TEST_GAMES:%=--game %) >/dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+mutate: $(READY) ## Whether the tests catch broken lines: an hour
+	$(BIN)/python tests/mutations/run.py --jobs 2
 
 check: $(READY) ## The full conformance test of every environment
 	$(BIN)/palaestra check --all --level full

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -383,7 +384,8 @@ def test_a_file_that_is_no_replay_is_one_line(tmp_path: Path, run, refused):
 
 def report(passed: bool) -> SimpleNamespace:
     result = SimpleNamespace(name="x", status="passed" if passed else "FAILED", seconds=0.1, message="")
-    return SimpleNamespace(id=MELEE, level="fast", passed=passed, seconds=0.1, compile_seconds=0.0, results=[result])
+    times = {"seconds": 0.1, "compile_seconds": 0.0, "cpu_seconds": 0.0}
+    return SimpleNamespace(id=MELEE, level="fast", passed=passed, results=[result], **times)
 
 
 @pytest.fixture
@@ -421,6 +423,21 @@ def test_check_all_takes_every_id(kit: SimpleNamespace, run):
 def test_check_wants_an_id_or_all(run, refused):
     assert "say what to check: an ID, or --all" in refused(run("check"))
     assert "say what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
+
+
+def test_check_tells_the_processor_time_and_forecasts_that_of_many_ids(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("palaestra.testing.forecast.seconds_to_compile", lambda ids: 2.5)
+    told = run("check", "CartPole", "--level", "preset", "--time", "--rest", "10")
+    assert told.code == 0
+    first, *_, compiled, kernel, engine, presets, rest, total = told.out.splitlines()
+    spent = float(re.fullmatch(r"palaestra/CartPole-v0 preset: (\d+\.\d\d) s", first)[1])
+    assert compiled.split()[-3:] == ["38", "2.50", "95"]
+    assert kernel.split()[-3:] == ["26", "0.00", "0"]
+    assert engine.split()[-3:] == ["12", "0.00", "0"]
+    assert presets.split()[-3:-1] == ["42", f"{spent:.2f}"]
+    assert rest.split()[-3:] == ["1", "10.00", "10"]
+    assert total == f"{float(total.split()[0]):.0f} s, on 2 cores {float(total.split()[-2]):.0f} s"
+    assert float(total.split()[0]) == pytest.approx(105 + 42 * spent, abs=1)
 
 
 def test_check_runs_the_real_kit(run):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import all_bytes, idle_actions, random_actions
+from games.play import all_bytes, idle_actions, random_actions, simulation
 
 from palaestra.calibration import cartpole
 from palaestra.core.actions import ActionError
@@ -24,14 +24,14 @@ N = 5
 
 
 def started(game: Game, threads: int = 1) -> KernelSimulation:
-    sim = KernelSimulation(game, N, threads=threads)
+    sim = simulation(game, N, threads=threads)
     sim.reset(seed=1)
     sim.step(idle_actions(sim))  # blue's turn now
     return sim
 
 
 def changed(game: Game, change: Callable[[Any], Any]) -> Any:
-    actions = idle_actions(KernelSimulation(game, N))
+    actions = idle_actions(simulation(game, N))
     result = change(actions)
     return actions if result is None else result
 
@@ -109,8 +109,8 @@ def test_what_has_another_form_is_refused_and_nothing_moves(game, change, compla
     ],
 )
 def test_the_faces_refuse_in_the_same_words(action: Any, complaint: str):
-    env = GameEnv(KernelSimulation(CARTPOLE, 1, autoreset_mode="off"))
-    parallel = GameParallelEnv(KernelSimulation(CARTPOLE, 1, autoreset_mode="off"), mask=None)
+    env = GameEnv(simulation(CARTPOLE, 1, autoreset_mode="off"))
+    parallel = GameParallelEnv(simulation(CARTPOLE, 1, autoreset_mode="off"), mask=None)
     for face, given in ((env, action), (parallel, {"cart_0": action})):
         face.reset(seed=1)
         before = all_bytes(face.sim)
@@ -120,7 +120,7 @@ def test_the_faces_refuse_in_the_same_words(action: Any, complaint: str):
 
 
 def test_a_team_of_two_roles_acts_by_role():
-    env = GameEnv(KernelSimulation(RAID, 1, autoreset_mode="off"), control="blue", observation="dict")
+    env = GameEnv(simulation(RAID, 1, autoreset_mode="off"), control="blue", observation="dict")
     env.reset(seed=1)
     with pytest.raises(ActionError, match="actions must be a dict with the roles scout, guard"):
         env.step({"scout": 0})
@@ -159,11 +159,11 @@ def test_without_actions_what_stands_in_the_arrays_is_played():
 
 
 def test_actions_that_nobody_wrote_are_noops():
-    sim = KernelSimulation(RAID, N)
+    sim = simulation(RAID, N)
     sim.reset(seed=1)
     assert (sim.actions["guard"]["effort"] == 0.1).all()
     sim.step()
-    twin = KernelSimulation(RAID, N)
+    twin = simulation(RAID, N)
     twin.reset(seed=1)
     twin.step(idle_actions(twin))
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import simulation
 
 from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -76,7 +76,7 @@ GAME = Game(
 
 
 def started(n: int = 1, **options: Any) -> Any:
-    sim = KernelSimulation(GAME, n, **options)
+    sim = simulation(GAME, n, **options)
     sim.reset(seed=1)
     return sim
 
@@ -136,7 +136,7 @@ def test_a_new_match_is_loaded_in_every_mode():
 
 
 def test_periods_are_part_of_the_machine_code():
-    sim = KernelSimulation(replace(GAME, periods=1), 1)
+    sim = simulation(replace(GAME, periods=1), 1)
     sim.reset(seed=1)
     assert calls(moved(sim, 2)) == [RESET, LOAD, COMMAND, ADVANCE, JUDGE]
     assert started().kernel is not sim.kernel

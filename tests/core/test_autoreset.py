@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from games import two_team
-from games.play import all_bytes, idle_actions, lanes_of, leaves, random_actions, seen_bytes
+from games.play import all_bytes, idle_actions, lanes_of, leaves, random_actions, seen_bytes, simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,14 +17,14 @@ OPPONENTS = {"blue": "mix"}
 
 
 def singles() -> list[KernelSimulation]:
-    sims = [KernelSimulation(GAME, 1, autoreset_mode="off", opponents=OPPONENTS) for _ in range(N)]
+    sims = [simulation(GAME, 1, autoreset_mode="off", opponents=OPPONENTS) for _ in range(N)]
     for lane, sim in enumerate(sims):
         sim.reset(seed=SEED + lane)
     return sims
 
 
 def batch(mode: str, **options) -> KernelSimulation:
-    sim = KernelSimulation(GAME, N, autoreset_mode=mode, opponents=OPPONENTS, **options)
+    sim = simulation(GAME, N, autoreset_mode=mode, opponents=OPPONENTS, **options)
     sim.reset(seed=SEED)
     return sim
 
@@ -135,7 +135,7 @@ def test_what_is_no_mask_of_the_lanes_is_refused(mask: np.ndarray):
 
 
 def test_the_first_reset_starts_all_lanes():
-    sim = KernelSimulation(GAME, N)
+    sim = simulation(GAME, N)
     with pytest.raises(RuntimeError, match="call reset"):
         sim.step(idle_actions(sim))
     with pytest.raises(ValueError, match="first reset starts all lanes"):
@@ -162,4 +162,4 @@ def test_a_closed_simulation_says_so():
 )
 def test_numbers_that_cannot_be_are_refused(arguments: dict, complaint: str):
     with pytest.raises(ValueError, match=complaint):
-        KernelSimulation(GAME, **arguments)
+        simulation(GAME, **arguments)

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import idle_actions, leaves, random_actions, seen_bytes
+from games.play import idle_actions, leaves, random_actions, seen_bytes, simulation
 
 from palaestra.core.actions import ActionError
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -17,7 +16,7 @@ N, STEPS = 3, 60
 
 
 def started(game=MELEE, **options) -> Any:
-    sim = KernelSimulation(game, N, **options)
+    sim = simulation(game, N, **options)
     sim.reset(seed=1)
     return sim
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import duel, two_team
+from games.play import simulation
 
 from palaestra.core.actions import ActionError
 from palaestra.core.codec_spaces import TextSpace
@@ -15,14 +16,13 @@ from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.ports import Port
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import AgentView, Game, Role
-from palaestra.core.kernel import KernelSimulation
 
 GAME = two_team.game()
 
 
 @pytest.fixture
 def env() -> GameParallelEnv:
-    env = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), mask=None, codec="text")
+    env = GameParallelEnv(simulation(GAME, 1, autoreset_mode="off"), mask=None, codec="text")
     env.reset(seed=1)
     return env
 
@@ -53,7 +53,7 @@ def test_what_is_not_understood_is_refused(env: GameParallelEnv):
 
 @pytest.mark.parametrize(("slot", "word"), [(0, "move 1"), (3, "move 2"), (3, "strike 0.5")])
 def test_a_batch_is_a_list_of_words(slot: int, word: str):
-    sim = KernelSimulation(GAME, 3)
+    sim = simulation(GAME, 3)
     sim.reset(seed=1)
     port = Port(sim, (slot,), codec="text")
     port.write([word, "move 0", word])
@@ -67,16 +67,16 @@ def test_a_batch_is_a_list_of_words(slot: int, word: str):
 
 def test_a_codec_speaks_for_one_agent():
     with pytest.raises(ValueError, match="'text' speaks for one agent, not for a team of 3"):
-        GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control="red", codec="text")
+        GameEnv(simulation(GAME, 1, autoreset_mode="off"), control="red", codec="text")
 
 
 def test_an_unknown_codec_gets_the_known_ones_named():
     with pytest.raises(ValueError, match=r"Raid has no codec 'morse' \(it has: text\)"):
-        Port(KernelSimulation(GAME, 1), (0,), codec="morse")
+        Port(simulation(GAME, 1), (0,), codec="morse")
 
 
 def test_a_codec_says_what_the_arrays_say():
-    sim = KernelSimulation(GAME, 4)
+    sim = simulation(GAME, 4)
     sim.reset(seed=1)
     port = Port(sim, (4,), codec="text")
     energies = [float(port.observe_lane(lane).split(",")[1].split()[-1]) for lane in range(4)]
@@ -113,7 +113,7 @@ def listened(**changes: Any) -> tuple[Game, Listener]:
 
 def test_a_view_shows_all_that_concerns_an_agent():
     game, _ = listened()
-    sim: Any = KernelSimulation(game, 2)
+    sim: Any = simulation(game, 2)
     sim.reset(seed=1)
     sim.states["info"]["goals"][1] = (1, 2)
     sim.refresh()
@@ -127,7 +127,7 @@ def test_a_view_shows_all_that_concerns_an_agent():
 
 def test_a_view_is_live_and_cannot_be_written():
     game, _ = listened()
-    sim = KernelSimulation(game, 1)
+    sim = simulation(game, 1)
     sim.reset(seed=1)
     view = Port(sim, (0,), codec="listener").agent_view()
     sim.step()
@@ -139,7 +139,7 @@ def test_a_view_is_live_and_cannot_be_written():
 
 def test_the_views_of_a_copied_face_are_its_own():
     game, _ = listened()
-    env = GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), mask=None, codec="listener")
+    env = GameParallelEnv(simulation(game, 1, autoreset_mode="off"), mask=None, codec="listener")
     env.reset(seed=1)
     twin = deepcopy(env)
     env.step(dict.fromkeys(env.agents, ""))
@@ -150,7 +150,7 @@ def test_the_views_of_a_copied_face_are_its_own():
 
 def test_decoding_sees_what_the_agent_sees():
     game, listener = listened()
-    sim = KernelSimulation(game, 2)
+    sim = simulation(game, 2)
     sim.reset(seed=1)
     port = Port(sim, (0,), codec="listener")
     port.write(["", "anything"])
@@ -159,12 +159,12 @@ def test_decoding_sees_what_the_agent_sees():
 
 def test_the_default_codec_is_used_where_one_agent_plays_and_none_gives_arrays():
     game, _ = listened(default_codec="listener")
-    make = lambda **options: Port(KernelSimulation(game, 1), (0,), "dict", **options)  # noqa: E731
+    make = lambda **options: Port(simulation(game, 1), (0,), "dict", **options)  # noqa: E731
     assert make().codec is game.codecs["listener"]
     assert make(codec="none").codec is None
     assert make(codec="none").observe_lane().keys() == {"node", "exits", "energy", "goals", "phase", "time_left"}
-    assert Port(KernelSimulation(game, 1), (0, 1), "dict").codec is None  # a codec speaks for one
-    env = GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), mask=None)
+    assert Port(simulation(game, 1), (0, 1), "dict").codec is None  # a codec speaks for one
+    env = GameParallelEnv(simulation(game, 1, autoreset_mode="off"), mask=None)
     assert env.reset(seed=1)[0]["red_0"] == "step0"
 
 
@@ -176,7 +176,7 @@ def solo() -> tuple[Game, Listener]:
 
 def test_a_vector_face_gives_a_list_and_last_observations_from_what_was_seen():
     game, _ = solo()
-    env = GameVectorEnv(KernelSimulation(game, 3, autoreset_mode="same_step", parameters={"horizon": 2}))
+    env = GameVectorEnv(simulation(game, 3, autoreset_mode="same_step", parameters={"horizon": 2}))
     env.sim.set_opponent("blue", "random")
     observations, _ = env.reset(seed=1)
     assert observations == ["step0"] * 3
@@ -188,7 +188,7 @@ def test_a_vector_face_gives_a_list_and_last_observations_from_what_was_seen():
 
 
 def test_masks_are_seen_beside_words():
-    env = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), mask="obs", codec="text")
+    env = GameParallelEnv(simulation(GAME, 1, autoreset_mode="off"), mask="obs", codec="text")
     observations, _ = env.reset(seed=1)
     assert observations["red_2"]["observation"].startswith("node 0")
     np.testing.assert_array_equal(observations["red_2"]["action_mask"], [1, 1, 1, 0, 1, 0])

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from games import depot, duel, two_team
+from games.play import simulation
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
@@ -15,7 +16,6 @@ from palaestra.core.actions import offer
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -25,19 +25,19 @@ KINDS = {"order": ORDER, "full": FULL, "mixed": MIXED}
 
 
 def single(game: Any = ORDER, **options: Any) -> GameEnv:
-    sim = KernelSimulation(game, 1, autoreset_mode="off")
+    sim = simulation(game, 1, autoreset_mode="off")
     sim.set_opponent("blue", "random")
     return GameEnv(sim, **options)
 
 
 def vector(game: Any = ORDER, n: int = 3, mode: str = "next_step", **options: Any) -> GameVectorEnv:
-    sim = KernelSimulation(game, n, autoreset_mode=mode)
+    sim = simulation(game, n, autoreset_mode=mode)
     sim.set_opponent("blue", "random")
     return GameVectorEnv(sim, **options)
 
 
 def parallel(game: Any = ORDER, **options: Any) -> GameParallelEnv:
-    return GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), **options)
+    return GameParallelEnv(simulation(game, 1, autoreset_mode="off"), **options)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_who_leaves_gets_its_last_reward_and_its_flag():
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_what_a_step_returns_is_the_callers_own_if_copied(copy: bool):
-    vec = GameVectorEnv(KernelSimulation(cartpole.game(), 2), copy=copy)
+    vec = GameVectorEnv(simulation(cartpole.game(), 2), copy=copy)
     vec.reset(seed=1)
     seen, rewards, ends, cuts, _ = vec.step(np.zeros(2, int))
     sim: Any = vec.sim
@@ -147,8 +147,8 @@ def test_the_global_state_of_a_match_is_the_callers_own():
 
 
 def test_a_lane_of_a_vector_starts_as_the_single_environment_of_its_seed():
-    vec = GameVectorEnv(KernelSimulation(cartpole.game(), 3))
-    env = GameEnv(KernelSimulation(cartpole.game(), 1, autoreset_mode="off"))
+    vec = GameVectorEnv(simulation(cartpole.game(), 3))
+    env = GameEnv(simulation(cartpole.game(), 1, autoreset_mode="off"))
     for seen, seeds in ((vec.reset(seed=5)[0], [5, 6, 7]), (vec.reset(seed=[9, 2, 4])[0], [9, 2, 4])):
         np.testing.assert_array_equal(seen, [env.reset(seed=seed)[0] for seed in seeds])
 
@@ -168,7 +168,7 @@ DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, None, "spent", -1)]
 
 @pytest.mark.parametrize(("corner", "winner", "reason", "number"), DUEL_ENDS)
 def test_the_end_names_the_winner_or_nobody(corner: int, winner: str | None, reason: str, number: int):
-    make = lambda n, mode: KernelSimulation(duel.game(tries=1), n, autoreset_mode=mode)  # noqa: E731
+    make = lambda n, mode: simulation(duel.game(tries=1), n, autoreset_mode=mode)  # noqa: E731
     many, one, lanes = GameParallelEnv(make(1, "off")), make(1, "off"), make(2, "same_step")
     for sim in (one, lanes):
         sim.set_opponent("blue", "presser")
@@ -293,7 +293,7 @@ def test_lists_are_the_callers_own_if_copied(copy: bool):
 @pytest.mark.parametrize("observation", ["flat", "dict"])
 def test_the_last_observation_of_a_match_that_starts_anew_is_the_one_a_waiting_match_shows(observation: Any):
     game = cartpole.game()
-    make = lambda mode: GameVectorEnv(KernelSimulation(game, 4, autoreset_mode=mode), observation=observation)  # noqa: E731
+    make = lambda mode: GameVectorEnv(simulation(game, 4, autoreset_mode=mode), observation=observation)  # noqa: E731
     anew, waiting = make("same_step"), make("off")
     for vec in (anew, waiting):
         vec.reset(seed=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from games.play import simulation
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
 
 
 def reset(s, world):
@@ -55,7 +55,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.jitless
 @pytest.mark.parametrize(("control", "first"), [("north", 0), ("east", 1)])
 def test_a_team_of_every_other_slot_sees_and_moves_its_own(control: str, first: int):
-    sim = KernelSimulation(table("north_0", "east_0", "north_1", "east_1"), 1, autoreset_mode="off")
+    sim = simulation(table("north_0", "east_0", "north_1", "east_1"), 1, autoreset_mode="off")
     env = GameEnv(sim, control=control)
     observation, info = env.reset(seed=0)
     np.testing.assert_array_equal(observation, [10 * first, 10 * first + 20])
@@ -68,7 +68,7 @@ def test_a_team_of_every_other_slot_sees_and_moves_its_own(control: str, first: 
 @pytest.mark.parametrize("mode", ["flat", "dict"])
 @pytest.mark.parametrize("copy", [True, False])
 def test_so_does_a_vector_of_them(mode: str, copy: bool):
-    sim = KernelSimulation(table("north_0", "east_0", "north_1", "east_1"), 3)
+    sim = simulation(table("north_0", "east_0", "north_1", "east_1"), 3)
     env = GameVectorEnv(sim, control="east", observation=mode, copy=copy)  # type: ignore[arg-type]
     env.reset(seed=0)
     observation, *_ = env.step(np.array([[0, 1], [1, 0], [0, 0]]))
@@ -77,6 +77,6 @@ def test_so_does_a_vector_of_them(mode: str, copy: bool):
 
 
 def test_slots_without_a_pattern_are_refused():
-    sim = KernelSimulation(table("north_0", "north_1", "east_0", "north_2"), 1)
+    sim = simulation(table("north_0", "north_1", "east_0", "north_2"), 1)
     with pytest.raises(ValueError, match="north's slots 0, 1, 3 of the role seat are not evenly spaced"):
         GameEnv(sim, control="north")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from games import duel, two_team, two_team_homogeneous
-from games.play import idle_actions, random_actions
+from games.play import idle_actions, random_actions, simulation
 from games.two_team import LATE
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ BLUE_SCOUT, RED_GUARD, BLUE_GUARD = 2, 3, 4
 
 
 def match(**parameters) -> KernelSimulation:
-    sim = KernelSimulation(GAME, 1, autoreset_mode="off", parameters=parameters)
+    sim = simulation(GAME, 1, autoreset_mode="off", parameters=parameters)
     sim.reset(seed=1)
     return sim
 
@@ -127,7 +127,7 @@ def test_who_is_alone_and_not_asked_does_nothing_either():
     walker = Role("walker", ("red_0",), (Field("count", (), 0, 99),), (Choice("move", 3),))
     state = (("count", "i8"),)
     alone = Game("Alone", (walker,), state, reset=start_alone, step=count_alone, observe=look_alone)
-    sim = KernelSimulation(alone, 1)
+    sim = simulation(alone, 1)
     sim.reset(seed=0)
     for acting, count in ((True, 2), (False, 2), (True, 4)):
         assert sim.acting[0, 0] == acting
@@ -154,7 +154,7 @@ def test_an_end_by_rule_at_the_horizon_is_an_end_by_rule():
 
 
 def test_rewards_start_from_nothing_in_every_step():
-    sim = KernelSimulation(duel.game(), 1)  # its rules write no rewards before a goal
+    sim = simulation(duel.game(), 1)  # its rules write no rewards before a goal
     sim.reset(seed=1)
     sim.rewards[:] = 5.0
     sim.step(np.array([[duel.PRESS, duel.WAIT]]))
@@ -166,7 +166,7 @@ def test_rewards_start_from_nothing_in_every_step():
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32))
 def test_what_one_team_gets_the_other_pays_and_members_share(game, seed: int):
-    sim = KernelSimulation(game, 2, parameters={"horizon": 40})
+    sim = simulation(game, 2, parameters={"horizon": 40})
     sim.reset(seed=seed)
     rng, paid = np.random.default_rng(seed), 0.0
     for _ in range(40):
@@ -182,7 +182,7 @@ def test_what_one_team_gets_the_other_pays_and_members_share(game, seed: int):
 @settings(max_examples=12)
 @given(st.integers(0, 2**32))
 def test_observations_are_inside_their_spaces_and_flags_make_sense(seed: int):
-    sim = KernelSimulation(GAME, 2)
+    sim = simulation(GAME, 2)
     sim.reset(seed=seed)
     rng = np.random.default_rng(seed)
     scout, guard = box_space(two_team.SCOUT.observation), dict_space(two_team.GUARD.observation)
@@ -206,4 +206,4 @@ def test_teams_and_lanes_have_observations_of_their_own():
     np.testing.assert_array_equal(sim.team_observations["goals"], [[0, 2]])
     assert sim.lane_observations["phase"][0] == two_team.BLUE
     assert sim.lane_observations["time_left"][0] == np.float32(0.9)
-    assert KernelSimulation(MELEE, 1).team_observations is None
+    assert simulation(MELEE, 1).team_observations is None

@@ -18,6 +18,7 @@ from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import jit_disabled
+from palaestra.core.reachable import unchanged_rules
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
@@ -310,3 +311,17 @@ def test_a_game_is_made_without_importing_all_of_scipy_and_numba_still_finds_it(
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "[[1.0,", "0.0],", "[0.0,", "1.0]]", "True"]
+
+
+def test_code_is_walked_once_where_rules_are_said_to_be_unchanged(monkeypatch: pytest.MonkeyPatch):
+    game, walks, real = duel.game(), [], linker.code_digest
+    monkeypatch.setattr(linker, "code_digest", lambda *arguments: walks.append(1) or real(*arguments))
+    with unchanged_rules():
+        kernels = {linker.link(game, compiled=False) for _ in range(3)}
+        assert len(walks) == len(kernels) == 1
+        linker.link(duel.game(), compiled=False)
+        assert len(walks) == 2
+    linker.link(game, compiled=False)
+    with unchanged_rules():
+        linker.link(game, compiled=False)
+    assert len(walks) == 4

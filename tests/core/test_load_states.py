@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from games import orchard, size_game, two_team
-from games.play import all_bytes, leaves, random_actions
+from games.play import all_bytes, leaves, random_actions, simulation
 
 from palaestra.core.buffers import rows_of_bytes
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -22,7 +21,7 @@ MASK = np.array([True, False, False, True, True, False])
 
 def in_the_middle(name: str, mode: Any, decisions: int = 5, **options: Any) -> Any:
     """Lanes in the middle of a match, and some whose match is over (2 and 4 just now, 0 before)."""
-    sim = KernelSimulation(GAMES[name], N, autoreset_mode=mode, parameters={"horizon": HORIZONS}, **options)
+    sim = simulation(GAMES[name], N, autoreset_mode=mode, parameters={"horizon": HORIZONS}, **options)
     sim.set_opponent("blue", "mix")
     sim.reset(seed=5)
     go_on(sim, 0, decisions)
@@ -120,14 +119,14 @@ def test_loaded_lanes_have_nothing_behind_them():
 
 def test_records_may_be_loaded_before_the_first_reset():
     source = in_the_middle("orchard", "off", 2)
-    sim = KernelSimulation(GAMES["orchard"], N, autoreset_mode="off")
+    sim = simulation(GAMES["orchard"], N, autoreset_mode="off")
     shown = sim.load_states(source.states.copy())
     np.testing.assert_array_equal(shown["picker"], source.observations["picker"])
     np.testing.assert_array_equal(go_on(sim, 4, 6), go_on(source, 4, 6))
 
 
 def test_the_first_records_are_for_all_lanes():
-    sim = KernelSimulation(GAMES["orchard"], N)
+    sim = simulation(GAMES["orchard"], N)
     with pytest.raises(ValueError, match=r"no match has started yet: load records into all lanes, or call reset\(\)"):
         sim.load_states(sim.states[MASK], MASK)
     with pytest.raises(RuntimeError, match="step before reset"):
@@ -152,7 +151,7 @@ def test_records_that_do_not_fit_are_refused_and_nothing_moves():
 
 
 def test_records_of_the_same_kernel_with_other_agents_are_refused():
-    fewer = KernelSimulation(size_game.game(agents=4, parcels=7), N)
+    fewer = simulation(size_game.game(agents=4, parcels=7), N)
     fewer.reset(seed=1)
     with pytest.raises(ValueError, match="records of Couriers with other agents"):
         in_the_middle("couriers", "off").load_states(fewer.states.copy())

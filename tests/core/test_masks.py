@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import idle_actions, leaves, random_actions
+from games.play import idle_actions, leaves, random_actions, simulation
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -18,7 +17,7 @@ GAME = two_team.game()  # a ring: two of the three exits of a node lead somewher
 
 
 def started(n: int, **options: Any) -> Any:
-    sim = KernelSimulation(GAME, n, **options)
+    sim = simulation(GAME, n, **options)
     sim.reset(seed=1)
     return sim
 
@@ -94,7 +93,7 @@ def test_a_slot_always_has_a_legal_choice():
 
 
 def test_a_composite_action_is_sampled_with_the_mask_that_is_observed():
-    env = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), observation="dict")
+    env = GameParallelEnv(simulation(GAME, 1, autoreset_mode="off"), observation="dict")
     observations, _ = env.reset(seed=1)
     mask = observations["red_2"]["action_mask"]  # a guard
     assert set(mask) == {"move", "trigger", "effort"}
@@ -110,8 +109,8 @@ def test_a_composite_action_is_sampled_with_the_mask_that_is_observed():
 
 @pytest.mark.parametrize("control", ["red", "blue"])
 def test_so_is_the_joint_action_of_a_team(control: str):
-    env = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict", mask="obs")
-    flat = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict")
+    env = GameEnv(simulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict", mask="obs")
+    flat = GameEnv(simulation(GAME, 1, autoreset_mode="off"), control=control, observation="dict")
     observation, _ = env.reset(seed=1)
     _, info = flat.reset(seed=1)
     for _ in range(60):
@@ -132,8 +131,8 @@ def flat_mask(mask: Any, slots: tuple[int, ...]) -> np.ndarray:
 
 
 def test_so_is_a_vector_of_them():
-    env = GameVectorEnv(KernelSimulation(GAME, 3), control="blue", observation="dict", mask="obs")
-    single = GameEnv(KernelSimulation(GAME, 1, autoreset_mode="off"), control="blue", observation="dict", mask="obs")
+    env = GameVectorEnv(simulation(GAME, 3), control="blue", observation="dict", mask="obs")
+    single = GameEnv(simulation(GAME, 1, autoreset_mode="off"), control="blue", observation="dict", mask="obs")
     observations, _ = env.reset(seed=1)
     assert env.observation_space.contains(observations)
     for lane in range(3):
@@ -145,6 +144,6 @@ def test_so_is_a_vector_of_them():
 
 
 def test_a_game_that_forbids_nothing_has_no_masks():
-    sim = KernelSimulation(two_team_homogeneous.game(), 1)
+    sim = simulation(two_team_homogeneous.game(), 1)
     sim.reset(seed=1)
     assert sim.legal is None

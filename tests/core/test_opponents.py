@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import depot, two_team, two_team_homogeneous
-from games.play import all_bytes, idle_actions, random_actions
+from games.play import all_bytes, idle_actions, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
@@ -13,7 +13,6 @@ from palaestra.core.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
 
@@ -25,7 +24,7 @@ BLUE = list(RAID.teams["blue"])
 
 
 def started(opponent: Any = None, n: int = 4, game=MELEE, **options) -> Any:
-    sim = KernelSimulation(game, n, opponents={"blue": opponent}, **options)
+    sim = simulation(game, n, opponents={"blue": opponent}, **options)
     sim.reset(seed=1)
     return sim
 
@@ -67,12 +66,12 @@ def test_what_cannot_play_is_refused(game, spec, error, complaint: str):
 
 def test_a_team_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match="Raid has no team 'green': choose from red, blue, or one agent from red_0, "):
-        KernelSimulation(RAID, 1).set_opponent("green", "random")
+        simulation(RAID, 1).set_opponent("green", "random")
 
 
 def test_one_agent_of_a_team_can_be_given_to_a_script():
-    sim = KernelSimulation(MELEE, 3, opponents={"red_1": "chaser", "blue": "random"})
-    twin = KernelSimulation(MELEE, 3, opponents={"red": "chaser", "blue": "random"})
+    sim = simulation(MELEE, 3, opponents={"red_1": "chaser", "blue": "random"})
+    twin = simulation(MELEE, 3, opponents={"red": "chaser", "blue": "random"})
     assert sim.open_slots("red") == (0, 2, 3, 4)
     assert sim.open_slots("blue") == ()
     for one in (sim, twin):
@@ -123,7 +122,7 @@ def test_one_agent_alone_is_no_seat_for_a_python_player():
 
 
 def test_the_faces_leave_out_agents_that_a_script_plays():
-    make = lambda n: KernelSimulation(MELEE, n, autoreset_mode="off", opponents={"red_4": "chaser", "blue": "chaser"})  # noqa: E731
+    make = lambda n: simulation(MELEE, n, autoreset_mode="off", opponents={"red_4": "chaser", "blue": "chaser"})  # noqa: E731
     assert GameEnv(make(1)).action_space.shape == (8,)
     assert GameVectorEnv(make(2)).single_action_space.shape == (8,)
     parallel = GameParallelEnv(make(1))
@@ -165,7 +164,7 @@ def test_what_a_player_keeps_outlives_the_match_until_the_lane_is_seeded():
 
 def test_a_game_of_one_team_without_scripts_has_no_opponents():
     with pytest.raises(ValueError, match="CartPole has one team and no scripts"):
-        KernelSimulation(cartpole.game(), 1).set_opponent("cart", "random")
+        simulation(cartpole.game(), 1).set_opponent("cart", "random")
 
 
 def test_what_is_given_for_a_scripted_team_is_ignored():
@@ -304,7 +303,7 @@ def test_a_player_sees_what_its_team_and_what_everybody_sees():
         guard = {"move": np.zeros((n, 1), int), "trigger": np.zeros((n, 1), int), "effort": np.full((n, 1), 0.1)}
         return {"scout": np.zeros((n, 1), int), "guard": guard}
 
-    sim: Any = KernelSimulation(RAID, 3)
+    sim: Any = simulation(RAID, 3)
     sim.set_opponent("blue", act, lanes=[0, 2])
     sim.reset(seed=1)
     sim.states["info"]["goals"] = [(0, 1), (0, 2), (1, 0)]
@@ -329,7 +328,7 @@ def test_a_player_sees_arrays_of_the_world_and_lists_of_candidates():
             calls.append((observations, legal))
             return legal["order"]["ids"][:, :, 1]  # on to the next place
 
-    sim: Any = KernelSimulation(DEPOT, 2, opponents={"blue": Driver()})
+    sim: Any = simulation(DEPOT, 2, opponents={"blue": Driver()})
     sim.reset(seed=1)
     sim.step(np.zeros((2, 4), int))
     observations, legal = calls[0]
@@ -388,7 +387,7 @@ def test_an_opponent_may_be_replaced_while_a_match_runs():
 
 
 def test_both_teams_may_have_opponents():
-    sim: Any = KernelSimulation(MELEE, 2, opponents={"red": Counter(0.1), "blue": Counter(-0.1)})
+    sim: Any = simulation(MELEE, 2, opponents={"red": Counter(0.1), "blue": Counter(-0.1)})
     sim.reset(seed=1)
     sim.step()
     assert (sim.actions[:, :5] == 0.1).all()

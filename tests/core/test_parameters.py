@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import orchard, two_team
-from games.play import all_bytes, idle_actions, random_actions
+from games.play import all_bytes, idle_actions, random_actions, simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ GAME = two_team.game()
 
 
 def started(n: int = 3, **parameters) -> KernelSimulation:
-    sim = KernelSimulation(GAME, n, parameters=parameters)
+    sim = simulation(GAME, n, parameters=parameters)
     sim.reset(seed=1)
     return sim
 
@@ -146,7 +146,7 @@ def test_readers_see_the_words_the_default_and_when_a_change_acts():
 
 
 def test_what_is_set_before_the_first_reset_acts_in_the_first_match():
-    sim = KernelSimulation(orchard.game(), 2, parameters={"tempo": 2.0})
+    sim = simulation(orchard.game(), 2, parameters={"tempo": 2.0})
     sim.set_parameters(style="wild", lanes=[1])
     assert sim.parameters["tempo"].tolist() == [2.0] * 2
     sim.reset(seed=1)

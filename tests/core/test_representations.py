@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from games import size_game
-from games.play import idle_actions, random_actions
+from games.play import idle_actions, random_actions, simulation
 
 import palaestra
 from palaestra import registry
 from palaestra.core.game import Representation
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import link
 
 pytestmark = pytest.mark.jitless
@@ -27,7 +26,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch):
 
 
 def started(game: Any, **options: Any) -> Any:
-    sim = KernelSimulation(game, 2, **options)
+    sim = simulation(game, 2, **options)
     sim.reset(seed=1)
     return sim
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from games import body_game, orchard, two_team
 from games.orchard import started
-from games.play import idle_actions, random_actions, seen_bytes
+from games.play import idle_actions, random_actions, seen_bytes, simulation
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -117,10 +117,10 @@ def test_threads_see_the_same_ends(mode: Any):
 @pytest.mark.parametrize("ending", REASONS)
 def test_the_faces_name_the_reason(ending: str):
     parameters = {"ending": ending, "ends_at": 2, "horizon": 2 if ending == "none" else 20}
-    many = GameParallelEnv(KernelSimulation(GAME, 1, autoreset_mode="off", parameters=parameters), observation="dict")
-    one = KernelSimulation(GAME, 1, autoreset_mode="off", parameters=parameters, opponents={"blue": "one"})
+    many = GameParallelEnv(simulation(GAME, 1, autoreset_mode="off", parameters=parameters), observation="dict")
+    one = simulation(GAME, 1, autoreset_mode="off", parameters=parameters, opponents={"blue": "one"})
     single = GameEnv(one, observation="dict")
-    batch = KernelSimulation(GAME, 2, parameters=parameters, opponents={"blue": "one"})
+    batch = simulation(GAME, 2, parameters=parameters, opponents={"blue": "one"})
     vector = GameVectorEnv(batch, observation="dict")
     for face in (many, single, vector):
         face.reset(seed=1)

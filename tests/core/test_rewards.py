@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from games import orchard, size_game
 from games.orchard import started
-from games.play import idle_actions
-
-from palaestra.core.kernel import KernelSimulation
+from games.play import idle_actions, simulation
 
 pytestmark = pytest.mark.jitless
 
@@ -30,7 +28,7 @@ def test_agents_may_be_paid_unequally_and_a_team_has_the_sum():
 
 
 def test_members_of_a_team_that_is_paid_together_have_its_common_value():
-    sim = KernelSimulation(size_game.game(agents=5, parcels=7), 3, opponents=dict.fromkeys(("red", "blue"), "nearest"))
+    sim = simulation(size_game.game(agents=5, parcels=7), 3, opponents=dict.fromkeys(("red", "blue"), "nearest"))
     sim.reset(seed=1)
     paid_once = False
     for _ in range(40):

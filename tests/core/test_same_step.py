@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import orchard, size_game
-from games.play import leaves, random_actions, seen_bytes
-
-from palaestra.core.kernel import KernelSimulation
+from games.play import leaves, random_actions, seen_bytes, simulation
 
 pytestmark = pytest.mark.jitless
 
@@ -17,7 +15,7 @@ HORIZONS = [3, 4, 4, 3, 7]  # several end in the same decision, in the parts of 
 
 
 def started(game: Any, mode: Any, threads: int = 1) -> Any:
-    sim = KernelSimulation(game, N, autoreset_mode=mode, threads=threads, parameters={"horizon": HORIZONS})
+    sim = simulation(game, N, autoreset_mode=mode, threads=threads, parameters={"horizon": HORIZONS})
     sim.reset(seed=3)
     return sim
 
@@ -78,7 +76,7 @@ def test_what_is_fixed_during_a_match_is_the_old_one_at_the_end_and_the_new_one_
 
 
 def test_a_match_of_one_decision_ends_in_every_call():
-    sim = KernelSimulation(GAMES["orchard"], 2, autoreset_mode="same_step", parameters={"horizon": 1})
+    sim = simulation(GAMES["orchard"], 2, autoreset_mode="same_step", parameters={"horizon": 1})
     sim.reset(seed=1)
     rng, seen = np.random.default_rng(0), []
     for _ in range(3):

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import all_bytes, lanes_of, match_hash, random_actions, seen_bytes
+from games.play import all_bytes, lanes_of, match_hash, random_actions, seen_bytes, simulation
 
 from palaestra.core.kernel import KernelSimulation
 
@@ -24,7 +24,7 @@ def play(sim: KernelSimulation, actions: list, seed: int) -> np.ndarray:
 
 
 def make_actions(game, n: int, steps: int) -> list:
-    sim, rng = KernelSimulation(game, n), np.random.default_rng(3)
+    sim, rng = simulation(game, n), np.random.default_rng(3)
     return [random_actions(sim, rng) for _ in range(steps)]
 
 
@@ -35,23 +35,23 @@ def test_a_lane_equals_a_single_match_seeded_with_its_number_through_resets(name
     n, steps = 7, 130
     options = {"opponents": {"blue": opponent}, "parameters": {"horizon": 40}}
     actions = make_actions(game, n, steps)
-    batch = play(KernelSimulation(game, n, **options), actions, SEED)
+    batch = play(simulation(game, n, **options), actions, SEED)
     for lane in (0, 3, n - 1):
-        single = play(KernelSimulation(game, 1, **options), [lanes_of(a, [lane]) for a in actions], SEED + lane)
+        single = play(simulation(game, 1, **options), [lanes_of(a, [lane]) for a in actions], SEED + lane)
         np.testing.assert_array_equal(single[:, 0], batch[:, lane])
 
 
 def test_a_lane_does_not_depend_on_the_size_of_the_batch():
     game = GAMES["raid"]
     actions = make_actions(game, 64, 100)
-    large = play(KernelSimulation(game, 64, opponents={"blue": "mix"}), actions, SEED)
-    small = play(KernelSimulation(game, 7, opponents={"blue": "mix"}), [lanes_of(a, slice(7)) for a in actions], SEED)
+    large = play(simulation(game, 64, opponents={"blue": "mix"}), actions, SEED)
+    small = play(simulation(game, 7, opponents={"blue": "mix"}), [lanes_of(a, slice(7)) for a in actions], SEED)
     np.testing.assert_array_equal(small, large[:, :7])
     assert len({row.tobytes() for row in large[0]}) == 64  # and all lanes are different
 
 
 def test_a_copy_keeps_the_seeds_of_its_lanes():
-    sim = KernelSimulation(GAMES["raid"], 3)
+    sim = simulation(GAMES["raid"], 3)
     sim.reset(seed=SEED)
     assert copy.deepcopy(sim).lane_seeds.tolist() == [SEED, SEED + 1, SEED + 2]
 
@@ -62,7 +62,7 @@ def test_threads_do_not_change_a_bit(threads: int):
 
 
 def test_equal_seeds_give_equal_matches_and_a_list_of_seeds_is_taken_as_it_is():
-    sim, twin = (KernelSimulation(GAMES["raid"], 3) for _ in range(2))
+    sim, twin = (simulation(GAMES["raid"], 3) for _ in range(2))
     sim.reset(seed=5)
     twin.reset(seed=[5, 6, 7])
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
@@ -70,7 +70,7 @@ def test_equal_seeds_give_equal_matches_and_a_list_of_seeds_is_taken_as_it_is():
 
 
 def test_without_a_seed_the_streams_go_on():
-    sim, twin = (KernelSimulation(GAMES["raid"], 2) for _ in range(2))
+    sim, twin = (simulation(GAMES["raid"], 2) for _ in range(2))
     for s in (sim, twin):
         s.reset(seed=5)
     first = seen_bytes(sim)
@@ -83,18 +83,18 @@ def test_without_a_seed_the_streams_go_on():
 
 
 def test_a_simulation_that_never_got_a_seed_gets_one_of_its_own():
-    sim, twin = (KernelSimulation(GAMES["raid"], 4) for _ in range(2))
+    sim, twin = (simulation(GAMES["raid"], 4) for _ in range(2))
     sim.reset()
     twin.reset()
     assert len({*sim.lane_seeds.tolist(), *twin.lane_seeds.tolist()}) == 8
-    again = KernelSimulation(GAMES["raid"], 4)
+    again = simulation(GAMES["raid"], 4)
     again.reset(seed=sim.lane_seeds)  # what it drew can be had again
     np.testing.assert_array_equal(all_bytes(again), all_bytes(sim))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, [1, 2], [[1, 2, 3]], [1.0, 2.0, 3.0], [1, -2, 3]])
 def test_what_is_no_seed_is_refused(seed):
-    sim = KernelSimulation(GAMES["raid"], 3)
+    sim = simulation(GAMES["raid"], 3)
     sim.reset(seed=1)
     before = all_bytes(sim)
     with pytest.raises(ValueError, match="seed"):
@@ -103,6 +103,6 @@ def test_what_is_no_seed_is_refused(seed):
 
 
 def test_the_largest_seed_wraps_around():
-    sim = KernelSimulation(GAMES["raid"], 2)
+    sim = simulation(GAMES["raid"], 2)
     sim.reset(seed=2**64 - 1)
     np.testing.assert_array_equal(sim.lane_seeds, np.array([2**64 - 1, 0], np.uint64))

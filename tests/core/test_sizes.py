@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from games import orchard, size_game
 from games.orchard import CARRIERS, FULL, PAIRS, PICKERS, ROWS, started
-from games.play import all_bytes, idle_actions, leaves, random_actions, seen_bytes
+from games.play import all_bytes, idle_actions, leaves, random_actions, seen_bytes, simulation
 from gymnasium import spaces
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import jit_disabled, link
 from palaestra.core.spaces import action_space, box_space
 from palaestra.core.workers import ProcessSimulation
@@ -76,7 +75,7 @@ def test_numbers_stand_where_the_tables_say(size: str):
 @pytest.mark.parametrize("size", SIZES)
 def test_spaces_and_agents_are_of_the_visible_size(size: str):
     game = orchard.game(**SIZES[size])
-    env = GameParallelEnv(KernelSimulation(game, 1, autoreset_mode="off"), observation="dict", mask=None)
+    env = GameParallelEnv(simulation(game, 1, autoreset_mode="off"), observation="dict", mask=None)
     seen, _ = env.reset(seed=1)
     assert tuple(env.possible_agents) == game.agents
     assert set(seen) == set(game.agents)
@@ -98,8 +97,8 @@ def idle(env: Any, agent: str) -> Any:
 
 def test_a_vector_and_a_single_env_have_it_too():
     game = size_game.game(agents=5, parcels=6)
-    single = GameEnv(KernelSimulation(game, 1, autoreset_mode="off", opponents={"blue": "nearest"}), observation="dict")
-    vector = GameVectorEnv(KernelSimulation(game, 2, opponents={"blue": "nearest"}), observation="dict")
+    single = GameEnv(simulation(game, 1, autoreset_mode="off", opponents={"blue": "nearest"}), observation="dict")
+    vector = GameVectorEnv(simulation(game, 2, opponents={"blue": "nearest"}), observation="dict")
     seen, _ = single.reset(seed=1)
     assert seen["couriers"].shape == (3, 5, 4)
     assert seen["parcels"].shape == (3, 6, 3)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from games import duel, orchard, two_team, two_team_homogeneous
-from games.play import all_bytes, random_actions
+from games.play import all_bytes, random_actions, simulation
 
 from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import Simulation
 
 pytestmark = pytest.mark.jitless
@@ -31,7 +30,7 @@ class Recurrent:
 
 
 def in_the_middle(game: Game = RAID, opponent: Any = "mix", mode: Any = "next_step") -> Any:
-    sim = KernelSimulation(game, 4, opponents={"blue": opponent}, parameters={"horizon": 30}, autoreset_mode=mode)
+    sim = simulation(game, 4, opponents={"blue": opponent}, parameters={"horizon": 30}, autoreset_mode=mode)
     sim.reset(seed=1)
     go_on(sim, 0, 45)
     return sim
@@ -63,7 +62,7 @@ class TestAMatchGoesOnAsItWouldHave:
         np.testing.assert_array_equal(go_on(sim, 5), first)
 
     def test_after_restore_in_another_simulation(self, game, opponent, mode):
-        sim, other = in_the_middle(game, opponent, mode), KernelSimulation(game, 4, autoreset_mode=mode)
+        sim, other = in_the_middle(game, opponent, mode), simulation(game, 4, autoreset_mode=mode)
         if not isinstance(opponent, str):
             other.set_opponent("blue", opponent)
         other.restore(sim.snapshot())
@@ -112,9 +111,9 @@ def test_a_snapshot_does_not_change_with_the_match():
 def test_a_snapshot_of_something_else_is_refused():
     snapshot = in_the_middle().snapshot()
     with pytest.raises(ValueError, match="snapshot of Raid with 4 lanes does not fit Melee with 4"):
-        KernelSimulation(MELEE, 4).restore(snapshot)
+        simulation(MELEE, 4).restore(snapshot)
     with pytest.raises(ValueError, match="snapshot of Raid with 4 lanes does not fit Raid with 5"):
-        KernelSimulation(RAID, 5).restore(snapshot)
+        simulation(RAID, 5).restore(snapshot)
 
 
 def test_a_snapshot_with_another_memory_is_refused_and_nothing_moves():
@@ -133,7 +132,7 @@ OTHER_RULES = (
 
 
 def started(game: Game, n: int = 2) -> Any:
-    sim = KernelSimulation(game, n)
+    sim = simulation(game, n)
     sim.reset(seed=1)
     return sim
 

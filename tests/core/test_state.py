@@ -5,15 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import idle_actions
-
-from palaestra.core.kernel import KernelSimulation
+from games.play import idle_actions, simulation
 
 pytestmark = pytest.mark.jitless
 
 
 def test_a_game_says_what_its_global_state_is():
-    sim = KernelSimulation(two_team.game(), 3)
+    sim = simulation(two_team.game(), 3)
     sim.reset(seed=1)
     sim.step(idle_actions(sim))
     state = sim.state()
@@ -24,7 +22,7 @@ def test_a_game_says_what_its_global_state_is():
 
 
 def test_otherwise_it_is_all_observations_side_by_side():
-    sim: Any = KernelSimulation(two_team_homogeneous.game(), 3)
+    sim: Any = simulation(two_team_homogeneous.game(), 3)
     sim.reset(seed=1)
     state = sim.state()
     assert state.shape == (3, 10 * 34)
@@ -32,7 +30,7 @@ def test_otherwise_it_is_all_observations_side_by_side():
 
 
 def test_the_global_state_is_a_copy():
-    sim = KernelSimulation(two_team.game(), 2)
+    sim = simulation(two_team.game(), 2)
     sim.reset(seed=1)
     first = sim.state()
     first[:] = 9

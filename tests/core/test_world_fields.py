@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from games import depot, orchard
 from games.orchard import started
-from games.play import idle_actions
+from games.play import idle_actions, simulation
 
 from palaestra.core.fields import Choice, Field, table_rows
 from palaestra.core.game import Role
-from palaestra.core.kernel import KernelSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -60,7 +59,7 @@ def test_a_copy_sees_the_array_of_its_own_world():
     "lanes", [slice(None), slice(1, 3), np.array([3, 0]), np.array([True, False, False, True]), slice(0, 0)]
 )
 def test_a_team_sees_it_in_the_lanes_it_asks_for(lanes: Any):
-    sim = KernelSimulation(depot.game(), 4)
+    sim = simulation(depot.game(), 4)
     sim.reset(seed=1)
     sim.step(idle_actions(sim))
     view = sim.team_view("red", "observations", lanes)
@@ -73,7 +72,7 @@ def test_a_team_sees_it_in_the_lanes_it_asks_for(lanes: Any):
 
 @pytest.mark.parametrize("lanes", [slice(1, 3), np.array([1, 2]), np.array([False, True, True, False])])
 def test_a_team_acts_in_the_lanes_it_says(lanes: Any):
-    sim = KernelSimulation(depot.game(), 4)
+    sim = simulation(depot.game(), 4)
     sim.reset(seed=1)
     sim.write_team_actions("blue", np.array([[3, 4], [5, 6]]), lanes)
     assert sim.actions.tolist() == [[0] * 4, [0, 0, 3, 4], [0, 0, 5, 6], [0] * 4]

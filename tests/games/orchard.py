@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from games.play import simulation
 
 from palaestra.core.actions import offer
 from palaestra.core.fields import Choice, Continuous, Field, Parameter, Table
 from palaestra.core.game import TRUNCATED, Game, Role
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import uniform
 
 PICKERS, CARRIERS, PAIRS, ROWS = 4, 3, 3, 5  # in memory
@@ -217,6 +217,6 @@ def game(
 
 def started(n: int = 3, rules: Game | None = None, **options: Any) -> Any:
     """Matches of the rules (default sizes unless given) that have started with seed 1."""
-    sim = KernelSimulation(rules or game(), n, **options)
+    sim = simulation(rules or game(), n, **options)
     sim.reset(seed=1)
     return sim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import os
@@ -13,10 +14,35 @@ from typing import Any
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
+from palaestra import registry
 from palaestra.core.fields import Choice
-from palaestra.core.game import Role
+from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import Kernel, link
+from palaestra.core.physics import PhysicsSimulation
 from palaestra.core.simulation import Simulation
+
+COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel")
+"""Games of this folder that `make test` compiles beforehand."""
+
+
+def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, **options: Any) -> Simulation:
+    """A simulation for tests of rules: compiled if an id or a game of `COMPILED` has the same kernel, else interpreted.
+
+    Those kernels are compiled anyway; that of a variant takes the compiler longer than a test of it takes interpreted.
+    ``compiled`` says otherwise, for tests that play many matches.
+    """
+    if compiled is None:
+        compiled = link(game) in _kernels()
+    kind = KernelSimulation if game.physics is None else PhysicsSimulation
+    return kind(game, num_envs, compiled=compiled, **options)
+
+
+@functools.cache
+def _kernels() -> frozenset[Kernel]:
+    games = [registry.make_game(id)[0] for id in registry.ROWS if id.startswith("palaestra/")]
+    games += [importlib.import_module(f"games.{name}").game() for name in COMPILED]
+    return frozenset(map(link, games))
 
 
 def random_actions(sim: Simulation, rng: np.random.Generator) -> Any:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from games.play import random_actions
+from games.play import random_actions, simulation
 
 from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
 
 STAY, LEFT, RIGHT, DOWN, UP = range(5)
 
 
 def started(game: Game, lanes: int = 1, seed: int = 0, **parameters: float) -> Any:
     """Matches that wait when they are over."""
-    sim = KernelSimulation(game, lanes, autoreset_mode="off", parameters=parameters)
+    sim = simulation(game, lanes, autoreset_mode="off", parameters=parameters)
     sim.reset(seed=seed)
     return sim
 
@@ -28,9 +27,9 @@ def placed(game: Game, positions: Any, velocities: Any = None, **parameters: Any
     return sim
 
 
-def played_out(game: Game, lanes: int, seed: int = 0, **who: str) -> Any:
+def played_out(game: Game, lanes: int, seed: int = 0, compiled: bool | None = None, **who: str) -> Any:
     """Matches between scripts, to their ends; returns of the agents [N, A] as ``returns``."""
-    sim: Any = KernelSimulation(game, lanes, autoreset_mode="off", opponents=who)
+    sim: Any = simulation(game, lanes, compiled=compiled, autoreset_mode="off", opponents=who)
     sim.reset(seed=seed)
     sim.returns = np.zeros(sim.rewards.shape)
     while not (sim.terminated | sim.truncated).all():

@@ -5,12 +5,12 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from games.play import simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import palaestra
 from palaestra import replay
-from palaestra.core.kernel import KernelSimulation
 from palaestra.teams import matrix
 from palaestra.teams.matrix import payoff_of
 
@@ -23,7 +23,7 @@ WITH_SADDLE = {"saddle": (2, 1), "climb": (0, 0), "nonmonotone": (0, 0)}
 
 
 def started(lanes: int = 1, seed: int = 0, opponents: Any = None, **keywords: Any) -> Any:
-    sim = KernelSimulation(matrix.game(**keywords), lanes, autoreset_mode="off", opponents=opponents)
+    sim = simulation(matrix.game(**keywords), lanes, autoreset_mode="off", opponents=opponents)
     sim.reset(seed=seed)
     return sim
 
@@ -242,7 +242,7 @@ def test_counter_answers_what_the_other_team_chose_last(name: Any, joint: list[i
 def test_a_table_of_ones_own_is_played_and_recorded():
     payoff = np.zeros((2, 2, 2, 2))
     payoff[1, 1, 0, 0] = 0.5
-    sim: Any = palaestra.make_batch(ID, payoff=payoff, rounds=1, autoreset_mode="off")
+    sim: Any = palaestra.make_batch(ID, payoff=payoff, rounds=1, autoreset_mode="off", compiled=False)
     sim.reset(seed=0)
     sim.step([[1, 1, 0, 0]])
     assert sim.rewards[0].tolist() == [0.5, 0.5, -0.5, -0.5]

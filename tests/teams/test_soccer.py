@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import opposite_stream, stream_before
 from palaestra.teams import soccer
 from palaestra.teams.soccer import BACK, FORWARD, NORTH, SOUTH, STAY
@@ -27,7 +27,7 @@ RED_FIRST, BLUE_FIRST = 0, 1
 
 
 def started(game: Any, lanes: int = 1, seed: int = 0) -> Any:
-    sim = KernelSimulation(game, lanes, autoreset_mode="off")
+    sim = simulation(game, lanes, autoreset_mode="off")
     sim.reset(seed=seed)
     return sim
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import simulation
 
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import stream_before
 from palaestra.teams import soccer
 
@@ -34,7 +34,7 @@ def after(game: Any, numbers: np.ndarray, actions: np.ndarray) -> tuple[np.ndarr
     position, action, outcome = (index.ravel() for index in np.indices(shape))
     records: Any = np.zeros(len(position), game.state_dtype)
     game.enumeration.place(records, numbers[position])
-    sim: Any = KernelSimulation(game, len(position), autoreset_mode="off")
+    sim: Any = simulation(game, len(position), compiled=True, autoreset_mode="off")
     sim.reset(seed=0)
     for name in ("row", "column", "holder", "turn", "acting"):
         sim.states[name] = records[name]
@@ -87,7 +87,7 @@ def test_without_mixing_the_two_sides_of_littmans_game_are_sure_of_different_val
 
 
 def test_the_side_with_the_ball_at_kick_off_is_sure_of_nothing_without_mixing(littman: tuple):
-    sim: Any = KernelSimulation(GAMES["singles"], 16)
+    sim: Any = simulation(GAMES["singles"], 16)
     sim.reset(seed=0)
     number = GAMES["singles"].enumeration.number(sim.states)
     red = sim.states["holder"] == 0
@@ -107,7 +107,7 @@ def test_alternating_two_against_two_is_worth_playing():
     for _ in range(150):
         q = (reward + np.where(following < 0, 0.0, DISCOUNT * value[number])).mean(2)
         value = np.where(numbers % 2 == 0, q.max(1), q.min(1))
-    sim: Any = KernelSimulation(game, 64)
+    sim: Any = simulation(game, 64)
     sim.reset(seed=0)
     start = value[np.searchsorted(numbers, game.enumeration.canonical(game.enumeration.number(sim.states)))]
     holds_and_moves = np.where(sim.states["holder"] // 2 == sim.states["turn"], 1 - 2 * sim.states["turn"], 0)

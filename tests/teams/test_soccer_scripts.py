@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import simulation
 
-from palaestra.core.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.teams import soccer
 
@@ -17,7 +17,7 @@ PAIRS: Any = soccer.game(4, 5, 2)
 
 def played(game: Any, cells: list[tuple[int, int]], holder: int, lanes: int = 32) -> Any:
     """One decision of red strikers from a position, blue stays: 32 matches with luck of their own."""
-    sim: Any = KernelSimulation(game, lanes, autoreset_mode="off", opponents={"red": "striker"})
+    sim: Any = simulation(game, lanes, autoreset_mode="off", opponents={"red": "striker"})
     sim.reset(seed=0)
     sim.states["row"], sim.states["column"] = np.array(cells).T
     sim.states["holder"] = holder

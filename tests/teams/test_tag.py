@@ -147,9 +147,9 @@ GAMES = {"three on one": tag.game(), "two on two": PAIRS, "continuous": FORCES, 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_chasers_catch_random_runners_and_runners_escape_random_chasers(game):
-    caught = played_out(game, 128, red="default", blue="random")
+    caught = played_out(game, 128, compiled=True, red="default", blue="random")
     assert (caught.info["winner"] == CHASERS).mean() > 0.95
-    escaped = played_out(game, 128, red="random", blue="default")
+    escaped = played_out(game, 128, compiled=True, red="random", blue="default")
     assert (escaped.info["winner"] == RUNNERS).mean() > 0.95
 
 

@@ -80,7 +80,7 @@ def test_an_id_that_does_not_exist_is_refused_with_the_near_name():
 
 
 def test_a_level_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="fast, full"):
+    with pytest.raises(ValueError, match="preset, fast, full"):
         check(ID, "quick")  # type: ignore[arg-type]
 
 
@@ -132,3 +132,16 @@ def test_every_check_says_in_one_line_what_it_proves():
         for pattern, reason in entry.expected_warnings:
             assert pattern, entry.name
             assert reason, entry.name
+
+
+def test_a_preset_is_held_to_what_an_id_has_of_its_own():
+    assert [name for name, entry in CHECKS.items() if "preset" in entry.levels] == [
+        "registered_everywhere",
+        "spaces_contain_results",
+        "faces_agree",
+        "observations_are_in_their_spaces",
+        "documentation_is_complete",
+    ]
+    report = check(ID, "preset")
+    assert report.passed, str(report)
+    assert {"preset", "fast", "full"} == {level for entry in CHECKS.values() for level in entry.levels}

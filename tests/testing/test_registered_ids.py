@@ -5,15 +5,27 @@ import warnings
 import pytest
 
 from palaestra import registry
-from palaestra.testing import check
+from palaestra.testing import check, levels
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 
 
+@pytest.fixture(scope="module")
+def level_of() -> dict:
+    return levels(OURS)
+
+
+def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
+    presets = {id for id, level in level_of.items() if level == "preset"}
+    assert presets == {"palaestra/UcavDogfight-v0"}
+    assert set(level_of) == set(OURS)
+    assert levels(["palaestra/UcavDogfight-v0"]) == {"palaestra/UcavDogfight-v0": "fast"}
+
+
 @pytest.mark.parametrize("id", OURS)
-def test_an_id_passes_the_conformance_kit(id: str):
+def test_an_id_passes_the_conformance_kit(id: str, level_of: dict):
     try:
-        report = check(id)
+        report = check(id, level_of[id])
     except ImportError as error:
         pytest.skip(str(error))
     assert report.passed, str(report)

@@ -15,7 +15,7 @@ from games.play import python
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.plant import FIRST, LAST, OUTPUTS, JsbsimPlant, bench, read_model
+from palaestra.ucav.plant import FIRST, LAST, MOST_IDLE, OUTPUTS, JsbsimPlant, bench, idle_aircraft, read_model
 
 AIRCRAFT = 2
 GAME: Any = SimpleNamespace(
@@ -56,6 +56,13 @@ def fly(plant: JsbsimPlant, states: Any, seed: int, periods: int, lanes: tuple[i
     return b"".join(record)
 
 
+@pytest.fixture
+def no_idle_aircraft():
+    idle_aircraft.clear()
+    yield
+    idle_aircraft.clear()
+
+
 @pytest.fixture(scope="module")
 def plant():
     engine = JsbsimPlant(GAME, 2)
@@ -63,6 +70,7 @@ def plant():
     engine.close()
 
 
+@pytest.mark.usefixtures("no_idle_aircraft")
 def test_the_same_start_gives_the_same_bytes_after_twenty_different_histories():
     veteran, novice = JsbsimPlant(GAME, 1), JsbsimPlant(GAME, 1)
     fresh = make_states()
@@ -83,6 +91,34 @@ def test_the_same_start_gives_the_same_bytes_after_twenty_different_histories():
         again = make_states()
         veteran.load(again, [0])
         assert fly(veteran, again, seed=99, periods=60) == expected, f"history {history} left a trace"
+
+
+@pytest.mark.usefixtures("no_idle_aircraft")
+def test_aircraft_of_a_closed_plant_fly_the_same_bytes_in_the_next_one():
+    flights, used = [], []
+    for seed in (8, 9, 9):
+        engine, states = JsbsimPlant(GAME, 1), make_states()
+        engine.load(states, [0])
+        flights.append(fly(engine, states, seed, periods=40))
+        used.append(engine.aircraft[0])
+        if seed == 9:
+            idle_aircraft.clear()  # the third plant has aircraft of its own
+        else:
+            engine.close()
+    assert {*used[0]} == {*used[1]}
+    assert not {*used[0]} & {*used[2]}
+    assert flights[1] == flights[2]
+
+
+@pytest.mark.usefixtures("no_idle_aircraft")
+def test_a_plant_that_is_open_shares_no_aircraft_and_few_are_kept():
+    one, two = JsbsimPlant(GAME, 1), JsbsimPlant(GAME, 1)
+    assert not {*one.aircraft[0]} & {*two.aircraft[0]}
+    one.aircraft *= MOST_IDLE
+    one.close()
+    two.close()
+    two.close()
+    assert len(idle_aircraft[60]) == MOST_IDLE
 
 
 def test_lanes_do_not_touch_each_other(plant):
@@ -226,6 +262,7 @@ def test_a_number_that_is_not_finite_is_flagged_and_never_shown(plant):
     assert abs(body["altitude_m"][0] - sane["altitude_m"]) < 300
     again = make_states(2)
     plant.load(again, [0])
+    idle_aircraft.clear()
     fresh = JsbsimPlant(GAME, 1)
     other = make_states(1)
     fresh.load(other, [0])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from palaestra import registry
-from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
+from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json, print_table
 from palaestra.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from palaestra.testing import Report
 
 ABOUT = "the conformance test of an environment, yours too"
 EXAMPLE = "palaestra check CartPole --level full"
@@ -16,8 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
     add_id(parser, optional=True)
     parser.add_argument("--all", action="store_true", help="every registered environment")
-    parser.add_argument("--level", choices=("fast", "full"), default="fast", help="seconds, or minutes (default fast)")
+    parser.add_argument(
+        "--level", choices=("preset", "fast", "full"), help="half a second, seconds (default) or minutes"
+    )
     parser.add_argument("--only", metavar="CHECK", nargs="+", help="only these checks")
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="processor time an id, of compiling a kernel anew, and of testing 80 ids; with --all one id a kernel is "
+        "checked at level fast, the others at level preset",
+    )
+    parser.add_argument(
+        "--rest",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="processor time of all other tests, a term of the forecast of --time (default 0)",
+    )
     parser.add_argument("--skip", metavar="CHECK", nargs="+", default=[], help="all but these checks")
     add_keywords(parser)
     add_json(parser)
@@ -36,18 +56,22 @@ def run(args: argparse.Namespace) -> int:
     keywords = keywords_of(args)
     if args.all and keywords:
         raise ValueError("--set goes with an ID, not with --all")
+    levels = testing.levels() if args.time and args.all and args.level is None else {}
     reports = []
     with Progress("environments") as tell:
         ids = list(registry.ROWS) if args.all else [find_id(args.id)]
         for done, id in enumerate(ids):
             tell(done, len(ids), id)
+            level = args.level or levels.get(id, "fast")
             if args.all:
-                report = testing.check_all(args.level, ids=[id], only=args.only, skip=args.skip)[0]
+                report = testing.check_all(level, ids=[id], only=args.only, skip=args.skip)[0]
             else:
-                report = testing.check(id, args.level, only=args.only, skip=args.skip, **keywords)
+                report = testing.check(id, level, only=args.only, skip=args.skip, **keywords)
             reports.append(report)
             if not args.json:
-                print(report, flush=True)
+                print(f"{id} {report.level}: {report.cpu_seconds:.2f} s" if args.time else report, flush=True)
+    if args.time and not args.json:
+        print_forecast(reports, args.rest)
     if args.json:
         print_json(
             [
@@ -57,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
                     "passed": report.passed,
                     "seconds": report.seconds,
                     "compile_seconds": report.compile_seconds,
+                    "cpu_seconds": report.cpu_seconds,
                     "checks": [
                         {"name": r.name, "status": r.status, "seconds": r.seconds, "message": r.message}
                         for r in report.results
@@ -66,3 +91,19 @@ def run(args: argparse.Namespace) -> int:
             ]
         )
     return 0 if all(report.passed for report in reports) else 1
+
+
+def print_forecast(reports: Sequence[Report], rest_s: float) -> None:
+    """Prints means by kind of id, the time of compiling a kernel, and what testing 80 ids takes."""
+    from palaestra.testing import forecast
+
+    kit_s: dict[str, list[float]] = {"kernel": [], "engine": [], "preset": []}
+    done = [report for report in reports if any(result.status != "skipped" for result in report.results)]
+    for report in done:
+        engine = registry.make_game(report.id)[0].physics is not None
+        kit_s["preset" if report.level == "preset" else "engine" if engine else "kernel"].append(report.cpu_seconds)
+    terms = forecast.forecast(kit_s, forecast.seconds_to_compile([report.id for report in done]), rest_s)
+    print(f"\nforecast for {forecast.IDS} ids, processor time")
+    print_table([[t.name, str(t.count), f"{t.cpu_s:.2f}", f"{t.total_s:.0f}"] for t in terms], ["", "x", "s", "sum"])
+    total_s = sum(term.total_s for term in terms)
+    print(f"{total_s:.0f} s, on {forecast.JOBS} cores {total_s / forecast.JOBS:.0f} s")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import __version__, registry
-from palaestra.cli.common import add_json, print_json, print_table
-from palaestra.cli.progress import Progress
+from palaestra.cli.common import add_json, find_id, print_json, print_table
+from palaestra.cli.warm import prune, warm
 
 ABOUT = "what is installed, what is missing, where compiled games are kept"
 EXAMPLE = "palaestra doctor --warm"
@@ -41,14 +41,29 @@ YARDSTICK = "palaestra/CartPole-v0"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
+    parser.add_argument("ids", metavar="ID", nargs="*", help="compile these alone (default: all registered ones)")
     parser.add_argument(
-        "--warm", action="store_true", help="compile every registered game now, so that nobody waits later"
+        "--warm",
+        action="store_true",
+        help="compile every registered game now, so that nobody waits later, and remove old entries of the cache",
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that compile (default 1)")
+    parser.add_argument(
+        "--game", action="append", default=[], metavar="MODULE:FUNCTION", help="compile this game without an id too"
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """See `palaestra.cli`."""
+    """See `palaestra.cli`.
+
+    Raises:
+        ValueError: Fewer than one job, or jobs, ids or games without ``--warm``.
+    """
+    if args.jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {args.jobs}")
+    if (args.jobs > 1 or args.game or args.ids) and not args.warm:
+        raise ValueError("ID, --jobs and --game go with --warm")
     told: dict[str, Any] = {
         "palaestra": __version__,
         "python": platform.python_version(),
@@ -61,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
         "display": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"),
     }
     if args.warm:
-        told["games"] = _warm()
+        games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
+        told["games"] = warm(games, args.jobs)
+        told["removed"] = prune(games, time.time())
     if args.json:
         print_json(told)
     else:
@@ -106,40 +123,6 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def _warm() -> list[dict[str, Any]]:
-    """Compiles every game by playing a decision of it."""
-    from palaestra.core.compiler import silence
-
-    games = []
-    with Progress("games") as tell, silence():
-        for done, id in enumerate(registry.ROWS):
-            tell(done, len(registry.ROWS), id)
-            start = time.perf_counter()
-            try:
-                _play_one_decision(id)
-            except ImportError as error:
-                games.append({"id": id, "status": "missing", "seconds": 0.0, "note": str(error)})
-            except Exception as error:
-                note = f"{type(error).__name__}: {error}".splitlines()[0]
-                games.append({"id": id, "status": "failed", "seconds": time.perf_counter() - start, "note": note})
-            else:
-                games.append({"id": id, "status": "ready", "seconds": time.perf_counter() - start, "note": ""})
-    return games
-
-
-def _play_one_decision(id: str) -> None:
-    sim = registry.make_batch(id, 2, threads=2)  # two threads use one driver more
-    try:
-        sim.reset(seed=0)
-        for team in sim.game.teams:
-            if len(sim.game.teams) > 1:
-                sim.set_opponent(team, "random")
-        sim.step()
-        sim.state()
-    finally:
-        sim.close()
-
-
 def _print(told: dict[str, Any]) -> None:
     print(f"palaestra {told['palaestra']}, {told['environments']} environments")
     print(f"Python {told['python']} on {told['platform']}, {told['cores']} cores")
@@ -162,3 +145,7 @@ def _print(told: dict[str, Any]) -> None:
         print()
         rows = [[g["id"], g["status"], f"{g['seconds']:.1f}", g["note"]] for g in told["games"]]
         print_table(rows, ["game", "", "s", ""])
+        removed = told["removed"]
+        if removed["files"]:
+            names = ", ".join(removed["modules"])
+            print(f"\nremoved {removed['files']} old files of the cache, {removed['megabytes']:.1f} MB: {names}")

@@ -128,13 +128,16 @@ def memory(game: str, lanes: int, start: int, end: int) -> dict[str, float | Non
     palaestra.register(BODY_ID, load(game), about="for the speed figures")
     sim = palaestra.make_batch(BODY_ID, lanes, max_episode_steps=10 * end)
     call = batch_call(sim)
-    tracemalloc.start()
     looks = []
-    for decisions in (start, end - start):
-        for _ in range(decisions):
-            call()
-        gc.collect()
-        looks.append((tracemalloc.get_traced_memory()[0], resident_bytes()))
+    tracemalloc.start()
+    try:
+        for decisions in (start, end - start):
+            for _ in range(decisions):
+                call()
+            gc.collect()
+            looks.append((tracemalloc.get_traced_memory()[0], resident_bytes()))
+    finally:
+        tracemalloc.stop()  # it slows down whatever this process does next
     (allocated, resident), (allocated_now, resident_now) = looks
     grown = None if resident is None or resident_now is None else resident_now - resident
     return {"allocated_bytes": allocated_now - allocated, "resident_bytes": grown}

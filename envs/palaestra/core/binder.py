@@ -107,6 +107,10 @@ class Interpreted:
     def load_natives(self) -> None:
         """Makes the native functions known by which compiled code calls; before a driver is compiled or loaded."""
 
+    def stored_natives(self) -> list[Any]:
+        """The native functions that the drivers call, as the cache on disk knows them."""
+        return []
+
     def _bound_copy(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
         bound = self._empty(function, names)
         self._fill(bound, function, names)
@@ -147,6 +151,13 @@ class Compiled(Interpreted):
         for native, (symbol, _) in self._natives.items():
             if symbol not in loaded:
                 loaded[symbol] = _load(native, symbol)
+
+    def stored_natives(self) -> list[Any]:
+        found = []
+        for native, (symbol, _) in self._natives.items():
+            builder = _CompiledNative(native)
+            found += [builder.stored(symbol), *builder.stored_natives()]
+        return found
 
     def explain(self, error: Exception) -> str | None:
         return self._inside.explain(error, self._hooks)

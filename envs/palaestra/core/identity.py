@@ -28,6 +28,7 @@ from palaestra.core.reachable import (
     is_in_package,
     layout,
     reachable,
+    remembered,
 )
 
 _digests: weakref.WeakKeyDictionary[Game, tuple[str, str]] = weakref.WeakKeyDictionary()
@@ -42,7 +43,7 @@ def rules_digest(game: Game) -> str:
     own package. Defaults of parameters are left out, a replay holds their values; observation tables are left out, they
     follow from the hooks. It is made anew only if a function or constant of the game has become another one.
     """
-    code = digest_of(_code(game), "")
+    code = remembered(("code", game), lambda: digest_of(_code(game), ""))
     known, digest = _digests.get(game, ("", ""))
     if known != code:
         digest = _rules_digest(game)

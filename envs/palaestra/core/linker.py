@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from palaestra.core import compiler, lanes
 from palaestra.core.binder import Compiled, Interpreted
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
-from palaestra.core.reachable import attributes_in, circle_of_calls, code_digest, plain
+from palaestra.core.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
 
 HOOKS = (
     "reset",
@@ -68,6 +69,17 @@ class Kernel:
         self._builder = builder
         self._entry_points: dict[str, Callable] = {}
         self._world_type = type(game.world)
+
+    def cache_names(self) -> set[str]:
+        """Names of the drivers and of the native functions that they call in the file names of the cache."""
+        return {function.py_func.__qualname__ for function in self._stored()}
+
+    def cache_folders(self) -> set[Path]:
+        """Folders of the disk cache that hold them."""
+        return {Path(function.stats.cache_path) for function in self._stored() if function.stats.cache_path}
+
+    def _stored(self) -> list[Any]:
+        return [*self.drivers.values(), *self._builder.stored_natives()] if self.compiled else []
 
     def bind(self, name: str, *arguments: Any) -> Callable:
         """The driver ``name``, compiled for these arguments, without the dispatcher's type check on each call.
@@ -132,7 +144,11 @@ def link(game: Game, compiled: bool = True) -> Kernel:
         TypeError: A hook is no plain function.
         ValueError: Functions of the rules call each other in a circle.
     """
-    hooks = _hooks(game)
+    return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
+
+
+def _link(game: Game, compiled: bool) -> Kernel:
+    hooks = hooks_of(game)
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
     )
@@ -158,7 +174,7 @@ def link(game: Game, compiled: bool = True) -> Kernel:
     return _linked[key]
 
 
-def _hooks(game: Game) -> dict[str, Callable]:
+def hooks_of(game: Game) -> dict[str, Callable]:
     """The hooks that a game has."""
     hooks = {name: getattr(game, name) for name in HOOKS if getattr(game, name) is not None}
     for name, hook in hooks.items():
@@ -210,7 +226,7 @@ def constants_of(game: Game) -> dict[str, Any]:
 
 def _names_used(game: Game) -> frozenset[str]:
     """Names of the attributes in the code of the hooks and of what they call, members of records among them."""
-    return attributes_in(_hooks(game))
+    return attributes_in(hooks_of(game))
 
 
 def _absent(*arguments):

@@ -7,6 +7,7 @@ code loads that chain of attributes (``tools.OFFSET``); the name of an attribute
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import enum
 import functools
@@ -251,6 +252,32 @@ def constant_bytes(value: Any) -> bytes:
     named = value if hasattr(value, "__qualname__") else type(value)
     fields = getattr(value, "_fields", "")
     return f"{named.__module__}.{named.__qualname__} {fields}".encode()
+
+
+_remembered: dict[Any, Any] | None = None
+
+
+@contextlib.contextmanager
+def unchanged_rules() -> Iterator[None]:
+    """Walks over the code of each game once inside: for callers that make many simulations and edit no rules.
+
+    Elsewhere every simulation looks again, so that an edit of a function or constant is never overlooked.
+    """
+    global _remembered
+    before, _remembered = _remembered, {} if _remembered is None else _remembered
+    try:
+        yield
+    finally:
+        _remembered = before
+
+
+def remembered(key: Any, make: Callable[[], Any]) -> Any:
+    """What ``make`` returns; inside `unchanged_rules` it is called once a key."""
+    if _remembered is None:
+        return make()
+    if key not in _remembered:
+        _remembered[key] = make()
+    return _remembered[key]
 
 
 def code_digest(functions: Mapping[str, Callable], mark: str) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from palaestra import registry
+from palaestra.core.linker import link
 from palaestra.testing import (  # each enters its checks into CHECKS
     actions,
     autoreset,
@@ -50,6 +51,7 @@ __all__ = [
     "check",
     "check_all",
     "conformance",
+    "levels",
 ]
 
 _ORDER = (
@@ -73,7 +75,8 @@ def check(
 
     Args:
         id: Registered id, or a `Subject` that makes its faces in another way (then level and keywords are its own).
-        level: ``"fast"`` (seconds) or ``"full"`` (minutes; more steps, worker processes).
+        level: ``"preset"`` (half a second, for an id whose kernel another id has passed with), ``"fast"`` (seconds) or
+            ``"full"`` (minutes; more steps, worker processes).
         only: Names of the checks to run, all if None.
         skip: Names of checks to leave out.
         **kwargs: Keywords of the id, as every face takes them.
@@ -90,6 +93,22 @@ def check(
         registry.row(id)
         id = Subject(id, level, **kwargs)
     return run(id, only, skip)
+
+
+def levels(ids: Iterable[str] | None = None) -> dict[str, Level]:
+    """The level that is enough for each id where all of them are checked.
+
+    Args:
+        ids: Registered ids, all if None.
+
+    Returns:
+        ``"fast"`` for the first id of a kernel, ``"preset"`` for the others: their rules run as the same machine code.
+    """
+    first: dict[Any, str] = {}
+    found: dict[str, Level] = {}
+    for id in list(registry.ROWS) if ids is None else ids:
+        found[id] = "fast" if first.setdefault(link(registry.make_game(id)[0]), id) == id else "preset"
+    return found
 
 
 def check_all(

@@ -51,7 +51,7 @@ def no_live_buffers(subject: Subject) -> None:
     world = [np.asarray(member) for member in subject.game.world or ()]
     for run in _runs(subject):
         earlier: list[tuple[str, np.ndarray]] = []
-        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+        for number in range(100 if subject.level == "full" else 2 * SHORT + 2):
             result = run.start() if number == 0 else run.play()
             arrays, live = list(arrays_in(result, f"{run.name} call {number} ")), memory_of(run.face.sim)
             for where, array in arrays:
@@ -73,7 +73,7 @@ def results_keep_their_values(subject: Subject) -> None:
     """A result is the same after later steps as when it was returned."""
     for run in _runs(subject):
         kept = []
-        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+        for number in range(100 if subject.level == "full" else 2 * SHORT + 2):
             result = run.start() if number == 0 else run.play()
             kept.append((result, copy.deepcopy(result)))
         for number, (result, as_returned) in enumerate(kept):
@@ -85,7 +85,7 @@ def results_keep_their_values(subject: Subject) -> None:
 def scribbling_changes_nothing(subject: Subject) -> None:
     """Whoever writes into results and into its own actions does not change how the match goes on."""
     for scribbled, clean in zip(_runs(subject), _runs(subject), strict=True):
-        for number in range(2 * SHORT + 2 if subject.level == "fast" else 100):
+        for number in range(100 if subject.level == "full" else 2 * SHORT + 2):
             one = scribbled.start() if number == 0 else scribbled.play()
             other = clean.start() if number == 0 else clean.play()
             found = unlike(other, one)

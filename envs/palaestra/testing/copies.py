@@ -55,10 +55,10 @@ def _check_snapshot(subject: Subject, options: dict[str, Any], remembering: str 
     sim, fresh = made
     player = Player(sim)
     sim.reset(seed=SEED)
-    before = SHORT if subject.level == "fast" else 40
+    before = 40 if subject.level == "full" else SHORT
     _stay(sim, player, before)
     saved, then, later_player = sim.snapshot(), frame(sim), copy.deepcopy(player)
-    steps = 8 if subject.level == "fast" else 60
+    steps = 60 if subject.level == "full" else 8
     went_on = _stay(sim, player, steps)
     for where, target in (("the same simulation", sim), ("an equal simulation", fresh)):
         target.restore(saved)
@@ -91,7 +91,7 @@ def pickle_continues(subject: Subject) -> None:
 
 
 def _check_copies(subject: Subject, copied: Callable[[Any], Any], how: str) -> None:
-    before, after = (9, 12) if subject.level == "fast" else (40, 100)
+    before, after = (40, 100) if subject.level == "full" else (9, 12)
     for run, twin in zip(runs(subject, SEED), runs(subject, SEED), strict=True):
         for each in (run, twin):
             each.start()

@@ -1,4 +1,4 @@
-"""Golden files: a hash and a readable playthrough of every environment, so that a changed rule shows as a diff.
+"""Golden files: a hash of every environment and a readable playthrough of every factory: changed rules show as a diff.
 
 ::
 
@@ -35,8 +35,11 @@ from palaestra.testing.players import Player
 
 FOLDER = Path("tests", "golden")
 LANES, STEPS, SCRIPT_STEPS, SEED = 4, 200, 100, 5
-DECISIONS, LOOK_EVERY = 25, 5
-"""Length of a playthrough, and how often it shows what is seen."""
+UNIFORM_SEED = 4
+"""Seed of a playthrough: one of the style "uniform", with new values in each decision (`players.STYLES`)."""
+DECISIONS, LOOK_EVERY = 25, (5, 10, 15, 25)
+"""Length of a playthrough, and how often it shows what is seen: as often as `MOST_LINES` allow."""
+MOST_LINES = 200
 SHOWN = 12
 """Numbers of an array that a playthrough writes out."""
 TOLERANCE = 1e-3
@@ -134,24 +137,26 @@ def playthrough(id: str) -> str:
     game, _ = registry.make_game(id)
     sim = registry.make_batch(id, 1, autoreset_mode="off")
     player = Player(sim)
-    sim.reset(seed=SEED)
-    lines = [f"{id}, seed {SEED}, everybody plays at random among what is legal", "", "start"]
-    lines += _look(sim)
+    sim.reset(seed=UNIFORM_SEED)
+    lines = [f"{id}, seed {UNIFORM_SEED}, all play uniformly at random among what is legal", "", "start"]
+    lines += (look := _look(sim))
+    looks = (MOST_LINES - len(lines) - 4 * DECISIONS) // len(look)  # a decision has a line for what may happen besides
+    every = next((n for n in LOOK_EVERY if DECISIONS // n <= looks), DECISIONS)
     for number in range(1, DECISIONS + 1):
         player.play(sim)
         asked = [bool(sim.alive[0, a] and sim.acting[0, a]) for a in range(len(game.agents))]
         told = _actions(sim, asked)
         sim.step()
         over = bool(sim.terminated[0] or sim.truncated[0])
-        lines += ["", f"decision {number}", *told, f"  rewards  {_rewards(sim)}"]
+        lines += [f"decision {number}", f"  {'; '.join(told) or 'no agent is asked'}", f"  rewards  {_rewards(sim)}"]
         gone = [a for k, a in enumerate(game.agents) if sim.agent_terminated[0, k]]
         lines += [f"  left     {', '.join(gone)}"] if gone else []
-        if over or number % LOOK_EVERY == 0:
+        if over or number % every == 0:
             lines += _look(sim)
         if over:
             flag = "terminated" if sim.terminated[0] else "truncated"
             winner = int(sim.info["winner"][0])
-            who = list(game.teams)[winner] if winner >= 0 else "nobody"
+            who = list(game.teams)[winner] if winner >= 0 else "none"
             lines += ["", f"{flag}: {game.end_reason(int(sim.info['end_reason'][0]))}, winner {who}"]
             break
     sim.close()
@@ -166,7 +171,7 @@ def _actions(sim: Any, asked: list[bool]) -> list[str]:
         for k, agent in enumerate(role.agents):
             if asked[slot] and sim.states["playing"][0, slot] == -1:
                 parts = [f"{f.name} {_action(f, rows[f.name][k])}" for f in role.action]
-                lines.append(f"  {agent} does {', '.join(parts)}")
+                lines.append(f"{agent} does {', '.join(parts)}")
             slot += 1
     return lines
 
@@ -224,6 +229,11 @@ def _value(value: Any) -> str:
     return f"[{text}{rest}]"
 
 
+def shown_id(id: str) -> str:
+    """The id whose playthrough stands for all ids of its factory: the first of its page."""
+    return registry.page_of(id)[1][0].id
+
+
 def playthrough_path(id: str, folder: Path = FOLDER) -> Path:
     """File of an id's playthrough."""
     return folder / "playthroughs" / f"{id.split('/')[-1]}.txt"
@@ -276,7 +286,7 @@ def makeable(ids: Iterable[str] = ()) -> list[str]:
 
 
 def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
-    """Records hashes and playthroughs. Returns what has changed.
+    """Records hashes, and playthroughs of the ids that stand for their factory. Returns what has changed.
 
     A hash that changes here takes those of other platforms with it: they are of other rules.
     """
@@ -299,6 +309,8 @@ def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
                 known.clear()
             known[name] = found
             changed.append(f"hash of {id}")
+        if shown_id(id) != id:
+            continue
         path, text = playthrough_path(id, folder), playthrough(id)
         same = path.exists() and not first_other_line(path.read_text(encoding="utf-8"), text, not exact)
         if not same:
@@ -315,8 +327,8 @@ def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
 
 
 def orphans(folder: Path = FOLDER) -> list[Path]:
-    """Playthroughs of ids that are no more."""
-    known = {playthrough_path(id, folder) for id in registry.ROWS}
+    """Playthroughs of ids that are no more, or that another id of the factory stands for."""
+    known = {playthrough_path(shown_id(id), folder) for id in registry.ROWS}
     return [p for p in sorted((folder / "playthroughs").glob("*.txt")) if p not in known]
 
 
@@ -335,7 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     failures = 0
     for id in makeable(given.ids):
-        for compare in (compare_hash, compare_playthrough):
+        for compare in (compare_hash, compare_playthrough) if shown_id(id) == id else (compare_hash,):
             try:
                 compare(id, given.folder)
             except Skipped as reason:

@@ -11,7 +11,7 @@ import numpy as np
 
 from palaestra.core.fields import values_of
 from palaestra.testing.frames import difference, frame, rows_of, unlike
-from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.players import Player, lane_of
 from palaestra.testing.runs import EnvRun, ParallelRun, Run, VectorRun, runs
 from palaestra.testing.subject import Subject
@@ -92,7 +92,7 @@ def a_seed_leaves_no_trace(subject: Subject) -> None:
         play_alike(used, fresh, subject.rounds(12, 30, 300), f"one had played seed {SEED + 999} before")
 
 
-@conformance()
+@conformance(levels=PRESET)
 def faces_agree(subject: Subject) -> None:
     """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent, masks included."""
     control = subject.keywords.get("control")

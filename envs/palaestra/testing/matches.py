@@ -29,7 +29,7 @@ def horizon_is_exact(subject: Subject) -> None:
         ):
             _check_face_horizon(run, k)
     default = subject.default_horizon
-    limit = 60 if subject.level == "fast" else 5000
+    limit = 5000 if subject.level == "full" else 60
     if default <= limit:
         truncated += _check_batch_horizon(subject, default, {}, default)
     if truncated == 0 and not _ends_at_once(subject):

@@ -35,7 +35,7 @@ def scripts_play_legally(subject: Subject) -> None:
     for name in names:
         _let_play(sim, name)
         sim.reset(seed=SEED)
-        for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
+        for number in subject.rounds(12, 60, 1000, None if subject.level == "full" else 0.3 / len(names)):
             sim.step()
             steps += sim.num_envs
             _check_legal(sim, f"script {name!r}, step {number}")
@@ -53,7 +53,7 @@ def weak_scripts_play_legally(subject: Subject) -> None:
     for name in names:
         _let_play(sim, name)
         sim.reset(seed=SEED)
-        for number in subject.rounds(8, 40, 500, 0.2 / len(names) if subject.level == "fast" else None):
+        for number in subject.rounds(8, 40, 500, None if subject.level == "full" else 0.2 / len(names)):
             sim.step()
             steps += sim.num_envs
             _check_legal(sim, f"script {name!r}, step {number}")
@@ -88,7 +88,7 @@ def scripts_touch_actions_alone(subject: Subject) -> None:
         _let_play(played, name)
         for sim in (played, repeated):
             sim.reset(seed=SEED)
-        for number in subject.rounds(12, 60, 1000, 0.3 / len(names) if subject.level == "fast" else None):
+        for number in subject.rounds(12, 60, 1000, None if subject.level == "full" else 0.3 / len(names)):
             played.step()
             repeated.buffers.action_words[...] = played.buffers.action_words
             repeated.step()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from palaestra import pages
-from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject
 
 
-@conformance()
+@conformance(levels=PRESET)
 def documentation_is_complete(subject: Subject) -> None:
     """The page has all sections in order, a table of every action, observation and parameter, and no marker left over.
 

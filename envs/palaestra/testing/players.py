@@ -20,6 +20,8 @@ STYLES = ("uniform", "sticky", "corners", "constant")
 """What lane seed modulo 4 means: new values each decision, held for 8; bounds held for 16 and for 256 decisions."""
 HELD = np.array([1, 8, 16, 256])
 TO_BOUNDS = np.array([False, False, True, True])
+AHEAD = 32
+"""Decisions for which a `SpacePlayer` draws at a time."""
 SALT = np.uint64(0x706C_6179_6572_7321)
 
 
@@ -79,13 +81,18 @@ class SpacePlayer:
     def __init__(self, space: spaces.Space, seed: int, slot: int = 0) -> None:
         """Starts counting decisions."""
         self.space, self._seed, self._slot = space, seed, slot
+        self._size = _size(space)
         self._decisions = 0
+        self._ahead = np.zeros((0, self._size))
 
     def act(self, mask: Any = None) -> Any:
         """The next action, within a mask as `mask_of` gives it."""
         style = self._seed % len(STYLES)
-        seeds = np.array([(self._seed << 8) + self._slot], np.uint64)
-        values = draws(seeds, np.array([self._decisions // HELD[style]]), _size(self.space))[0]
+        number = self._decisions % AHEAD
+        if number == 0:
+            seeds = np.full(AHEAD, (self._seed << 8) + self._slot, np.uint64)
+            self._ahead = draws(seeds, (self._decisions + np.arange(AHEAD)) // HELD[style], self._size)
+        values = self._ahead[number]
         self._decisions += 1
         return _take(self.space, iter(values), mask, bool(TO_BOUNDS[style]))
 

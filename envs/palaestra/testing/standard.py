@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
-from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject, without_display
 
 UNITS = (
@@ -88,8 +88,8 @@ def aec(parallel: Any) -> Any:
 
 
 def _cycles(subject: Subject, fast: int, full: int) -> int:
-    most = fast if subject.level == "fast" else full
-    return min(most, 60) if subject.is_engine_game and subject.level == "fast" else most
+    most = full if subject.level == "full" else fast
+    return min(most, 60) if subject.is_engine_game and subject.level != "full" else most
 
 
 @conformance(expected_warnings=(UNITS, UNBOUNDED))
@@ -183,7 +183,7 @@ def pettingzoo_render_test(subject: Subject) -> None:
         subject.close()
 
 
-@conformance()
+@conformance(levels=PRESET)
 def registered_everywhere(subject: Subject) -> None:
     """The id is known to Gymnasium (its spec survives JSON), to PettingZoo and, as a module, to `palaestra.zoo`."""
     import gymnasium
@@ -209,7 +209,7 @@ def registered_everywhere(subject: Subject) -> None:
     face.close()
 
 
-@conformance()
+@conformance(levels=PRESET)
 def spaces_contain_results(subject: Subject) -> None:
     """What the faces return lies in the spaces they declare, with the types that Gymnasium and PettingZoo ask for."""
     from gymnasium.vector.utils import batch_space

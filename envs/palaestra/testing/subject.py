@@ -14,9 +14,10 @@ from palaestra.core.faces.ports import NO_CODEC
 from palaestra.core.game import Game
 from palaestra.testing.players import Player
 
-Level = Literal["fast", "full"]
+Level = Literal["preset", "fast", "full"]
+"""``"preset"`` is for ids whose kernel another id has passed with: what an id has of its own, and a few decisions."""
 
-SECONDS = {"fast": 0.08, "full": 10.0}
+SECONDS: dict[Level, float] = {"preset": 0.0, "fast": 0.08, "full": 10.0}
 """Processor time that one loop of steps may take once it has done its least number."""
 
 
@@ -25,7 +26,7 @@ class Subject:
 
     Attributes:
         id: Registered id.
-        level: ``"fast"`` or ``"full"``.
+        level: ``"preset"``, ``"fast"`` or ``"full"``.
         keywords: Keywords of the id.
     """
 
@@ -40,7 +41,7 @@ class Subject:
         Raises:
             ValueError: Unknown level.
         """
-        if level not in ("fast", "full"):
+        if level not in SECONDS:
             raise ValueError(f"level must be one of {', '.join(SECONDS)}, got {level!r}")
         self.id, self.level, self.keywords = id, level, keywords
         self.memory: dict[str, Any] = {}
@@ -121,7 +122,7 @@ class Subject:
             ImportError: An optional package is missing; names the command that installs it.
         """
         for options in ({"autoreset_mode": "off"}, {"threads": 2}):
-            if "threads" in options and self.is_engine_game:
+            if "threads" in options and (self.is_engine_game or self.level == "preset"):
                 continue
             sim = self.batch(2, **options)
             sim.reset(seed=0)
@@ -167,7 +168,7 @@ class Subject:
             seconds: Limit of processor time; the level's if None.
         """
         limit = SECONDS[self.level] if seconds is None else seconds
-        most = fast if self.level == "fast" else full
+        most = {"preset": least, "fast": fast, "full": full}[self.level]
         end = time.process_time() + limit  # a busy machine makes a check slower, not weaker
         for number in range(most):
             if number >= least and time.process_time() > end:

@@ -15,7 +15,7 @@ import numpy as np
 from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
 from palaestra.core.lanes import HORIZON
 from palaestra.testing.frames import agent_name
-from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.subject import Subject
 
@@ -50,6 +50,7 @@ class Watch:
         before: Who was alive before the step.
         dead: Who has left the running match.
         fixed: Observation fields that stay the same during a match, as they were last seen.
+        bounds: Checked ranges of the observation fields.
     """
 
     sim: Any
@@ -58,6 +59,7 @@ class Watch:
     before: np.ndarray
     dead: np.ndarray
     fixed: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    bounds: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @property
     def over(self) -> np.ndarray:
@@ -108,7 +110,7 @@ def _walk(
 
 
 def _seconds(subject: Subject) -> float:
-    return 0.4 if subject.level == "fast" else 60.0
+    return 60.0 if subject.level == "full" else 0.4
 
 
 def _look(watch: Watch, found: Survey, step: int) -> None:
@@ -139,24 +141,27 @@ def _observations(watch: Watch) -> str:
     ):
         for name, table in tables:
             for f in (f for f in table if f.world is None):
-                if message := _outside(f, values_of(memory[name], f)[lanes], lanes):
+                if (name, f.name) not in watch.bounds:
+                    watch.bounds[name, f.name] = checked_bounds(f)
+                if message := _outside(watch.bounds[name, f.name], values_of(memory[name], f)[lanes], lanes):
                     row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {_element(f, index if name == 'lane' else index[1:])}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
     return ""
 
 
-def _outside(f: ObservationField, values: np.ndarray, lanes: np.ndarray) -> tuple | None:
+def _outside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray, lanes: np.ndarray) -> tuple | None:
     """Lane, index, value and range of the first value outside its table (or its checked range)."""
     kind = values.dtype.type
-    low, high = (np.broadcast_to(b, values.shape) for b in checked_bounds(f))
+    low, high = bounds
     with np.errstate(over="ignore"):
         inside = (values >= low.astype(kind)) & (values <= high.astype(kind))
     if inside.all():
         return None
     lane, *index = (int(i) for i in np.argwhere(~inside)[0])
     at = (lane, *index)
-    return int(lanes[lane]), tuple(index), values[at], low[at], high[at]
+    low, high = (np.broadcast_to(b, values.shape)[at] for b in (low, high))
+    return int(lanes[lane]), tuple(index), values[at], low, high
 
 
 def _owner(game: Any, name: str, index: tuple[int, ...]) -> str:
@@ -375,7 +380,7 @@ MONITORS = {
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-@conformance()
+@conformance(levels=PRESET)
 def observations_are_in_their_spaces(subject: Subject) -> None:
     """Every field of every agent, team and lane stays within its table, last observations of matches included."""
     for table in (

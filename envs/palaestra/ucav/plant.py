@@ -23,6 +23,7 @@ Three things here are not obvious, and each has a test:
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import statistics
 import time
@@ -105,6 +106,11 @@ REMEMBERING_ACTUATORS = (
 # every reset and adds the suffix .xml itself. It is an asset: a temporary file would outlive a killed process.
 ORIGIN = "ucav/origin.xml"
 
+MOST_IDLE = 64
+"""Aircraft of closed plants that are kept, 32 MB."""
+idle_aircraft: dict[int, list[Aircraft]] = {}
+"""By frames a second."""
+
 
 def import_jsbsim() -> Any:
     """The jsbsim module.
@@ -138,6 +144,7 @@ class Model:
     n2_percent: tuple[float, float]
 
 
+@functools.cache
 def read_model(root: Path) -> Model:
     """Reads the limits of the tables and the engine speeds from the XML files of an installed JSBSim."""
     aircraft = ElementTree.parse(root / "aircraft" / MODEL / f"{MODEL}.xml").getroot()
@@ -173,14 +180,14 @@ def _common_range(tables: Iterable[ElementTree.Element], variable: str) -> tuple
 class Aircraft:
     """One JSBSim instance with its property nodes looked up once."""
 
-    def __init__(self, jsbsim: Any, model: Model, physics_hz: int, frames: int, origin: str) -> None:
+    def __init__(self, jsbsim: Any, model: Model, physics_hz: int, origin: str) -> None:
         """Builds the instance (12 ms, 0.5 MB); it flies after `load`."""
         fdm = jsbsim.FGFDMExec(jsbsim.get_default_root_dir())
         fdm.set_debug_level(0)
         fdm.set_dt(1.0 / physics_hz)
         if not fdm.load_model(MODEL):
             raise RuntimeError(f"jsbsim {jsbsim.__version__} cannot load its own {MODEL}")
-        self.fdm, self.model, self.frames, self.origin = fdm, model, frames, origin
+        self.fdm, self.model, self.origin = fdm, model, origin
         nodes = fdm.get_property_manager()
         setter = lambda name: nodes.get_node(name).set_double_value  # noqa: E731
         self.outputs = [nodes.get_node(name).get_double_value for _, name, _ in OUTPUTS]
@@ -221,7 +228,7 @@ class Aircraft:
         row[LAST:].view(np.uint8)[:2] = 1
         self.write(row)
 
-    def advance(self, row: np.ndarray) -> None:
+    def advance(self, row: np.ndarray, frames: int) -> None:
         """Flies ``frames`` frames under the commands in a record (float64 [WORDS]) and writes the outputs into it.
 
         After an output that is not finite, the flight stands still until the next `load`.
@@ -233,7 +240,7 @@ class Aircraft:
         try:
             self._put_commands(commands)
             run = self.fdm.run
-            for _ in range(self.frames):
+            for _ in range(frames):
                 run()
         except (RuntimeError, ArithmeticError, ValueError):  # JSBSim throws when a position leaves the planet
             flags[0] = 0
@@ -263,6 +270,8 @@ class Aircraft:
 class JsbsimPlant:
     """Flies every aircraft of every lane with JSBSim, in this process, one after the other.
 
+    Aircraft of closed plants are used again: `Aircraft.load` is exact whatever was flown before.
+
     What it does depends on the aircraft records alone, so that a flight can be repeated from its start and its
     commands.
 
@@ -291,11 +300,17 @@ class JsbsimPlant:
         self.body_field = body_field(game.state_dtype)
         self.count = game.state_dtype[self.body_field].shape[0]
         origin = str(palaestra_assets.path(ORIGIN)).removesuffix(".xml")
+        self.frames = frames
+        self._idle = idle_aircraft.setdefault(physics_hz, [])
         with silence(jsbsim):
-            model = read_model(Path(jsbsim.get_default_root_dir()))
-            make = lambda: Aircraft(jsbsim, model, physics_hz, frames, origin)  # noqa: E731
-            self.aircraft = [[make() for _ in range(self.count)] for _ in range(lanes)]
-        self.model = model
+            self.model = read_model(Path(jsbsim.get_default_root_dir()))
+
+            def take() -> Aircraft:
+                with contextlib.suppress(IndexError):  # another thread may have taken the last one
+                    return self._idle.pop()
+                return Aircraft(jsbsim, self.model, physics_hz, origin)
+
+            self.aircraft = [[take() for _ in range(self.count)] for _ in range(lanes)]
 
     def load(self, states: np.ndarray, lanes: Iterable[int]) -> None:
         """Starts the flights of some lanes at the conditions that the rules wrote into the aircraft records.
@@ -322,10 +337,12 @@ class JsbsimPlant:
         rows = self._rows(states)
         for lane in lanes:
             for aircraft, row in zip(self.aircraft[lane], rows[lane], strict=True):
-                aircraft.advance(row)
+                aircraft.advance(row, self.frames)
 
     def close(self) -> None:
-        """Frees the aircraft."""
+        """Gives the aircraft back to the plants that are made later, at most `MOST_IDLE` of a frequency."""
+        room = max(0, MOST_IDLE - len(self._idle))
+        self._idle += [aircraft for row in self.aircraft for aircraft in row][:room]
         self.aircraft = []
 
     @staticmethod
@@ -388,7 +405,7 @@ def bench(rounds: int = 15) -> dict[str, float]:
     def bare() -> None:
         for aircraft in plant.aircraft[0]:
             run = aircraft.fdm.run
-            for _ in range(aircraft.frames):
+            for _ in range(plant.frames):
                 run()
 
     def timed(action: Callable[[], None], repeat: int = 100) -> float:
