@@ -34,18 +34,18 @@ ENV_ID = "palaestra/Spread-v0"
 class Args(RunArgs):
     """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.self_play.LearningArgs`."""
 
-    total_steps: int = 300_000
+    total_steps: int = 150_000
     evaluations: int = 4
     lanes: int = 64
-    updates: int = 1
-    batch_size: int = 256
+    updates: int = 3
+    batch_size: int = 128
     replay_size: int = 100_000
     warmup_steps: int = 5_000
     epsilon: tuple[float, float] = (1.0, 0.05)
-    epsilon_until: float = 0.4
-    learning_rate: tuple[float, float] = (1e-3, 1e-4)
-    gamma: float = 0.9
-    tau: float = 0.01
+    epsilon_until: float = 0.25
+    learning_rate: tuple[float, float] = (2e-3, 1e-4)
+    gamma: float = 0.85
+    tau: float = 0.02
     hidden: tuple[int, ...] = (64, 64)
     embedding: int = 16
     matches: int = 500

@@ -110,6 +110,7 @@ def test_without_double_q_the_target_network_chooses_too(method: str, expected: 
     one_sided = replace(one_sided, after=forbid(one_sided.after, 3, 1)) if method == "fm3q" else one_sided
     expected = mean(-8 - (2 + 0.5 * (20 + 40 - 60 - 70))) if method == "fm3q" else expected
     assert loss_of(method, one_sided, double=False) == pytest.approx(expected)
+    assert loss_of(method, one_sided, double=True) == pytest.approx(PLAIN[method])
 
 
 @pytest.mark.parametrize(
