@@ -430,7 +430,8 @@ def test_check_tells_the_processor_time_and_forecasts_that_of_many_ids(run, monk
     told = run("check", "CartPole", "--level", "preset", "--time", "--rest", "10")
     assert told.code == 0
     first, *_, compiled, kernel, engine, presets, rest, total = told.out.splitlines()
-    spent = float(re.fullmatch(r"palaestra/CartPole-v0 preset: (\d+\.\d\d) s", first)[1])
+    (spent_s,) = re.findall(r"^palaestra/CartPole-v0 preset: (\d+\.\d\d) s$", first)
+    spent = float(spent_s)
     assert compiled.split()[-3:] == ["38", "2.50", "95"]
     assert kernel.split()[-3:] == ["26", "0.00", "0"]
     assert engine.split()[-3:] == ["12", "0.00", "0"]

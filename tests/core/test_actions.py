@@ -14,7 +14,7 @@ from palaestra.core.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 from palaestra.core.spaces import action_space
 
 pytestmark = pytest.mark.jitless
@@ -23,7 +23,7 @@ RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.g
 N = 5
 
 
-def started(game: Game, threads: int = 1) -> KernelSimulation:
+def started(game: Game, threads: int = 1) -> Simulation:
     sim = simulation(game, N, threads=threads)
     sim.reset(seed=1)
     sim.step(idle_actions(sim))  # blue's turn now

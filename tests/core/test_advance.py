@@ -136,7 +136,7 @@ def test_a_new_match_is_loaded_in_every_mode():
 
 
 def test_periods_are_part_of_the_machine_code():
-    sim = simulation(replace(GAME, periods=1), 1)
+    sim: Any = simulation(replace(GAME, periods=1), 1)
     sim.reset(seed=1)
     assert calls(moved(sim, 2)) == [RESET, LOAD, COMMAND, ADVANCE, JUDGE]
     assert started().kernel is not sim.kernel

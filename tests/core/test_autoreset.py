@@ -7,7 +7,7 @@ from games.play import all_bytes, idle_actions, lanes_of, leaves, random_actions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 
 pytestmark = pytest.mark.jitless
 
@@ -16,20 +16,20 @@ N, STEPS, SEED = 5, 150, 11
 OPPONENTS = {"blue": "mix"}
 
 
-def singles() -> list[KernelSimulation]:
+def singles() -> list[Simulation]:
     sims = [simulation(GAME, 1, autoreset_mode="off", opponents=OPPONENTS) for _ in range(N)]
     for lane, sim in enumerate(sims):
         sim.reset(seed=SEED + lane)
     return sims
 
 
-def batch(mode: str, **options) -> KernelSimulation:
+def batch(mode: str, **options) -> Simulation:
     sim = simulation(GAME, N, autoreset_mode=mode, opponents=OPPONENTS, **options)
     sim.reset(seed=SEED)
     return sim
 
 
-def over(sim: KernelSimulation) -> np.ndarray:
+def over(sim: Simulation) -> np.ndarray:
     return sim.terminated | sim.truncated
 
 

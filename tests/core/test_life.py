@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 from palaestra.core.spaces import box_space, dict_space
 
 pytestmark = pytest.mark.jitless
@@ -19,13 +19,13 @@ GAME, MELEE = two_team.game(), two_team_homogeneous.game()
 BLUE_SCOUT, RED_GUARD, BLUE_GUARD = 2, 3, 4
 
 
-def match(**parameters) -> KernelSimulation:
+def match(**parameters) -> Simulation:
     sim = simulation(GAME, 1, autoreset_mode="off", parameters=parameters)
     sim.reset(seed=1)
     return sim
 
 
-def strike(sim: KernelSimulation) -> dict:
+def strike(sim: Simulation) -> dict:
     """Red's guard strikes, everybody else stays."""
     actions = idle_actions(sim)
     actions["guard"]["trigger"][0, 0] = 1
@@ -33,7 +33,7 @@ def strike(sim: KernelSimulation) -> dict:
     return actions
 
 
-def face_to_face(**parameters) -> KernelSimulation:
+def face_to_face(**parameters) -> Simulation:
     """Blue's scout stands where red's guard stands, and red's turn it is."""
     sim = match(hit_chance=1.0, **parameters)
     sim.states["node"][0, BLUE_SCOUT] = sim.states["node"][0, RED_GUARD]

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.core.fields import Parameter, table_rows
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 
 pytestmark = pytest.mark.jitless
 
 GAME = two_team.game()
 
 
-def started(n: int = 3, **parameters) -> KernelSimulation:
+def started(n: int = 3, **parameters) -> Simulation:
     sim = simulation(GAME, n, parameters=parameters)
     sim.reset(seed=1)
     return sim

@@ -12,8 +12,6 @@ from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import TERMINATED, TRUNCATED
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.physics import PhysicsSimulation
 
 pytestmark = pytest.mark.jitless
 
@@ -151,9 +149,8 @@ def assert_ends_are_told(sim: Any) -> np.ndarray:
 @pytest.mark.parametrize("make", [two_team.game, body_game.game], ids=["kernel", "engine"])
 def test_winner_and_reason_of_the_matches_that_ended_stand_side_by_side(make: Any, mode: Any):
     game = make()
-    kind = KernelSimulation if game.physics is None else PhysicsSimulation
     team, horizon = list(game.teams)[-1], {"horizon": 20}
-    sim = kind(game, 4, autoreset_mode=mode, opponents={team: game.scripts[0]}, parameters=horizon)
+    sim = simulation(game, 4, autoreset_mode=mode, opponents={team: game.scripts[0]}, parameters=horizon)
     sim.reset(seed=5)
     rng, ends = np.random.default_rng(5), 0
     for _ in range(60):

@@ -7,13 +7,13 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import all_bytes, lanes_of, match_hash, random_actions, seen_bytes, simulation
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.simulation import Simulation
 
 SEED = 1000
 GAMES = {"raid": two_team.game(), "melee": two_team_homogeneous.game()}
 
 
-def play(sim: KernelSimulation, actions: list, seed: int) -> np.ndarray:
+def play(sim: Simulation, actions: list, seed: int) -> np.ndarray:
     """Bytes of every lane after every step, uint8 [T, N, bytes]."""
     sim.reset(seed=seed)
     rows = [all_bytes(sim)]

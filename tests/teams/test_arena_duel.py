@@ -143,10 +143,14 @@ def test_a_turret_that_points_away_has_to_turn_first():
 
 
 def test_fire_from_a_driving_robot_hits_less():
-    held, driven = pair(2.0, moving_accuracy=0.0), pair(2.0, moving_accuracy=0.0)
+    held, driven = pair(2.0, moving_accuracy=0.0), [pair(2.0, moving_accuracy=share) for share in (0.0, 0.5, 1.0)]
     play(held)
-    play(driven, COVER, HOLD, HOLD, HOLD)
-    assert lost(driven)[BLUE_0] < lost(held)[BLUE_0]
+    for sim in driven:
+        play(sim, COVER, HOLD, HOLD, HOLD)
+    none, half, full = (lost(sim)[BLUE_0] for sim in driven)
+    assert none < half < full
+    assert half - none == pytest.approx(0.5 * (full - none))
+    assert none < lost(held)[BLUE_0]
 
 
 def test_nobody_hides_inside_a_foe():
