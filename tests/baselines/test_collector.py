@@ -159,7 +159,8 @@ VALUES = np.array([[[1.0, 0.0, 9.0], [9.0, 2.0, 1.0]]], np.float32)
 
 
 def test_without_exploration_each_agent_takes_its_best_legal_action():
-    assert epsilon_greedy(np.random.default_rng(0), LEGAL, VALUES, 0.0).tolist() == [[0, 1]]
+    actions = epsilon_greedy(np.random.default_rng(0), np.repeat(LEGAL, 50, 0), np.repeat(VALUES, 50, 0), 0.0)
+    assert (actions == [[0, 1]]).all()
 
 
 def test_exploration_draws_among_the_legal_actions_with_the_probability_epsilon():
