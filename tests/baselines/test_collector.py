@@ -71,6 +71,14 @@ def test_a_match_that_the_horizon_cuts_is_not_terminated_and_the_row_after_it_is
     assert rows["observations.keeper"][6] == [[3.0, 0.0]]
 
 
+def test_steps_are_decisions_of_matches():
+    sim = KernelSimulation(relay.game(), 3, compiled=False)
+    collector = Collector(sim, Roster(sim.game), Replay(9, 3), 3)
+    for _ in range(8):
+        collector.play(epsilon_greedy(collector.rng, collector.position.legal, None, 1.0))
+    assert collector.steps == 3 * 7  # the sixth row starts the lanes anew
+
+
 def test_a_match_that_a_rule_ends_is_terminated():
     rows = recorded(4, ends_at=2)
     assert rows["terminated"][:4] == [False, True, False, False]
