@@ -71,6 +71,14 @@ def test_a_match_that_the_horizon_cuts_is_not_terminated_and_the_row_after_it_is
     assert rows["observations.keeper"][6] == [[3.0, 0.0]]
 
 
+def test_steps_are_decisions_of_matches():
+    sim = KernelSimulation(relay.game(), 3, compiled=False)
+    collector = Collector(sim, Roster(sim.game), Replay(9, 3), 3)
+    for _ in range(8):
+        collector.play(epsilon_greedy(collector.rng, collector.position.legal, None, 1.0))
+    assert collector.steps == 3 * 7  # the sixth row starts the lanes anew
+
+
 def test_a_match_that_a_rule_ends_is_terminated():
     rows = recorded(4, ends_at=2)
     assert rows["terminated"][:4] == [False, True, False, False]
@@ -159,7 +167,8 @@ VALUES = np.array([[[1.0, 0.0, 9.0], [9.0, 2.0, 1.0]]], np.float32)
 
 
 def test_without_exploration_each_agent_takes_its_best_legal_action():
-    assert epsilon_greedy(np.random.default_rng(0), LEGAL, VALUES, 0.0).tolist() == [[0, 1]]
+    actions = epsilon_greedy(np.random.default_rng(0), np.repeat(LEGAL, 50, 0), np.repeat(VALUES, 50, 0), 0.0)
+    assert (actions == [[0, 1]]).all()
 
 
 def test_exploration_draws_among_the_legal_actions_with_the_probability_epsilon():
