@@ -32,7 +32,8 @@ MUTATIONS = runner.load_mutations()
 @functools.cache
 def names_in(path: str) -> set[str]:
     """Functions and classes of a file."""
-    return {n.name for n in ast.walk(ast.parse((REPOSITORY / path).read_text())) if hasattr(n, "name")}
+    tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
+    return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{Path(m.file).stem}: {m.why}")

@@ -92,8 +92,6 @@ def train(args: Args) -> list[dict[str, float]]:
     learnt: dict[str, Any] = {"online": online, "target": target, "optimizer": optimizer}
     rng = np.random.default_rng([args.seed, 2])
     with RunFolder(args, "qmix") as folder:
-        for name, part in learnt.items() if folder.before else ():
-            part.load_state_dict(folder.before[name])
         while True:
             share = collector.steps / args.total_steps
             if folder.is_due(collector.steps):

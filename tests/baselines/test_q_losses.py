@@ -73,8 +73,8 @@ def forbid(position: Position, agent: int, action: int) -> Position:
 def loss_of(method: str, batch: Batch, double: bool = True) -> float:
     online, target = Columns(0), Columns(2)
     if method == "fm3q":
-        networks = (fm3q.Factorisation(network, Sums()) for network in (online, target))  # type: ignore[arg-type]
-        return float(fm3q.td_loss(*networks, batch, 0.5, double))
+        whole, follower = (fm3q.Factorisation(network, Sums()) for network in (online, target))  # type: ignore[arg-type]
+        return float(fm3q.td_loss(whole, follower, batch, 0.5, double))
     module = {"vdn": vdn, "iql": iql}[method]
     return float(module.td_loss(online, target, batch, TEAM_OF, 0.5, double))  # type: ignore[arg-type]
 

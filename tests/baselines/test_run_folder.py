@@ -57,6 +57,7 @@ def test_another_process_is_refused_until_the_first_one_has_ended(tmp_path: Path
     roots = f"import sys; sys.path[:0] = {[str(Path(root)) for root in sys.path if root]}; "
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", roots + holder, str(args.folder / "run.lock")], **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
         assert process.stdout.readline() == "locked\n"
         with pytest.raises(RuntimeError, match="another process trains"), RunFolder(args, "mine"):
             pass
@@ -125,10 +126,19 @@ def test_a_checkpoint_comes_back_bitwise_with_its_types(tmp_path: Path):
     adam = torch.optim.Adam([torch.nn.Parameter(torch.ones(2, 2))])
     adam.param_groups[0]["params"][0].grad = torch.ones(2, 2)
     adam.step()
-    arrays = {"cut": np.arange(12.0).reshape(3, 4)[:, ::2], "yes": np.array([True, False]), "seed": np.uint64([2**63])}
-    state = {"rng": rng.bit_generator.state, "adam": adam.state_dict(), "arrays": arrays, 7: [None, 1.5, "text", True]}
+    arrays = {
+        "cut": np.arange(12.0).reshape(3, 4)[:, ::2],
+        "yes": np.array([True, False]),
+        "seed": np.array([2**63], np.uint64),
+    }
+    state: dict[Any, Any] = {
+        "rng": rng.bit_generator.state,
+        "adam": adam.state_dict(),
+        "arrays": arrays,
+        7: [None, 1.5, "text", True],
+    }
     save_checkpoint(tmp_path / "a.safetensors", state)
-    back = load_checkpoint(tmp_path / "a.safetensors")
+    back: dict[Any, Any] = load_checkpoint(tmp_path / "a.safetensors")
     assert [p.name for p in tmp_path.iterdir()] == ["a.safetensors"]
     for name, array in arrays.items():
         np.testing.assert_array_equal(back["arrays"][name], array)

@@ -72,7 +72,8 @@ def test_only_entries_go_that_no_game_uses_and_that_were_not_read_for_long(
     ages |= {f"pong.{other}-9.py311.1.nbc": 31, "pong.somebody_elses-9.py311.nbi": 99}
     for name, days in ages.items():
         (tmp_path / name).write_bytes(b"12345")
-        os.utime(tmp_path / name, (DAY_S * (1000 - days),) * 2)
+        seconds = DAY_S * (1000 - days)
+        os.utime(tmp_path / name, (seconds, seconds))
     kernel = SimpleNamespace(cache_names=lambda: {used}, cache_folders=lambda: {tmp_path})
     monkeypatch.setattr(warm, "link", lambda game: kernel)
     assert warm.prune([CARTPOLE], now=DAY_S * 1000) == {"files": 2, "megabytes": 1e-5, "modules": ["pong"]}

@@ -43,7 +43,8 @@ class Subject:
         """
         if level not in SECONDS:
             raise ValueError(f"level must be one of {', '.join(SECONDS)}, got {level!r}")
-        self.id, self.level, self.keywords = id, level, keywords
+        self.level: Level = level
+        self.id, self.keywords = id, keywords
         self.memory: dict[str, Any] = {}
         self._game: Game | None = None
         self._note = ""
@@ -168,7 +169,8 @@ class Subject:
             seconds: Limit of processor time; the level's if None.
         """
         limit = SECONDS[self.level] if seconds is None else seconds
-        most = {"preset": least, "fast": fast, "full": full}[self.level]
+        levels: dict[Level, int] = {"preset": least, "fast": fast, "full": full}
+        most = levels[self.level]
         end = time.process_time() + limit  # a busy machine makes a check slower, not weaker
         for number in range(most):
             if number >= least and time.process_time() > end:
