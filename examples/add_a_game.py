@@ -1,6 +1,6 @@
 """How to add a game: the whole of a two-team zero-sum game, registered, checked and played.
 
-Red and blue pull a rope. Pulling costs breath, resting brings it back; who drags the knot one metre over wins.
+Red and blue pull a rope. Pulling costs breath, resting brings it back; the team that drags the knot one metre wins.
 """
 
 import palaestra
@@ -16,7 +16,7 @@ PULLER = Role(
     observation=(
         Field("knot_m", (), -1.5, 1.5, "m", "of the knot, positive towards me"),
         Field("breath", (), 0.0, 1.0, "1", "my breath"),
-        Field("foe_breath", (), 0.0, 1.0, "1", "the other's breath"),
+        Field("opponent_breath", (), 0.0, 1.0, "1", "the other's breath"),
     ),
     action=(Choice("effort", 3, ("rest", "pull", "heave")),),
 )
@@ -49,7 +49,7 @@ def observe(s, world, observations, scratch):
     for k in range(2):
         seen = observations.puller[k]
         seen.knot_m = s.knot_m if k == 0 else -s.knot_m
-        seen.breath, seen.foe_breath = s.breath[k], s.breath[1 - k]
+        seen.breath, seen.opponent_breath = s.breath[k], s.breath[1 - k]
 
 
 def script(s, world, slot, which, actions, scratch):
@@ -75,7 +75,7 @@ def game() -> Game:
         horizon=200,
         end_reasons=("dragged_over",),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="steady",
     )
 

@@ -1,7 +1,7 @@
 """A league in a few lines: every match of a batch is against one of the past versions of a policy.
 
-The policy here is a single number (the breath at which it pulls), improved by hill climbing: what matters is who plays
-whom.
+The policy here is a single number (the breath at which it pulls), improved by hill climbing: what matters is the choice
+of opponents.
 """
 
 import sys

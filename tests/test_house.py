@@ -24,11 +24,23 @@ SOURCES = {
     "palaestra_baselines": HOUSE / "baselines" / "palaestra_baselines",
     "palaestra_assets": HOUSE / "assets" / "palaestra_assets",
 }
-# Folders of palaestra that are no family of games.
-SERVICES = {"adapters", "cli", "core", "exact", "kernels", "replay", "testing", "wrappers", "zoo"}
+# Rooms of palaestra from the ground up, as in the table of CONTRIBUTING.md. A room imports from its own floor and from
+# those below; on the ground floor, and among the families (every other folder), each from itself alone.
+GROUND = ("core", "kernels")
+FLOORS = (
+    GROUND,
+    ("<families>",),
+    ("registry",),
+    ("adapters", "console", "evaluation", "exact", "gallery", "pages", "replay", "wrappers", "zoo"),
+    ("docs", "testing"),
+    ("__main__", "cli"),
+)
+SERVICES = {room for floor in FLOORS for room in floor}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
+ROOT_FLOOR = 3
+"""`palaestra` itself hands on what the registry offers."""
 READERS = ("envs", "baselines", "examples", "tests")
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
 LONGEST = 600
@@ -82,16 +94,51 @@ def may_import(module: str, imported: str) -> bool:
         return True
     if is_within(imported, "palaestra_baselines"):
         return False
-    for layer in ("palaestra.core", "palaestra.kernels"):  # neither knows the other
-        if is_within(module, layer):
-            return is_within(imported, layer)
-    for family in FAMILIES:
-        if is_within(module, f"palaestra.{family}"):
-            below = ("palaestra.core", "palaestra.kernels", "palaestra_assets")
-            return is_within(imported, f"palaestra.{family}", *below)
-    if module == "palaestra.registry":
-        return is_within(imported, "palaestra.core", *(f"palaestra.{family}" for family in FAMILIES))
-    return True
+    if is_within(imported, "palaestra_assets"):
+        return floor(module) > 0
+    if floor(imported) == floor(module) and floor(module) < 2:
+        return room(imported) == room(module)
+    return floor(imported) <= floor(module)
+
+
+def room(module: str) -> str:
+    """``"core"`` of ``"palaestra.core.rng"``; "" of what stands in `palaestra` itself."""
+    name = module.split(".")[1] if "." in module else ""
+    return name if name in SERVICES or name in FAMILIES else ""
+
+
+def floor(module: str) -> int:
+    if room(module) in FAMILIES:
+        return 1
+    return next((k for k, rooms in enumerate(FLOORS) if room(module) in rooms), ROOT_FLOOR)
+
+
+def modules_of(package: str) -> dict[str, Path]:
+    return {module_name(file, package, SOURCES[package]): file for file in python_files(SOURCES[package])}
+
+
+def import_graph(modules: dict[str, str]) -> dict[str, set[str]]:
+    """What each of the modules (sources by name) imports of the others, at the top or late, but for types alone."""
+    graph: dict[str, set[str]] = {}
+    for module, source in modules.items():
+        tree = ast.parse(source)
+        for_types = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+        lines = {line for n in for_types for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+        graph[module] = set()
+        for line, name in imported_modules(source, module, is_package=False):
+            target = name if name in modules else name.rpartition(".")[0]
+            if line not in lines and target in modules and target != module:
+                graph[module].add(target)
+    return graph
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle; empty where there is none."""
+    left = dict(graph)
+    while free := [module for module, wanted in left.items() if not wanted & left.keys()]:
+        for module in free:
+            del left[module]
+    return sorted(left)
 
 
 def test_the_import_reader_sees_every_kind_of_import():
@@ -118,12 +165,15 @@ def late():
     [
         ("palaestra.core.linker", "palaestra.registry"),
         ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
-        ("palaestra.core.lanes", "palaestra.kernels.scalars"),
+        ("palaestra.core.batch_loop", "palaestra.kernels.scalars"),
         ("palaestra.kernels.scalars", "palaestra.core.rng"),
         ("palaestra.kernels.scalars", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
         ("palaestra.ucav.body", "palaestra.cli"),
         ("palaestra.registry", "palaestra.cli"),
+        ("palaestra.replay.file", "palaestra.testing.golden"),
+        ("palaestra.evaluation.by_id", "palaestra.cli.common"),
+        ("palaestra.testing.fuzz", "palaestra.cli.common"),
         ("palaestra.cli.main", "palaestra_baselines.pid"),
         ("palaestra_assets", "palaestra.core"),
     ],
@@ -132,8 +182,24 @@ def test_the_layers_refuse(module: str, imported: str):
     assert not may_import(module, imported)
 
 
+def test_modules_do_not_import_each_other_in_a_circle():
+    late = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
+    assert circle_in(import_graph(late)) == ["a", "b", "c", "d"]
+    types = {"a": "import b", "b": "if TYPE_CHECKING:\n    from a import y"}
+    assert circle_in(import_graph(types)) == []
+    for package in SOURCES:
+        sources = {module: file.read_text(encoding="utf-8") for module, file in modules_of(package).items()}
+        assert circle_in(import_graph(sources)) == [], package
+
+
+def test_every_file_has_a_name_of_its_own():
+    files = [file for root in SOURCES.values() for file in python_files(root) if file.name != "__init__.py"]
+    names = [file.name for file in files]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 @pytest.mark.parametrize("package", SOURCES)
-def test_nobody_imports_from_a_higher_layer_or_from_another_family(package: str):
+def test_modules_import_from_lower_layers_and_not_from_another_family(package: str):
     offences = []
     for file in python_files(SOURCES[package]):
         module = module_name(file, package, SOURCES[package])
@@ -211,7 +277,7 @@ class Own:
 
 
 @pytest.mark.parametrize("folder", READERS)
-def test_nobody_outside_the_core_uses_a_private_member(folder: str):
+def test_code_outside_the_core_uses_no_private_member(folder: str):
     ours = [file for root in SOURCES.values() for file in python_files(root)]
     defined = set().union(*(private_definitions(file.read_text(encoding="utf-8")) for file in ours))
     reaches = [

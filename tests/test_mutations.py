@@ -72,7 +72,7 @@ def write_small_repository(folder: Path) -> None:
     (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["envs"]\n')
 
 
-def test_the_runner_tells_caught_from_survived_and_invalid(tmp_path, monkeypatch, capsys):
+def test_the_runner_distinguishes_caught_survived_and_invalid(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "copy_repository", write_small_repository)
     outcomes = runner.run_all([mutation(), mutation("c = 0", "c = 1"), mutation("return", "retur")], 1, tmp_path)
     assert [o.verdict for o in outcomes] == [runner.CAUGHT, runner.SURVIVED, runner.INVALID]

@@ -21,9 +21,9 @@ import numpy as np
 import tyro
 
 import palaestra
+from palaestra.core.batch_loop import RUNNING
 from palaestra.core.game import Game
-from palaestra.core.lanes import RUNNING
-from palaestra.core.ratings import wilson_interval
+from palaestra.evaluation.ratings import wilson_interval
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
 from palaestra.ucav.flightplot import film, plot_flight, save_gif

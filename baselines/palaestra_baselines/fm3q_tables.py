@@ -95,7 +95,7 @@ def fit_tables(args: TableArgs) -> Tables:
     torch.manual_seed(args.seed)
     rules = enumerate_positions(args.env_id, symmetry=False, **keywords(args.options))
     roster, board = two_team_roster(rules.game), Board(rules.game, rules.parameters)
-    board.place(rules.numbers)
+    board.write_state(rules.numbers)
     legal = torch.from_numpy(roster.read_legal(board.sim))
     position, joint = cells_of(rules, roster)
     rewards = torch.from_numpy(rules.rewards).float()

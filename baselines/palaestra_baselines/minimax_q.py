@@ -40,8 +40,8 @@ import numpy as np
 import tyro
 
 from palaestra import exact, registry
+from palaestra.core.batch_loop import RUNNING
 from palaestra.core.game import Game
-from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.core.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
@@ -166,7 +166,7 @@ class Learner:
         """Positions of all lanes, int64 ``[N]``."""
         counting = self.table.game.enumeration
         assert counting is not None
-        return counting.number(self.sim.states)
+        return counting.state_index(self.sim.states)
 
     def step(self) -> None:
         """Plays one decision in all lanes and learns from it."""
@@ -316,7 +316,7 @@ class MinimaxPlayer:
         self.policy = policy.astype(np.float64)
         self.edges = self.policy.cumsum(1)
         board = Board(game, {})
-        board.place(np.arange(counting.positions))
+        board.write_state(np.arange(counting.positions))
         seen = board.sim.team_view(team, "observations")
         self.agents = seen.shape[1]
         self.choices = joint_actions(game, team)

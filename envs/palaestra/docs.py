@@ -31,7 +31,7 @@ EXAMPLE = Path("examples", "add_a_game.py")
 
 def readme_table() -> str:
     """Table of all factories whose games can be made here."""
-    lines = ["| family | id | players | actions | bits | what |", "|---|---|---|---|---|---|"]
+    lines = ["| family | id | players | actions | determinism | what |", "|---|---|---|---|---|---|"]
     for page, rows in _pages():
         games = [registry.make_game(row.id)[0] for row in rows]
         cells = (
@@ -39,7 +39,7 @@ def readme_table() -> str:
             _ids(page, rows),
             pages.either(pages.players_of(game) for game in games),
             pages.either(pages.actions_of(game) for game in games),
-            pages.either(game.reproducibility for game in games),
+            pages.either(game.determinism for game in games),
             page.about,
         )
         lines.append("| " + " | ".join(cells) + " |")
@@ -47,7 +47,7 @@ def readme_table() -> str:
 
 
 def gallery_table(root: Path) -> str:
-    """Pictures of the pages that have one, each a link to its page; CartPole and its like are known to everybody."""
+    """Pictures of the pages that have one, each a link to its page; the calibration games are left out."""
     cells = [
         f'<a href="{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
         f'src="{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'

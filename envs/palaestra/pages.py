@@ -35,7 +35,7 @@ SECTIONS = (
 )
 """Headings that every page has, in this order."""
 SUITE_INFO = (
-    Field("winner", about="team that won (a name, in batches its number), None or -1 for nobody; valid at the end"),
+    Field("winner", about="team that won (a name, in batches its number), None or -1 for none; valid at the end"),
     Field("end_reason", about="why the match ended (a name, in batches its number); valid at the end"),
 )
 ILLEGAL = Field("illegal", about="actions so far that the mask forbade, each replaced by its no-op")
@@ -118,13 +118,13 @@ def observation_tables(*games: Game) -> str:
     own = _observation_tables(games)
     if not named:
         return own
-    parts = [f"{_told(forms_of(games[0]), ' or ')}:\n\n{own}"]
+    parts = [f"{_quoted(forms_of(games[0]), ' or ')}:\n\n{own}"]
     for name in named:
         having = [game for game in games if name in game.representations]
         about = having[0].representations[name].about
         lacking = f" (in {len(having)} of {len(games)} presets)" if len(having) < len(games) else ""
         tables = _observation_tables([game.represented(name) for game in having])
-        parts.append(f"{_told([name])}, {about}{lacking}:\n\n{tables}")
+        parts.append(f"{_quoted([name])}, {about}{lacking}:\n\n{tables}")
     return "\n\n".join(parts)
 
 
@@ -135,7 +135,7 @@ def forms_of(game: Game) -> list[str]:
     return ["flat", "dict"] if flat else ["dict"]
 
 
-def _told(words: Sequence[str], between: str = ", ") -> str:
+def _quoted(words: Sequence[str], between: str = ", ") -> str:
     """``observation="flat"`` or ``"dict"``, in code."""
     return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(words))
 
@@ -147,7 +147,7 @@ def _observation_tables(games: Sequence[Game]) -> str:
     if team:
         tables.append(f"What a team sees, the same for all its members:\n\n{markdown_table(team)}")
     if lane:
-        tables.append(f"What everybody sees:\n\n{markdown_table(lane)}")
+        tables.append(f"What all agents see:\n\n{markdown_table(lane)}")
     return "\n\n".join(tables)
 
 
@@ -181,7 +181,7 @@ def markdown_table(rows: Sequence[dict[str, str]]) -> str:
 
 
 def merged(tables: Sequence[Rows]) -> Rows:
-    """One table that has the rows of all: what is told differently is listed, what some lack is marked."""
+    """One table that has the rows of all: differing texts are listed, rows that some lack are marked."""
     rows = []
     for name in dict.fromkeys(row["name"] for table in tables for row in table):
         found = [row for table in tables for row in table if row["name"] == name]
@@ -215,9 +215,9 @@ def _by_role(games: Sequence[Game], kind: Literal["action", "observation"]) -> s
     for name in dict.fromkeys(role.name for game in games for role in game.roles):
         roles = [role for game in games for role in game.roles if role.name == name]
         members = {role.agents for role in roles}
-        who = f" ({_agents(list(roles[0].agents))})" if len(members) == 1 else ""
-        who += f", in {len(roles)} of {len(games)} presets" if len(roles) < len(games) else ""
-        tables[f"**{name}**{who}"] = markdown_table(_table(getattr(role, kind) for role in roles))
+        note = f" ({_agents(list(roles[0].agents))})" if len(members) == 1 else ""
+        note += f", in {len(roles)} of {len(games)} presets" if len(roles) < len(games) else ""
+        tables[f"**{name}**{note}"] = markdown_table(_table(getattr(role, kind) for role in roles))
     if len(tables) == 1:
         return next(iter(tables.values()))
     return "\n\n".join(f"{title}:\n\n{table}" for title, table in tables.items())
@@ -297,9 +297,9 @@ def _facts(presets: Sequence[Preset]) -> str:
     if len(presets) == 1:
         facts["keywords"] = f"`{keywords_of(row)}`" if row.kwargs else ""
         facts["teams"] = _teams(presets[0].game)
-    told = [_facts_of(preset) for preset in presets]
-    for name in told[0]:
-        facts[name] = either(filter(None, (facts_of_one[name] for facts_of_one in told)))
+    listed = [_facts_of(preset) for preset in presets]
+    for name in listed[0]:
+        facts[name] = either(filter(None, (facts_of_one[name] for facts_of_one in listed)))
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in facts.items() if text)])
 
 
@@ -311,7 +311,7 @@ def _facts_of(preset: Preset) -> dict[str, str]:
         "rewards": _rewards(game),
         "masks": _masks(game),
         "horizon": f"{horizon:g} decisions, {game.render_fps:g} a second",
-        "bits": _bits(game),
+        "determinism": _determinism(game),
         "codecs": _codecs(game),
         "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)) if game.render_text else "",
     }
@@ -321,7 +321,7 @@ def _views(game: Game) -> str:
     """What ``observation=`` takes, where that is not the usual."""
     if not game.representations and game.default_observation == "flat":
         return ""
-    text = f'{_told([*forms_of(game), *game.representations])}; the default is `"{game.default_observation}"`'
+    text = f'{_quoted([*forms_of(game), *game.representations])}; the default is `"{game.default_observation}"`'
     return text + "".join(f'; `"{name}:dict"` by name' for name in game.representations)
 
 
@@ -353,10 +353,10 @@ def _codecs(game: Game) -> str:
     return ", ".join([*texts, *(['`codec="none"` (arrays)'] if game.default_codec else [])])
 
 
-def _bits(game: Game) -> str:
-    if game.reproducibility == "exact":
-        return "exact: the same on every machine"
-    return "pinned: the same wherever engine, compiler and platform are the same"
+def _determinism(game: Game) -> str:
+    if game.determinism == "cross-platform":
+        return "cross-platform: bitwise equal on every machine"
+    return "per-platform: bitwise equal where engine, compiler and platform are equal"
 
 
 def _teams(game: Game) -> str:
@@ -376,8 +376,8 @@ def _opponents(games: Sequence[Game]) -> list[str]:
 
 def _opponents_of(game: Game) -> str:
     scripts = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
-    told = ", ".join(f'`"{name}"`' for name in scripts)
-    text = f'`opponent=` takes {told}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
+    listed = ", ".join(f'`"{name}"`' for name in scripts)
+    text = f'`opponent=` takes {listed}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
     if game.scripts:
         text += " `mix` draws a script for each match."
         text += f' `"{game.scripts[0]}:0.7"` takes 70 % of its decisions itself, the others at random (strength 0.7).'

@@ -143,7 +143,7 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
         id: Registered id.
         num_envs: Number of lanes.
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
-            (processes), ``compiled`` (False runs the rules as plain Python), ``opponents`` (``{team: who}``),
+            (processes), ``compiled`` (False runs the rules as plain Python), ``opponents`` (``{team: player}``),
             ``observation`` (one of the game's representations), the game's structural keywords and its parameters.
 
     Returns:
@@ -192,8 +192,8 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict
     if control not in teams:
         raise ValueError(f"{id} has no team {control!r}: control is one of {', '.join(teams)}")
     face["control"] = control
-    who = dict.fromkeys((t for t in teams if t != control), opponent or sim.game.default_opponent)
-    for team, spec in {**who, **(opponents or {})}.items():
+    defaults = dict.fromkeys((t for t in teams if t != control), opponent or sim.game.default_opponent)
+    for team, spec in {**defaults, **(opponents or {})}.items():
         if team == control:
             raise ValueError(f"team {team!r} is the one you control: it has no opponent= (control={control!r})")
         sim.set_opponent(team, spec)
@@ -236,7 +236,7 @@ def make_parallel(id: str, **keywords: Any) -> Any:
     face = _face_keywords(keywords)
     for name in GYMNASIUM_KEYWORDS:
         if name in face:
-            raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: who}}")
+            raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
     sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
     return GameParallelEnv(sim, name=zoo_name(id), observation=_form(sim, keywords), **face)
 

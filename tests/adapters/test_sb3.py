@@ -289,7 +289,7 @@ def test_an_action_outside_its_space_is_refused():
         vec.step(np.array([0, 2]))
 
 
-def do_nothing(*_): ...
+def apply_noop(*_): ...
 
 
 def play_on(*_) -> bool:
@@ -298,7 +298,7 @@ def play_on(*_) -> bool:
 
 def test_composite_actions_are_refused():
     pilot = Role("pilot", ("red_0",), (Field("x", (), 0, 1),), (Choice("trigger", 2), Continuous("stick")))
-    game = Game("Composite", (pilot,), (("x", "f8"),), reset=do_nothing, observe=do_nothing, step=play_on)
+    game = Game("Composite", (pilot,), (("x", "f8"),), reset=apply_noop, observe=apply_noop, step=play_on)
     with pytest.raises(ValueError, match="Composite has composite actions"):
         as_vec_env(KernelSimulation(game, 1, autoreset_mode="same_step"))
 
@@ -306,7 +306,7 @@ def test_composite_actions_are_refused():
 def test_what_cannot_be_a_vec_env_is_refused_with_the_cure():
     with pytest.raises(ValueError, match='autoreset_mode="same_step"'):
         as_vec_env(palaestra.make_batch(CARTPOLE, 2))
-    with pytest.raises(ValueError, match=r"nobody plays blue: call sim\.set_opponent"):
+    with pytest.raises(ValueError, match=r"blue has no player: call sim\.set_opponent"):
         as_vec_env(make_auction())
     with pytest.raises(ValueError, match="red of Auction is played by an opponent already"):
         as_vec_env(make_auction(red="random", blue="random"), team="red")

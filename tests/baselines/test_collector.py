@@ -141,7 +141,7 @@ def test_random_starts_are_spread_over_all_positions():
     collector, _ = collected(SOCCER, 0, lanes=400, random_starts=True)
     enumeration = collector.roster.game.enumeration
     assert enumeration is not None
-    assert len(set(enumeration.number(collector.sim.states).tolist())) > 200
+    assert len(set(enumeration.state_index(collector.sim.states).tolist())) > 200
     with pytest.raises(ValueError, match="positions that can be counted"):
         collected(PONG, 0, random_starts=True)
 

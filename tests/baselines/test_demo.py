@@ -16,7 +16,7 @@ pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
 import palaestra
-from palaestra.core.ratings import wilson_interval
+from palaestra.evaluation.ratings import wilson_interval
 from palaestra.ucav.acmi import read_acmi
 from palaestra_baselines import demo
 

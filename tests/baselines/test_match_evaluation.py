@@ -12,7 +12,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 from palaestra import registry
-from palaestra.core.evaluation import MATCH, MatchTable
+from palaestra.evaluation.matches import MATCH, MatchTable
 from palaestra_baselines.common import match_evaluation
 from palaestra_baselines.common.match_evaluation import BothSides, play_both_sides
 

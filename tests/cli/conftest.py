@@ -14,8 +14,8 @@ from palaestra.cli import main
 def run(capsys: pytest.CaptureFixture[str]):
     def run(*words: object) -> SimpleNamespace:
         code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        return SimpleNamespace(code=code, out=told.out, err=told.err, json=lambda: json.loads(told.out))
+        printed = capsys.readouterr()
+        return SimpleNamespace(code=code, out=printed.out, err=printed.err, json=lambda: json.loads(printed.out))
 
     return run
 

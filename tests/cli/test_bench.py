@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 import palaestra
-from palaestra.cli import figures, figures_start, measure, progress
+from palaestra.cli import bench_figures, bench_figures_start, measure, progress_bar
 from palaestra.cli.figure import Figure, NotHere, Setup
 
 MELEE = "test/Melee-v0"
@@ -22,7 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch):
     """Measures too shortly to be right."""
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
     monkeypatch.setattr(measure, "ROUND_S", 1e-4)
-    monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "tell": None})
+    monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "report_progress": None})
     monkeypatch.setattr("palaestra.cli.subjects.CALIBRATION_LANES", 2)
 
 
@@ -37,9 +37,9 @@ def test_bench_measures_every_face(run):
 
 @pytest.mark.usefixtures("quick")
 def test_bench_prints_a_table(run):
-    told = run("bench", "CartPole", "--num-envs", 2, "--rounds", 1, "--threads", 2)
-    assert told.out.splitlines()[0] == "palaestra/CartPole-v0, 2 threads"
-    assert [line.split()[0] for line in told.out.splitlines()[1:5]] == ["face", "batch", "vector,", "vector,"]
+    printed = run("bench", "CartPole", "--num-envs", 2, "--rounds", 1, "--threads", 2)
+    assert printed.out.splitlines()[0] == "palaestra/CartPole-v0, 2 threads"
+    assert [line.split()[0] for line in printed.out.splitlines()[1:5]] == ["face", "batch", "vector,", "vector,"]
 
 
 def test_bench_wants_one_thing(run, refused):
@@ -77,26 +77,26 @@ def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, refused, monkey
         raise NotHere("needs --game")
 
     table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
-    monkeypatch.setattr(figures, "FIGURES", table)
-    told = run("bench", "--figures", "x", "z", "--json")
-    assert (told.code, [row["holds"] for row in told.json()]) == (0, [True, None, None])
-    assert told.json()[2]["note"] == "needs --game"
-    told = run("bench", "--figures")
-    assert told.code == 1
-    assert "MISSED" in told.out
+    monkeypatch.setattr(bench_figures, "FIGURES", table)
+    printed = run("bench", "--figures", "x", "z", "--json")
+    assert (printed.code, [row["holds"] for row in printed.json()]) == (0, [True, None, None])
+    assert printed.json()[2]["note"] == "needs --game"
+    printed = run("bench", "--figures")
+    assert printed.code == 1
+    assert "MISSED" in printed.out
     assert "no figure 'q': choose from x, y, z" in refused(run("bench", "--figures", "q"))
 
 
 @pytest.mark.slow
 def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    monkeypatch.setattr(figures_start, "TRIES", 1)
-    monkeypatch.setattr(figures_start, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
-    told = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
-    assert told.code in (0, 1)
-    assert {row["letter"] for row in told.json()} == set("abcdefghijklmn")
+    monkeypatch.setattr(bench_figures_start, "TRIES", 1)
+    monkeypatch.setattr(bench_figures_start, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
+    printed = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
+    assert printed.code in (0, 1)
+    assert {row["letter"] for row in printed.json()} == set("abcdefghijklmn")
     elsewhere = {"m", "n"} | (set() if find_spec("mpe2") else {"i"})  # those need a game or a package
-    assert all(row["value"] is not None for row in told.json() if row["letter"] not in elsewhere)
+    assert all(row["value"] is not None for row in printed.json() if row["letter"] not in elsewhere)
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------
@@ -106,11 +106,11 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    with progress.Progress("matches") as tell:
+    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
+    with progress_bar.Progress("matches") as report_progress:
         for done in range(1, 13):
             now[0] += 1.0
-            tell(done, 12, "CartPole")
+            report_progress(done, 12, "CartPole")
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "2/12 matches CartPole, 10 s left",
@@ -130,7 +130,7 @@ def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(bars, "Progress", Recorded)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress.Progress("matches") as tell:
-        tell(1, 2)
+    with progress_bar.Progress("matches") as report_progress:
+        report_progress(1, 2)
         (bar,) = made
         assert bar.tasks[0].completed == 1

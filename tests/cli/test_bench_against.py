@@ -55,8 +55,8 @@ def stranger(tmp_path: Path) -> Path:
     "figures", [pytest.param(["actions", "single"], id="warm"), pytest.param([], marks=pytest.mark.slow, id="cold")]
 )
 def test_a_version_is_compared_with_itself_by_everything_that_an_id_has(figures: list[str], run):
-    told = run("bench", "CartPole", "--against", HOUSE, *QUICK, *(["--figures", *figures] if figures else []))
-    rows = {row["figure"]: row for row in told.json()}
+    printed = run("bench", "CartPole", "--against", HOUSE, *QUICK, *(["--figures", *figures] if figures else []))
+    rows = {row["figure"]: row for row in printed.json()}
     assert list(rows) == (figures or ["actions", "single", "compile"])
     assert all(row["before"] > 0 and row["after"] > 0 and row["note"] == "" for row in rows.values())
     assert (rows["actions"]["bar"], rows["single"]["bar"]) == (0.97, None)
@@ -64,7 +64,7 @@ def test_a_version_is_compared_with_itself_by_everything_that_an_id_has(figures:
     if "compile" in rows:
         assert rows["compile"]["ratio"] == pytest.approx(rows["compile"]["after"] / rows["compile"]["before"])
         assert rows["compile"]["before"] > 0.5  # no compiled code was found
-    assert told.code == (0 if all(row["holds"] in (None, True) for row in rows.values()) else 1)
+    assert printed.code == (0 if all(row["holds"] in (None, True) for row in rows.values()) else 1)
 
 
 @pytest.mark.usefixtures("quick")
@@ -77,8 +77,8 @@ def test_each_compilation_has_a_cache_and_a_process_of_its_own(run, monkeypatch:
         return {"cpu_s": next(seconds)}
 
     monkeypatch.setattr(against, "start", fake)
-    told = run("bench", "CartPole", "--against", stranger, "--figures", "compile", "--rounds", 3, "--json")
-    (row,) = told.json()
+    printed = run("bench", "CartPole", "--against", stranger, "--figures", "compile", "--rounds", 3, "--json")
+    (row,) = printed.json()
     assert [name for name, _ in caches] == [str(stranger), "this"] * 3
     assert len({cache for _, cache in caches}) == 6
     assert (row["before"], row["after"], row["bar"], row["holds"]) == (4.0, 2.0, 0.7, True)
@@ -86,24 +86,24 @@ def test_each_compilation_has_a_cache_and_a_process_of_its_own(run, monkeypatch:
 
 @pytest.mark.usefixtures("quick")
 def test_a_version_without_the_id_has_an_empty_row(run, stranger: Path):
-    told = run("bench", "GridSoccer", "--against", stranger, "--figures", "actions", "scripts", *QUICK)
-    assert [(row["figure"], row["bar"], row["ratio"], row["holds"]) for row in told.json()] == [
+    printed = run("bench", "GridSoccer", "--against", stranger, "--figures", "actions", "scripts", *QUICK)
+    assert [(row["figure"], row["bar"], row["ratio"], row["holds"]) for row in printed.json()] == [
         ("actions", 6.0, None, None),
         ("scripts", 8.0, None, None),
     ]
-    assert {row["note"] for row in told.json()} == {f"{stranger} has no {SOCCER}"}
-    assert told.code == 0
+    assert {row["note"] for row in printed.json()} == {f"{stranger} has no {SOCCER}"}
+    assert printed.code == 0
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_process_that_ends_fails_its_row_alone(run, monkeypatch: pytest.MonkeyPatch, stranger: Path):
     monkeypatch.setattr(against, "kernel_ids", lambda: [CARTPOLE, SOCCER])
-    told = run("bench", "--against", stranger, "--figures", "actions", *QUICK)
-    dead, absent = told.json()
+    printed = run("bench", "--against", stranger, "--figures", "actions", *QUICK)
+    dead, absent = printed.json()
     assert dead["note"] == f"{stranger}: its process ended with code 1: no batches here"
     assert (dead["failed"], absent["failed"]) == (True, False)
     assert absent["note"].endswith(f"has no {SOCCER}")
-    assert told.code == 1
+    assert printed.code == 1
 
 
 def test_the_table_says_what_was_missed(run, monkeypatch: pytest.MonkeyPatch):
@@ -113,18 +113,18 @@ def test_the_table_says_what_was_missed(run, monkeypatch: pytest.MonkeyPatch):
         return against.Seconds(np.array([seconds[figure]] * rounds))
 
     monkeypatch.setattr(against.Pair, "take_turns", turns)
-    told = run("bench", "GridSoccer", "--against", HOUSE)
-    title, _, actions, scripts = told.out.splitlines()
+    printed = run("bench", "GridSoccer", "--against", HOUSE)
+    title, _, actions, scripts = printed.out.splitlines()
     assert title == f"before: {HOUSE}; after: this installation"
     assert " ".join(actions.split()) == "actions GridSoccer 512,000 4,096,000 decisions/s 8 >= 6 holds"
     assert " ".join(scripts.split()) == "scripts GridSoccer 1,953 977 ns a lane-step 2 >= 8 MISSED"
-    assert told.code == 1
+    assert printed.code == 1
 
 
 # -- the numbers -------------------------------------------------------------------------------------------------------
 
 
-def test_the_processes_take_turns_and_change_who_is_first(monkeypatch: pytest.MonkeyPatch):
+def test_the_processes_take_turns_and_change_the_first_one(monkeypatch: pytest.MonkeyPatch):
     order = []
 
     class Fake:
@@ -198,7 +198,7 @@ def test_a_process_plays_all_teams_from_outside_or_by_the_first_script(
     for _ in range(3):
         call()
     (sim,) = made
-    assert (sim.states["playing"] == played_by).all()
+    assert (sim.states["current_player"] == played_by).all()
     assert (sim.states["steps"] == 3).all()
     close()
 
@@ -243,8 +243,8 @@ def test_what_cannot_be_compared_is_refused(words: tuple, error: str, run, refus
 
 def test_a_checkout_that_cannot_be_imported_is_one_line(run, refused, stranger: Path):
     (stranger / "envs" / "palaestra" / "__init__.py").write_text("raise RuntimeError('half a merge')\n")
-    told = refused(run("bench", "CartPole", "--against", stranger))
-    assert f"{stranger}: its process ended with code 1: RuntimeError: half a merge" in told
+    printed = refused(run("bench", "CartPole", "--against", stranger))
+    assert f"{stranger}: its process ended with code 1: RuntimeError: half a merge" in printed
 
 
 def test_a_checkout_that_imports_another_palaestra_is_refused(monkeypatch: pytest.MonkeyPatch):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import palaestra
-from palaestra import registry
+from palaestra import console, registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.core.game import Game
@@ -35,20 +35,20 @@ def push_right(observations: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_ends_with_an_example_of_its_command(command: str, run):
-    told = run(command, "--help")
-    assert told.code == 0
-    assert "example:" in told.out.splitlines()[-2]
-    assert told.out.splitlines()[-1].startswith(f"  palaestra {command}")
+    printed = run(command, "--help")
+    assert printed.code == 0
+    assert "example:" in printed.out.splitlines()[-2]
+    assert printed.out.splitlines()[-1].startswith(f"  palaestra {command}")
 
 
 def test_without_a_command_the_overview_names_them_all(run):
-    told = run()
-    assert told.code == 2
-    assert all(f"  {command} " in told.out for command in COMMANDS)
+    printed = run()
+    assert printed.code == 2
+    assert all(f"  {command} " in printed.out for command in COMMANDS)
     assert run("--help").code == 0
 
 
-def test_the_version_is_told(run):
+def test_the_version_is_printed(run):
     assert run("--version").out == f"palaestra {palaestra.__version__}\n"
 
 
@@ -91,12 +91,12 @@ def as_a_module(*words: str) -> subprocess.Popen:
 
 def test_it_runs_as_a_module():
     with as_a_module("list", "--family", "calibration") as process:
-        told, errors = process.communicate()
+        printed, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
-    assert CARTPOLE in told
+    assert CARTPOLE in printed
 
 
-def test_a_reader_who_leaves_early_is_no_error():
+def test_a_closed_pipe_is_no_error():
     with as_a_module("list") as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -110,7 +110,7 @@ def test_a_reader_who_leaves_early_is_no_error():
 
 @pytest.mark.parametrize("word", ["CartPole", "CartPole-v0", CARTPOLE])
 def test_an_id_may_be_short(word: str):
-    assert common.find_id(word) == CARTPOLE
+    assert console.find_id(word) == CARTPOLE
 
 
 def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -119,14 +119,14 @@ def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch
     )
     monkeypatch.syspath_prepend(tmp_path)
     try:
-        assert common.find_id("somebodys_games:somebody/Rope-v3") == "somebody/Rope-v3"
+        assert console.find_id("somebodys_games:somebody/Rope-v3") == "somebody/Rope-v3"
     finally:
         del registry.ROWS["somebody/Rope-v3"]
 
 
 def test_an_unknown_id_suggests_the_near_one():
     with pytest.raises(KeyError, match="no environment 'CartPol', did you mean 'palaestra/CartPole-v0'"):
-        common.find_id("CartPol")
+        console.find_id("CartPol")
 
 
 def test_keywords_are_read_as_python_reads_them():
@@ -148,18 +148,18 @@ def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str])
 
 
 def test_list_shows_one_line_for_the_presets_of_a_factory(run):
-    told = run("list")
-    assert told.code == 0
-    (soccer,) = (line.split() for line in told.out.splitlines() if "Soccer" in line)
+    printed = run("list")
+    assert printed.code == 0
+    (soccer,) = (line.split() for line in printed.out.splitlines() if "Soccer" in line)
     assert soccer[:4] == ["palaestra/GridSoccer-v0", "4", "teams", "Littman's"]
-    assert told.out.endswith("palaestra list --all shows every preset.\n")
+    assert printed.out.endswith("palaestra list --all shows every preset.\n")
     assert "--all" not in run("list", "--family", "calibration").out
 
 
 def test_list_all_shows_every_id_and_so_does_json(run):
-    told = run("list", "--all")
-    assert told.code == 0
-    assert all(f"{id} " in told.out for id in registry.ROWS)
+    printed = run("list", "--all")
+    assert printed.code == 0
+    assert all(f"{id} " in printed.out for id in registry.ROWS)
     rows = {row["id"]: row for row in run("list", "--json").json()}
     assert set(rows) == set(registry.ROWS)
     assert rows["palaestra/TeamTag-2v2-v0"]["page"] == "TeamTag"
@@ -172,27 +172,27 @@ def test_list_shows_one_family(run, refused):
 
 
 def test_info_prints_the_page(run):
-    told = run("info", "CartPole")
-    assert told.code == 0
+    printed = run("info", "CartPole")
+    assert printed.code == 0
     for heading in ("## Action Space", "## Observation Space", "## Episode End"):
-        assert heading in told.out
-    assert "angle_rad" in told.out
+        assert heading in printed.out
+    assert "angle_rad" in printed.out
 
 
 def test_info_as_json_has_spaces_parameters_and_ends(run):
-    told = run("info", MELEE, "--json").json()
-    assert told["teams"]["red"] == [f"red_{k}" for k in range(5)]
-    assert [p["name"] for p in told["parameters"]] == ["horizon", "damage"]
-    assert told["end_reasons"] == ["horizon", "wiped_out"]
-    assert told["opponents"] == ["chaser", "random", "mix"]
-    assert told["zero_sum"]
+    printed = run("info", MELEE, "--json").json()
+    assert printed["teams"]["red"] == [f"red_{k}" for k in range(5)]
+    assert [p["name"] for p in printed["parameters"]] == ["horizon", "damage"]
+    assert printed["end_reasons"] == ["horizon", "wiped_out"]
+    assert printed["opponents"] == ["chaser", "random", "mix"]
+    assert printed["zero_sum"]
 
 
 def test_info_of_a_preset_is_about_this_one(run):
     assert "| `own` | 3x4 | 0 | 1 |" in run("info", "TeamGridSoccer-3x4").out
-    told = run("info", "TeamGridSoccer-3x4", "--json", "--set", "horizon=7").json()
-    assert (told["page"], told["keywords"]) == ("GridSoccer", {"rows": 3, "columns": 4, "players": 2})
-    assert told["horizon"] == 7
+    printed = run("info", "TeamGridSoccer-3x4", "--json", "--set", "horizon=7").json()
+    assert (printed["page"], printed["keywords"]) == ("GridSoccer", {"rows": 3, "columns": 4, "players": 2})
+    assert printed["horizon"] == 7
 
 
 # -- train, demo -------------------------------------------------------------------------------------------------------
@@ -251,15 +251,15 @@ def test_train_without_a_method_lists_them(run, methods):
 
 def test_an_unknown_method_suggests_the_near_one_and_what_to_install(run, refused, methods):
     methods(fm3q=module_with())
-    told = refused(run("train", "fm3"))
-    assert "no method 'fm3', did you mean 'fm3q'?" in told
-    assert 'pip install "palaestra[baselines]"' in told
+    printed = refused(run("train", "fm3"))
+    assert "no method 'fm3', did you mean 'fm3q'?" in printed
+    assert 'pip install "palaestra[baselines]"' in printed
 
 
 def test_a_method_whose_package_is_missing_says_what_to_install(run, refused, methods):
     methods(mine="a_package_that_nobody_has")
-    told = refused(run("train", "mine"))
-    assert 'mine needs a_package_that_nobody_has, which is not installed: pip install "palaestra[baselines]"' in told
+    printed = refused(run("train", "mine"))
+    assert 'mine needs a_package_that_nobody_has, which is not installed: pip install "palaestra[baselines]"' in printed
 
 
 def test_demo_is_the_demo_of_the_baselines(run, methods):
@@ -278,40 +278,40 @@ def test_demo_without_the_baselines_says_what_to_install(run, refused, methods):
 
 
 def test_eval_prints_wins_and_intervals(run):
-    told = run("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--set", "horizon=50")
-    assert told.code == 0
-    assert "test/Melee-v0: chaser against random, 6 matches" in told.out
-    assert "95 % interval" in told.out
+    printed = run("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--set", "horizon=50")
+    assert printed.code == 0
+    assert "test/Melee-v0: chaser against random, 6 matches" in printed.out
+    assert "95 % interval" in printed.out
 
 
 def test_eval_as_json_is_the_same_for_any_number_of_lanes(run):
     words = ("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--json", "--num-envs")
-    told = run(*words, 2).json()
-    assert told["wins"] + told["losses"] + told["draws"] == told["matches"] == 6
-    assert run(*words, 64).json() == told
+    printed = run(*words, 2).json()
+    assert printed["wins"] + printed["losses"] + printed["draws"] == printed["matches"] == 6
+    assert run(*words, 64).json() == printed
 
 
 def test_eval_of_several_players_rates_them(run):
     players = ("chaser", "random", "mix")
-    told = run("eval", MELEE, "--players", *players, "--anchor", "random=100", "--matches", 2, "--json").json()
-    assert set(told["ratings"]) == set(players)
-    assert told["ratings"]["random"]["elo"] == 100
-    assert len(told["pairs"]) == 3
+    printed = run("eval", MELEE, "--players", *players, "--anchor", "random=100", "--matches", 2, "--json").json()
+    assert set(printed["ratings"]) == set(players)
+    assert printed["ratings"]["random"]["elo"] == 100
+    assert len(printed["pairs"]) == 3
 
 
 def test_a_player_may_be_a_function_of_a_module(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "somebodys_method", module_with(push=push_right))
-    told = run("eval", "CartPole", "--a", "somebodys_method:push", "--matches", 3, "--json").json()
-    assert told["a"] == "somebodys_method:push"
-    assert told["mean_return"] > 30
+    printed = run("eval", "CartPole", "--a", "somebodys_method:push", "--matches", 3, "--json").json()
+    assert printed["a"] == "somebodys_method:push"
+    assert printed["mean_return"] > 30
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
         (("--a", "chase", "--b", "random"), "'chase' is neither a script of Melee"),
-        ((), "say who plays"),
-        (("--players", "chaser", "random", "--a", "chaser"), "say who plays"),
+        ((), "name the players"),
+        (("--players", "chaser", "random", "--a", "chaser"), "name the players"),
         (("--a", "chaser", "--b", "random", "--anchor", "random=0"), "--anchor goes with --players"),
         (("--players", "chaser", "random", "--anchor", "random"), "--anchor takes PLAYER=ELO, got 'random'"),
         (("--a", "chaser", "--b", "random", "--set", "horizn=3"), "did you mean 'horizon'?"),
@@ -331,20 +331,20 @@ def match(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_replay_tells_what_the_file_holds(match: Path, run):
-    told = run("replay", match)
-    assert told.code == 0
-    assert f"{match}: palaestra/CartPole-v0, horizon=20" in told.out
-    assert "players: cart push_right" in told.out
-    assert "1 lane, 20 decisions, seed 3" in told.out
-    assert "nobody wins, horizon" in told.out
+def test_replay_lists_the_contents_of_the_file(match: Path, run):
+    printed = run("replay", match)
+    assert printed.code == 0
+    assert f"{match}: palaestra/CartPole-v0, horizon=20" in printed.out
+    assert "players: cart push_right" in printed.out
+    assert "1 lane, 20 decisions, seed 3" in printed.out
+    assert "no winner, horizon" in printed.out
 
 
 def test_replay_proves_itself(match: Path, run):
     assert "repeats to the bit: 20 decisions" in run("replay", match, "--verify").out
-    told = run("replay", match, "--verify", "--json").json()
-    assert told["verification"]["ok"]
-    assert told["verification"]["digest"] == told["digest"]
+    printed = run("replay", match, "--verify", "--json").json()
+    assert printed["verification"]["ok"]
+    assert printed["verification"]["digest"] == printed["digest"]
 
 
 def test_a_replay_that_diverges_ends_with_1_and_says_where(match: Path, run, monkeypatch: pytest.MonkeyPatch):
@@ -353,23 +353,23 @@ def test_a_replay_that_diverges_ends_with_1_and_says_where(match: Path, run, mon
         step(sim)
 
     monkeypatch.setattr(KernelSimulation, "step", plays_the_other_way)
-    told = run("replay", match, "--verify")
-    assert told.code == 1
-    assert "the replay diverges: lane 0, decision 1" in told.out
+    printed = run("replay", match, "--verify")
+    assert printed.code == 1
+    assert "the replay diverges: lane 0, decision 1" in printed.out
     assert run("replay", match, "--verify", "--json").json()["verification"]["diverged_by"] == 1
 
 
 def test_replay_exports(match: Path, tmp_path: Path, run):
     pytest.importorskip("PIL")
-    told = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", "--every", 10)
-    assert told.code == 0
+    printed = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", "--every", 10)
+    assert printed.code == 0
     assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 22
 
 
 def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run, refused):
-    told = refused(run("replay", match, "--acmi", tmp_path / "a.acmi"))
-    assert "--acmi writes flights, and palaestra/CartPole-v0 has none" in told
+    printed = refused(run("replay", match, "--acmi", tmp_path / "a.acmi"))
+    assert "--acmi writes flights, and palaestra/CartPole-v0 has none" in printed
     assert not (tmp_path / "a.acmi").exists()
 
 
@@ -415,9 +415,9 @@ def test_check_passes_level_choice_and_keywords_on(kit: SimpleNamespace, run):
 
 
 def test_check_all_takes_every_id(kit: SimpleNamespace, run):
-    told = run("check", "--all", "--json").json()
+    printed = run("check", "--all", "--json").json()
     assert [id for id, _, _ in kit.asked] == list(registry.ROWS)
-    assert told[0]["checks"] == [{"name": "x", "status": "passed", "seconds": 0.1, "message": ""}]
+    assert printed[0]["checks"] == [{"name": "x", "status": "passed", "seconds": 0.1, "message": ""}]
 
 
 def test_check_wants_an_id_or_all(run, refused):
@@ -427,9 +427,9 @@ def test_check_wants_an_id_or_all(run, refused):
 
 def test_check_tells_the_processor_time_and_forecasts_that_of_many_ids(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("palaestra.testing.forecast.seconds_to_compile", lambda ids: 2.5)
-    told = run("check", "CartPole", "--level", "preset", "--time", "--rest", "10")
-    assert told.code == 0
-    first, *_, compiled, kernel, engine, presets, rest, total = told.out.splitlines()
+    printed = run("check", "CartPole", "--level", "preset", "--time", "--rest", "10")
+    assert printed.code == 0
+    first, *_, compiled, kernel, engine, presets, rest, total = printed.out.splitlines()
     (spent_s,) = re.findall(r"^palaestra/CartPole-v0 preset: (\d+\.\d\d) s$", first)
     spent = float(spent_s)
     assert compiled.split()[-3:] == ["38", "2.50", "95"]
@@ -442,19 +442,19 @@ def test_check_tells_the_processor_time_and_forecasts_that_of_many_ids(run, monk
 
 
 def test_check_runs_the_real_kit(run):
-    told = run("check", "CartPole", "--only", "rewards_are_finite")
-    assert told.code == 0
-    assert "rewards_are_finite" in told.out
+    printed = run("check", "CartPole", "--only", "rewards_are_finite")
+    assert printed.code == 0
+    assert "rewards_are_finite" in printed.out
 
 
 # -- doctor ------------------------------------------------------------------------------------------------------------
 
 
 def test_doctor_names_versions_cores_and_the_cache(run):
-    told = run("doctor")
-    assert told.code == 0
-    assert f"palaestra {palaestra.__version__}" in told.out
-    assert "compiled games: " in told.out
+    printed = run("doctor")
+    assert printed.code == 0
+    assert f"palaestra {palaestra.__version__}" in printed.out
+    assert "compiled games: " in printed.out
     facts = run("doctor", "--json").json()
     assert facts["packages"]["numpy"] == np.__version__
     assert facts["cores"] >= 1
@@ -470,9 +470,9 @@ def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.Mon
         return "1.0"
 
     monkeypatch.setattr("palaestra.cli.doctor.version", version)
-    told = run("doctor")
-    assert told.code == 0
-    assert 'missing: pip install "palaestra[flight]"' in told.out
+    printed = run("doctor")
+    assert printed.code == 0
+    assert 'missing: pip install "palaestra[flight]"' in printed.out
 
 
 def test_doctor_fails_without_a_package_that_everything_needs(run, monkeypatch: pytest.MonkeyPatch):
@@ -480,7 +480,7 @@ def test_doctor_fails_without_a_package_that_everything_needs(run, monkeypatch: 
     assert run("doctor").code == 1
 
 
-def test_doctor_warms_every_game_and_tells_of_those_that_fail(run, monkeypatch: pytest.MonkeyPatch):
+def test_doctor_warms_every_game_and_lists_failures(run, monkeypatch: pytest.MonkeyPatch):
     def breaks() -> Game:
         raise ZeroDivisionError("what no game survives")
 
@@ -488,9 +488,9 @@ def test_doctor_warms_every_game_and_tells_of_those_that_fail(run, monkeypatch: 
     missing = registry.Row("test/Missing-v0", "a_package_that_nobody_has:game", "test")
     monkeypatch.setattr(registry, "ROWS", {MELEE: registry.ROWS[MELEE], broken.id: broken, missing.id: missing})
     monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {"folder": "x", "writable": True, "note": ""})
-    told = run("doctor", "--warm", "--json")
-    assert [game["status"] for game in told.json()["games"]] == ["ready", "failed", "missing"]
-    assert told.code == 1
+    printed = run("doctor", "--warm", "--json")
+    assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing"]
+    assert printed.code == 1
 
 
 def test_the_extras_of_doctor_are_those_of_the_package():

@@ -25,15 +25,15 @@ BODY, COMPILED = "tests/Body-v0", "tests/BodyCompiled-v0"
 def test_a_match_is_played_by_keys_recorded_and_proved(id: str, keys: str, module: str, run, tmp_path: Path):
     pytest.importorskip("PIL")
     file = tmp_path / "match.npz"
-    told = run("play", id, "--headless", keys, "--record", file)
-    assert told.code == 0
-    assert f"not over after {len(keys.split(','))} decisions" in told.out
+    printed = run("play", id, "--headless", keys, "--record", file)
+    assert printed.code == 0
+    assert f"not over after {len(keys.split(','))} decisions" in printed.out
     command = f"palaestra replay {f'--import {module} ' if module else ''}{file}"
-    assert command in told.out
+    assert command in printed.out
     words = command.split()[1:]
-    told = run(*words, "--verify", "--gif", tmp_path / "match.gif", "--csv", tmp_path / "match.csv")
-    assert told.code == 0, told.err
-    assert "the replay repeats to the bit" in told.out
+    printed = run(*words, "--verify", "--gif", tmp_path / "match.gif", "--csv", tmp_path / "match.csv")
+    assert printed.code == 0, printed.err
+    assert "the replay repeats to the bit" in printed.out
     assert (tmp_path / "match.gif").stat().st_size > 0
 
 
@@ -63,14 +63,14 @@ def test_a_key_walks_to_the_nearest_parcel_and_the_legend_names_it():
     ],
 )
 def test_matches_are_evaluated(words: tuple[str, ...], says: str, run):
-    told = run("eval", *words)
-    assert told.code == 0, told.err
-    assert says in told.out
+    printed = run("eval", *words)
+    assert printed.code == 0, printed.err
+    assert says in printed.out
 
 
 def test_the_ends_of_an_evaluation_have_their_names(run):
-    told = run("eval", BODY, "--a", "steer", "--matches", "4", "--set", "speed_limit_mps=0.2")
-    assert "ends: diverged 4" in told.out
+    printed = run("eval", BODY, "--a", "steer", "--matches", "4", "--set", "speed_limit_mps=0.2")
+    assert "ends: diverged 4" in printed.out
 
 
 def test_both_engines_have_the_same_evaluation(run):
@@ -82,9 +82,9 @@ def test_both_engines_have_the_same_evaluation(run):
 @pytest.mark.slow  # the kit itself passes these games in tests/testing
 @pytest.mark.parametrize("id", [COURIERS, BODY])
 def test_the_kit_is_run_by_its_command(id: str, run):
-    told = run("check", id)
-    assert told.code == 0, told.out
-    assert "FAILED" not in told.out
+    printed = run("check", id)
+    assert printed.code == 0, printed.out
+    assert "FAILED" not in printed.out
 
 
 def test_a_replay_of_an_unknown_id_says_what_to_import(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -93,6 +93,6 @@ def test_a_replay_of_an_unknown_id_says_what_to_import(run, tmp_path: Path, monk
 
     record(COURIERS, horizon=2).save(tmp_path / "match.npz")
     monkeypatch.delitem(registry.ROWS, COURIERS)
-    told = run("replay", tmp_path / "match.npz", "--verify")
-    assert told.code == 1
-    assert "import the module that registers it first" in told.err
+    printed = run("replay", tmp_path / "match.npz", "--verify")
+    assert printed.code == 1
+    assert "import the module that registers it first" in printed.err

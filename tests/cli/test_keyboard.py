@@ -67,7 +67,7 @@ def test_no_key_has_two_meanings_and_none_is_the_programs():
     assert not {*names} & {*RESERVED, REST_KEY}
 
 
-def test_what_no_key_is_left_for_is_told():
+def test_actions_without_a_key_are_listed():
     keyboard = bind(game(Choice("far", 12), Continuous("joint", (9,))), ["red_0"])
     assert keyboard.unbound[0] == "red_0: far 10, 11"
     assert "red_0: joint[8]" in keyboard.unbound
@@ -84,7 +84,7 @@ def test_each_word_of_a_choice_has_a_row_of_its_own():
     assert [hands.move(keys, 0.1)["red_0"]["word"].tolist() for keys in (["w"], ["2"])] == [[0, 1], [1, 1]]
 
 
-def test_thousands_of_alternatives_are_told_by_their_ends():
+def test_thousands_of_alternatives_are_abbreviated():
     assert bind(game(Choice("order", 13_000)), ["red_0"]).unbound == ("red_0: order 10 to 12999",)
 
 
@@ -180,6 +180,6 @@ def test_each_word_of_a_listed_choice_has_its_own_list():
     assert hands.move(["3", "w"], 0.1, ids)["red_0"]["orders"].tolist() == [3, 41]
 
 
-def test_places_that_no_key_is_left_for_are_told():
+def test_positions_without_a_key_are_listed():
     keyboard = bind(game(Choice("order", 900, candidates=11)), ["red_0"])
     assert keyboard.unbound == ("red_0: order 10",)

@@ -11,7 +11,7 @@ import pytest
 
 import palaestra
 from palaestra.cli.play import Session, Window
-from palaestra.core.lanes import EXTERNAL, RANDOM
+from palaestra.core.batch_loop import CALLER, RANDOM
 from palaestra.replay import load, verify
 
 pytest.importorskip("PIL")
@@ -29,14 +29,14 @@ def started(id: str = DUEL, *agents: str, **options: Any) -> Session:
     return session
 
 
-def test_everybody_else_is_played_by_the_games_choice():
-    assert started().sim.states["assigned"][0].tolist() == [EXTERNAL, 0, 0, 0]
-    session = started(DUEL, "blue_1", opponent="walker:0.5", mates="random")
-    assert session.sim.states["assigned"][0].tolist() == [1, 1, RANDOM, EXTERNAL]
+def test_all_others_are_played_by_the_games_choice():
+    assert started().sim.states["assigned_player"][0].tolist() == [CALLER, 0, 0, 0]
+    session = started(DUEL, "blue_1", opponent="walker:0.5", teammates="random")
+    assert session.sim.states["assigned_player"][0].tolist() == [1, 1, RANDOM, CALLER]
     assert session.sim.states["strength"][0].tolist() == [0.5, 0.5, 1, 1]
 
 
-def test_keys_move_the_agent_and_nobody_else():
+def test_keys_move_the_agent_alone():
     session = started(DUEL, "red_1", opponent="walker", wait=False)
     session.sim.states["place"][0, 1] = 2
     assert [key.name for key in session.keyboard.keys] == ["1", "2", "3", "4"]
@@ -47,7 +47,7 @@ def test_keys_move_the_agent_and_nobody_else():
     assert session.sim.actions[0, 1] == 0
 
 
-def test_where_the_match_waits_nobody_moves_before_the_player():
+def test_where_the_match_waits_no_agent_moves_before_the_player():
     session = started(DUEL, wait=True)
     before = session.sim.states.tobytes()
     assert not session.decide([])
@@ -75,7 +75,7 @@ def test_it_does_not_wait_for_the_dead():
 
 
 @pytest.mark.parametrize(("id", "waits"), [(DUEL, False), (CARTPOLE, False)])
-def test_fast_games_do_not_wait_unless_told(id: str, waits: bool):
+def test_fast_games_do_not_wait_by_default(id: str, waits: bool):
     assert Session(id).wait == waits
     assert Session(id, wait=not waits).wait != waits
 
@@ -102,7 +102,7 @@ def test_the_programs_keys_pause_repeat_go_on_and_leave():
     assert not session.command("escape")
 
 
-def test_the_score_and_who_won_are_told():
+def test_the_score_and_the_winner_are_printed():
     session = started(CARTPOLE)
     while session.decide(["right"]):
         pass
@@ -112,7 +112,7 @@ def test_the_score_and_who_won_are_told():
     duel = started(DUEL, horizon=2, wait=False)
     while duel.decide([]):
         pass
-    assert duel.verdict() == "nobody won (horizon)"
+    assert duel.verdict() == "no winner (horizon)"
     duel.sim.info["winner"][0], duel.sim.info["end_reason"][0] = 1, 2
     assert duel.verdict() == "blue won (wiped_out)"
 
@@ -149,7 +149,7 @@ def test_a_click_that_means_nothing_is_no_action(x: int, y: int):
     assert not session.click(x, y)
 
 
-def test_nobody_clicks_while_the_match_pauses_or_in_games_without_clicks():
+def test_clicks_are_ignored_while_the_match_pauses_and_in_games_without_clicks():
     session = started(DEPOT, "red_0", wait=False)
     session.command("space")
     assert not session.click(8 * 11, 0)
@@ -166,8 +166,8 @@ def test_a_composite_action_can_be_clicked():
 
 def test_a_script_of_keys_may_click(run, refused):
     words = ("play", DEPOT, "--agent", "red_0", "red_1", "--opponent", "random")
-    told = run(*words, "--headless", "click:89,0+tab+click:16,0,.")
-    assert told.out == "seed 0: not over after 2 decisions, score +1\n"
+    printed = run(*words, "--headless", "click:89,0+tab+click:16,0,.")
+    assert printed.out == "seed 0: not over after 2 decisions, score +1\n"
     assert "a click on 40, 0 does nothing for red_1" in refused(run(*words, "--headless", "tab,click:40,0"))
     keys = run("play", DEPOT, "--agent", "red_0", "red_1", "--keys").out
     assert "click:X,Y  an action, by a click on that pixel of the picture" in keys
@@ -195,29 +195,29 @@ def test_a_window_hears_the_mouse(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_command_prints_the_keys(run):
-    told = run("play", "CartPole", "--keys")
-    assert told.code == 0
-    assert "cart_0  left    left" in told.out
-    assert "escape  quit" in told.out
+    printed = run("play", "CartPole", "--keys")
+    assert printed.code == 0
+    assert "cart_0  left    left" in printed.out
+    assert "escape  quit" in printed.out
 
 
 def test_a_script_of_keys_plays_without_a_window_and_is_recorded(run, tmp_path: Path):
     keys = "right," * 12 + "n,left,left+right,,space,left,space,left,escape,left"
-    told = run("play", "CartPole", "--seed", 3, "--headless", keys, "--record", tmp_path / "match.npz")
-    assert told.code == 0
-    first, second, third = told.out.splitlines()
+    printed = run("play", "CartPole", "--seed", 3, "--headless", keys, "--record", tmp_path / "match.npz")
+    assert printed.code == 0
+    first, second, third = printed.out.splitlines()
     assert first.startswith("seed 3: fell after ")
     assert second == "seed 4: not over after 4 decisions, score +4"
     assert third.startswith(f"{tmp_path / 'match.npz'}: palaestra replay")
     replay = load(tmp_path / "match.npz")
-    assert replay.players == {"cart": "external"}
+    assert replay.players == {"cart": "caller"}
     assert verify(replay).ok
 
 
-def test_a_replay_names_the_mates(run, tmp_path: Path):
-    assert run("play", DUEL, "--headless", "1,1", "--mates", "walker:0.5", "--record", tmp_path / "m.npz").code == 0
+def test_a_replay_names_the_teammates(run, tmp_path: Path):
+    assert run("play", DUEL, "--headless", "1,1", "--teammates", "walker:0.5", "--record", tmp_path / "m.npz").code == 0
     replay = load(tmp_path / "m.npz")
-    assert replay.players == {"red": "red_0 external; red_1 walker:0.5", "blue": "striker"}
+    assert replay.players == {"red": "red_0 caller; red_1 walker:0.5", "blue": "striker"}
     assert verify(replay).ok
 
 
@@ -228,7 +228,7 @@ def test_a_replay_names_the_mates(run, tmp_path: Path):
         ((DUEL, "--agent", "red_7"), r"Duel has no agent 'red_7', did you mean 'red_1'? (it has red_0, "),
         ((DUEL, "--agent", "red_0", "blue_0"), "play agents of one team, not red_0, blue_0"),
         ((DUEL, "--opponent", "wlaker"), "did you mean 'walker'"),
-        ((DUEL, "--agent", "red_0", "red_1", "--mates", "walker"), "is all of red: leave --mates away"),
+        ((DUEL, "--agent", "red_0", "red_1", "--teammates", "walker"), "is all of red: leave --teammates away"),
         (("CartPole", "--opponent", "random"), "CartPole has no other team: leave --opponent away"),
         (("CartPole", "--fps", "0"), "--fps must be positive"),
         (("CartPole", "--headless", "left,up"), "the key 'up' does nothing: there are left, right, ., space"),
@@ -268,14 +268,14 @@ def type_into(session: Session, monkeypatch: pytest.MonkeyPatch, *pictures: list
 
 def test_a_window_hears_keys_that_are_held_tapped_and_let_go(monkeypatch: pytest.MonkeyPatch):
     assert os.environ["SDL_VIDEODRIVER"] == "dummy"
-    session = started(DUEL, wait=False, fps=1000, opponent="walker", mates="walker")
+    session = started(DUEL, wait=False, fps=1000, opponent="walker", teammates="walker")
     session.sim.states["place"][0, 0] = 2
     typed = ([("3", True)], [], [("3", False), ("2", True), ("2", False)], [])
     assert type_into(session, monkeypatch, *typed) == [2, 2, 1, 0]
 
 
 def test_a_window_that_waits_moves_once_a_key(monkeypatch: pytest.MonkeyPatch):
-    session = started(DUEL, wait=True, opponent="walker", mates="walker")
+    session = started(DUEL, wait=True, opponent="walker", teammates="walker")
     assert type_into(session, monkeypatch, [], [("1", True)], [], [("1", False)], [("1", True)]) == [0, 0]
     assert session.sim.states["steps"][0] == 2
 
@@ -287,7 +287,7 @@ def test_a_window_obeys_the_programs_keys(monkeypatch: pytest.MonkeyPatch):
     assert type_into(session, monkeypatch, [], [("escape", True)], []) == [0]
 
 
-def test_without_a_display_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_without_a_display_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.delenv("SDL_VIDEODRIVER")
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")

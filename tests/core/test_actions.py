@@ -158,7 +158,7 @@ def test_without_actions_what_stands_in_the_arrays_is_played():
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
 
 
-def test_actions_that_nobody_wrote_are_noops():
+def test_actions_that_were_not_written_are_noops():
     sim = simulation(RAID, N)
     sim.reset(seed=1)
     assert (sim.actions["guard"]["effort"] == 0.1).all()
@@ -180,7 +180,7 @@ def test_composite_actions_may_be_records():
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
 
 
-def test_only_who_is_asked_is_checked():
+def test_only_agents_that_are_to_act_are_checked():
     sim = started(RAID)
     actions = idle_actions(sim)
     actions["scout"][:, 0] = 99  # red, in blue's turn

@@ -12,7 +12,7 @@ from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
 
 pytestmark = pytest.mark.jitless
 
-RESET, LOAD, COMMAND, ADVANCE, JUDGE = 1, 2, 3, 4, 5
+RESET, LOAD, COMMAND, ADVANCE, EVALUATE = 1, 2, 3, 4, 5
 ROOM = 24
 
 
@@ -42,8 +42,8 @@ def advance(s, world, scratch):
     s.body += s.pushed
 
 
-def judge(s, world, rewards, scratch):
-    note(s, JUDGE)
+def evaluate(s, world, rewards, scratch):
+    note(s, EVALUATE)
     rewards[0] += 1.0
     if s.body >= s.parameters.goal:
         s.info.end_reason = 2
@@ -66,7 +66,7 @@ GAME = Game(
     load=load,
     command=command,
     advance=advance,
-    judge=judge,
+    evaluate=evaluate,
     observe=observe,
     periods=3,
     parameters=(Parameter("goal", 1000, 0, 1000), Parameter("trap", 0, 0, 1000)),
@@ -98,9 +98,9 @@ def test_bodies_are_completed_after_they_were_placed():
     assert sim.observations.tolist() == [[[100]]]
 
 
-def test_a_decision_is_command_advance_judge_in_each_period():
+def test_a_decision_is_command_advance_evaluate_in_each_period():
     sim = moved(started(), 2)
-    assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, JUDGE] * 3
+    assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, EVALUATE] * 3
     assert sim.states["body"].tolist() == [106]
     assert sim.states["steps"].tolist() == [1]
 
@@ -114,7 +114,7 @@ def test_what_each_period_pays_adds_up_and_starts_from_nothing_in_each_decision(
 @pytest.mark.parametrize("period", [1, 2, 3])
 def test_an_end_in_an_early_period_stops_the_engine(parameter: str, ending: int, period: int):
     sim = moved(started(autoreset_mode="off", parameters={parameter: 100 + 2 * period}), 2)
-    assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, JUDGE] * period
+    assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, EVALUATE] * period
     assert (sim.terminated[0], sim.truncated[0]) == (ending == TERMINATED, ending == TRUNCATED)
     assert GAME.end_reason(sim.info["end_reason"][0]) == ("there" if ending == TERMINATED else "trapped")
     assert sim.rewards.tolist() == [[float(period)]]
@@ -138,5 +138,5 @@ def test_a_new_match_is_loaded_in_every_mode():
 def test_periods_are_part_of_the_machine_code():
     sim: Any = simulation(replace(GAME, periods=1), 1)
     sim.reset(seed=1)
-    assert calls(moved(sim, 2)) == [RESET, LOAD, COMMAND, ADVANCE, JUDGE]
+    assert calls(moved(sim, 2)) == [RESET, LOAD, COMMAND, ADVANCE, EVALUATE]
     assert started().kernel is not sim.kernel

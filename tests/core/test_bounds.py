@@ -117,7 +117,7 @@ def test_each_number_of_an_action_has_bounds_and_a_noop_of_its_own():
     assert (box.low.tolist(), box.high.tolist()) == ([-1, 0, 1, 2] * 2, [1, 2, 3, 4] * 2)
 
 
-def test_actions_that_nobody_wrote_are_noops_element_by_element():
+def test_actions_that_were_not_written_are_noops_element_by_element():
     sim = started(2)
     sim.step()
     assert sim.states["force"][:, 3:5].tolist() == [[[0.5, 2.0]] * 2] * 2

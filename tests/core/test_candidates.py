@@ -81,7 +81,7 @@ def test_a_random_player_draws_uniformly_from_its_list():
     assert abs(drawn[GOODS - 1] - 100) < 35
 
 
-def test_who_is_not_asked_has_the_noop_alone():
+def test_an_agent_that_is_not_to_act_has_the_noop_alone():
     sim = started(1, parameters={"leaver": FIRST})
     sim.step(idle_actions(sim))
     assert ids(sim)[0] == [[0, -1, -1, -1]] * 2
@@ -154,7 +154,7 @@ def nothing(*arguments):
     return 0
 
 
-def test_a_list_that_nobody_writes_is_refused():
+def test_a_list_without_a_writer_is_refused():
     role = Role("caller", ("red_0",), (Field("x", (), 0, 1),), (Choice("order", 9, candidates=3),))
     with pytest.raises(ValueError, match="'order' has candidates: legal has to list them"):
         Game("Tiny", (role,), (), reset=nothing, step=nothing, observe=nothing)

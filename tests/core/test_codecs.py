@@ -11,9 +11,9 @@ from games.play import simulation
 
 from palaestra.core.actions import ActionError
 from palaestra.core.codec_spaces import TextSpace
+from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.faces.ports import Port
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import AgentView, Game, Role
 
@@ -55,14 +55,14 @@ def test_what_is_not_understood_is_refused(env: GameParallelEnv):
 def test_a_batch_is_a_list_of_words(slot: int, word: str):
     sim = simulation(GAME, 3)
     sim.reset(seed=1)
-    port = Port(sim, (slot,), codec="text")
-    port.write([word, "move 0", word])
+    agent_io = AgentIO(sim, (slot,), codec="text")
+    agent_io.write([word, "move 0", word])
     sim.step()
     moved = sim.states["node"][:, slot] != 0
     assert moved.tolist() == ([True, False, True] if word.startswith("move") else [False] * 3)
-    assert [port.observe_lane(lane) for lane in range(3)][1].startswith("node 0")
+    assert [agent_io.observe_lane(lane) for lane in range(3)][1].startswith("node 0")
     with pytest.raises(ActionError, match="there are 3 lanes and 2 actions"):
-        port.write([word, word])
+        agent_io.write([word, word])
 
 
 def test_a_codec_speaks_for_one_agent():
@@ -72,14 +72,14 @@ def test_a_codec_speaks_for_one_agent():
 
 def test_an_unknown_codec_gets_the_known_ones_named():
     with pytest.raises(ValueError, match=r"Raid has no codec 'morse' \(it has: text\)"):
-        Port(simulation(GAME, 1), (0,), codec="morse")
+        AgentIO(simulation(GAME, 1), (0,), codec="morse")
 
 
 def test_a_codec_says_what_the_arrays_say():
     sim = simulation(GAME, 4)
     sim.reset(seed=1)
-    port = Port(sim, (4,), codec="text")
-    energies = [float(port.observe_lane(lane).split(",")[1].split()[-1]) for lane in range(4)]
+    agent_io = AgentIO(sim, (4,), codec="text")
+    energies = [float(agent_io.observe_lane(lane).split(",")[1].split()[-1]) for lane in range(4)]
     np.testing.assert_allclose(energies, sim.observations["guard"]["energy"][:, 1], atol=0.005)
 
 
@@ -117,7 +117,7 @@ def test_a_view_shows_all_that_concerns_an_agent():
     sim.reset(seed=1)
     sim.states["info"]["goals"][1] = (1, 2)
     sim.refresh()
-    view: Any = Port(sim, (4,), codec="listener").agent_view(1)  # blue_1, the second guard
+    view: Any = AgentIO(sim, (4,), codec="listener").agent_view(1)  # blue_1, the second guard
     assert (view.role, view.slot, view.world) == (two_team.GUARD, 4, game.world)
     assert view.row["energy"] == np.float32(sim.states["energy"][1, 4])
     assert (view.team["goals"], view.lane["phase"]) == (2, two_team.RED)
@@ -129,7 +129,7 @@ def test_a_view_is_live_and_cannot_be_written():
     game, _ = listened()
     sim = simulation(game, 1)
     sim.reset(seed=1)
-    view = Port(sim, (0,), codec="listener").agent_view()
+    view = AgentIO(sim, (0,), codec="listener").agent_view()
     sim.step()
     assert view.record["steps"] == 1
     for record, field in ((view.row, "node"), (view.team, "goals"), (view.lane, "phase"), (view.record, "steps")):
@@ -152,18 +152,18 @@ def test_decoding_sees_what_the_agent_sees():
     game, listener = listened()
     sim = simulation(game, 2)
     sim.reset(seed=1)
-    port = Port(sim, (0,), codec="listener")
-    port.write(["", "anything"])
+    agent_io = AgentIO(sim, (0,), codec="listener")
+    agent_io.write(["", "anything"])
     assert [view.record["rng"] for view in listener.views] == sim.states["rng"].tolist()
 
 
 def test_the_default_codec_is_used_where_one_agent_plays_and_none_gives_arrays():
     game, _ = listened(default_codec="listener")
-    make = lambda **options: Port(simulation(game, 1), (0,), "dict", **options)  # noqa: E731
+    make = lambda **options: AgentIO(simulation(game, 1), (0,), "dict", **options)  # noqa: E731
     assert make().codec is game.codecs["listener"]
     assert make(codec="none").codec is None
     assert make(codec="none").observe_lane().keys() == {"node", "exits", "energy", "goals", "phase", "time_left"}
-    assert Port(simulation(game, 1), (0, 1), "dict").codec is None  # a codec speaks for one
+    assert AgentIO(simulation(game, 1), (0, 1), "dict").codec is None  # a codec speaks for one
     env = GameParallelEnv(simulation(game, 1, autoreset_mode="off"), mask=None)
     assert env.reset(seed=1)[0]["red_0"] == "step0"
 

@@ -114,7 +114,7 @@ def test_rewards_of_ones_own_keep_their_precision_and_are_added_up_for_a_team():
     assert many.step({"red_0": 12, "red_1": 1, "blue_0": 0})[1] == {"red_0": 1 / 3, "red_1": 2 / 3, "blue_0": 0.0}
 
 
-def test_who_leaves_gets_its_last_reward_and_its_flag():
+def test_an_agent_that_leaves_gets_its_last_reward_and_its_flag():
     env = parallel(mask=None)
     env.reset(seed=1)
     result: Any = ()
@@ -158,7 +158,7 @@ def test_a_team_is_shown_the_fields_of_its_own_team():
     env.reset(seed=1)
     env.sim.states["info"]["goals"][0] = 1, 2
     env.sim.refresh()
-    goals = {agent: float(port.observe_one()["goals"]) for agent, port in env.ports.items()}
+    goals = {agent: float(agent_io.observe_one()["goals"]) for agent, agent_io in env.agent_ios.items()}
     assert goals == {a: 1.0 if a.startswith("red") else 2.0 for a in env.possible_agents}
 
 
@@ -167,36 +167,36 @@ DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, None, "spent", -1)]
 
 
 @pytest.mark.parametrize(("corner", "winner", "reason", "number"), DUEL_ENDS)
-def test_the_end_names_the_winner_or_nobody(corner: int, winner: str | None, reason: str, number: int):
+def test_the_end_names_the_winner_if_there_is_one(corner: int, winner: str | None, reason: str, number: int):
     make = lambda n, mode: simulation(duel.game(tries=1), n, autoreset_mode=mode)  # noqa: E731
     many, one, lanes = GameParallelEnv(make(1, "off")), make(1, "off"), make(2, "same_step")
     for sim in (one, lanes):
         sim.set_opponent("blue", "presser")
     env, vec = GameEnv(one), GameVectorEnv(lanes)
-    told: Any = ()
+    printed: Any = ()
     for face in (many, env, vec):
         face.reset(seed=1)
     for move in (duel.WAIT, corner):
-        told = (
+        printed = (
             many.step({"red_0": move, "blue_0": duel.PRESS})[4]["red_0"],
             env.step(move)[4],
             vec.step(np.array([move, move]))[4],
         )
-    assert (told[0]["winner"], told[0]["end_reason"]) == (winner, reason)
-    assert (told[1]["winner"], told[1]["end_reason"]) == (winner, reason)
-    assert told[2]["winner"].tolist() == [number] * 2
-    assert [vec.sim.game.end_reason(k) for k in told[2]["end_reason"]] == [reason] * 2
+    assert (printed[0]["winner"], printed[0]["end_reason"]) == (winner, reason)
+    assert (printed[1]["winner"], printed[1]["end_reason"]) == (winner, reason)
+    assert printed[2]["winner"].tolist() == [number] * 2
+    assert [vec.sim.game.end_reason(k) for k in printed[2]["end_reason"]] == [reason] * 2
 
 
 # -- masks and candidates ----------------------------------------------------------------------------------------------
 
 
-def test_lists_of_candidates_are_told_beside_dense_masks():
+def test_lists_of_candidates_are_reported_beside_dense_masks():
     env = parallel(FULL, mask="info")
-    told = env.reset(seed=1)[1]["red_1"]
-    assert told["candidates"].keys() == {"order"}
-    assert (told["candidates"]["order"].tolist(), told["candidates"]["order"].dtype) == ([0, 3, 1, -1], np.int32)
-    assert told["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
+    printed = env.reset(seed=1)[1]["red_1"]
+    assert printed["candidates"].keys() == {"order"}
+    assert (printed["candidates"]["order"].tolist(), printed["candidates"]["order"].dtype) == ([0, 3, 1, -1], np.int32)
+    assert printed["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
     assert "action_mask" not in parallel(ORDER, mask="info").reset(seed=1)[1]["red_1"]
 
 
@@ -256,7 +256,7 @@ def test_what_is_not_on_the_list_is_not_done():
     assert (rewards["red_1"], infos["red_1"]["illegal"]) == (2 / 3, 0)
 
 
-def test_last_lists_are_told_of_matches_that_start_anew_at_once():
+def test_final_lists_are_reported_for_matches_that_start_anew_at_once():
     vec = vector(FULL, mode="same_step")
     vec.sim.set_parameters(lanes=np.array([1]), horizon=1)
     vec.reset(seed=1)

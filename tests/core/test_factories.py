@@ -92,12 +92,12 @@ def test_an_id_that_is_registered_again_serves_the_new_game(registered):
         (Enum("Unit", "MARINE").MARINE, Enum("Unit", "MARINE").MARINE),
     ],
 )
-def test_keywords_that_a_factory_could_tell_apart_are_kept_apart(one: Any, other: Any):
+def test_keywords_that_a_factory_could_distinguish_are_kept_apart(one: Any, other: Any):
     assert make(anything, {"what": one}) is make(anything, {"what": one})
     assert make(anything, {"what": one}) is not make(anything, {"what": other})
 
 
-def test_lists_and_dicts_are_told_apart_by_what_is_in_them():
+def test_lists_and_dicts_are_distinguished_by_their_contents():
     deep = lambda last: {"what": {"units": [["marine", 3], ["medic", last]]}}  # noqa: E731
     assert make(anything, deep(1)) is make(anything, deep(1))
     assert make(anything, deep(1)) is not make(anything, deep(2))
@@ -159,7 +159,7 @@ class Place(NamedTuple):
     name: np.ndarray
 
 
-def test_nobody_writes_into_the_world_of_a_registered_game(registered):
+def test_the_world_of_a_registered_game_is_read_only(registered):
     registered(anything)
     for game in (game_of(), game_of(what=Graph())):
         with pytest.raises(ValueError, match="read-only"):

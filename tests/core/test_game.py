@@ -28,7 +28,7 @@ def game(**changes: Any) -> Game:
     return Game(**{**basics, **changes})
 
 
-MOVED: dict[str, Any] = {"command": nothing, "advance": nothing, "judge": nothing}
+MOVED: dict[str, Any] = {"command": nothing, "advance": nothing, "evaluate": nothing}
 
 
 def walkers(*agents: str, name: str = "walker") -> Role:
@@ -70,9 +70,9 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"step": None}, "give either step, or command, judge and an engine"),
-        ({"judge": nothing}, "give either step, or command, judge and an engine"),
-        ({"step": None, "judge": nothing}, "judge needs command and one engine"),
+        ({"step": None}, "give either step, or command, evaluate and an engine"),
+        ({"evaluate": nothing}, "give either step, or command, evaluate and an engine"),
+        ({"step": None, "evaluate": nothing}, "evaluate needs command and one engine"),
         ({"roles": (walkers("red_0", "red_0"),)}, "agent names repeat"),
         ({"roles": (walkers("red"),)}, "agent 'red' is not named team_number"),
         ({"roles": (walkers("red_x"),)}, "agent 'red_x' is not named team_number"),
@@ -91,12 +91,15 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
         ({"parameters": (Parameter("speed", 5, 0, 1),)}, r"default of 'speed' is 5, not in \[0, 1\]"),
         ({"parameters": (Parameter("horizon", 5),)}, "the parameter horizon is the suite's"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
-        ({"step": None, "judge": nothing, "command": nothing}, "judge needs command and one engine: advance or phy"),
-        ({"step": None, **MOVED, "physics": "a:B"}, "judge needs command and one engine: advance or physics"),
-        ({"step": None, **MOVED, "command": None}, "judge needs command and one engine"),
-        ({"command": nothing}, "command, advance and physics go with judge, not with step"),
-        ({"advance": nothing}, "command, advance and physics go with judge, not with step"),
-        ({"physics": "a:B"}, "command, advance and physics go with judge, not with step"),
+        (
+            {"step": None, "evaluate": nothing, "command": nothing},
+            "evaluate needs command and one engine: advance or phy",
+        ),
+        ({"step": None, **MOVED, "physics": "a:B"}, "evaluate needs command and one engine: advance or physics"),
+        ({"step": None, **MOVED, "command": None}, "evaluate needs command and one engine"),
+        ({"command": nothing}, "command, advance and physics go with evaluate, not with step"),
+        ({"advance": nothing}, "command, advance and physics go with evaluate, not with step"),
+        ({"physics": "a:B"}, "command, advance and physics go with evaluate, not with step"),
         ({"load": nothing}, "load completes the bodies of a compiled engine: it needs advance"),
         ({"step": None, **MOVED, "advance": None, "physics": "a:B", "load": nothing}, "load .* needs advance"),
         ({"plan": nothing}, "plan plans for scripts: it needs script"),

@@ -182,8 +182,8 @@ def test_a_game_without_capacities_is_not_sized():
         Role("a", ("red_0",), (Field("x", (2,), 0, 1),), (Choice("move", 2),), capacity=1),
     ):
         assert Game("Sized", (other,), (), reset=nothing, step=nothing, observe=nothing).sized
-    told = Field("told", (2,), 0, 1, capacity=3)
-    assert Game("Told", (role,), (), reset=nothing, step=nothing, observe=nothing, info=(told,)).sized
+    printed = Field("told", (2,), 0, 1, capacity=3)
+    assert Game("Told", (role,), (), reset=nothing, step=nothing, observe=nothing, info=(printed,)).sized
 
 
 def test_runs_side_by_side_are_one_span():

@@ -53,7 +53,7 @@ def test_the_dead_leave_in_the_step_in_which_they_die():
     assert not sim.alive[0, BLUE_SCOUT]
 
 
-def test_the_dead_do_nothing_and_nobody_looks_at_what_they_say():
+def test_the_dead_do_nothing_and_their_actions_are_ignored():
     sim = face_to_face(damage=10.0)
     sim.step(strike(sim))
     place = sim.states["node"][0, BLUE_SCOUT]
@@ -94,7 +94,7 @@ def test_teams_act_in_turn():
         sim.step(idle_actions(sim))
 
 
-def test_who_is_not_asked_does_nothing():
+def test_an_agent_that_is_not_to_act_does_nothing():
     sim = match()
     before = sim.states["node"].copy()
     actions = idle_actions(sim)
@@ -123,7 +123,7 @@ def look_alone(s, world, observations, scratch):
     observations.walker[0].count = s.count
 
 
-def test_who_is_alone_and_not_asked_does_nothing_either():
+def test_a_single_agent_that_is_not_to_act_does_nothing():
     walker = Role("walker", ("red_0",), (Field("count", (), 0, 99),), (Choice("move", 3),))
     state = (("count", "i8"),)
     alone = Game("Alone", (walker,), state, reset=start_alone, step=count_alone, observe=look_alone)

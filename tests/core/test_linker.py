@@ -232,13 +232,13 @@ def said(folder: Path, how: str = "here", **environment: str | None) -> list[str
     return run.stderr.splitlines()
 
 
-def test_a_person_who_waits_for_the_compiler_is_told_once(tmp_path: Path):
+def test_a_wait_for_the_compiler_is_announced_once(tmp_path: Path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == ["palaestra: compiling Tiny (once; kept in the cache)"]
     assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == []  # nothing was compiled
 
 
-def test_where_nobody_waits_nothing_is_said(tmp_path: Path):
+def test_no_message_is_printed_in_the_background(tmp_path: Path):
     assert said(tmp_path, PALAESTRA_VERBOSE=None, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == []  # a pipe is nobody
 
 

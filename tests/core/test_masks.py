@@ -29,13 +29,13 @@ def test_masks_stand_by_role_with_the_choices_side_by_side():
     assert sim.legal["guard"].dtype == np.int8
 
 
-def test_who_is_asked_may_do_what_the_rules_allow():
+def test_an_agent_that_is_to_act_may_do_what_the_rules_allow():
     sim = started(1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 0], [1, 1, 1, 0])
     np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # nobody to strike
 
 
-def test_who_is_not_asked_has_the_noop_alone():
+def test_an_agent_that_is_not_to_act_has_the_noop_alone():
     sim = started(1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 1:], [[1, 0, 0, 0]] * 2)  # not arrived, not its turn
     np.testing.assert_array_equal(sim.legal["guard"][0, 1], [1, 0, 0, 0, 1, 0])
@@ -117,9 +117,9 @@ def test_so_is_the_joint_action_of_a_team(control: str):
         assert env.observation_space.contains(observation)
         action = env.action_space.sample(observation["action_mask"])
         np.testing.assert_array_equal(flat_mask(observation["action_mask"], GAME.teams[control]), info["action_mask"])
-        observation, _, terminated, truncated, told = env.step(action)
+        observation, _, terminated, truncated, printed = env.step(action)
         *_, info = flat.step(action)
-        assert np.sum(told["illegal"]) == 0
+        assert np.sum(printed["illegal"]) == 0
         if terminated or truncated:
             break
 

@@ -10,10 +10,10 @@ from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
 from palaestra.core.actions import ActionError
+from palaestra.core.batch_loop import CALLER, MIX, RANDOM
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 from palaestra.core.opponents import resolve
 
 pytestmark = pytest.mark.jitless
@@ -47,7 +47,7 @@ class Counter:
 
 def test_a_name_is_a_script():
     assert [resolve(RAID, "blue", name) for name in ("runner", "fighter", "idler")] == [RUNNER, FIGHTER, IDLER]
-    assert [resolve(RAID, "blue", spec) for spec in (None, "random", "mix")] == [EXTERNAL, RANDOM, MIX]
+    assert [resolve(RAID, "blue", spec) for spec in (None, "random", "mix")] == [CALLER, RANDOM, MIX]
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_one_agent_of_a_team_can_be_given_to_a_script():
     assert sim.open_slots("red") == (0, 1, 2, 3, 4)
 
 
-def test_a_mate_has_a_strength_and_lanes_of_its_own():
+def test_a_teammate_has_a_strength_and_lanes_of_its_own():
     sim = started(n=4)
     sim.set_opponent("red_2", "chaser:0.25", lanes=[1, 3])
     assert sim.states["strength"][:, 2].tolist() == [1, 0.25, 1, 0.25]
-    assert sim.states["assigned"][:, :4].tolist() == [[EXTERNAL] * 4, [EXTERNAL, EXTERNAL, 0, EXTERNAL]] * 2
-    assert sim.open_slots("red") == (0, 1, 2, 3, 4), "somebody outside plays it in some lanes"
+    assert sim.states["assigned_player"][:, :4].tolist() == [[CALLER] * 4, [CALLER, CALLER, 0, CALLER]] * 2
+    assert sim.open_slots("red") == (0, 1, 2, 3, 4), "the caller plays it in some lanes"
     sim.set_opponent("red_2", "mix")
     sim.reset(seed=1)
-    assert sim.states["playing"][:, 2].tolist() == [0] * 4
+    assert sim.states["current_player"][:, 2].tolist() == [0] * 4
 
 
 def test_a_word_for_the_team_holds_for_every_agent():
@@ -116,7 +116,7 @@ def test_an_agent_leaves_the_player_of_its_team_for_a_script_and_comes_back():
     assert (sim.actions[:, :5] == 0.02).all()
 
 
-def test_one_agent_alone_is_no_seat_for_a_python_player():
+def test_one_agent_alone_cannot_be_given_to_a_python_player():
     with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* plays a whole team \(red\)"):
         started().set_opponent("red_0", Counter())
 
@@ -231,7 +231,7 @@ def test_a_script_remembers_in_the_match():
     assert turned_back == 0
 
 
-def test_the_luck_of_scripts_does_not_shift_the_dice_of_the_rules():
+def test_the_randomness_of_scripts_does_not_shift_the_stream_of_the_rules():
     sims = [started(o, game=RAID, parameters={"horizon": 10}) for o in (None, "idler", "runner", "random", "mix")]
     for sim in sims:
         for _ in range(9):
@@ -242,20 +242,20 @@ def test_the_luck_of_scripts_does_not_shift_the_dice_of_the_rules():
 
 def test_mix_draws_a_script_for_each_match_and_draws_it_again_under_the_same_seed():
     sim, twin = started("mix", 64, RAID), started("mix", 64, RAID)
-    first = sim.states["playing"][:, BLUE].copy()
+    first = sim.states["current_player"][:, BLUE].copy()
     assert set(first.ravel()) == {RUNNER, FIGHTER, IDLER}
     assert (first[:, 0] == first[:, 1]).all()  # one script plays the whole team
-    np.testing.assert_array_equal(first, twin.states["playing"][:, BLUE])
+    np.testing.assert_array_equal(first, twin.states["current_player"][:, BLUE])
     sim.reset()
-    assert 20 < (sim.states["playing"][:, BLUE[0]] != first[:, 0]).sum() < 64
-    assert (sim.states["playing"][:, list(RAID.teams["red"])] == EXTERNAL).all()
+    assert 20 < (sim.states["current_player"][:, BLUE[0]] != first[:, 0]).sum() < 64
+    assert (sim.states["current_player"][:, list(RAID.teams["red"])] == CALLER).all()
 
 
 def test_mix_plays_the_running_match_too():
     sim = started("idler", 64, RAID)
     rules = sim.states["rng"].copy()
     sim.set_opponent("blue", "mix")
-    assert set(sim.states["playing"][:, BLUE[0]]) == {RUNNER, FIGHTER, IDLER}
+    assert set(sim.states["current_player"][:, BLUE[0]]) == {RUNNER, FIGHTER, IDLER}
     np.testing.assert_array_equal(sim.states["rng"], rules)
 
 
@@ -294,7 +294,7 @@ def test_a_team_of_several_roles_is_played_by_role():
     assert (sim.states["node"] != before).tolist() == [[False, False, True, False, True]] * 2
 
 
-def test_a_player_sees_what_its_team_and_what_everybody_sees():
+def test_a_player_sees_team_and_lane_fields():
     shown = []
 
     def act(observations):
@@ -338,7 +338,7 @@ def test_a_player_sees_arrays_of_the_world_and_lists_of_candidates():
     assert sim.states["here"][:, :4].tolist() == [[0, 1, 3, 3]] * 2
 
 
-def test_an_opponent_is_told_of_new_matches_and_remembers_within_one():
+def test_an_opponent_learns_of_new_matches_and_remembers_within_one():
     counter = Counter()
     sim = started(counter, parameters={"horizon": 3})
     for _ in range(8):

@@ -33,7 +33,7 @@ def test_it_is_made_once_a_decision_however_many_slots_the_team_has():
     assert sim.states["asked"][0].tolist() == [3, 0, 3, 0, 3, 0, 0]  # red has three slots, of two roles
 
 
-def test_nobody_plans_for_who_is_played_from_outside_or_at_random():
+def test_no_plan_is_made_for_teams_of_the_caller_or_the_random_player():
     assert plans(played(3)) == [[0, 0], [0, 0]]
     assert plans(played(3, ("red", "random"), ("blue", "random"))) == [[0, 0], [0, 0]]
 
@@ -74,20 +74,20 @@ def test_mix_plans_for_the_script_that_plays():
     sim = started(32, opponents={"red": "mix"})
     for _ in range(3):
         sim.step(idle_actions(sim))
-    which = sim.states["playing"][:, 0]
+    which = sim.states["current_player"][:, 0]
     assert set(which.tolist()) == {ONE, TWO}
     np.testing.assert_array_equal(sim.states["plans"][:, RED], 3 * np.eye(2, dtype=int)[which])
     assert not sim.states["plans"][:, BLUE].any()
 
 
-def test_nobody_plans_for_a_team_that_has_left():
+def test_no_plan_is_made_for_a_team_that_has_left():
     sim = played(1, ("red", "one"), ("blue", "one"))
     sim.states["alive"][:, [0, 2, 4]] = 0
     sim.step(idle_actions(sim))
     assert plans(sim) == [[1, 0], [2, 0]]
 
 
-def test_nobody_plans_for_a_team_that_is_not_asked():
+def test_no_plan_is_made_for_a_team_that_is_not_to_act():
     sim = played(1, ("red", "one"))
     sim.states["acting"][:, [0, 2, 4]] = 0
     sim.step(idle_actions(sim))

@@ -141,7 +141,7 @@ def test_functions_that_call_themselves_or_each_other_are_entered_once():
     assert circle_of_calls({"hook": twice, "other": is_odd}) == [is_odd, is_even]
 
 
-def test_constants_are_bytes_that_tell_them_apart():
+def test_constants_are_bytes_that_distinguish_them():
     table = np.arange(6.0).reshape(2, 3)
     record = np.zeros(2, [("x", "f8"), ("n", "i4")])
     values = [1, 1.0, True, "1", None, (1,), ((1,),), (1, 1), np.float32(1), np.float64(1), Order.FIRE, 7, Order, Mood]
@@ -260,7 +260,7 @@ def retired_by_key(s, world, actions, rewards, scratch):
     return False
 
 
-def test_who_touches_life_may_forbid_actions():
+def test_rules_that_change_life_may_forbid_actions():
     def alive(s):
         return s.x
 

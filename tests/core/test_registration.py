@@ -11,8 +11,8 @@ import pytest
 from games import two_team
 
 from palaestra import registry
+from palaestra.core.batch_loop import CALLER
 from palaestra.core.catalog import presets
-from palaestra.core.lanes import EXTERNAL
 from palaestra.core.linker import link
 
 
@@ -66,9 +66,9 @@ def test_entry_points_hand_the_opponent_on(table: dict[str, registry.Row]):
     for make in (registry.make_env, registry.make_vec):
         for keywords, script in cases:
             face = make("mine/Raid-v0", observation="dict", **keywords)
-            game, assigned = face.sim.game, face.sim.states["assigned"][0]
+            game, assigned = face.sim.game, face.sim.states["assigned_player"][0]
             assert {assigned[slot] for slot in game.teams["blue"]} == {game.scripts.index(script)}
-            assert {assigned[slot] for slot in game.teams["red"]} == {EXTERNAL}
+            assert {assigned[slot] for slot in game.teams["red"]} == {CALLER}
 
 
 def test_a_single_match_waits_when_it_is_over(table: dict[str, registry.Row]):
@@ -94,7 +94,7 @@ def test_presets_are_rows_with_keywords_that_share_a_page(table: dict[str, regis
     assert len(registry.make_game("test/Ring-9-v0", nodes=4)[0].world.adjacency) == 4
 
 
-def test_ids_that_somebody_registers_for_one_factory_share_a_page(table: dict[str, registry.Row]):
+def test_ids_registered_for_one_factory_share_a_page(table: dict[str, registry.Row]):
     for id, factory, nodes in (
         ("mine/Ring-small-v0", "games.two_team:game", 3),
         ("mine/Melee-v0", "games.two_team_homogeneous:game", None),
@@ -109,7 +109,7 @@ def test_ids_that_somebody_registers_for_one_factory_share_a_page(table: dict[st
     assert (page.name, len(rows)) == ("Ring", 2)
 
 
-def test_somebody_s_preset_of_our_factory_does_not_enter_our_page(table: dict[str, registry.Row]):
+def test_a_foreign_preset_of_our_factory_does_not_enter_our_page(table: dict[str, registry.Row]):
     for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", SIZES):
         table[row.id] = row
     table["mine/Small-v0"] = registry.Row("mine/Small-v0", "games.two_team:game", kwargs={"nodes": 3})

@@ -48,7 +48,7 @@ def test_they_are_written_when_a_match_starts():
     check(started(N))
 
 
-def test_during_a_match_nobody_writes_them():
+def test_during_a_match_they_are_not_written():
     sim = started(N)
     marked(sim)
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""What `step` and `judge` say of a match: it goes on, a rule ended it, or it was cut off; and how that is told."""
+"""What `step` and `evaluate` say of a match: it goes on, a rule ended it, or it was cut off; and how that is told."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def test_a_match_that_was_cut_off_starts_anew_in_the_next_call():
     assert over == [[False] * 3, [False, True, False], [False] * 3, [False] * 3]
 
 
-def test_a_match_that_was_cut_off_starts_anew_at_once_and_tells_why_it_ended():
+def test_a_truncated_match_starts_anew_at_once_and_reports_its_end_reason():
     sim = started(3, autoreset_mode="same_step", parameters={"ending": ["cut", "rule", "none"], "ends_at": 2})
     for _ in range(2):
         sim.step(idle_actions(sim))
@@ -128,9 +128,9 @@ def test_the_faces_name_the_reason(ending: str):
         vector.step(vector.action_space.sample()),
     )
     assert "end_reason" not in act()[1][4]
-    (_, _, ends, cuts, infos), (_, _, over, cut, info), (_, _, overs, cut_ones, told) = act()
+    (_, _, ends, cuts, infos), (_, _, over, cut, info), (_, _, overs, cut_ones, printed) = act()
     assert infos["red_0"]["end_reason"] == info["end_reason"] == REASONS[ending]
-    assert [GAME.end_reason(n) for n in told["end_reason"]] == [REASONS[ending]] * 2
+    assert [GAME.end_reason(n) for n in printed["end_reason"]] == [REASONS[ending]] * 2
     assert (over, cut) == (ending == "rule", ending != "rule")
     assert (overs.tolist(), cut_ones.tolist()) == ([over] * 2, [cut] * 2)
     assert (set(ends.values()), set(cuts.values())) == ({over}, {cut})

@@ -76,7 +76,7 @@ def test_one_thread_or_two_pay_the_same():
     sim.close()
 
 
-def test_who_has_left_is_paid_for_the_decision_in_which_it_left_and_no_longer():
+def test_an_agent_that_left_is_paid_for_that_decision_and_no_longer():
     sim = paid(started(1, parameters={"leaver": 1}))
     assert sim.rewards[0, 1] == 2 / 3
     assert sim.agent_terminated[0].tolist() == [False, True, False, False, False]

@@ -53,7 +53,7 @@ def test_a_draw_is_a_share_of_the_way_between_its_bounds(uniform: Callable[..., 
         assert uniform(both_streams(0.0), -3.0, 4.0) == -3.0
 
 
-def test_scripts_have_luck_of_their_own():
+def test_scripts_have_randomness_of_their_own():
     s = SimpleNamespace(rng=np.uint64(1), script_rng=np.uint64(2))
     with np.errstate(over="ignore"):
         rng.script_uniform(s, 0.0, 1.0)

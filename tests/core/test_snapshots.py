@@ -164,14 +164,14 @@ def test_a_snapshot_under_another_constant_is_refused(monkeypatch: pytest.Monkey
         started(two_team.game(), 4).restore(snapshot)
 
 
-def test_the_digest_tells_agents_apart():
+def test_the_digest_distinguishes_agents():
     game = two_team_homogeneous.game()
     (role,) = game.roles
     swapped = dataclasses.replace(role, agents=(*role.agents[5:], *role.agents[:5]))
     assert rules_digest(dataclasses.replace(game, roles=(swapped,))) != rules_digest(game)
 
 
-def test_the_digest_tells_worlds_without_names_apart():
+def test_the_digest_distinguishes_worlds_without_names():
     assert rules_digest(duel.game(tries=2)) != rules_digest(duel.game(tries=3))
     assert rules_digest(duel.game(tries=2)) == rules_digest(duel.game(tries=2))
     tables = [duel.game(world=np.array(numbers)) for numbers in ([1], [2], [1])]

@@ -112,7 +112,7 @@ def test_a_column_without_bounds_is_refused_by_the_game():
         Game("Tiny", (role,), (), reset=nothing, step=nothing, observe=nothing)
 
 
-def test_rows_that_nobody_writes_are_zero_in_every_decision():
+def test_rows_that_are_not_written_are_zero_in_every_decision():
     sim = started(2, parameters={"leaver": 1})
     for _ in range(2):
         sim.step(idle_actions(sim))

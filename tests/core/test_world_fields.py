@@ -36,7 +36,7 @@ def test_it_takes_no_memory_in_the_rows():
     assert "lane" not in (only.observation_dtype.names or ())
 
 
-def test_nobody_may_write_it():
+def test_it_is_read_only():
     sim = started(2)
     with pytest.raises(ValueError, match="read-only"):
         sim.world_observations["prices"][0, 0] = 9
@@ -99,5 +99,5 @@ def test_other_tables_have_no_arrays_of_the_world():
             orchard.game(**changes)
 
 
-def test_readers_are_told_that_it_is_the_same_for_all():
+def test_the_page_says_that_it_is_the_same_for_all():
     assert table_rows((PRICES,))[0]["about"] == " (the same for all matches)"

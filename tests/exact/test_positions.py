@@ -29,8 +29,8 @@ def table(request):
 
 def test_placing_a_position_and_counting_it_is_the_identity(table):
     board = Board(table.game, table.parameters)
-    board.place(table.numbers)
-    assert (table.game.enumeration.number(board.sim.states) == table.numbers).all()
+    board.write_state(table.numbers)
+    assert (table.game.enumeration.state_index(board.sim.states) == table.numbers).all()
 
 
 def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
@@ -38,16 +38,16 @@ def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
     sim = KernelSimulation(game, lanes)
     sim.reset(seed=3)
     rng = np.random.default_rng(3)
-    assert np.isin(table.index[game.enumeration.number(sim.states)], table.starts).all()
+    assert np.isin(table.index[game.enumeration.state_index(sim.states)], table.starts).all()
     for _ in range(60):
-        before, fresh = table.index[game.enumeration.number(sim.states)], sim.states["pending"] != 0
+        before, fresh = table.index[game.enumeration.state_index(sim.states)], sim.states["pending"] != 0
         joints = []
         for side, team in enumerate(table.teams):
             choices = [rng.choice(table.actions_of(team, p)) for p in before]
             joints.append(np.array(choices))
             sim.write_team_actions(team, table.joint_actions[side][choices])
         sim.step()
-        after = table.index[game.enumeration.number(sim.states)]
+        after = table.index[game.enumeration.state_index(sim.states)]
         for lane in np.flatnonzero(~fresh):
             p = before[lane]
             row, column = (
@@ -77,9 +77,9 @@ def test_illegal_joint_actions_have_no_place():
     assert len(table.rewards) == 81 + 2 * 16
 
 
-def test_rewards_are_the_mean_over_the_lot_and_ends_are_marked():
+def test_rewards_are_the_mean_over_chance_and_ends_are_marked():
     table = enumerate_positions(duel.game())
-    assert table.coins == 2
+    assert table.chance_outcomes == 2
     assert table.next[0].tolist() == [1, 2]  # both press
     attack = slice(table.cell_start[1], table.cell_start[2])
     assert table.rewards[attack].tolist() == [0, 1, 1, 0]
@@ -146,7 +146,7 @@ def test_an_enumeration_that_does_not_fit_the_rules_is_found_out():
     game = duel.game()
     assert game.enumeration is not None
     with pytest.raises(RuntimeError, match=r"numbers outside \[0, positions\)"):
-        enumerate_positions(replace(game, enumeration=replace(game.enumeration, number=bad_number)))
+        enumerate_positions(replace(game, enumeration=replace(game.enumeration, state_index=bad_number)))
     with pytest.raises(RuntimeError, match="draws more than once"):
         enumerate_positions(duel.game(step=draws_twice))
 

@@ -121,7 +121,7 @@ def command(s, world, actions, scratch):
         s.pucks[k].command_y_n = actions.puck[k].force_n[1]
 
 
-def judge(s, world, rewards, scratch):
+def evaluate(s, world, rewards, scratch):
     """Pays each puck, and ends the match."""
     s.info.home = 0
     result = 0
@@ -345,7 +345,7 @@ def game(engine: Literal["outside", "compiled"] = "outside") -> Game:
         roles=(ROLE,),
         reset=reset,
         command=command,
-        judge=judge,
+        evaluate=evaluate,
         periods=5,
         observe=observe,
         observe_reset=observe_reset,
@@ -359,7 +359,7 @@ def game(engine: Literal["outside", "compiled"] = "outside") -> Game:
         reward="agent",
         reward_dtype="f8",
         scratch=(("force_n", "f8", (PUCKS, 2)),),
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="steer",
         **kind,
     )

@@ -159,7 +159,7 @@ def game(kind: Kind = "order", team_size: int = 2, places: int = 12, **changes: 
         "world": ring(places),
         "reward": "agent",
         "reward_dtype": "f8",
-        "reproducibility": "exact",
+        "determinism": "cross-platform",
         "render": "games.depot:draw",
         "render_text": "games.depot:write",
         "click": "games.depot:click",

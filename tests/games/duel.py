@@ -39,11 +39,11 @@ def team_choice(world, actions, team):
 
 
 def step(s, world, actions, rewards, scratch):
-    lot = integer(s, 2)
+    draw = integer(s, 2)
     red, blue = team_choice(world, actions, 0), team_choice(world, actions, 1)
     if s.side == MIDFIELD:
         if red == blue:
-            s.side = RED_ATTACKS + lot
+            s.side = RED_ATTACKS + draw
         elif red == GIVE_AWAY or (blue == PRESS and red == WAIT):
             s.side = BLUE_ATTACKS
         else:
@@ -101,13 +101,13 @@ def game(players: int = 1, tries: int = 0, capacity: int | None = None, listed: 
     """
     kinds = max(tries, 1)
 
-    def place(states: Any, numbers: np.ndarray) -> None:
+    def write_state(states: Any, numbers: np.ndarray) -> None:
         attack, rest = np.divmod(numbers - 1, kinds)
         states["side"] = np.where(numbers == 0, MIDFIELD, RED_ATTACKS + attack)
         states["left"] = np.where((numbers == 0) | (tries == 0), 0, rest + 1)
         states["alive"][:, : 2 * players] = states["acting"][:, : 2 * players] = 1
 
-    def number(states: Any) -> np.ndarray:
+    def state_index(states: Any) -> np.ndarray:
         rest = np.maximum(states["left"], 1) - 1
         return np.where(states["side"] == MIDFIELD, 0, 1 + (states["side"] - RED_ATTACKS) * kinds + rest)
 
@@ -127,7 +127,7 @@ def game(players: int = 1, tries: int = 0, capacity: int | None = None, listed: 
         "world": (tries, players),
         "end_reasons": ("goal", "spent"),
         "zero_sum": True,
-        "reproducibility": "exact",
-        "enumeration": Enumeration(1 + 2 * kinds, place, number, coins=2),
+        "determinism": "cross-platform",
+        "enumeration": Enumeration(1 + 2 * kinds, write_state, state_index, chance_outcomes=2),
     }
     return Game(**{**given, **changes})

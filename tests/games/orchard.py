@@ -209,7 +209,7 @@ def game(
         "world": World(np.array([pickers, carriers, pairs, rows]), np.arange(4 + pairs, dtype=np.float32)),
         "reward": "agent",
         "reward_dtype": "f8",
-        "reproducibility": "exact",
+        "determinism": "cross-platform",
         "default_opponent": "one",
     }
     return Game(**{**given, **changes})

@@ -95,7 +95,7 @@ def game(**changes: Any) -> Game:
         "global_state": global_state,
         "global_state_size": 2,
         "zero_sum": True,
-        "reproducibility": "exact",
+        "determinism": "cross-platform",
         "default_opponent": "eager",
     }
     return Game(**{**given, **changes})

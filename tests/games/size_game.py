@@ -334,7 +334,7 @@ def game(agents: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         scratch=(("given", "u1", (MOST_PARCELS,)), ("goal", "i8", (MOST_COURIERS,))),
         world=World(worth, np.array([agents, parcels, paces])),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="nearest",
         render=f"{__name__}:draw",
         render_text=f"{__name__}:write",

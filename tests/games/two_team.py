@@ -112,13 +112,13 @@ def step(s, world, actions, rewards, scratch):
             s.came_from[a] = s.node[a]
             s.node[a] = exit_node(world, s.node[a], move)
     for a in range(AGENTS):
-        luck = uniform(s, 0.0, 1.0)  # always drawn
+        draw = uniform(s, 0.0, 1.0)  # always drawn
         if IS_GUARD[a] and actions.guard[INDEX[a]].trigger:
             effort = actions.guard[INDEX[a]].effort
             s.info.strikes[a] += 1
             scratch.damage[a] += 0.1 * effort * s.energy[a]
             for b in range(AGENTS):
-                if luck < s.parameters.hit_chance and is_enemy_here(s, a, b):
+                if draw < s.parameters.hit_chance and is_enemy_here(s, a, b):
                     scratch.damage[b] += effort * s.parameters.damage
     points = 0.0
     for a in range(AGENTS):
@@ -251,7 +251,7 @@ def game(nodes: int = 6) -> Game:
         scratch=(("damage", "f8", (AGENTS,)),),
         world=ring(nodes),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="runner",
         codecs={"text": TextCodec()},
     )

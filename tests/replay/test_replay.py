@@ -255,9 +255,9 @@ def test_a_divergence_names_its_lane_and_decision():
     actions = replay.actions.copy()
     red_scout = replay.actions[8, 1, 0]
     actions[8, 1, 0] = 0 if red_scout else 1
-    told = verify(altered(replay, actions=actions))
-    assert (told.ok, told.lane, told.last_step) == (False, 1, 9)
-    assert str(told) == "the replay diverges: lane 1, decision 9"
+    printed = verify(altered(replay, actions=actions))
+    assert (printed.ok, printed.lane, printed.last_step) == (False, 1, 9)
+    assert str(printed) == "the replay diverges: lane 1, decision 9"
 
 
 def test_a_divergence_between_two_checks_names_both():
@@ -265,16 +265,16 @@ def test_a_divergence_between_two_checks_names_both():
     assert verify(replay).ok
     actions = replay.actions.copy()
     actions[8, 1, 0] = 0 if actions[8, 1, 0] else 1
-    told = verify(altered(replay, actions=actions))
-    assert (told.ok, told.lane, told.first_step, told.last_step) == (False, 1, 0, 9)
-    assert "lane 1, between decision 1 and 9" in str(told)
+    printed = verify(altered(replay, actions=actions))
+    assert (printed.ok, printed.lane, printed.first_step, printed.last_step) == (False, 1, 0, 9)
+    assert "lane 1, between decision 1 and 9" in str(printed)
 
 
 def test_another_digest_is_no_proof():
     replay = record_cartpole()
-    told = verify(altered(replay, digest="0" * 64))
-    assert not told.ok
-    assert "its digest is not that of the file" in str(told)
+    printed = verify(altered(replay, digest="0" * 64))
+    assert not printed.ok
+    assert "its digest is not that of the file" in str(printed)
 
 
 def test_other_rules_are_refused(monkeypatch: pytest.MonkeyPatch):
@@ -293,7 +293,7 @@ def test_a_game_of_many_sizes_repeats_in_its_own_size_alone():
         verify(other)
 
 
-def test_what_somebody_outside_does_in_a_game_of_many_sizes_is_recorded():
+def test_actions_of_the_caller_in_a_game_of_many_sizes_are_recorded():
     sim = palaestra.make_batch(ORCHARD, 2, autoreset_mode="off", horizon=4)
     with Recorder(sim) as recorder:
         sim.reset(seed=1)
@@ -311,13 +311,13 @@ def test_another_version_of_the_game_is_refused():
         verify(replay)
 
 
-def test_another_engine_is_refused_for_a_pinned_game():
+def test_another_engine_is_refused_for_a_per_platform_game():
     replay = altered(record_cartpole(), engine="Plan9 sparc")
     with pytest.raises(ReplayError, match="with the engine and platform that recorded it: Plan9 sparc; this is "):
         verify(replay)
 
 
-def test_an_exact_game_repeats_on_every_platform(monkeypatch: pytest.MonkeyPatch):
+def test_a_cross_platform_game_repeats_on_every_platform(monkeypatch: pytest.MonkeyPatch):
     replay, _ = play_raid()
     monkeypatch.setattr("platform.machine", lambda: "another")
     assert replay.engine == ""
@@ -409,7 +409,7 @@ def glider_command(s, world, actions, scratch):
     s.body[0].pull = actions.pilot[0].pull
 
 
-def glider_judge(s, world, rewards, scratch):
+def evaluate_glider(s, world, rewards, scratch):
     return s.body[0].height < 0.0
 
 
@@ -427,7 +427,7 @@ def glider_game() -> Game:
         reset=glider_reset,
         observe=glider_observe,
         command=glider_command,
-        judge=glider_judge,
+        evaluate=evaluate_glider,
         physics=f"{__name__}:Glider",
     )
 

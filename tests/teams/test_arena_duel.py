@@ -16,7 +16,7 @@ SUBSTEPS = arena_duel.SUBSTEPS
 
 
 def pair(distance_m: float, headings: Any = (RIGHT, LEFT), **keywords: Any) -> Any:
-    """Two robots that face each other below the middle, their mates dead."""
+    """Two robots that face each other below the middle, their teammates dead."""
     places = ((-0.5 * distance_m, -0.75), HIDDEN[0], (0.5 * distance_m, -0.75), HIDDEN[1])
     return duel(places, (headings[0], RIGHT, headings[1], LEFT), dead=(RED_1, BLUE_1), **keywords)
 
@@ -33,7 +33,7 @@ def seen(sim: Any, slot: int) -> Any:
 # -- driving -----------------------------------------------------------------------------------------------------------
 
 
-def test_who_holds_stays():
+def test_a_holding_robot_stays():
     sim = started(DUEL)
     before = sim.states["position_m"].copy()
     play(sim)
@@ -67,18 +67,18 @@ def test_the_friction_of_a_match_is_within_its_range():
     assert not started(DUEL, 8, friction_spread=0.0).states["friction"].any()
 
 
-def test_who_advances_ends_where_it_sees_its_target_at_fighting_distance():
+def test_an_advancing_robot_ends_in_sight_of_its_target_at_fighting_distance():
     sim = duel(((-3.5, 1.5), (-3.5, -1.5), (3.5, 1.5), (3.5, -1.5)), rounds=0)
     for _ in range(4):
         play(sim, ADVANCE, ADVANCE, HOLD, HOLD, targets=(0, 1, 0, 0))
     for k in range(2):
         away_m = np.hypot(*(sim.states["position_m"][0, 2 + k] - sim.states["position_m"][0, k]))
         assert 0.75 < away_m < 2.25
-        assert seen(sim, k)["sees_foe"][k] == 1
+        assert seen(sim, k)["sees_opponent"][k] == 1
 
 
 @pytest.mark.parametrize("heading", [RIGHT, LEFT, UP], ids=["to the right", "to the left", "up"])
-def test_who_flanks_goes_where_it_sees_a_side_or_the_rear(heading: tuple):
+def test_a_flanking_robot_goes_where_it_sees_a_side_or_the_rear(heading: tuple):
     ahead = {}
     for move in (ADVANCE, FLANK):
         sim = duel(((-1.5, 0.75), HIDDEN[0], (1.5, 0.75), HIDDEN[1]), (RIGHT, RIGHT, heading, LEFT), rounds=0)
@@ -89,13 +89,13 @@ def test_who_flanks_goes_where_it_sees_a_side_or_the_rear(heading: tuple):
     assert ahead[FLANK] < 0.1
 
 
-def test_who_takes_cover_is_seen_by_nobody_afterwards():
+def test_a_robot_in_cover_is_seen_by_no_opponent_afterwards():
     sim = duel(((-1.5, 0.75), (-1.5, -0.75), (1.5, 0.75), (1.5, -0.75)), rounds=0)
     play(sim)
-    assert seen(sim, BLUE_0)["sees_foe"].any()
+    assert seen(sim, BLUE_0)["sees_opponent"].any()
     play(sim, COVER, COVER, HOLD, HOLD)
-    assert not seen(sim, BLUE_0)["sees_foe"].any()
-    assert not seen(sim, BLUE_1)["sees_foe"].any()
+    assert not seen(sim, BLUE_0)["sees_opponent"].any()
+    assert not seen(sim, BLUE_1)["sees_opponent"].any()
 
 
 # -- fire --------------------------------------------------------------------------------------------------------------
@@ -117,14 +117,14 @@ def test_sides_and_rear_are_weaker_than_the_front(heading: tuple, damage: float)
     assert lost(sim)[BLUE_0] == 0.5 * damage
 
 
-def test_nobody_shoots_through_an_obstacle():
+def test_no_robot_shoots_through_an_obstacle():
     sim = duel(((-1.0, 0.0), HIDDEN[0], (1.0, 0.0), HIDDEN[1]))
     play(sim)
     assert lost(sim) == [0, 0, 0, 0]
     assert (sim.states["rounds"] == 200).all()
 
 
-def test_nobody_shoots_out_of_range_or_without_rounds():
+def test_no_robot_shoots_out_of_range_or_without_rounds():
     far = pair(3.5, range_m=3.0)
     play(far)
     assert lost(far)[::2] == [0, 0]
@@ -153,13 +153,13 @@ def test_fire_from_a_driving_robot_hits_less():
     assert none < lost(held)[BLUE_0]
 
 
-def test_nobody_hides_inside_a_foe():
+def test_no_robot_hides_inside_an_opponent():
     sim = pair(0.0)
     play(sim)
     assert lost(sim)[::2] == [SUBSTEPS * 20.0] * 2
 
 
-def test_who_is_shot_at_by_two_loses_twice():
+def test_a_robot_under_fire_of_two_loses_twice():
     places = ((-1.25, -0.75), (-1.25, -0.75), (1.25, -0.75), HIDDEN[1])
     sim = duel(places)
     play(sim, targets=(0, 0, 0, 0))
@@ -167,7 +167,7 @@ def test_who_is_shot_at_by_two_loses_twice():
     assert lost(sim)[RED_1] == 0
 
 
-def test_the_agent_chooses_whom_to_shoot_and_who_sees_one_foe_only_shoots_at_it():
+def test_the_agent_chooses_its_target_or_shoots_at_the_only_opponent_in_sight():
     places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (1.0, -0.5))
     for target in (0, 1):
         sim = duel(places)
@@ -198,7 +198,7 @@ def test_the_dead_leave_and_their_team_is_paid_on():
     assert sim.agent_terminated[0].tolist() == [False, False, True, False]
     assert not sim.terminated[0]
     assert not any(seen(sim, BLUE_0)[name].any() for name in ("own_position", "own_heading", "own_hit_points"))
-    assert not seen(sim, RED_0)["foe_position"][0].any()
+    assert not seen(sim, RED_0)["opponent_position"][0].any()
 
 
 @pytest.mark.parametrize("game", [DUEL, SPARSE], ids=["dense", "sparse"])
@@ -223,7 +223,7 @@ def test_two_that_fall_in_the_same_substep_draw():
 
 
 @pytest.mark.parametrize("hit_points", [(2000.0, 1999.0), (1999.0, 2000.0), (2000.0, 2000.0)])
-def test_at_the_horizon_who_has_more_hit_points_has_won(hit_points: tuple[float, float]):
+def test_at_the_horizon_the_team_with_more_hit_points_has_won(hit_points: tuple[float, float]):
     sim = duel((HIDDEN[0], HIDDEN[0], HIDDEN[1], HIDDEN[1]), game=SPARSE, horizon=2)
     sim.states["hit_points"][0, RED_0], sim.states["hit_points"][0, BLUE_0] = hit_points
     play(sim)
@@ -248,7 +248,7 @@ def test_both_teams_see_their_own_start_on_the_left():
     own = sim.buffers.observations["robot"]["own_position"]
     assert (own[:, :, 0] < -0.8).all()
     assert (sim.buffers.observations["robot"]["own_heading"] == RIGHT).all()
-    assert (sim.buffers.observations["robot"]["foe_position"][:, :, :, 0] > 0.8).all()
+    assert (sim.buffers.observations["robot"]["opponent_position"][:, :, :, 0] > 0.8).all()
 
 
 def test_what_an_agent_sees_is_where_it_says():
@@ -259,16 +259,16 @@ def test_what_an_agent_sees_is_where_it_says():
     sim.restore(sim.snapshot())
     red, blue = seen(sim, RED_0), seen(sim, BLUE_0)
     np.testing.assert_allclose(red["own_position"], [-0.25, -0.1875])
-    np.testing.assert_allclose(red["mate_position"], [-0.5, 0.125])
-    np.testing.assert_allclose(red["foe_position"], [(0.25, -0.1875), (0.5, 0.375)])
-    np.testing.assert_allclose([red["mate_hit_points"], *red["foe_hit_points"]], [0.75, 0.5, 0.25])
-    np.testing.assert_allclose([red["mate_rounds"], *red["foe_rounds"]], [0.75, 0.5, 0.25])
+    np.testing.assert_allclose(red["teammate_position"], [-0.5, 0.125])
+    np.testing.assert_allclose(red["opponent_position"], [(0.25, -0.1875), (0.5, 0.375)])
+    np.testing.assert_allclose([red["teammate_hit_points"], *red["opponent_hit_points"]], [0.75, 0.5, 0.25])
+    np.testing.assert_allclose([red["teammate_rounds"], *red["opponent_rounds"]], [0.75, 0.5, 0.25])
     np.testing.assert_allclose(red["time_left"], 0.8)
-    np.testing.assert_allclose([red["foe_plate"][0], red["own_plate"][0]], [2 / 3, 1 / 3])
+    np.testing.assert_allclose([red["opponent_plate"][0], red["own_plate"][0]], [2 / 3, 1 / 3])
     np.testing.assert_allclose(blue["own_position"], [-0.25, 0.1875])
-    np.testing.assert_allclose(blue["foe_position"], [(0.25, 0.1875), (0.5, -0.125)])
+    np.testing.assert_allclose(blue["opponent_position"], [(0.25, 0.1875), (0.5, -0.125)])
     np.testing.assert_allclose(blue["own_heading"], [0, -1])
-    np.testing.assert_allclose([blue["foe_plate"][0], blue["own_plate"][0]], [1 / 3, 2 / 3])
+    np.testing.assert_allclose([blue["opponent_plate"][0], blue["own_plate"][0]], [1 / 3, 2 / 3])
 
 
 def test_an_unknown_reward_is_refused():

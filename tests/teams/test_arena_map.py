@@ -34,7 +34,7 @@ def test_half_a_turn_leaves_every_table_as_it_is():
     np.testing.assert_array_equal(opposite[ARENA.next_node[::-1, ::-1]], ARENA.next_node)
 
 
-def test_who_sees_is_seen():
+def test_visibility_is_symmetric():
     np.testing.assert_array_equal(ARENA.sight, ARENA.sight.T)
     assert ARENA.sight.diagonal()[FREE].all()
 

@@ -45,7 +45,7 @@ def test_a_match_turned_by_half_a_turn_with_exchanged_teams_goes_on_so(game: Any
 
 
 @pytest.mark.parametrize("script", ["focus", "flanker", "shelter"])
-def test_both_robots_of_a_script_attack_the_weaker_foe(script: str):
+def test_both_robots_of_a_script_attack_the_weaker_opponent(script: str):
     sim = duel(((-2.0, 0.75), (-2.0, -0.75), (2.0, 0.75), (2.0, -0.75)))
     sim.states["hit_points"][0, BLUE_1] = 900
     sim.set_opponent("red", script)
@@ -53,7 +53,7 @@ def test_both_robots_of_a_script_attack_the_weaker_foe(script: str):
     assert sim.states["target"][0, :2].tolist() == [1, 1]
 
 
-def test_a_sheltering_robot_leaves_when_two_stronger_foes_see_it():
+def test_a_sheltering_robot_leaves_when_two_stronger_opponents_see_it():
     places = ((-1.0, -0.75), HIDDEN[0], (1.0, -0.75), (1.0, -0.5))
     for script, driven in (("shelter", True), ("focus", False)):
         sim = duel(places, rounds=0)

@@ -36,18 +36,18 @@ def test_exchanging_the_teams_changes_the_sign():
 
 @pytest.mark.parametrize(("needed", "winner"), [(0.35, 0), (0.45, 1)])
 def test_the_lead_over_the_match_decides(needed, winner):
-    sim = placed(DISCRETE, RED_NEARER, horizon=2, lead_to_win_m=needed)
+    sim = placed(DISCRETE, RED_NEARER, horizon=2, margin_to_win_m=needed)
     sim.states["goal"] = 0
     stay(sim)
     assert sim.info["winner"][0] == -1
     stay(sim)
     assert sim.truncated[0]
     assert sim.info["winner"][0] == winner
-    np.testing.assert_allclose(sim.info["lead_m"][0], 0.4)
+    np.testing.assert_allclose(sim.info["margin_m"][0], 0.4)
 
 
 def test_a_sparse_match_pays_the_winner_in_its_last_decision():
-    sim = placed(SPARSE, RED_NEARER, horizon=2, lead_to_win_m=0.0)
+    sim = placed(SPARSE, RED_NEARER, horizon=2, margin_to_win_m=0.0)
     sim.states["goal"] = 0
     stay(sim)
     assert not sim.rewards.any()

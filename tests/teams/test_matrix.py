@@ -67,7 +67,7 @@ def test_the_others_have_no_saddle_without_chance_and_are_worth_nothing_with_a_c
 
 
 def certain(name: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """What red is sure of if its mates toss coins of their own, [...], by their probabilities [..., k]."""
+    """What red is sure of if its teammates toss coins of their own, [...], by their probabilities [..., k]."""
     k = len(payoff_of(name))
     joint = (first[..., :, None] * second[..., None, :]).reshape(*first.shape[:-1], k * k)
     return (joint @ gains(name)).min(-1)
@@ -138,7 +138,7 @@ def test_rounding_is_no_victory():
     assert sim.info["winner"][0] == -1
 
 
-def test_everybody_sees_the_time_and_the_last_joint_choice():
+def test_each_player_sees_the_time_and_the_last_joint_choice():
     sim = started(game="pennies", rounds=2)
     assert seen(sim)["time_left"][0].tolist() == [1, 1, 1, 1]
     assert not seen(sim)["last_own"].any()
@@ -146,8 +146,8 @@ def test_everybody_sees_the_time_and_the_last_joint_choice():
     players = seen(sim)[0]
     assert players["time_left"].tolist() == [0.5] * 4
     assert players["last_own"].argmax(1).tolist() == [0, 1, 1, 1]
-    assert players["last_mate"].argmax(1).tolist() == [1, 0, 1, 1]
-    assert players["last_foes"].argmax(2).tolist() == [[1, 1], [1, 1], [0, 1], [0, 1]]
+    assert players["last_teammate"].argmax(1).tolist() == [1, 0, 1, 1]
+    assert players["last_opponents"].argmax(2).tolist() == [[1, 1], [1, 1], [0, 1], [0, 1]]
     assert players["is_second"].tolist() == [0, 1, 0, 1]
     assert players["is_blue"].tolist() == [0, 0, 1, 1]
 
@@ -183,14 +183,14 @@ def test_positions_are_counted_once_each_and_placed_as_they_were(name: Any, roun
     assert count.positions == 1 + (rounds - 1) * choices**4
     numbers = np.arange(count.positions)
     records: Any = np.zeros(len(numbers), game.state_dtype)
-    count.place(records, numbers)
-    np.testing.assert_array_equal(count.number(records), numbers)
+    count.write_state(records, numbers)
+    np.testing.assert_array_equal(count.state_index(records), numbers)
     sim, rng = started(3, game=name, rounds=rounds), np.random.default_rng(rounds)
     for _ in range(rounds - 1):
-        assert (count.number(sim.states) < count.positions).all()
+        assert (count.state_index(sim.states) < count.positions).all()
         sim.step(rng.integers(choices, size=(3, 4)))
         placed: Any = np.zeros(3, game.state_dtype)
-        count.place(placed, count.number(sim.states))
+        count.write_state(placed, count.state_index(sim.states))
         for field in ("played", "last", "alive", "acting"):
             np.testing.assert_array_equal(placed[field], sim.states[field])
 
@@ -214,7 +214,7 @@ def test_maximin_plays_what_is_sure_and_not_what_might_be_most():
 
 
 @pytest.mark.parametrize("name", ["pennies", "repeated"])
-def test_maximin_mixes_by_a_coin_that_mates_share_and_foes_do_not(name: Any):
+def test_maximin_mixes_by_a_coin_that_teammates_share_and_opponents_do_not(name: Any):
     sim = started(64, game=name, opponents={"red": "maximin", "blue": "maximin"})
     shown = []
     for _ in range(5):
@@ -289,4 +289,4 @@ def test_a_picture_frames_what_was_chosen_last():
     for column, color in ((0, TEAMS[1]), (4, TEAMS[1]), (1, None)):
         x, y = (round(at - 0.3 * cell_side(3)) for at in cell_center(3, 7, column))
         bluish = picture[y, x, 2] > 2 * int(picture[y, x, 0])
-        assert bluish == (color is not None), "blue gains where red's mates differ and its own agree"
+        assert bluish == (color is not None), "blue gains where red's teammates differ and its own agree"

@@ -20,7 +20,7 @@ def test_a_script_beats_the_random_player_over_ten_rounds(name: Any, script: str
     assert table.wins / table.matches >= (0.90 if name == "pennies" else 0.98), table.sides
 
 
-def test_one_round_is_too_few_to_tell():
+def test_one_round_is_too_few_to_decide():
     """The random player finds the best joint choice, and a draw, in one round of nine."""
     table = evaluate(ID, "maximin", "random", matches=2000, rounds=1, num_envs=200)
     assert table.losses == 0
@@ -38,6 +38,6 @@ def test_neither_side_is_better_off_between_equal_players(name: Any):
 def test_the_stronger_wins_more_matches(name: Any):
     for weaker, stronger in pairwise(STRENGTHS):
         if (name, stronger) == ("climb", "maximin:0.25"):
-            continue  # a mate who fails costs more here than choosing well now and then gains
+            continue  # a teammate who fails costs more here than choosing well now and then gains
         table = evaluate(ID, stronger, weaker, matches=4000, game=name, num_envs=400)
         assert table.wins > 1.1 * table.losses, (stronger, weaker, table.sides)

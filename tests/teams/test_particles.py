@@ -57,7 +57,7 @@ def test_the_position_moves_by_the_old_velocity_and_the_velocity_by_the_force():
     np.testing.assert_allclose(s.velocity_mps[0], [1 - DAMPING + 1.5 * PERIOD_S, -0.4 * (1 - DAMPING)], rtol=1e-15)
 
 
-def test_nobody_is_faster_than_its_kind():
+def test_no_agent_exceeds_the_speed_of_its_role():
     s, scratch = bodies([(0.0, 0.0)], [(3.0, 4.0)])
     particles.advance(s, scratch, 0, 1.0, 1.3)
     np.testing.assert_allclose(s.velocity_mps[0], [1.3 * 0.6, 1.3 * 0.8], rtol=1e-15)

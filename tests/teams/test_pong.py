@@ -59,7 +59,7 @@ def test_a_paddle_moves_three_units_in_each_substep_and_stops_at_the_edge():
 
 
 @pytest.mark.parametrize(("heights", "face"), [((40, 0, 0, 0), FRONT_FACE), ((0, 40, 0, 0), BACK_FACE)])
-def test_who_is_in_the_way_returns_the_ball(heights: tuple, face: float):
+def test_a_paddle_in_the_way_returns_the_ball(heights: tuple, face: float):
     sim = flying((-face + 1, 0), (-2, 0), heights)
     play(sim)
     expected_x = -face + 2 * 6 * sim.states["speed_factor"][0]  # met in the first substep, two more to fly
@@ -83,7 +83,7 @@ def test_a_paddle_meets_what_overlaps_it(y: float, is_hit: bool):
     assert (ball(sim)[2] < 0) == is_hit
 
 
-def test_a_mate_lets_the_ball_of_the_back_paddle_pass():
+def test_a_teammate_lets_the_ball_of_the_back_paddle_pass():
     sim = flying((-FRONT_FACE - 3, 0), (2, 0))
     play(sim)
     assert ball(sim) == [-FRONT_FACE + 3, 0, 2, 0]
@@ -130,7 +130,7 @@ def test_rewards_add_up_to_zero_and_only_points_pay():
 # -- symmetry ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_coin_tells_the_side_of_the_serve_and_the_angle_is_within_40_degrees():
+def test_the_coin_decides_the_side_of_the_serve_and_the_angle_is_within_40_degrees():
     velocity = started(PAIRS, 512).states["ball_velocity"]
     assert 200 < (velocity[:, 0] > 0).sum() < 312
     slope = np.abs(velocity[:, 1]) / np.abs(velocity[:, 0])
@@ -173,20 +173,22 @@ def test_a_match_upside_down_goes_on_upside_down():
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
-def test_everybody_sees_its_own_wall_on_the_left():
+def test_each_agent_sees_its_own_wall_on_the_left():
     sim = flying((-3, 50), (1, 0), (10, 20, 30, 40))
     play(sim)
     red, blue = seen(sim, RED_FRONT), seen(sim, BLUE_BACK)
     np.testing.assert_allclose(red["ball_position"], [0, 0.5])
     np.testing.assert_allclose(red["ball_velocity"], [0.1, 0])
     np.testing.assert_allclose(blue["ball_velocity"], [-0.1, 0])
-    np.testing.assert_allclose([red["is_front"], red["own_y"], *red["mate_y"], *red["foe_y"]], [1, 0.2, 0.1, 0.3, 0.4])
     np.testing.assert_allclose(
-        [blue["is_front"], blue["own_y"], *blue["mate_y"], *blue["foe_y"]], [0, 0.3, 0.4, 0.1, 0.2]
+        [red["is_front"], red["own_y"], *red["teammate_y"], *red["opponent_y"]], [1, 0.2, 0.1, 0.3, 0.4]
+    )
+    np.testing.assert_allclose(
+        [blue["is_front"], blue["own_y"], *blue["teammate_y"], *blue["opponent_y"]], [0, 0.3, 0.4, 0.1, 0.2]
     )
 
 
-def test_alone_there_is_no_mate_to_see():
+def test_alone_there_is_no_teammate_to_see():
     sim = started(SINGLES)
     assert sim.observations.shape == (1, 2, 7)
     assert started(PAIRS).observations.shape == (1, 4, 9)

@@ -38,7 +38,7 @@ def test_a_tracker_runs_to_where_the_ball_will_come_after_its_reflections():
     assert chosen(flying((0, 70), (-2.5, 2), (0, 40, 0, 0)), "tracker")[FRONT] == UP
 
 
-def test_a_tracker_at_the_back_takes_what_its_mate_cannot():
+def test_a_tracker_at_the_back_takes_what_its_teammate_cannot():
     fast = flying((-50, 60), (-9, 0), (40, -80, 0, 0))
     assert chosen(fast, "tracker")[BACK] == UP
     assert chosen(flying((-50, 60), (-2, 0), (0, 60, 0, 0)), "tracker")[BACK] == DOWN, "and keeps apart from it else"

@@ -23,7 +23,7 @@ GAMES = {"singles": SINGLES, "singles in turn": SINGLES_IN_TURN, "pairs": PAIRS,
 EVERY_GAME = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 OWN = ("row", "column", "holder", "turn", "alive", "acting")
 RED_FIRST, BLUE_FIRST = 0, 1
-"""Outcomes of the lot in singles."""
+"""Outcomes of the draw in singles."""
 
 
 def started(game: Any, lanes: int = 1, seed: int = 0) -> Any:
@@ -42,9 +42,9 @@ def position(game: Any, cells: list[tuple[int, int]], holder: int, turn: int = 0
     return sim
 
 
-def play(sim: Any, *moves: int, lot: int = 0) -> None:
-    """One decision in which the lot falls as told."""
-    draw = np.full(sim.num_envs, (lot + 0.5) / sim.game.enumeration.coins)
+def play(sim: Any, *moves: int, outcome: int = 0) -> None:
+    """One decision in which the draw falls as told."""
+    draw = np.full(sim.num_envs, (outcome + 0.5) / sim.game.enumeration.chance_outcomes)
     sim.states["rng"] = stream_before(draw)
     sim.step(np.tile(moves, (sim.num_envs, 1)))
 
@@ -99,7 +99,7 @@ def test_the_edge_of_the_pitch_and_ones_own_mouth_are_walls(cell: tuple[int, int
 
 
 @pytest.mark.parametrize("holder", [0, 1])
-def test_who_runs_into_a_foe_stays_and_the_foe_has_the_ball(holder: int):
+def test_a_player_that_runs_into_an_opponent_stays_and_loses_the_ball(holder: int):
     sim = position(SINGLES, [(1, 2), (1, 3)], holder)
     play(sim, FORWARD, STAY)
     assert cells_of(sim) == [(1, 2), (1, 3)]
@@ -107,11 +107,11 @@ def test_who_runs_into_a_foe_stays_and_the_foe_has_the_ball(holder: int):
 
 
 @pytest.mark.parametrize(
-    ("lot", "cells", "holder"), [(RED_FIRST, [(1, 2), (1, 3)], 0), (BLUE_FIRST, [(1, 1), (1, 2)], 1)]
+    ("outcome", "cells", "holder"), [(RED_FIRST, [(1, 2), (1, 3)], 0), (BLUE_FIRST, [(1, 1), (1, 2)], 1)]
 )
-def test_the_lot_decides_who_gets_the_cell_that_both_want(lot: int, cells: list, holder: int):
+def test_a_random_draw_decides_which_player_gets_a_contested_cell(outcome: int, cells: list, holder: int):
     sim = position(SINGLES, [(1, 1), (1, 3)], holder=1 - holder)
-    play(sim, FORWARD, FORWARD, lot=lot)
+    play(sim, FORWARD, FORWARD, outcome=outcome)
     assert cells_of(sim) == cells
     assert sim.states["holder"][0] == holder, "the other one ran into it with the ball"
 
@@ -128,23 +128,23 @@ def test_a_goal_pays_one_and_costs_one_and_ends_the_match(mouth_row: int):
     assert (sim.rewards[0].tolist(), sim.info["winner"][0]) == ([-1.0, 1.0], 1)
 
 
-def test_nobody_scores_without_the_ball():
+def test_no_player_scores_without_the_ball():
     sim = position(SINGLES, [(1, 4), (0, 0)], holder=1)
     play(sim, FORWARD, STAY)
     assert not sim.terminated[0]
     assert cells_of(sim) == [(1, 4), (0, 0)]
 
 
-def test_after_a_goal_nobody_moves():
-    for lot, blue in ((RED_FIRST, (0, 1)), (BLUE_FIRST, (0, 0))):
+def test_after_a_goal_no_player_moves():
+    for outcome, blue in ((RED_FIRST, (0, 1)), (BLUE_FIRST, (0, 0))):
         sim = position(SINGLES, [(1, 4), (0, 1)], holder=0)
-        play(sim, FORWARD, FORWARD, lot=lot)
+        play(sim, FORWARD, FORWARD, outcome=outcome)
         assert cells_of(sim)[1] == blue
 
 
-def test_who_runs_into_its_mate_passes_the_ball_and_the_mate_may_score_at_once():
+def test_a_player_that_runs_into_its_teammate_passes_the_ball_and_the_teammate_may_score_at_once():
     sim = position(PAIRS, [(0, 1), (0, 2), (2, 0), (2, 1)], holder=0)
-    play(sim, FORWARD, FORWARD, STAY, STAY, lot=0)
+    play(sim, FORWARD, FORWARD, STAY, STAY, outcome=0)
     assert PAIRS.world.orders[0, 0].tolist() == [0, 2, 1, 3]
     assert sim.info["winner"][0] == 0
     sim = position(PAIRS, [(0, 1), (1, 1), (2, 0), (2, 1)], holder=0)
@@ -182,7 +182,7 @@ def test_a_mouth_lies_in_the_middle_and_is_wider_than_a_team_if_it_can(rows: int
 # -- kick-off ----------------------------------------------------------------------------------------------------------
 
 
-def test_singles_kick_off_in_littmans_cells_with_the_ball_by_lot():
+def test_singles_kick_off_in_littmans_cells_with_the_ball_drawn_at_random():
     sim = started(SINGLES, 64)
     assert {tuple(x) for x in sim.states["row"].tolist()} == {(2, 1)}
     assert {tuple(x) for x in sim.states["column"].tolist()} == {(1, 3)}
@@ -191,7 +191,7 @@ def test_singles_kick_off_in_littmans_cells_with_the_ball_by_lot():
 
 @EVERY_GAME
 def test_every_kick_off_is_as_likely_as_the_one_with_the_teams_exchanged(game: Any):
-    outcomes = game.enumeration.start_coins
+    outcomes = game.enumeration.initial_chance_outcomes
     sim = started(game, outcomes)
     sim.states["rng"] = stream_before((np.arange(outcomes) + 0.5) / outcomes)
     sim.reset()
@@ -221,32 +221,35 @@ def test_blue_sees_what_red_sees_when_the_teams_are_exchanged():
         np.testing.assert_array_equal(sim.observations[:, half:], mirrored.observations[:, :half])
 
 
-def test_a_player_sees_itself_its_mate_the_foes_and_the_ball():
+def test_a_player_sees_itself_its_teammate_the_opponents_and_the_ball():
     sim = position(PAIRS, [(0, 0), (1, 0), (2, 1), (2, 2)], holder=2)
     play(sim, STAY, STAY, STAY, STAY)
-    _, red, blue, mate = seen(sim)[0]
+    _, red, blue, teammate = seen(sim)[0]
     assert where(red["own"]) == {(1, 0)}
-    assert where(red["mate"]) == {(0, 0)}
-    assert where(red["foes"]) == {(2, 1), (2, 2)}
+    assert where(red["teammate"]) == {(0, 0)}
+    assert where(red["opponents"]) == {(2, 1), (2, 2)}
     assert where(red["ball"]) == {(2, 1)}
     assert where(blue["own"]) == where(blue["ball"]) == {(2, 1)}
-    assert where(blue["mate"]) == {(2, 0)}
-    assert where(blue["foes"]) == {(0, 2), (1, 2)}
-    flags = [[int(who[name]) for name in ("has_ball", "mate_has_ball", "foes_have_ball")] for who in (red, blue, mate)]
+    assert where(blue["teammate"]) == {(2, 0)}
+    assert where(blue["opponents"]) == {(0, 2), (1, 2)}
+    flags = [
+        [int(who[name]) for name in ("has_ball", "teammate_has_ball", "opponents_have_ball")]
+        for who in (red, blue, teammate)
+    ]
     assert flags == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
 
 
-def test_the_order_of_the_foes_does_not_show():
+def test_the_order_of_the_opponents_does_not_show():
     shown = []
-    for foes, holder in (([(2, 1), (2, 2)], 2), ([(2, 2), (2, 1)], 3)):
-        sim = position(PAIRS, [(0, 0), (1, 0), *foes], holder)
+    for opponents, holder in (([(2, 1), (2, 2)], 2), ([(2, 2), (2, 1)], 3)):
+        sim = position(PAIRS, [(0, 0), (1, 0), *opponents], holder)
         play(sim, STAY, STAY, STAY, STAY)
         shown.append(sim.observations[0, :2].copy())
     np.testing.assert_array_equal(*shown)
 
 
 @pytest.mark.parametrize("game", [SINGLES_IN_TURN, PAIRS_IN_TURN])
-def test_in_alternating_order_everybody_sees_whose_turn_it_is(game: Any):
+def test_in_alternating_order_each_player_sees_whose_turn_it_is(game: Any):
     sim = started(game, 8)
     for _ in range(3):
         np.testing.assert_array_equal(seen(sim)["turn"], sim.acting)
@@ -257,7 +260,7 @@ def test_in_alternating_order_everybody_sees_whose_turn_it_is(game: Any):
 
 
 def mirror_into(mirrored: Any, sim: Any, actions: np.ndarray) -> np.ndarray:
-    """Writes the mirror images of all matches, their next lot on the other side. Returns the mirrored actions."""
+    """Writes the mirror images of all matches, their next draw on the other side. Returns the mirrored actions."""
     records: Any = sim.states.copy()
     given: Any = np.zeros(sim.num_envs, sim.game.action_dtype)
     given["player"]["move"] = actions
@@ -309,8 +312,8 @@ def test_positions_are_counted_once_each(rows: int, columns: int, players: int, 
     assert count.positions == positions
     numbers = np.arange(positions) if positions < 30_000 else np.arange(0, positions, 97)
     records: Any = np.zeros(len(numbers), game.state_dtype)
-    count.place(records, numbers)
-    np.testing.assert_array_equal(count.number(records), numbers)
+    count.write_state(records, numbers)
+    np.testing.assert_array_equal(count.state_index(records), numbers)
     cells: Any = records["row"] * columns + records["column"]
     assert np.diff(np.sort(cells, 1)).min() > 0, "no two players in a cell"
 
@@ -324,12 +327,12 @@ def test_what_the_rules_reach_is_placed_as_it_was(name: str, seed: int):
         sim.reset(mask=sim.terminated)
         sim.step(rng.integers(5, size=sim.actions.shape))
     records: Any = np.zeros(4, game.state_dtype)
-    game.enumeration.place(records, game.enumeration.number(sim.states))
+    game.enumeration.write_state(records, game.enumeration.state_index(sim.states))
     for field in OWN:
         np.testing.assert_array_equal(records[field], sim.states[field], err_msg=field)
 
 
-def test_exchanging_mates_and_reflecting_the_pitch_leaves_an_eighth_of_the_positions_or_little_more():
+def test_exchanging_teammates_and_reflecting_the_pitch_leaves_an_eighth_of_the_positions_or_little_more():
     numbers = np.arange(PAIRS.enumeration.positions)
     canonical = PAIRS.enumeration.canonical(numbers)
     np.testing.assert_array_equal(PAIRS.enumeration.canonical(canonical), canonical)

@@ -25,22 +25,22 @@ def joint(players: int) -> np.ndarray:
 
 
 def after(game: Any, numbers: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What follows positions [P] under joint actions [J, A] and every outcome K of the lot: int64 [P, J, K].
+    """What follows positions [P] under joint actions [J, A] and every outcome K of the draw: int64 [P, J, K].
 
     Returns:
         The next positions (-1 at the end of the match) and red's rewards.
     """
-    shape = (len(numbers), len(actions), game.enumeration.coins)
+    shape = (len(numbers), len(actions), game.enumeration.chance_outcomes)
     position, action, outcome = (index.ravel() for index in np.indices(shape))
     records: Any = np.zeros(len(position), game.state_dtype)
-    game.enumeration.place(records, numbers[position])
+    game.enumeration.write_state(records, numbers[position])
     sim: Any = simulation(game, len(position), compiled=True, autoreset_mode="off")
     sim.reset(seed=0)
     for name in ("row", "column", "holder", "turn", "acting"):
         sim.states[name] = records[name]
     sim.states["rng"] = stream_before((outcome + 0.5) / shape[2])
     sim.step(actions[action])
-    following = np.where(sim.terminated, -1, game.enumeration.number(sim.states))
+    following = np.where(sim.terminated, -1, game.enumeration.state_index(sim.states))
     return following.reshape(shape), sim.rewards[:, 0].astype(np.int64).reshape(shape)
 
 
@@ -89,7 +89,7 @@ def test_without_mixing_the_two_sides_of_littmans_game_are_sure_of_different_val
 def test_the_side_with_the_ball_at_kick_off_is_sure_of_nothing_without_mixing(littman: tuple):
     sim: Any = simulation(GAMES["singles"], 16)
     sim.reset(seed=0)
-    number = GAMES["singles"].enumeration.number(sim.states)
+    number = GAMES["singles"].enumeration.state_index(sim.states)
     red = sim.states["holder"] == 0
     maximin, minimax = littman
     np.testing.assert_allclose(maximin[number], np.where(red, 0.0, -0.295245), atol=1e-9)
@@ -109,6 +109,6 @@ def test_alternating_two_against_two_is_worth_playing():
         value = np.where(numbers % 2 == 0, q.max(1), q.min(1))
     sim: Any = simulation(game, 64)
     sim.reset(seed=0)
-    start = value[np.searchsorted(numbers, game.enumeration.canonical(game.enumeration.number(sim.states)))]
+    start = value[np.searchsorted(numbers, game.enumeration.canonical(game.enumeration.state_index(sim.states)))]
     holds_and_moves = np.where(sim.states["holder"] // 2 == sim.states["turn"], 1 - 2 * sim.states["turn"], 0)
     np.testing.assert_allclose(start, 0.247542 * holds_and_moves, atol=1e-5)

@@ -38,7 +38,7 @@ def test_a_striker_runs_forward_where_the_way_is_free():
     assert cells_of(played(SINGLES, [(1, 1), (2, 3)], 0), 0) == {(1, 2)}
 
 
-def test_a_striker_runs_around_a_foe_on_either_side():
+def test_a_striker_runs_around_a_opponent_on_either_side():
     assert cells_of(played(SINGLES, [(1, 1), (1, 2)], 0), 0) == {(0, 1), (2, 1)}
 
 
@@ -50,13 +50,13 @@ def test_a_striker_in_front_of_the_mouth_scores():
     assert played(SINGLES, [(2, 4), (1, 4)], 0).terminated.all()
 
 
-def test_a_striker_that_cannot_get_past_passes_to_its_mate():
+def test_a_striker_that_cannot_get_past_passes_to_its_teammate():
     sim = played(PAIRS, [(0, 1), (1, 1), (0, 2), (2, 4)], 0)
     assert set(sim.states["holder"].tolist()) <= {0, 1}
-    assert (sim.states["holder"] == 1).mean() > 0.4, "unless the mate has moved away first"
+    assert (sim.states["holder"] == 1).mean() > 0.4, "unless the teammate has moved away first"
 
 
-def test_a_striker_without_the_ball_gets_in_front_of_who_has_it():
+def test_a_striker_without_the_ball_gets_in_front_of_the_holder():
     assert cells_of(played(SINGLES, [(1, 1), (1, 3)], 1), 0) == {(1, 2)}
     assert cells_of(played(SINGLES, [(1, 2), (1, 3)], 1), 0) == {(1, 2)}, "and stays there"
 

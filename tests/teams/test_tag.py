@@ -40,7 +40,7 @@ def test_each_runner_pays_for_itself():
     assert sim.rewards[0].tolist() == [2, 2, -2, -2]
 
 
-def test_touches_among_mates_and_with_obstacles_cost_nothing():
+def test_touches_among_teammates_and_with_obstacles_cost_nothing():
     sim = placed(PAIRS, [(-0.8, 0.0), (-0.75, 0.0), (0.8, 0.0), (0.85, 0.0), (0.7, 0.0), (-0.9, 0.0)])
     stay(sim)
     assert not sim.rewards.any()
@@ -77,7 +77,7 @@ def test_at_the_horizon_the_chasers_have_won_if_they_have_tagged(positions, winn
     assert sim.info["winner"][0] == winner
 
 
-def test_walls_keep_everybody_in():
+def test_walls_keep_all_agents_in():
     sim = started(PAIRS, 64)
     rng = np.random.default_rng(1)
     for _ in range(50):
@@ -102,7 +102,7 @@ def test_matches_start_without_a_touch_and_teams_in_different_halves():
 
 
 @pytest.mark.jitless
-def test_mates_are_seen_before_foes():
+def test_teammates_come_before_opponents():
     sim = placed(PAIRS, [(0.1, 0.0), (0.2, 0.0), (0.3, 0.0), (0.4, 0.0), (0.5, 0.0), (0.5, 0.1)])
     sim.states["velocity_mps"][0, :, 1] = [1, 2, 3, 4]
     sim.restore(sim.snapshot())

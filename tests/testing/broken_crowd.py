@@ -50,11 +50,11 @@ def step(s, world, actions, rewards, scratch):
         rewards[MOST - 1] = 1.0
     if fault == ONE_WALKER_PAID:
         rewards[1] = 1.0
-    luck = integer(s, 24)
-    if luck == 0:
+    draw = integer(s, 24)
+    if draw == 0:
         s.info.end_reason = MET if fault != TERMINATED_AS_LOST else LOST
         return TERMINATED
-    if luck == 1:
+    if draw == 1:
         s.info.end_reason = LOST if fault != TRUNCATED_AS_MET else MET
         return TRUNCATED
     return 0
@@ -112,5 +112,5 @@ def crowd() -> Game:
         end_reasons=("met",),
         truncation_reasons=("lost",),
         world=World(np.array([3])),
-        reproducibility="exact",
+        determinism="cross-platform",
     )

@@ -64,9 +64,9 @@ FAULTS = (
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
-    SHARED_DICE, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
+    SHARED_RNG, REMEMBERS, SHARED_SCRATCH, IN_WORKER, ABOVE_BOUND, NOT_A_NUMBER, INFINITE_REWARD, ONE_PAID,
     NOT_ZERO_SUM, EMPTY_MASK, ILLEGAL_SCRIPT, NO_REASON, ODD_WINNER, RESURRECTION, MOVING_HORIZON, HURTING_ILLEGAL,
-    SCRIPT_DICE, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
+    SCRIPT_RNG, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
     ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
     ROPE_GROWS, ROPE_IS_LOST, HIDDEN_ALIVE, HIDDEN_PAID, BEYOND_GOALS, OFFERED_TWICE, TOO_MANY, TOO_FAST, TABLE_BEYOND,
     TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID,
@@ -89,7 +89,7 @@ FIGHTER = Role(
         Field("health", (), 0, HEALTH, "1", "left"),
         Field("place", (), 0, PLACES - 1, "1", "on the line"),
         Field("charge", (), 0, CHARGE, "1", "of the weapon"),
-        Field("foes_health", (2,), 0, HEALTH, "1", "left to each of them"),
+        Field("opponents_health", (2,), 0, HEALTH, "1", "left to each of them"),
     ),
     (Choice("move", 4, ("wait", "left", "right", "strike")),),
 )
@@ -118,12 +118,12 @@ def walk(s, a, move):
 
 
 def strike(s, a, damage):
-    """Hits every foe next to the striker; the dice fall for each of them, hit or not."""
+    """Hits every opponent next to the striker; the dice fall for each of them, hit or not."""
     points = 0.0
     first = 2 if a < 2 else 0
     for b in range(first, first + 2):
-        luck = uniform(s, 0.0, 1.0)
-        if damage[a] > 0.0 and s.alive[b] and abs(s.place[a] - s.place[b]) <= 1 and luck < 0.8:
+        draw = uniform(s, 0.0, 1.0)
+        if damage[a] > 0.0 and s.alive[b] and abs(s.place[a] - s.place[b]) <= 1 and draw < 0.8:
             s.health[b] = max(s.health[b] - damage[a], 0.0)
             points += damage[a]
     return points
@@ -143,7 +143,7 @@ def step(s, world, actions, rewards, scratch):
     for a in range(4):
         gained = strike(s, a, scratch.damage)
         points += gained if a < 2 else -gained
-    if fault in (SHARED_DICE, REMEMBERS):
+    if fault in (SHARED_RNG, REMEMBERS):
         scratch.decisions += 1
         s.place[0] = (s.place[0] + scratch.decisions) % PLACES
     for a in range(4):
@@ -158,7 +158,7 @@ def step(s, world, actions, rewards, scratch):
         s.parameters.horizon += 1.0
     if fault == ODD_WINNER:
         s.info.winner = s.steps % 2
-    return judge_match(s, fault)
+    return evaluate_match(s, fault)
 
 
 def break_rewards(fault, steps, rewards):
@@ -173,7 +173,7 @@ def break_rewards(fault, steps, rewards):
         rewards[3] *= 0.5
 
 
-def judge_match(s, fault):
+def evaluate_match(s, fault):
     red = s.alive[0] or s.alive[1]
     blue = s.alive[2] or s.alive[3]
     if red and blue:
@@ -194,7 +194,7 @@ def observe(s, world, observations, scratch):
         seen.health, seen.place, seen.charge = s.health[a], s.place[a], s.charge[a]
         first = 2 if a < 2 else 0
         for k in range(2):
-            seen.foes_health[k] = s.health[first + k]
+            seen.opponents_health[k] = s.health[first + k]
         if fault == ABOVE_BOUND and a == 2 and s.charge[a] == CHARGE:
             seen.charge = CHARGE + 1
         if fault == NOT_A_NUMBER and a == 3 and s.steps == 4:
@@ -224,7 +224,7 @@ def script(s, world, slot, which, actions, scratch):
             move = WAIT
     if fault == ILLEGAL_SCRIPT:
         move = STRIKE
-    if fault == SCRIPT_DICE:
+    if fault == SCRIPT_RNG:
         uniform(s, 0.0, 1.0)
     if fault == SCRIPT_HEALS:
         s.health[slot] = HEALTH
@@ -267,7 +267,7 @@ def duel() -> Game:
         global_state_size=8,
         scratch=(("damage", "f8", (4,)), ("decisions", "i8")),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="striker",
         render="testing.broken_games:draw",
     )
@@ -373,7 +373,7 @@ def tug(words: int = 0) -> Game:
         horizon=40,
         end_reasons=("dragged_over",),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="strong",
         codecs={"words": Words(words)},
         mirror=mirror_tug,

@@ -175,7 +175,7 @@ def double_observations(env: Any) -> None:
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 
-rule("lanes_equal_singles", "lanes share their dice", "in a batch of 5 and alone")
+rule("lanes_equal_single_envs", "lanes share their dice", "in a batch of 5 and alone")
 
 
 @face("same_seed_same_matches", "parallel", "two with seed")
@@ -185,13 +185,13 @@ def deaf_to_seeds(parallel: Any) -> None:
     parallel.reset = lambda seed=None, options=None: reset(options=options)
 
 
-rule("a_seed_leaves_no_trace", "matches remember earlier ones", "had played seed")
+rule("seeding_resets_history", "matches remember earlier ones", "had played seed")
 
 
 @face("faces_agree", "parallel", "observation")
 def swapped_observations(parallel: Any) -> None:
     """red_0 sees what blue_0 should see"""
-    parallel.ports["red_0"].views = parallel.ports["blue_0"].views
+    parallel.agent_ios["red_0"].views = parallel.agent_ios["blue_0"].views
 
 
 @face("faces_agree", "parallel", r"red_0: action_mask is \[.*\], in the batch \[")
@@ -218,8 +218,8 @@ def swapped_candidates(env: Any) -> None:
     replace_step(env, swap)
 
 
-rule("threads_same_bits", "lanes share scratch", "one thread and with two")
-rule("workers_same_bits", "worker processes play on", "without workers and with two")
+rule("threads_do_not_change_results", "lanes share scratch", "one thread and with two")
+rule("workers_do_not_change_results", "worker processes play on", "without workers and with two")
 
 # -- autoreset ---------------------------------------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ def greedy_reset(vec: Any) -> None:
     vec.reset = pop
 
 
-@face("reset_mask_touches_nothing_else", "batch", "not in the mask")
+@face("masked_reset_keeps_other_lanes", "batch", "not in the mask")
 def deaf_to_masks(sim: Any) -> None:
     """reset starts all lanes, whatever the mask"""
     reset = sim.reset
@@ -299,7 +299,7 @@ def unpicklable(parallel: Any) -> None:
 # -- buffers -----------------------------------------------------------------------------------------------------------
 
 
-@face("no_live_buffers", "vec", "own memory")
+@face("results_share_no_memory", "vec", "own memory")
 def live_vectors(vec: Any) -> None:
     """the VectorEnv hands out its own arrays"""
     vec.copy = False
@@ -317,7 +317,7 @@ def reused_buffer(env: Any) -> None:
     replace_step(env, change)
 
 
-@face("scribbling_changes_nothing", "env", "after writing")
+@face("results_are_copies", "env", "after writing")
 def kept_observation(env: Any) -> None:
     """the reward is computed from the observation that was returned before"""
     kept = [np.zeros(1)]
@@ -331,16 +331,16 @@ def kept_observation(env: Any) -> None:
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
-rule("observations_are_in_their_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
-rule("observations_are_in_their_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
+rule("observations_are_in_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
+rule("observations_are_in_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
 rule(
-    "observations_are_in_their_spaces",
+    "observations_are_in_spaces",
     "speed beyond its checked range",
     r"red_0: .*speed = 3.0 is not in \[-1, 1\]",
     CROWD,
 )
 rule(
-    "observations_are_in_their_spaces",
+    "observations_are_in_spaces",
     "table beyond its bounds",
     r"red_0: .*walkers\[1\].place = 10.0 is not in \[0, 9\]",
     CROWD,
@@ -349,39 +349,39 @@ rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
 rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
 rule("team_rewards_are_equal", "one walker is paid", "red_0 gets 0.0 but red_1 gets 1.0", CROWD)
 rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
-rule("masks_leave_a_choice", "empty mask", "the mask of move forbids all 4 alternatives")
-rule("masks_leave_a_choice", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD)
-rule("masks_leave_a_choice", "candidate offered twice", r"goal are \[0, 8, 0\]: no list of ids below 10", CROWD)
-rule("masks_leave_a_choice", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
+rule("masks_allow_an_action", "empty mask", "the mask of move forbids all 4 alternatives")
+rule("masks_allow_an_action", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD)
+rule("masks_allow_an_action", "candidate offered twice", r"goal are \[0, 8, 0\]: no list of ids below 10", CROWD)
+rule("masks_allow_an_action", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
 rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
-rule("ends_are_explained", "end without a reason", "end_reason is 0")
-rule("ends_are_explained", "winner out of nowhere", "while the match goes on")
+rule("end_reasons_are_valid", "end without a reason", "end_reason is 0")
+rule("end_reasons_are_valid", "winner out of nowhere", "while the match goes on")
 rule(
-    "ends_are_explained",
+    "end_reasons_are_valid",
     "terminated by the reason of a truncation",
     r"terminated with end_reason 3 \('lost'\), a reason of truncation",
     CROWD,
 )
 rule(
-    "ends_are_explained",
+    "end_reasons_are_valid",
     "truncated by the reason of a rule",
     r"truncated with end_reason 2 \('met'\), a reason of a rule's end",
     CROWD,
 )
-rule("fixed_fields_stay", "rope grows", "rope_m is fixed during a match .* changed in a running", TUG)
+rule("reset_fields_are_constant", "rope grows", "rope_m is fixed during a match .* changed in a running", TUG)
 rule(
-    "fixed_fields_stay",
+    "reset_fields_are_constant",
     "rope is lost in the end",
     "rope_m is fixed during a match .* changed in the last observation",
     TUG,
 )
-rule("capacity_is_not_seen", "hidden slot is alive", "slot 4 is alive, but there are 3 agents", CROWD)
-rule("capacity_is_not_seen", "hidden slot is paid", "slot 4, beyond the agents, has a reward", CROWD)
-rule("the_dead_stay_dead", "the dead come back", "is back")
+rule("unused_slots_are_inactive", "hidden slot is alive", "slot 4 is alive, but there are 3 agents", CROWD)
+rule("unused_slots_are_inactive", "hidden slot is paid", "slot 4, beyond the agents, has a reward", CROWD)
+rule("dead_agents_stay_dead", "the dead come back", "is back")
 rule("horizon_is_exact", "horizon moves", "not over")
 
 
-@face("one_flag_at_the_end", "parallel", "at the end the flags are")
+@face("terminated_xor_truncated", "parallel", "at the end the flags are")
 def mixed_flags(parallel: Any) -> None:
     """at the horizon red is truncated and blue terminated"""
 
@@ -394,7 +394,7 @@ def mixed_flags(parallel: Any) -> None:
     replace_step(parallel, change)
 
 
-@face("leavers_get_their_last_reward", "parallel", "was in the match but got no")
+@face("dead_agents_get_final_reward", "parallel", "was in the match but got no")
 def silent_deaths(parallel: Any) -> None:
     """who dies is left out of the results"""
 
@@ -404,7 +404,7 @@ def silent_deaths(parallel: Any) -> None:
     replace_step(parallel, change)
 
 
-@face("calls_out_of_order_are_refused", "batch", "step before reset is not refused")
+@face("calls_out_of_order_raise", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
     sim.started = True
@@ -413,11 +413,11 @@ def eager_batch(sim: Any) -> None:
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-rule("mirrored_match_is_the_mirror", "rope leans to red", "state knot_m: lane 0 is .* in the mirrored match", TUG)
-rule("mirrored_match_is_the_mirror", "blue sees badly", "observation of (red|blue)_0: lane 0 knot_m is", TUG)
+rule("mirror_symmetry_holds", "rope leans to red", "state knot_m: lane 0 is .* in the mirrored match", TUG)
+rule("mirror_symmetry_holds", "blue sees badly", "observation of (red|blue)_0: lane 0 knot_m is", TUG)
 
 
-@face("malformed_actions_are_refused", "env", "is not refused")
+@face("malformed_actions_raise", "env", "is not refused")
 def forgiving_env(env: Any) -> None:
     """what is malformed is replaced by the first action"""
     step = env.step
@@ -431,7 +431,7 @@ def forgiving_env(env: Any) -> None:
     env.step = forgive
 
 
-@face("malformed_actions_are_refused", "batch", "has changed")
+@face("malformed_actions_raise", "batch", "has changed")
 def refusal_that_moves(sim: Any) -> None:
     """a refused step has thrown the dice"""
     step = sim.step
@@ -443,7 +443,7 @@ def refusal_that_moves(sim: Any) -> None:
     sim.step = throw
 
 
-@face("bounds_are_inside", "env", "ActionError", TUG)
+@face("action_bounds_are_accepted", "env", "ActionError", TUG)
 def open_bounds(env: Any) -> None:
     """the bounds themselves are refused"""
     step = env.step
@@ -456,10 +456,10 @@ def open_bounds(env: Any) -> None:
     env.step = refuse
 
 
-rule("illegal_actions_are_counted_noops", "illegal actions hurt", "after an illegal action and after the no-op")
+rule("illegal_actions_become_noops", "illegal actions hurt", "after an illegal action and after the no-op")
 
 
-@face("idle_actions_do_nothing", "batch", "agents that were not asked")
+@face("inactive_actions_are_ignored", "batch", "agents that were not asked")
 def haunted_batch(sim: Any) -> None:
     """the dead are paid for what they would do"""
     step = sim.step
@@ -486,7 +486,7 @@ def after_steps(sim: Any, change: Callable[[], Any]) -> None:
     sim.step = changed
 
 
-@face("fixed_fields_stay", "batch", "speed_m is fixed during a match", COURIERS)
+@face("reset_fields_are_constant", "batch", "speed_m is fixed during a match", COURIERS)
 def tiring_courier(sim: Any) -> None:
     """a courier is shown a lower speed in every decision"""
 
@@ -496,13 +496,13 @@ def tiring_courier(sim: Any) -> None:
     after_steps(sim, tire)
 
 
-@face("capacity_is_not_seen", "batch", "slot 39, beyond the agents, has a reward", COURIERS)
+@face("unused_slots_are_inactive", "batch", "slot 39, beyond the agents, has a reward", COURIERS)
 def paid_nobody(sim: Any) -> None:
     """a slot that no agent has is paid"""
     after_steps(sim, lambda: sim.buffers.rewards[:, -1].fill(1.0))
 
 
-@face("masks_leave_a_choice", "batch", r"the candidates of parcel are \[.*: no list of ids below 13", COURIERS)
+@face("masks_allow_an_action", "batch", r"the candidates of parcel are \[.*: no list of ids below 13", COURIERS)
 def doubled_candidate(sim: Any) -> None:
     """a list names an alternative twice"""
 
@@ -525,7 +525,7 @@ def shuffled(info: dict[str, Any]) -> dict[str, Any]:
     return {**info, "candidates": {"parcel": lists}}
 
 
-@face("no_live_buffers", "parallel", r"\['speed_m'\] is the simulation's own memory", COURIERS)
+@face("results_share_no_memory", "parallel", r"\['speed_m'\] is the simulation's own memory", COURIERS)
 def live_and_locked(parallel: Any) -> None:
     """a ParallelEnv shows live memory, which the caller cannot write to but a step does"""
     view = parallel.sim.buffers.observations["courier"]["speed_m"][0, :1]
@@ -551,9 +551,9 @@ def careless_chance(sim: Any) -> None:
     sim.step = play
 
 
-rule("scripts_touch_actions_alone", "script throws the dice of the rules", "its actions given by hand")
-rule("scripts_touch_actions_alone", "script heals itself", "its actions given by hand")
-rule("luck_of_scripts_is_apart", "start depends on the luck of scripts", "the start of a match")
+rule("scripts_change_only_actions", "script throws the dice of the rules", "its actions given by hand")
+rule("scripts_change_only_actions", "script heals itself", "its actions given by hand")
+rule("script_rng_is_separate", "start depends on the luck of scripts", "the start of a match")
 for fault, match in (
     ("codec talks too long", "is not in its space"),
     ("codec writes into the row", "read-only .* in encode"),
@@ -562,8 +562,8 @@ for fault, match in (
     ("codec pulls too hard", r"decoded to .* pull = 2 is not in \[-0.3, 0.7\]"),
 ):
     number = broken_games.NUMBER[fault]
-    FAULTS.append(Fault("codecs_keep_to_their_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
-rule("pictures_look_and_do_not_touch", "pictures wound", "changed the match record of lane 1: health")
+    FAULTS.append(Fault("codec_results_are_in_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
+rule("render_has_no_side_effects", "pictures wound", "changed the match record of lane 1: health")
 FAULTS.append(
     Fault(
         "documentation_is_complete", "half a page", lambda: Subject(HALF_DOCUMENTED), "has no section Observation Space"

@@ -86,7 +86,7 @@ def test_a_game_of_two_teams_names_its_opponents():
     page = pages.page(DUEL)
     assert '`opponent=` takes `"striker"`, `"walker"`, `"random"`, `"mix"`' in page
     assert "| teams | red: `red_0`, `red_1`; blue: `blue_0`, `blue_1` |" in page
-    assert "What everybody sees" in pages.observation_tables(registry.make_game(DUEL)[0])
+    assert "What all agents see" in pages.observation_tables(registry.make_game(DUEL)[0])
 
 
 @pytest.mark.usefixtures("broken_games_are_registered")
@@ -126,14 +126,14 @@ def test_a_readme_without_markers_is_left_alone(tmp_path: Path):
     assert readme.read_text(encoding="utf-8") == "mine\n"
 
 
-def test_a_page_that_is_no_more_is_removed_and_what_somebody_wrote_is_not(tmp_path: Path):
+def test_a_stale_page_is_removed_and_a_page_by_another_author_is_not(tmp_path: Path):
     docs.write(tmp_path)
-    gone, own = (tmp_path / docs.PAGES / name for name in ("Gone-v0.md", "Own.md"))
-    shutil.copy(tmp_path / docs.PAGES / "CartPole.md", gone)
+    left, own = (tmp_path / docs.PAGES / name for name in ("Gone-v0.md", "Own.md"))
+    shutil.copy(tmp_path / docs.PAGES / "CartPole.md", left)
     own.write_text("# By hand\n", encoding="utf-8")
-    assert docs.stale(tmp_path) == [gone]
+    assert docs.stale(tmp_path) == [left]
     docs.write(tmp_path)
-    assert not gone.exists()
+    assert not left.exists()
     assert own.exists()
 
 
@@ -185,7 +185,7 @@ def test_a_table_of_several_presets_lists_what_differs_and_marks_what_some_lack(
     text = pages.shared_page(*registry.page_of(SMALL))
     assert "| `own` | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where it stands is 1 |" in text
     assert "| `has_ball` |  | 0 | 1 | 1 | it has the ball |" in text
-    assert "| `mate_has_ball` |  | 0 | 1 | 1 | its mate has the ball (in 3 of 4 presets) |" in text
+    assert "| `teammate_has_ball` |  | 0 | 1 | 1 | its teammate has the ball (in 3 of 4 presets) |" in text
 
 
 def test_a_role_that_some_presets_lack_is_marked():
@@ -207,7 +207,7 @@ def test_merged_tables_say_so_where_a_text_differs_or_too_many_values_do():
     assert pages.either(["3x3", "4x4", "5x5", "6x6"]) == "by preset"
 
 
-def test_spaces_are_told_in_gymnasium_s_words_and_what_all_see_counts(rings: dict[str, Row]):
+def test_spaces_are_named_in_gymnasium_s_words_and_include_lane_fields(rings: dict[str, Row]):
     table = pages.preset_table([pages.Preset(row, *registry.make_game(row.id)) for row in rings.values()])
     assert table.splitlines()[2] == (
         "| `palaestra/Ring-8-v0` | `nodes=8` | 3 red against 2 blue | `Discrete(4)`; "
@@ -220,7 +220,7 @@ def test_the_readme_has_one_row_a_factory_and_names_few_presets_or_their_number(
     assert row.startswith(
         "| test | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | 3 red against 2 blue |"
     )
-    assert row.endswith("| exact | rings of all sizes |")
+    assert row.endswith("| cross-platform | rings of all sizes |")
     rings.pop("palaestra/Ring-6-v0")
     assert "(docs/environments/Ring.md), `palaestra/Ring-3-v0`, `palaestra/Ring-4-v0`" in docs.readme_table()
 

@@ -8,7 +8,7 @@ from testing.faults import CROWD, DUEL, FAULTS, SPOKEN, TUG, Fault, games, no_ga
 
 from palaestra.testing import CHECKS, check
 
-SLOW = {"workers_same_bits"}
+SLOW = {"workers_do_not_change_results"}
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -54,12 +54,12 @@ def test_a_playthrough_is_short_and_its_actions_vary(path: Path):
 def test_golden_files_are_of_ids_that_exist():
     assert golden.orphans(FOLDER) == []
     hashes = golden.read_hashes(FOLDER)
-    assert not {*hashes["exact"], *hashes["pinned"]} - set(registry.ROWS)
+    assert not {*hashes["cross-platform"], *hashes["per-platform"]} - set(registry.ROWS)
 
 
 @pytest.mark.jitless
 @pytest.mark.usefixtures("broken_games_are_registered")
-def test_an_exact_hash_is_the_same_interpreted_and_compiled():
+def test_a_cross_platform_hash_is_the_same_interpreted_and_compiled():
     assert golden.fingerprint(DUEL) == "1b1457319063a9f4c785fa12e35974c1"
 
 
@@ -80,14 +80,14 @@ def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, mo
         golden.compare_playthrough(DUEL, tmp_path)
 
 
-def test_a_platform_that_nobody_recorded_is_skipped_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_platform_without_a_recorded_hash_is_skipped_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     id = "palaestra/CartPole-v0"
     golden.update([id], tmp_path)
     monkeypatch.setattr(golden, "platform_key", lambda game: "another planet")
     with pytest.raises(Skipped, match="recorded on another planet"):
         golden.compare_hash(id, tmp_path)
     golden.update([id], tmp_path)
-    assert len(golden.read_hashes(tmp_path)["pinned"][id]) == 2
+    assert len(golden.read_hashes(tmp_path)["per-platform"][id]) == 2
 
 
 def test_a_changed_hash_takes_those_of_other_platforms_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -97,7 +97,7 @@ def test_a_changed_hash_takes_those_of_other_platforms_with_it(tmp_path: Path, m
     golden.update([id], tmp_path)
     monkeypatch.setattr(golden, "fingerprint", lambda id: "0" * 32)
     golden.update([id], tmp_path)
-    assert golden.read_hashes(tmp_path)["pinned"][id] == {"another planet": "0" * 32}
+    assert golden.read_hashes(tmp_path)["per-platform"][id] == {"another planet": "0" * 32}
 
 
 def test_the_command_updates_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -109,7 +109,7 @@ def test_the_command_updates_and_checks(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("broken_games_are_registered")
-def test_a_playthrough_tells_who_does_what():
+def test_a_playthrough_lists_actions_by_agent():
     text = golden.playthrough(TUG)
     assert text.startswith(f"{TUG}, seed 4, ")
     assert "decision 1\n  red_0 does pull " in text
@@ -117,7 +117,7 @@ def test_a_playthrough_tells_who_does_what():
     assert text.rstrip().splitlines()[-1].startswith("terminated: dragged_over, winner ")
 
 
-def test_numbers_of_pinned_games_may_differ_a_little_and_words_not():
+def test_numbers_of_per_platform_games_may_differ_a_little_and_words_not():
     was = "  roll 0.5 rad\n  x 1e-17"
     assert golden.first_other_line(was, "  roll 0.5001 rad\n  x -3e-18", numerically=True) == ""
     assert golden.first_other_line(was, "  roll 0.51 rad\n  x 0", numerically=True).startswith("line 1")

@@ -64,7 +64,7 @@ def test_what_a_check_makes_is_closed_after_it():
 def test_only_and_skip_choose_checks():
     assert [r.name for r in check(ID, only=[QUICK]).results] == [QUICK]
     assert [r.name for r in check(ID, only=QUICK).results] == [QUICK]
-    assert check(ID, only=[QUICK, "masks_leave_a_choice"], skip=[QUICK]).results[0].name == "masks_leave_a_choice"
+    assert check(ID, only=[QUICK, "masks_allow_an_action"], skip=[QUICK]).results[0].name == "masks_allow_an_action"
 
 
 def test_a_check_that_does_not_exist_is_refused_with_the_near_name():
@@ -139,7 +139,7 @@ def test_a_preset_is_held_to_what_an_id_has_of_its_own():
         "registered_everywhere",
         "spaces_contain_results",
         "faces_agree",
-        "observations_are_in_their_spaces",
+        "observations_are_in_spaces",
         "documentation_is_complete",
     ]
     report = check(ID, "preset")

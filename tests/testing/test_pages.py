@@ -85,8 +85,8 @@ def test_every_representation_has_its_own_tables_under_its_word():
 
 
 def test_the_facts_name_the_representations_and_the_default():
-    told = '`observation="flat"`, `"dict"`, `"nearest"`; the default is `"dict"`; `"nearest:dict"` by name'
-    assert f"| observation | {told} |" in pages.page(COURIERS)
+    printed = '`observation="flat"`, `"dict"`, `"nearest"`; the default is `"dict"`; `"nearest:dict"` by name'
+    assert f"| observation | {printed} |" in pages.page(COURIERS)
     assert "| observation |" not in pages.page("palaestra/CartPole-v0")
 
 
@@ -96,7 +96,7 @@ def test_a_page_is_the_same_whatever_representation_is_asked_for():
         pages.page(COURIERS, observation="nearst")
 
 
-def test_a_game_that_shows_a_representation_unless_told_otherwise_has_the_same_tables(monkeypatch):
+def test_a_game_that_shows_a_representation_by_default_has_the_same_tables(monkeypatch):
     row = Row(COURIERS, lambda: with_default("nearest"), "test", "couriers")
     row.factory.__module__ = size_game.__name__
     before = pages.page(COURIERS)
@@ -112,7 +112,7 @@ def test_a_representation_that_some_presets_lack_is_marked():
     assert "the nearest parcel alone:" in pages.observation_tables(whole, whole)
 
 
-def test_a_game_of_several_dtypes_is_not_told_to_be_flat():
+def test_a_game_of_several_dtypes_is_not_described_as_flat():
     assert pages.forms_of(registry.make_game(COURIERS)[0]) == ["flat", "dict"]
     time = Field("time", (), 0, 200, dtype="f8")
     assert pages.forms_of(dataclasses.replace(size_game.game(), lane_observation=(time,))) == ["dict"]
@@ -127,7 +127,7 @@ def test_the_page_of_a_factory_has_all_its_sizes():
 # -- actions, rewards, ends --------------------------------------------------------------------------------------------
 
 
-def test_lists_of_candidates_are_told_with_their_room_and_place():
+def test_lists_of_candidates_are_documented_with_their_size_and_place():
     assert '| masks | yes; for `parcel` a list of at most 8 ids in `info["candidates"]` |' in pages.page(COURIERS)
     assert "(legal ones as a list of at most 8)" in pages.page(COURIERS)
 
@@ -142,7 +142,7 @@ def test_end_reasons_say_which_truncate():
     assert "End reasons: 1 `horizon` (truncates), 2 `all_taken`, 3 `stalled` (truncates)." in pages.page(COURIERS)
 
 
-def test_parameters_tell_their_words_and_when_they_change():
+def test_parameters_list_their_words_and_when_they_change():
     page = pages.page(BODY)
     assert "what is paid on the way (one of dense, sparse) (default dense)" in page
     assert "of the masses (default 0.4) (a change takes effect at the next match)" in page
@@ -162,32 +162,32 @@ def test_info_prints_the_page(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out.strip() == pages.page(LARGE).strip()
 
 
-def test_info_as_json_tells_the_same(capsys: pytest.CaptureFixture[str]):
-    told = facts(COURIERS, capsys)
-    assert told["end_reasons"] == ["horizon", "all_taken", "stalled"]
-    assert told["truncation_reasons"] == ["horizon", "stalled"]
-    assert told["candidates"] == {"parcel": 8}
-    assert told["default_observation"] == "dict"
-    assert told["representations"]["nearest"]["about"] == "the nearest parcel alone"
-    assert [row["name"] for row in told["representations"]["nearest"]["roles"]["courier"]] == ["nearest_m"]
-    assert "parcels.left" in [row["name"] for row in told["roles"][0]["observation"]]
-    assert told["reward"] == "team"
+def test_info_as_json_holds_the_same(capsys: pytest.CaptureFixture[str]):
+    printed = facts(COURIERS, capsys)
+    assert printed["end_reasons"] == ["horizon", "all_taken", "stalled"]
+    assert printed["truncation_reasons"] == ["horizon", "stalled"]
+    assert printed["candidates"] == {"parcel": 8}
+    assert printed["default_observation"] == "dict"
+    assert printed["representations"]["nearest"]["about"] == "the nearest parcel alone"
+    assert [row["name"] for row in printed["representations"]["nearest"]["roles"]["courier"]] == ["nearest_m"]
+    assert "parcels.left" in [row["name"] for row in printed["roles"][0]["observation"]]
+    assert printed["reward"] == "team"
 
 
 def test_info_as_json_shows_the_representation_that_is_asked_for(capsys: pytest.CaptureFixture[str]):
-    told = facts(COURIERS, capsys, "--set", "observation=nearest")
-    assert [row["name"] for row in told["roles"][0]["observation"]] == ["nearest_m"]
-    assert list(told["representations"]) == ["nearest"]
+    printed = facts(COURIERS, capsys, "--set", "observation=nearest")
+    assert [row["name"] for row in printed["roles"][0]["observation"]] == ["nearest_m"]
+    assert list(printed["representations"]) == ["nearest"]
 
 
-def test_info_as_json_tells_rewards_parameters_and_ways_to_be_drawn(capsys: pytest.CaptureFixture[str]):
-    body, told = facts(BODY, capsys), facts(DEPOT, capsys)
+def test_info_as_json_holds_rewards_parameters_and_render_modes(capsys: pytest.CaptureFixture[str]):
+    body, printed = facts(BODY, capsys), facts(DEPOT, capsys)
     assert (body["reward"], body["reward_dtype"], body["periods"]) == ("agent", "f8", 5)
     parameters = {p["name"]: p for p in body["parameters"]}
     assert (parameters["reward"]["words"], parameters["reward"]["default"]) == (["dense", "sparse"], "dense")
     assert (parameters["mass_spread_kg"]["at_start"], parameters["reward"]["at_start"]) == (True, False)
-    assert (told["codecs"], told["default_codec"]) == (["words", "graph"], "words")
-    assert told["render_modes"] == ["rgb_array", "human", "ansi"]
+    assert (printed["codecs"], printed["default_codec"]) == (["words", "graph"], "words")
+    assert printed["render_modes"] == ["rgb_array", "human", "ansi"]
 
 
 # -- the conformance kit -----------------------------------------------------------------------------------------------

@@ -34,8 +34,12 @@ def test_a_size_passes_the_kit(id: str):
 def test_a_size_passes_the_kit_at_full(id: str):
     report = check(id, "full")
     assert report.passed, str(report)
-    looked_at = {name for name in ("fixed_fields_stay", "capacity_is_not_seen") if report[name].status == "passed"}
-    assert looked_at == ({"fixed_fields_stay"} if "40" in id else {"fixed_fields_stay", "capacity_is_not_seen"})
+    looked_at = {
+        name for name in ("reset_fields_are_constant", "unused_slots_are_inactive") if report[name].status == "passed"
+    }
+    assert looked_at == (
+        {"reset_fields_are_constant"} if "40" in id else {"reset_fields_are_constant", "unused_slots_are_inactive"}
+    )
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ def make_fight(count: int = 30, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
     records = np.zeros(count, GAME.state_dtype)
     records["steps"] = records["periods"] = np.arange(count)
-    records["info"]["winner"], records["playing"] = -1, (0, -1)
+    records["info"]["winner"], records["current_player"] = -1, (0, -1)
     records["health"] = 1.0
     body = records["body"]
     for name, low, high in (
@@ -212,7 +212,7 @@ def test_what_was_written_before_an_error_stays(tmp_path: Path):
 def test_a_tracking_flight_is_written_too(tmp_path: Path):
     game = track.game()
     records = np.zeros(3, game.state_dtype)
-    records["steps"], records["playing"] = np.arange(3), -1
+    records["steps"], records["current_player"] = np.arange(3), -1
     records["body"]["altitude_m"][:, 0] = (5000.0, 5010.0, 5020.0)
     write_acmi(tmp_path / "track.acmi", game, records)
     (pilot,) = read_acmi(tmp_path / "track.acmi").objects.values()

@@ -52,7 +52,7 @@ def test_the_lift_of_a_banked_aircraft_is_rolled_back_against_gravity():
     assert demanded(1.0, 0.0, 0.0, roll_deg=30.0) == pytest.approx((-30.0, math.cos(math.radians(30.0))))
 
 
-def test_nobody_is_asked_for_more_than_the_strongest_pull():
+def test_no_command_exceeds_the_strongest_pull():
     assert demanded(0.5, 0.0, -0.9) == pytest.approx((0.0, aiming.STRONGEST_PULL_G))
 
 

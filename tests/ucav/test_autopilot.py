@@ -33,16 +33,16 @@ class Flight:
 
     def __init__(self, **start: float) -> None:
         pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-        from palaestra.ucav.plant import JsbsimPlant
+        from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
         game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
-        self.plant = JsbsimPlant(game, 1)
+        self.engine = JsbsimEngine(game, 1)
         self.states: Any = np.zeros(1, game.state_dtype)
         self.body: Any = self.states["body"][0].view(np.recarray)[0]
         values = {"altitude_m": 6000.0, "true_airspeed_mps": 250.0, "throttle_command": 0.3, **start}
         for name, value in values.items():
             setattr(self.body, name, value)
-        self.plant.load(self.states, [0])
+        self.engine.load(self.states, [0])
         self.memory = make_memory()
 
     def fly(self, law: Any, *command: float, seconds: float) -> list[Any]:
@@ -50,7 +50,7 @@ class Flight:
         records = []
         for _ in range(round(10 * seconds)):
             law(self.body, self.memory, *command)
-            self.plant.advance(self.states, [0])
+            self.engine.advance(self.states, [0])
             records.append(self.body.copy())
         return records
 

@@ -59,11 +59,11 @@ class Match:
         self.put(BLUE, range_m)
         return self
 
-    def judge(self) -> bool:
+    def evaluate(self) -> bool:
         """One decision in which nothing moves."""
         self.rewards[:] = 0.0
         self.s.steps += 1
-        return any(bool(self.game.judge(self.s, None, self.rewards, None)) for _ in range(self.game.periods))
+        return any(bool(self.game.evaluate(self.s, None, self.rewards, None)) for _ in range(self.game.periods))
 
     def see(self) -> Any:
         rows: Any = np.zeros(1, self.game.observation_dtype).view(np.recarray)[0]
@@ -80,7 +80,7 @@ class Match:
 
 def test_a_target_in_the_cone_takes_exactly_the_damage_of_its_range():
     match = Match().chase(range_m=500.0)
-    assert not match.judge()
+    assert not match.evaluate()
     expected = 0.1 * (914.4 - 500.0) / (914.4 - 152.4)
     assert match.s.health[BLUE] == pytest.approx(1.0 - expected, rel=1e-12)
     assert match.s.health[RED] == 1.0
@@ -89,27 +89,27 @@ def test_a_target_in_the_cone_takes_exactly_the_damage_of_its_range():
 
 def test_damage_falls_with_range():
     near, far = Match().chase(200.0), Match().chase(900.0)
-    near.judge()
-    far.judge()
+    near.evaluate()
+    far.evaluate()
     assert near.s.health[BLUE] < far.s.health[BLUE] < 1.0
 
 
 @pytest.mark.parametrize("range_m", [150.0, 920.0])
 def test_outside_the_range_window_the_gun_does_nothing(range_m):
     match = Match().chase(range_m)
-    match.judge()
+    match.evaluate()
     assert match.s.health[BLUE] == 1.0
 
 
 def test_outside_the_cone_the_gun_does_nothing():
     match = Match().chase(off_deg=1.01)
-    match.judge()
+    match.evaluate()
     assert match.s.health[BLUE] == 1.0
 
 
 def test_a_wider_cone_hits_what_a_narrow_one_misses():
     match = Match(cone_half_angle_deg=2.0).chase(off_deg=1.9)
-    match.judge()
+    match.evaluate()
     assert match.s.health[BLUE] < 1.0
 
 
@@ -128,7 +128,7 @@ def test_by_default_the_cone_stays_as_it_is():
 
 def test_an_unarmed_aircraft_does_no_damage():
     match = Match(red_gun=0.0).chase()
-    match.judge()
+    match.evaluate()
     assert match.s.health[BLUE] == 1.0
     assert match.s.info.cone_seconds[RED] == pytest.approx(0.1)
 
@@ -137,7 +137,7 @@ def test_head_on_both_guns_hit():
     match = Match()
     match.put(RED, 0.0)
     match.put(BLUE, 400.0, heading_deg=180.0)
-    match.judge()
+    match.evaluate()
     assert match.s.health[RED] == match.s.health[BLUE] < 1.0
     assert match.rewards.tolist() == [0.0, 0.0]
 
@@ -145,7 +145,7 @@ def test_head_on_both_guns_hit():
 def test_the_funnel_counts_an_opportunity_once_and_its_seconds_all():
     match = Match().chase(off_deg=5.0)
     for _ in range(3):
-        match.judge()
+        match.evaluate()
     assert match.s.info.opportunities.tolist() == [1, 0]
     assert match.s.info.opportunity_seconds[RED] == pytest.approx(0.3)
     assert match.s.info.cone_seconds[RED] == 0.0
@@ -157,7 +157,7 @@ def test_the_funnel_counts_an_opportunity_once_and_its_seconds_all():
 def test_a_kill_wins_and_pays_the_last_health_and_one():
     match = Match().chase()
     match.s.health[BLUE] = 0.01
-    assert match.judge()
+    assert match.evaluate()
     assert (match.reason, match.s.info.winner) == ("kill", RED)
     assert match.s.health[BLUE] == 0.0
     assert match.rewards.tolist() == pytest.approx([1.01, -1.01])
@@ -194,10 +194,10 @@ ENDS = {
 
 @pytest.mark.parametrize("slot", [RED, BLUE])
 @pytest.mark.parametrize(("mistake", "reason"), ENDS.items())
-def test_whoever_makes_a_mistake_loses(slot, mistake, reason):
+def test_the_aircraft_that_makes_a_mistake_loses(slot, mistake, reason):
     match = Match().chase(range_m=2000.0)
     mistake(match.s.body[slot])
-    assert match.judge()
+    assert match.evaluate()
     assert (match.reason, match.s.info.winner) == (reason, 1 - slot)
     assert match.rewards[slot] == -1.0
     assert match.rewards[1 - slot] == 1.0
@@ -207,7 +207,7 @@ def test_both_at_once_is_a_draw():
     match = Match().chase(range_m=2000.0)
     crash(match.s.body[RED])
     depart(match.s.body[BLUE])
-    assert match.judge()
+    assert match.evaluate()
     assert (match.reason, match.s.info.winner) == ("both", -1)
     assert match.rewards.tolist() == [0.0, 0.0]
 
@@ -217,14 +217,14 @@ def test_two_guns_that_kill_in_the_same_period_are_a_draw():
     match.put(RED, 0.0)
     match.put(BLUE, 200.0, heading_deg=180.0)
     match.s.health[:] = 0.01
-    assert match.judge()
+    assert match.evaluate()
     assert match.reason == "both"
 
 
 def test_nine_g_may_be_exceeded_for_half_a_second_and_no_longer():
     match = Match().chase(range_m=2000.0)
     match.s.body[RED].load_factor_g = 9.5
-    assert [match.judge() for _ in range(6)] == [False] * 5 + [True]
+    assert [match.evaluate() for _ in range(6)] == [False] * 5 + [True]
     assert (match.reason, match.s.info.winner) == ("overload", BLUE)
 
 
@@ -232,38 +232,38 @@ def test_a_pause_forgives_the_overload_before_it():
     match = Match().chase(range_m=2000.0)
     for load in (9.5, 9.5, 9.5, 9.5, 8.9, 9.5, 9.5, 9.5, 9.5):
         match.s.body[RED].load_factor_g = load
-        assert not match.judge()
+        assert not match.evaluate()
 
 
 def test_outside_the_arena_health_drains_and_counts_as_damage_by_the_other():
     match = Match(arena_drain=0.5).chase(range_m=2000.0)
     match.s.body[BLUE].north_m = 15_001.0
-    assert not match.judge()
+    assert not match.evaluate()
     assert match.s.health[BLUE] == pytest.approx(0.95)
     assert match.s.info.arena_damage[RED] == pytest.approx(0.05)
     assert match.rewards.tolist() == pytest.approx([0.05, -0.05])
 
 
-def test_who_flees_until_its_health_is_gone_has_lost():
+def test_a_fleeing_aircraft_without_health_has_lost():
     match = Match(arena_drain=5.0).chase(range_m=2000.0)
     match.s.body[BLUE].north_m = 20_000.0
-    assert [match.judge() for _ in range(2)] == [False, True]
+    assert [match.evaluate() for _ in range(2)] == [False, True]
     assert (match.reason, match.s.info.winner) == ("fled", RED)
 
 
 def test_at_the_horizon_more_damage_wins_and_nothing_is_paid_for_it():
     match = Match(horizon=2).chase(range_m=2000.0)
     match.s.health[RED] = 0.5
-    assert not match.judge()
+    assert not match.evaluate()
     assert match.s.info.winner == -1
-    assert not match.judge()
+    assert not match.evaluate()
     assert match.s.info.winner == BLUE
     assert match.rewards.tolist() == [0.0, 0.0]
 
 
 def test_at_the_horizon_equal_damage_is_a_draw():
     match = Match(horizon=1).chase(range_m=2000.0)
-    match.judge()
+    match.evaluate()
     assert match.s.info.winner == -1
 
 
@@ -273,16 +273,16 @@ def test_a_macro_match_decides_the_horizon_in_the_last_period():
     match.s.steps = 1
     winners = []
     for _ in range(5):
-        match.game.judge(match.s, None, match.rewards, None)
+        match.game.evaluate(match.s, None, match.rewards, None)
         winners.append(int(match.s.info.winner))
     assert winners == [-1] * 4 + [BLUE]
 
 
 def test_a_macro_decision_adds_up_the_damage_of_its_periods():
     macro, stick = Match(MACRO).chase(), Match().chase()
-    macro.judge()
+    macro.evaluate()
     for _ in range(5):
-        stick.judge()
+        stick.evaluate()
     assert macro.s.health[BLUE] == stick.s.health[BLUE]
     assert macro.rewards[RED] == pytest.approx(1.0 - macro.s.health[BLUE], rel=1e-6)
 
@@ -313,7 +313,7 @@ def test_the_rewards_add_up_to_exactly_zero(seed):
     match = Match(STICK if seed % 2 else MACRO, seed, cone_half_angle_deg=60.0, arena_radius_m=1000.0, **WEIGHTS)
     for _ in range(5):
         scatter(match, random)
-        over = match.judge()
+        over = match.evaluate()
         assert match.rewards[RED] + match.rewards[BLUE] == 0.0
         if over:
             break
@@ -321,9 +321,9 @@ def test_the_rewards_add_up_to_exactly_zero(seed):
 
 def test_nothing_is_paid_where_nothing_happens():
     match = Match().chase(range_m=2000.0)
-    match.judge()
+    match.evaluate()
     match.put(RED, 500.0, heading_deg=90.0, altitude_m=1000.0)
-    match.judge()
+    match.evaluate()
     assert match.rewards.tolist() == [0.0, 0.0]
 
 
@@ -338,7 +338,7 @@ def test_shaping_telescopes_to_the_difference_of_the_potential(item):
         scatter(match, random)
         for body in match.s.body:
             body.altitude_m += 305.0
-        match.judge()
+        match.evaluate()
         paid += float(match.rewards[RED])
         match.s.health[:] = 1.0
     after = float(getattr(shaping, f"{item}_potential")(match.s))
@@ -350,14 +350,14 @@ def test_after_an_end_by_rule_the_potential_is_zero():
     match = Match(posture_weight=1.0)
     start = float(shaping.posture_potential(match.s))
     crash(match.s.body[RED])
-    match.judge()
+    match.evaluate()
     assert match.rewards[RED] == pytest.approx(-1.0 - start)
 
 
 def test_shaping_discounts_the_next_potential():
     match = Match(posture_weight=1.0, shaping_discount=0.9).chase(range_m=2000.0)
     start = float(match.s.potentials[shaping.POSTURE])
-    match.judge()
+    match.evaluate()
     assert match.rewards[RED] == pytest.approx(0.9 * 1.0 - start)
 
 
@@ -439,7 +439,7 @@ def test_what_is_seen_lies_within_the_bounds_of_the_table(seed):
     for body in match.s.body:
         for name in ("north_m", "east_m", "altitude_m"):
             body[name] *= random.choice([1.0, 1e3])
-    match.judge()
+    match.evaluate()
     space = box_space(match.game.roles[0].observation)
     for row in match.see():
         assert space.contains(np.frombuffer(row.tobytes(), np.float32))
@@ -474,7 +474,7 @@ def test_the_two_pilots_see_the_same_match_from_two_cockpits():
 
 def test_a_pilot_sees_whose_gun_hits():
     match = Match().chase()
-    match.judge()
+    match.evaluate()
     red, blue = match.see()
     assert (red.in_my_gun, red.in_its_gun) == (1.0, 0.0)
     assert (blue.in_my_gun, blue.in_its_gun) == (0.0, 1.0)
@@ -576,7 +576,7 @@ def test_the_target_of_the_pursuit_is_unarmed_and_may_leave_the_arena():
     match.put(RED, 0.0)
     match.put(BLUE, 400.0, heading_deg=180.0)
     match.s.body[BLUE].east_m = 0.0
-    match.judge()
+    match.evaluate()
     assert match.s.health[BLUE] < 1.0
     assert match.s.health[RED] == 1.0
     assert match.s.parameters.arena_drain == 0.0

@@ -121,7 +121,7 @@ def test_rotating_to_the_earth_and_back_changes_nothing(body, vector):
 
 
 @given(bodies(), bodies())
-def test_range_and_closure_are_the_same_whoever_asks(ego, other):
+def test_range_and_closure_are_symmetric(ego, other):
     assert geometry.distance_m(ego, other) == geometry.distance_m(other, ego)
     assert geometry.closure_mps(ego, other) == pytest.approx(geometry.closure_mps(other, ego), abs=1e-9)
 

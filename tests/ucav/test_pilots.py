@@ -18,7 +18,7 @@ from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
-from palaestra.ucav.plant import JsbsimPlant
+from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
 STICK, MACRO = dogfight.game(), dogfight.game(commands="macro")
 
@@ -41,7 +41,7 @@ class Flight:
         self.rewards = np.zeros(2, np.float32)
         with np.errstate(over="ignore"):
             game.reset(self.s, None)
-        self.plant = JsbsimPlant(game, 1)
+        self.engine = JsbsimEngine(game, 1)
 
     def put(self, slot: int, **values: float) -> Flight:
         for name, value in values.items():
@@ -51,7 +51,7 @@ class Flight:
     def fly(self, seconds: float) -> Iterator[Any]:
         """The match record after every decision, until a rule ends the match."""
         if self.s.steps == 0:
-            self.plant.load(self.states, [0])
+            self.engine.load(self.states, [0])
         for _ in range(round(seconds * self.game.render_fps)):
             with np.errstate(over="ignore"):
                 for slot, which in enumerate(self.scripts):
@@ -60,8 +60,8 @@ class Flight:
             over = False
             for _ in range(self.game.periods):
                 self.game.command(self.s, None, self.actions, None)
-                self.plant.advance(self.states, [0])
-                over = self.game.judge(self.s, None, self.rewards, None)
+                self.engine.advance(self.states, [0])
+                over = self.game.evaluate(self.s, None, self.rewards, None)
                 if over:
                     break
             yield self.s
@@ -113,7 +113,7 @@ def test_weave_turns_to_both_sides():
     assert min(rolls) < -math.radians(40.0)
 
 
-def test_the_same_luck_flies_the_same_turn_and_leaves_the_dice_of_the_rules_alone():
+def test_the_same_randomness_flies_the_same_turn_and_leaves_the_stream_of_the_rules_alone():
     first, second = apart("weave", seed=5), apart("weave", seed=5)
     dice = int(first.s.rng)
     assert first.last(10).body[RED].tobytes() == second.last(10).body[RED].tobytes()
@@ -124,13 +124,13 @@ def test_the_same_luck_flies_the_same_turn_and_leaves_the_dice_of_the_rules_alon
 def test_pointing_brings_the_nose_onto_a_direction_and_keeps_it_there(aim_deg):
     heading, elevation = map(math.radians, aim_deg)
     flight = apart("straight")
-    flight.plant.load(flight.states, [0])
+    flight.engine.load(flight.states, [0])
     body, m, errors = flight.s.body[RED], memory(), []
     for _ in range(150):
         aiming.wish_aim_earth(m, body, heading, elevation, 250.0)
         aiming.point(body, m)
         body.throttle_command = 1.0
-        flight.plant.advance(flight.states, [0])
+        flight.engine.advance(flight.states, [0])
         errors.append(math.degrees(math.acos(min(rotate_to_body(body, *direction(heading, elevation))[0], 1.0))))
     assert max(errors[-30:]) < 1.5
 
@@ -147,7 +147,7 @@ def direction(heading: float, elevation: float) -> tuple[float, float, float]:
 @pytest.mark.parametrize("speed_mps", [220.0, 300.0, 380.0])
 def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
     flight = apart("straight").put(RED, altitude_m=altitude_m, true_airspeed_mps=speed_mps, throttle_command=1.0)
-    flight.plant.load(flight.states, [0])
+    flight.engine.load(flight.states, [0])
     body, m, loads = flight.s.body[RED], memory(), []
     for step in range(80):
         aiming.wish_aim_earth(m, body, 0.0, 0.0, 400.0)
@@ -155,7 +155,7 @@ def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
             aiming.wish_aim(m, 0.0, 0.0, -1.0, 0.0, 0.3, 0.0, 400.0)
         aiming.point(body, m)
         body.throttle_command = 1.0
-        flight.plant.advance(flight.states, [0])
+        flight.engine.advance(flight.states, [0])
         loads.append(float(body.load_factor_g))
     assert max(loads) < dogfight.INSTANT_LOAD_G
     above = [load > dogfight.SUSTAINED_LOAD_G for load in loads]
@@ -165,7 +165,7 @@ def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
 @pytest.mark.parametrize("game", [STICK, MACRO])
 @pytest.mark.parametrize("dive_deg", [20.0, 60.0])
 @pytest.mark.parametrize("script", ["pure_pursuit", "level_turn", "expert"])
-def test_nobody_dives_into_the_ground(game, dive_deg, script):
+def test_no_pilot_dives_into_the_ground(game, dive_deg, script):
     flight = apart(script, game=game)
     flight.put(RED, altitude_m=3000.0, pitch_rad=-math.radians(dive_deg), roll_rad=2.0, true_airspeed_mps=260.0)
     flight.put(BLUE, altitude_m=320.0, north_m=6000.0, east_m=0.0)
@@ -174,7 +174,7 @@ def test_nobody_dives_into_the_ground(game, dive_deg, script):
 
 
 @pytest.mark.parametrize("script", ["straight", "weave", "level_turn"])
-def test_nobody_leaves_the_arena(script):
+def test_no_robot_leaves_the_arena(script):
     flight = Flight(script, "level_turn", arena_radius_m=9000.0)
     radii = [math.hypot(*(float(s.body[RED][n]) for n in ("north_m", "east_m"))) for s in flight.fly(70)]
     assert max(radii) < 9000.0
@@ -214,7 +214,7 @@ def test_a_script_gives_actions_inside_their_space():
 @pytest.mark.parametrize("load_g", [1.0, 3.0, 5.0])
 def test_macros_hold_the_load_factor_that_is_wanted(roll_deg, load_g):
     flight = apart("straight").put(RED, altitude_m=6000.0, true_airspeed_mps=280.0)
-    flight.plant.load(flight.states, [0])
+    flight.engine.load(flight.states, [0])
     body, autopilot, loads = flight.s.body[RED], flight.s.autopilots[RED], []
     roll = path = 0.0
     for period in range(50):
@@ -222,7 +222,7 @@ def test_macros_hold_the_load_factor_that_is_wanted(roll_deg, load_g):
             roll = math.radians(roll_deg)
             path = aiming.flight_path_for_load_factor(body, roll, load_g)
         steer(body, autopilot, roll, path, 280.0)
-        flight.plant.advance(flight.states, [0])
+        flight.engine.advance(flight.states, [0])
         loads.append(float(body.load_factor_g))
     assert np.mean(loads[20:]) == pytest.approx(load_g, abs=0.5)
 

@@ -22,7 +22,7 @@ from palaestra.ucav.flightplot import film, plot_flight, save_gif
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import draw_aircraft, draw_attitude
 from palaestra.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_lines, path_ahead_m, scene_of
-from palaestra.ucav.render import HEADER, MARGIN, SQUARE, draw_dogfight, draw_track
+from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE, draw_dogfight, draw_track
 
 GAME = dogfight.game("stick")
 SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
@@ -36,7 +36,7 @@ def make_fight(count: int = 1) -> np.ndarray:
     for parameter in GAME.parameters:
         records["parameters"][parameter.name] = parameter.default
     records["steps"] = records["periods"] = np.arange(count)
-    records["info"]["winner"], records["playing"], records["health"] = -1, -1, 1.0
+    records["info"]["winner"], records["current_player"], records["health"] = -1, -1, 1.0
     body = records["body"]
     body["north_m"], body["altitude_m"] = (-1000.0, 1000.0), 4000.0
     body["heading_rad"] = (0.0, 0.5 * math.pi)
@@ -52,7 +52,7 @@ def make_flight(command: track.Command = "attitude", count: int = 1):
     for parameter in game.parameters:
         records["parameters"][parameter.name] = parameter.default
     records["steps"] = np.arange(count)
-    records["info"]["winner"], records["playing"] = -1, -1
+    records["info"]["winner"], records["current_player"] = -1, -1
     records["body"]["altitude_m"], records["body"]["true_airspeed_mps"] = 6000.0, 250.0
     records["body"]["load_factor_g"] = 1.0
     records["speed_command_mps"], records["command_length"] = 260.0, 80
@@ -191,7 +191,7 @@ def test_a_picture_needs_no_display_and_loads_neither_window_nor_plot():
     program = """
 import sys, numpy as np
 from palaestra.ucav.dogfight import game
-from palaestra.ucav.render import draw_dogfight
+from palaestra.ucav.render_flight import draw_dogfight
 g = game("stick")
 s = np.zeros(1, g.state_dtype)
 for p in g.parameters:

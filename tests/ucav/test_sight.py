@@ -30,15 +30,15 @@ def nothing() -> Any:
 
 def test_instruments_show_units_and_signs_of_the_table():
     shown = nothing()
-    sight.see_ego(shown, body(altitude_m=2500.0, velocity_down_mps=-34.0, u_mps=340.0, v_mps=34.0, load_factor_g=4.5))
+    sight.write_ego(shown, body(altitude_m=2500.0, velocity_down_mps=-34.0, u_mps=340.0, v_mps=34.0, load_factor_g=4.5))
     assert (shown.altitude, shown.load_factor) == (0.5, 0.5)
     assert shown.climb_rate == pytest.approx(0.1)
     assert shown.velocity == pytest.approx((1.0, 0.1, 0.0))
 
 
-def test_who_is_right_ahead_and_flies_away_shows_its_tail():
+def test_an_aircraft_right_ahead_that_flies_away_shows_its_tail():
     shown = nothing()
-    sight.see_other(shown, body(), body(north_m=1000.0, velocity_north_mps=34.0))
+    sight.write_other(shown, body(), body(north_m=1000.0, velocity_north_mps=34.0))
     assert (shown.train_angle, shown.aspect_angle) == (0.0, 0.0)
     assert shown.range == pytest.approx(0.1)
     assert shown.closure == pytest.approx(-0.1)
@@ -47,9 +47,9 @@ def test_who_is_right_ahead_and_flies_away_shows_its_tail():
     assert shown.other_lift == pytest.approx((0.0, 0.0, -1.0))
 
 
-def test_who_crosses_from_left_to_right_shows_its_side():
+def test_an_aircraft_that_crosses_from_left_to_right_shows_its_side():
     shown = nothing()
-    sight.see_other(shown, body(), body(north_m=1000.0, heading_rad=0.5 * math.pi, velocity_east_mps=100.0))
+    sight.write_other(shown, body(), body(north_m=1000.0, heading_rad=0.5 * math.pi, velocity_east_mps=100.0))
     assert (shown.train_angle, shown.aspect_angle) == (0.0, pytest.approx(0.5 * math.pi))
     assert shown.sight_rate == pytest.approx((0.0, 0.0, 0.1))
     assert shown.other_nose == pytest.approx((0.0, 1.0, 0.0), abs=1e-6)
@@ -57,6 +57,6 @@ def test_who_crosses_from_left_to_right_shows_its_side():
 
 def test_differences_are_the_others_less_ones_own_in_kilometres():
     shown = nothing()
-    sight.see_other(shown, body(altitude_m=3000.0), body(altitude_m=3500.0, true_airspeed_mps=100.0))
+    sight.write_other(shown, body(altitude_m=3000.0), body(altitude_m=3500.0, true_airspeed_mps=100.0))
     assert shown.altitude_difference == pytest.approx(0.5)
     assert shown.energy_difference == pytest.approx(0.5 + 100.0**2 / (2 * 9.80665) / 1000.0)

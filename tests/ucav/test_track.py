@@ -156,7 +156,7 @@ def test_commands_stay_in_their_ranges_and_last_as_long_as_they_should(mode):
 
 
 @pytest.mark.parametrize(("altitude_m", "sign"), [(2500.0, 1), (9500.0, -1)])
-def test_nobody_is_sent_further_out_of_the_band_of_heights(altitude_m, sign):
+def test_no_command_leads_further_out_of_the_band_of_heights(altitude_m, sign):
     s = make_match(altitude_m=altitude_m)
     for _ in range(50):
         command_anew(s, ATTITUDE)

@@ -52,7 +52,7 @@ def test_a_learner_plays_against_a_policy_that_reads_the_lists():
         env.action_masks()
 
 
-def test_nobody_plays_lists_at_random():
+def test_lists_cannot_be_sampled():
     with pytest.raises(ValueError, match=r'blue observes lists of "candidates", .* give opponent='):
         SingleTeam(parallel(COURIERS))
 

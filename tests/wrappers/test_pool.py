@@ -116,7 +116,7 @@ def test_the_latest_has_its_share():
     assert SelfPlayPool(MELEE, members=[constant(0)], draw="latest").weights() == [1.0]
 
 
-def test_whom_the_learner_loses_against_is_drawn_more_often():
+def test_members_that_beat_the_learner_are_drawn_more_often():
     league = SelfPlayPool(MELEE, members=[constant(0.1 * k) for k in range(3)], draw="pfsp", exponent=2.0)
     np.testing.assert_allclose(league.weights(), [1 / 3] * 3)
     league.report(np.array([0] * 8 + [1] * 8), np.array([1.0] * 8 + [0.0] * 8))
@@ -190,8 +190,8 @@ def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: py
     assert asked == [("Melee", "blue")] * 2
     league.report(np.array([1]), np.array([0.5]))
     league.save(tmp_path / "pool.json")
-    told = json.loads((tmp_path / "pool.json").read_text())
-    assert [m["file"] for m in told["members"]] == ["policies/1.safetensors", "policies/2.safetensors"]
+    printed = json.loads((tmp_path / "pool.json").read_text())
+    assert [m["file"] for m in printed["members"]] == ["policies/1.safetensors", "policies/2.safetensors"]
     (tmp_path / "pool.json").rename(tmp_path / "policies" / ".." / "moved.json")
     again = SelfPlayPool.load(tmp_path / "moved.json")
     np.testing.assert_array_equal(again.weights(), league.weights())

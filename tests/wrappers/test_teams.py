@@ -67,7 +67,7 @@ def parallel(id: str, **keywords: Any) -> Any:
     return registry.make_parallel(id, **{**OPTIONS[id], **keywords})
 
 
-def test_teams_are_told_by_the_environment_or_by_the_names_of_its_agents():
+def test_teams_are_defined_by_the_environment_or_by_the_names_of_its_agents():
     assert teams_of(parallel(RAID)) == {"red": ("red_0", "red_1", "red_2"), "blue": ("blue_0", "blue_1")}
     assert teams_of(Scales()) == {"left": ("left_0", "left_1"), "right": ("right_0", "right_1")}
     lonely = Scales()
@@ -107,25 +107,25 @@ def test_a_team_plays_as_its_members_would():
     alone, _ = single.reset(seed=3)
     for team in joint.agents:
         joint.action_space(team).seed(0)
-    terminations, truncations, infos, told = {}, {}, {}, {}
+    terminations, truncations, infos, printed = {}, {}, {}, {}
     while joint.agents:
         actions = {team: joint.action_space(team).sample(seen[team]["action_mask"]) for team in joint.agents}
         parts = {f"{team}_{k}": int(action[k]) for team, action in actions.items() for k in range(2)}
         seen, rewards, terminations, truncations, infos = joint.step(actions)
-        alone, by_agent, *_, told = single.step({a: parts[a] for a in single.agents})
+        alone, by_agent, *_, printed = single.step({a: parts[a] for a in single.agents})
         for agent, row in alone.items():
             team, number = agent.split("_")
             np.testing.assert_array_equal(seen[team]["observation"][int(number)], row["observation"])
             np.testing.assert_array_equal(seen[team]["action_mask"][int(number)], row["action_mask"])
             assert rewards[team] == by_agent[agent]
-            assert infos[team]["agents"][agent]["team"] == told[agent]["team"]
+            assert infos[team]["agents"][agent]["team"] == printed[agent]["team"]
     assert single.agents == []
     assert all(terminations[t] != truncations[t] for t in ("red", "blue"))
-    last = next(iter(told.values()))
+    last = next(iter(printed.values()))
     assert infos["red"]["end_reason"] == infos["blue"]["end_reason"] == last["end_reason"]
 
 
-def test_who_has_left_shows_zeros_and_has_one_choice():
+def test_an_agent_that_left_shows_zeros_and_has_one_choice():
     env = TeamAsAgent(parallel(DUEL))
     env.reset(seed=0)
     env.unwrapped.sim.states["health"][0, 1] = 0.0

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.evaluation import teams_are_alike
 from palaestra.core.fields import Choice, is_homogeneous
-from palaestra.core.game import Game, Role
+from palaestra.core.game import Game, Role, teams_are_alike
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palaestra.core.lanes import RUNNING
+from palaestra.core.batch_loop import RUNNING
 from palaestra.core.simulation import Simulation
 from palaestra.core.snapshot import Snapshot
 from palaestra_baselines.common.agents import Roster
@@ -218,7 +218,7 @@ def scatter_starts(sim: Simulation, lanes: np.ndarray, rng: np.random.Generator)
     rows = snapshot.states[lanes]
     for name, *_ in sim.game.state:
         rows[name] = 0
-    enumeration.place(rows, rng.integers(enumeration.positions, size=len(lanes)))
+    enumeration.write_state(rows, rng.integers(enumeration.positions, size=len(lanes)))
     snapshot.states[lanes] = rows
     sim.restore(snapshot)
 

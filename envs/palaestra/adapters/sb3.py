@@ -12,7 +12,7 @@ all other infos are empty dicts, the same objects in every step.
 
 Rows of agents that are dead, or not asked for an action now, stay in the batch: their actions are ignored, dead ones
 see what the game shows to the dead (zeros, as a rule) and earn their team's reward until the match ends, and only then
-are their rows done. `SimulationVecEnv.acting` tells a learner which rows it may leave out of its loss.
+are their rows done. `SimulationVecEnv.acting` shows a learner which rows it may leave out of its loss.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.ports import NO_CODEC, Port
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
 
@@ -80,7 +80,7 @@ def as_vec_env(
     given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
     if given:
         raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-    form: Any = observation  # its port refuses what is no form
+    form: Any = observation  # its agent interface refuses what is no form
     return SimulationVecEnv(sim, team, agents, form, monitor, render_mode)
 
 
@@ -89,7 +89,7 @@ def _simulation(id: str, num_envs: int, team: str | None, agents: AgentsMode, ke
         raise ValueError('Stable-Baselines3 knows autoreset_mode="same_step" only')
     if agents == "rows" and team is None:
         if "opponent" in keywords:
-            raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: who}')
+            raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: player}')
         return registry.make_batch(id, num_envs, **keywords)
     sim, face = registry.against(id, num_envs, {**keywords, "control": team})
     face.pop("control")
@@ -128,18 +128,18 @@ class SimulationVecEnv(VecEnv):
         self.sim, self.monitor = sim, monitor
         self.slots = _slots(sim, team, agents)
         self.rows_per_lane = len(self.slots) if agents == "rows" else 1
-        self._joint = Port(sim, self.slots, observation, codec=NO_CODEC)
-        self._ports = [self._joint]
+        self._joint = AgentIO(sim, self.slots, observation, codec=NO_CODEC)
+        self._agent_ios = [self._joint]
         if agents == "rows":
             roles = {game.role_of(slot)[0].name for slot in self.slots}
             if len(roles) > 1:
                 names = ", ".join(sorted(roles))
                 raise ValueError(f'agents="rows" needs agents with the same tables, not {names}: choose a team')
-            self._ports = [Port(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
+            self._agent_ios = [AgentIO(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
         # Rows of one role without shared fields lie side by side in the simulation: one reshape instead of a loop.
         shared = game.team_observation or game.lane_observation
         self._side_by_side = agents == "rows" and self._joint.form == "flat" and not shared
-        first = self._ports[0]
+        first = self._agent_ios[0]
         if isinstance(first.action_space, gymnasium.spaces.Dict):
             raise ValueError(f"{game.name} has composite actions, a Dict, which Stable-Baselines3 has no policy for")
         self._render_mode = check_render_mode(render_mode, ["rgb_array"] if game.render else [], game.name)
@@ -207,7 +207,7 @@ class SimulationVecEnv(VecEnv):
 
     @property
     def acting(self) -> np.ndarray:
-        """Whose action counts in the next step, bool ``[rows]``."""
+        """Rows whose action counts in the next step, bool ``[rows]``."""
         if self.rows_per_lane > 1:
             return self.sim.acting[:, list(self.slots)].reshape(-1)
         return self.sim.acting[:, list(self.slots)].any(axis=1)
@@ -218,7 +218,7 @@ class SimulationVecEnv(VecEnv):
         Raises:
             AttributeError: The game forbids nothing.
         """
-        masks = [port.action_masks() for port in self._ports]
+        masks = [agent_io.action_masks() for agent_io in self._agent_ios]
         return np.stack(masks, axis=1).reshape(self.num_envs, -1)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -228,7 +228,7 @@ class SimulationVecEnv(VecEnv):
         or its simulation.
 
         Raises:
-            AttributeError: Nobody has it.
+            AttributeError: No environment has it.
         """
         rows = self._get_indices(indices)
         if attr_name == "render_mode":
@@ -272,17 +272,17 @@ class SimulationVecEnv(VecEnv):
 
     def _observe(self) -> Any:
         if self.rows_per_lane == 1:
-            return _writable(self._ports[0].observe(copy=True))
+            return _writable(self._agent_ios[0].observe(copy=True))
         if self._side_by_side:
             return self._joint.observe(copy=True).reshape(self.num_envs, -1)
-        return _interleave([port.observe(copy=False) for port in self._ports], self.num_envs)
+        return _interleave([agent_io.observe(copy=False) for agent_io in self._agent_ios], self.num_envs)
 
     def _final_infos(self, over: np.ndarray) -> list[dict[str, Any]]:
         infos = list(self._empty_infos)
         lanes = np.flatnonzero(over)
         ends = self._ends_of(lanes)
-        for k, port in enumerate(self._ports):
-            seen = port.final_rows(lanes)
+        for k, agent_io in enumerate(self._agent_ios):
+            seen = agent_io.final_rows(lanes)
             for i, lane in enumerate(lanes.tolist()):
                 row = lane * self.rows_per_lane + k
                 infos[row] = info = {**ends[i], "terminal_observation": _writable(_row_of(seen, i))}
@@ -295,7 +295,7 @@ class SimulationVecEnv(VecEnv):
         return infos
 
     def _ends_of(self, lanes: np.ndarray) -> list[dict[str, Any]]:
-        """What all rows of a finished lane are told: as the info of the Gymnasium face in the last step."""
+        """The info of all rows of a finished lane: as the info of the Gymnasium face in the last step."""
         sim = self.sim
         columns: dict[str, list[Any]] = {"TimeLimit.truncated": sim.truncated[lanes].tolist()}
         for name, array in sim.final_info.items():
@@ -314,7 +314,7 @@ class SimulationVecEnv(VecEnv):
 
 
 def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, ...]:
-    """Slots that the policy plays; everybody else must have an opponent."""
+    """Slots that the policy plays; all others must have an opponent."""
     game = sim.game
     open_slots = {name: slots for name in game.teams if (slots := sim.open_slots(name))}
     open_teams = list(open_slots)
@@ -322,7 +322,7 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
     idle = [name for name in open_teams if name not in wanted]
     taken = [name for name in wanted if name not in open_teams]
     if idle:
-        raise ValueError(f"nobody plays {', '.join(idle)}: call sim.set_opponent({idle[0]!r}, ...) first")
+        raise ValueError(f"{', '.join(idle)} has no player: call sim.set_opponent({idle[0]!r}, ...) first")
     if taken or not wanted:
         raise ValueError(f"{', '.join(taken) or 'every team'} of {game.name} is played by an opponent already")
     return tuple(slot for name in wanted for slot in open_slots[name])
@@ -340,7 +340,7 @@ def _writable(seen: Any) -> Any:
 
 
 def _interleave(parts: list[Any], rows: int) -> Any:
-    """Observations of the ports, row ``lane * A + k`` from port k."""
+    """Observations of the agent interfaces, row ``lane * A + k`` from agent interface k."""
     if isinstance(parts[0], dict):
         return {name: _interleave([part[name] for part in parts], rows) for name in parts[0]}
     stacked = np.stack(parts, axis=1)

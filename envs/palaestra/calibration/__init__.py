@@ -1,7 +1,7 @@
-"""Calibration: games that everybody knows, equal to their originals step by step.
+"""Calibration: well-known games, equal to their originals step by step.
 
 They are here to be measured and read, not to be won: the same rules run elsewhere, so a ratio of speeds compares the
-engines alone, and a newcomer who knows the original sees how a game is written down here.
+engines alone, and a reader of the original sees how a game is written down here.
 """
 
 from palaestra.core.catalog import Row

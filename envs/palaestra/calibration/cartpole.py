@@ -135,6 +135,6 @@ def game() -> Game:
         parameters=PARAMETERS,
         horizon=500,
         end_reasons=("off_track", "fell"),
-        render="palaestra.calibration.render:draw_cartpole",
+        render="palaestra.calibration.render_cartpole:draw_cartpole",
         render_fps=50.0,
     )

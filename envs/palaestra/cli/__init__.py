@@ -1,7 +1,7 @@
 """The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
-passes words on to somebody else also has ``split(words) -> its own``. Errors are one line on stderr and a code other
+passes words on to another program also has ``split(words) -> its own``. Errors are one line on stderr and a code other
 than 0; ``--debug`` shows where they come from.
 """
 
@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from palaestra.cli.common import near
+from palaestra.console import near
 
 COMMANDS = {
     "list": "palaestra.cli.listing",
     "info": "palaestra.cli.info",
-    "demo": "palaestra.cli.demo",
+    "demo": "palaestra.cli.demo_command",
     "play": "palaestra.cli.play",
     "train": "palaestra.cli.train",
     "eval": "palaestra.cli.evaluate",

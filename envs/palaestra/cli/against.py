@@ -1,10 +1,10 @@
 """This palaestra next to another version of it, measured in one run.
 
 Each version has a process of its own. They take turns in short rounds, so that other work on the machine slows both. Of
-the rounds of a process the fast tenth counts: slower ones tell of other work, and the single best one is luck. How the
-memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the median
-of their ratios is the figure. Both versions play the same matches: the same seeds, the same random actions, equally
-long. Where the results differ nevertheless the row says so.
+the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
+the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
+median of their ratios is the figure. Both versions play the same matches: the same seeds, the same random actions,
+equally long. Where the results differ nevertheless the row says so.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.cli.children import Child, ChildError, Installation, find_installation, start, this_installation
-from palaestra.cli.common import print_json, print_table
+from palaestra.cli.common import print_json
 from palaestra.cli.figure import VERDICTS, bar_text, holds
-from palaestra.cli.progress import Progress
+from palaestra.cli.progress_bar import Progress
 from palaestra.cli.subjects import is_kernel_game
+from palaestra.console import print_table
 
 LANES, PAIRS, ROUNDS, COLD_ROUNDS = 4096, 3, 40, 3
 WARM_UP_CALLS = 200
@@ -52,7 +53,7 @@ class Row:
         after: This version.
         ratio: For speeds and times of a step how many times faster this version is; for compilation its share of the
             time before.
-        bar: What the ratio is held to; None where it is told for comparison.
+        bar: What the ratio is held to; None where it is reported for comparison.
         at_least: Whether a larger ratio is better.
         note: What else there is to say.
         failed: Whether an error kept it from being measured; ``note`` is the error.
@@ -77,7 +78,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a measurement is told.
+    """How a measurement is printed.
 
     Attributes:
         unit: Of the numbers.
@@ -164,10 +165,10 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | N
     missing: dict[Part, Row] = {}
     installations = (other, this_installation())
     work = [(part, k) for k in range(PAIRS) for part in parts if part[0] != "compile" or k == 0]
-    with Progress("measurements") as tell, Pair(installations, lanes) as pair:
+    with Progress("measurements") as report_progress, Pair(installations, lanes) as pair:
         for done, (part, number) in enumerate(work):
             figure, id = part
-            tell(done, len(work), f"{figure} {short(id)}")
+            report_progress(done, len(work), f"{figure} {short(id)}")
             if part in missing:
                 continue
             try:
@@ -241,7 +242,7 @@ class Pair:
             raise
 
     def take_turns(self, figure: str, id: str, rounds: int) -> Seconds:
-        """Both are prepared, then play round by round; who goes first changes with each round.
+        """Both are prepared, then play round by round; the first one changes with each round.
 
         Raises:
             Unknown: A version has no such id.

@@ -15,9 +15,10 @@ from typing import Any
 
 from palaestra import registry
 from palaestra.cli import against, measure, subjects
-from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json, print_table
+from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
 from palaestra.cli.figure import Setup
-from palaestra.cli.progress import Progress
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import find_id, print_table
 
 ABOUT = "steps per second of every face, and the speed figures"
 EXAMPLE = "palaestra bench CartPole --num-envs 1 1024"
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--body-game", metavar="MODULE:FUNCTION", help="with --figures: a game whose bodies an engine moves"
     )
     parser.add_argument("--num-envs", type=int, nargs="+", metavar="N", help=f"lanes ({LANES_HELP})")
-    parser.add_argument("--opponent", help="who plays the other teams (default: the game's own default)")
+    parser.add_argument("--opponent", help="player of the other teams (default: the game's own default)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the batch and vector faces")
     parser.add_argument("--workers", type=int, default=0, help="processes of the batch and vector faces")
     parser.add_argument("--rounds", type=int, metavar="N", help=f"rounds ({ROUNDS_HELP})")
@@ -75,9 +76,9 @@ def run(args: argparse.Namespace) -> int:
     if (args.id is not None) + args.all + (args.figures is not None) != 1:
         raise ValueError("say what to measure: an ID, --all, --figures, or --against PLACE")
     if args.figures is not None:
-        from palaestra.cli import figures
+        from palaestra.cli import bench_figures
 
-        return figures.run(args.figures, Setup(args.game, args.size_game, args.body_game), args.json)
+        return bench_figures.run(args.figures, Setup(args.game, args.size_game, args.body_game), args.json)
     if args.all and args.keywords:
         raise ValueError("--set goes with an ID, not with --all")
     rows: list[dict[str, Any]] = []
@@ -123,8 +124,10 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     for n in lanes:
         rivals = subjects.faces(id, n, args.opponent, **keywords)
         yardstick = subjects.calibration()
-        with Progress("rounds") as tell:
-            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds or measure.ROUNDS, tell=tell)
+        with Progress("rounds") as report_progress:
+            *timings, unit = measure.measure(
+                [*rivals, yardstick], rounds=args.rounds or measure.ROUNDS, report_progress=report_progress
+            )
         for rival, timing in zip(rivals, timings, strict=True):
             rows.append(
                 {

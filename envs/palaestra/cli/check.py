@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from palaestra import registry
-from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json, print_table
-from palaestra.cli.progress import Progress
+from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import find_id, print_table
 
 if TYPE_CHECKING:
     from palaestra.testing import Report
@@ -58,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--set goes with an ID, not with --all")
     levels = testing.levels() if args.time and args.all and args.level is None else {}
     reports = []
-    with Progress("environments") as tell:
+    with Progress("environments") as report_progress:
         ids = list(registry.ROWS) if args.all else [find_id(args.id)]
         for done, id in enumerate(ids):
-            tell(done, len(ids), id)
+            report_progress(done, len(ids), id)
             level = args.level or levels.get(id, "fast")
             if args.all:
                 report = testing.check_all(level, ids=[id], only=args.only, skip=args.skip)[0]

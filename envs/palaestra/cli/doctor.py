@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import __version__, registry
-from palaestra.cli.common import add_json, find_id, print_json, print_table
+from palaestra.cli.common import add_json, print_json
 from palaestra.cli.warm import prune, warm
+from palaestra.console import find_id, print_table
 
 ABOUT = "what is installed, what is missing, where compiled games are kept"
 EXAMPLE = "palaestra doctor --warm"
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--warm",
         action="store_true",
-        help="compile every registered game now, so that nobody waits later, and remove old entries of the cache",
+        help="compile every registered game now, so that no later start waits, and remove old entries of the cache",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that compile (default 1)")
     parser.add_argument(
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--jobs must be at least 1, got {args.jobs}")
     if (args.jobs > 1 or args.game or args.ids) and not args.warm:
         raise ValueError("ID, --jobs and --game go with --warm")
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "palaestra": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -77,14 +78,14 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.warm:
         games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
-        told["games"] = warm(games, args.jobs)
-        told["removed"] = prune(games, time.time())
+        reported["games"] = warm(games, args.jobs)
+        reported["removed"] = prune(games, time.time())
     if args.json:
-        print_json(told)
+        print_json(reported)
     else:
-        _print(told)
-    broken = [name for name in REQUIRED if told["packages"][name] is None]
-    broken += [game["id"] for game in told.get("games", ()) if game["status"] == "failed"]
+        _print(reported)
+    broken = [name for name in REQUIRED if reported["packages"][name] is None]
+    broken += [game["id"] for game in reported.get("games", ()) if game["status"] == "failed"]
     return 1 if broken else 0
 
 
@@ -123,29 +124,33 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def _print(told: dict[str, Any]) -> None:
-    print(f"palaestra {told['palaestra']}, {told['environments']} environments")
-    print(f"Python {told['python']} on {told['platform']}, {told['cores']} cores")
+def _print(reported: dict[str, Any]) -> None:
+    print(f"palaestra {reported['palaestra']}, {reported['environments']} environments")
+    print(f"Python {reported['python']} on {reported['platform']}, {reported['cores']} cores")
     print()
     rows = []
-    for name, found in told["packages"].items():
+    for name, found in reported["packages"].items():
         missing = f'missing: pip install "palaestra[{OPTIONAL[name]}]"' if name in OPTIONAL else "MISSING"
         rows.append([name, found or "", "" if found else missing])
     print_table(rows, ["package", "version", ""])
-    cache = told["cache"]
+    cache = reported["cache"]
     print()
     state = "writable" if cache["writable"] else "NOT writable: set NUMBA_CACHE_DIR to a writable folder"
     print(f"compiled games: {cache['note'] or cache['folder'] + ' (' + state + ')'}")
-    driver = told["video_driver"]
+    driver = reported["video_driver"]
     window = (
-        f"SDL_VIDEODRIVER={driver}" if driver else "a display" if told["display"] else 'no display: render_mode="human"'
+        f"SDL_VIDEODRIVER={driver}"
+        if driver
+        else "a display"
+        if reported["display"]
+        else 'no display: render_mode="human"'
     )
-    print(f"windows: {window}" + ("" if driver or told["display"] else " needs one, or SDL_VIDEODRIVER=dummy"))
-    if "games" in told:
+    print(f"windows: {window}" + ("" if driver or reported["display"] else " needs one, or SDL_VIDEODRIVER=dummy"))
+    if "games" in reported:
         print()
-        rows = [[g["id"], g["status"], f"{g['seconds']:.1f}", g["note"]] for g in told["games"]]
+        rows = [[g["id"], g["status"], f"{g['seconds']:.1f}", g["note"]] for g in reported["games"]]
         print_table(rows, ["game", "", "s", ""])
-        removed = told["removed"]
+        removed = reported["removed"]
         if removed["files"]:
             names = ", ".join(removed["modules"])
             print(f"\nremoved {removed['files']} old files of the cache, {removed['megabytes']:.1f} MB: {names}")

@@ -10,8 +10,9 @@ import argparse
 import importlib
 from typing import Any
 
-from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
-from palaestra.cli.progress import Progress
+from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import find_id
 from palaestra.evaluation import EVALUATION_RUN, evaluate, tournament
 
 ABOUT = "matches between players, with intervals and Elo"
@@ -23,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
     parser.add_argument("--a", metavar="PLAYER", help="first player, whose wins are counted")
     parser.add_argument("--b", metavar="PLAYER", help="second player (none in a game with one team)")
-    parser.add_argument("--players", metavar="PLAYER", nargs="+", help="instead of --a, --b: everybody meets everybody")
+    parser.add_argument(
+        "--players", metavar="PLAYER", nargs="+", help="instead of --a, --b: all players meet each other"
+    )
     parser.add_argument(
         "--anchor", metavar="PLAYER=ELO", action="append", default=[], help="with --players: a rating that is given"
     )
@@ -45,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: Players are missing or too many.
     """
     if (args.players is None) == (args.a is None) or (args.players and args.b):
-        raise ValueError("say who plays: --a and --b, or --players")
+        raise ValueError("name the players: --a and --b, or --players")
     if args.anchor and not args.players:
         raise ValueError("--anchor goes with --players")
     options: dict[str, Any] = {
@@ -57,13 +60,13 @@ def run(args: argparse.Namespace) -> int:
         **keywords_of(args),
     }
     id = find_id(args.id)
-    with Progress("matches") as tell:
+    with Progress("matches") as report_progress:
         if args.players:
             players = {name: _player(name) for name in args.players}
-            result = tournament(id, players, anchors=_anchors(args.anchor), progress=tell, **options)
+            result = tournament(id, players, anchors=_anchors(args.anchor), progress=report_progress, **options)
         else:
             names = (args.a, args.b)
-            result = evaluate(id, _player(args.a), _player(args.b), names=names, progress=tell, **options)
+            result = evaluate(id, _player(args.a), _player(args.b), names=names, progress=report_progress, **options)
     if args.json:
         print_json(result.as_dict())
     else:

@@ -19,7 +19,7 @@ class Figure:
         letter: Name of the measurement.
         about: What is compared with what.
         value: The figure; None where it could not be measured.
-        bar: What it is held to; None where it is told for comparison.
+        bar: What it is held to; None where it is reported for comparison.
         at_least: Whether more is better.
         note: Absolute numbers, or why it could not be measured.
     """
@@ -65,13 +65,13 @@ class Setup:
         game: ``module:function`` of a two-team game whose agents have equal tables, for overheads and threads.
         size_game: ``module:function`` of a game whose keyword ``agents`` changes its size but not its kernel.
         body_game: ``module:function`` of a game whose bodies an engine moves.
-        tell: Called with what is being measured.
+        report_progress: Called with what is being measured.
     """
 
     game: str | None = None
     size_game: str | None = None
     body_game: str | None = None
-    tell: Callable[[str], object] = lambda note: None
+    report_progress: Callable[[str], object] = lambda note: None
 
 
 def timed(*subjects: Subject, **options: Any) -> list[Timing]:

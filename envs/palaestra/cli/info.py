@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from palaestra import pages, registry
-from palaestra.cli.common import add_id, add_json, add_keywords, find_id, keywords_of, print_json
+from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
+from palaestra.console import find_id
 from palaestra.core.faces.screen import render_modes
 from palaestra.core.fields import Parameter, table_rows
 from palaestra.core.game import Game
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _facts(id: str, game: Game, shown: Game, parameters: dict[str, float]) -> dict[str, Any]:
-    """All that `palaestra info --json` tells: of the game as it is ``shown``, and of its other representations."""
+    """All that `palaestra info --json` prints: of the game as it is ``shown``, and of its other representations."""
     row = registry.row(id)
     return {
         "id": id,
@@ -69,7 +70,7 @@ def _facts(id: str, game: Game, shown: Game, parameters: dict[str, float]) -> di
         "reward": game.reward,
         "reward_dtype": game.reward_dtype,
         "zero_sum": game.zero_sum,
-        "reproducibility": game.reproducibility,
+        "determinism": game.determinism,
         "opponents": [*game.scripts, *(["random"] if len(game.teams) > 1 else []), *(["mix"] if game.scripts else [])],
         "default_opponent": game.default_opponent,
         "codecs": list(game.codecs),

@@ -45,7 +45,7 @@ class Key:
 
     Attributes:
         name: As pygame calls it.
-        agent: Whom it moves.
+        agent: Agent that it moves.
         field: Which part of the action.
         value: Alternative of a `Choice`, or place in the list of the legal ones; -1 or 1 for the low and the high bound
             of a number.
@@ -245,5 +245,5 @@ def _swing(f: Continuous, value: np.ndarray, keys: Sequence[Key], seconds: float
 def key_table(keyboard: Keyboard) -> list[list[str]]:
     """Rows agent, key, what it does, for people."""
     rows = [[key.agent, key.name, key.says] for key in keyboard.keys]
-    rows += [["", REST_KEY, "nothing, for who has no other key"]]
+    rows += [["", REST_KEY, "nothing, for agents without another key"]]
     return rows + [["", name, says] for name, says in RESERVED.items()]

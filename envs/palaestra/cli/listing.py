@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from palaestra import registry
-from palaestra.cli.common import add_json, find_family, print_json, print_table
+from palaestra.cli.common import add_json, find_family, print_json
+from palaestra.console import print_table
 
 ABOUT = "the registered environments"
 EXAMPLE = "palaestra list --family calibration"
@@ -23,12 +24,12 @@ def run(args: argparse.Namespace) -> int:
     family = find_family(args.family) if args.family else None
     pages = [(page, rows) for page, rows in registry.pages() if family in (None, rows[0].family)]
     if args.json:
-        told = [
+        reported = [
             {"id": r.id, "family": r.family, "page": page.name, "about": r.about, "keywords": dict(r.kwargs)}
             for page, rows in pages
             for r in rows
         ]
-        print_json(told)
+        print_json(reported)
     elif args.all:
         print_table([[r.id, r.family, r.about] for _, rows in pages for r in rows], ["id", "family", "about"])
     else:

@@ -68,7 +68,7 @@ def measure(
     *,
     rounds: int = ROUNDS,
     round_s: float = ROUND_S,
-    tell: Callable[[int, int], object] | None = None,
+    report_progress: Callable[[int, int], object] | None = None,
 ) -> list[Timing]:
     """Times subjects in turns.
 
@@ -76,7 +76,7 @@ def measure(
         subjects: What to time.
         rounds: Turns of each.
         round_s: Least seconds a turn.
-        tell: Called with the numbers of finished and of all rounds.
+        report_progress: Called with the numbers of finished and of all rounds.
 
     Returns:
         The best round of each, in their order.
@@ -91,8 +91,8 @@ def measure(
             for k, subject in enumerate(subjects):
                 wall, cpu = time_calls(subject.call, calls[k])
                 best[k] = (min(best[k][0], wall / calls[k]), min(best[k][1], cpu / calls[k]))
-            if tell is not None:
-                tell(number + 1, rounds)
+            if report_progress is not None:
+                report_progress(number + 1, rounds)
     return [Timing(wall, cpu, subject.size) for (wall, cpu), subject in zip(best, subjects, strict=True)]
 
 

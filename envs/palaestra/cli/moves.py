@@ -22,7 +22,7 @@ def mover(sim: Any, slots: Sequence[int] | None = None, seed: int = 0) -> Callab
 
     Args:
         sim: A simulation of any game.
-        slots: Whose actions, by their numbers over all roles; everybody's if None.
+        slots: Slots to move, numbered over all roles; all if None.
         seed: Of the draws. Two simulations of one layout get the same actions.
     """
     rng = np.random.default_rng(seed)

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 
 from palaestra import make_batch
-from palaestra.cli.common import add_id, add_keywords, find_id, keywords_of, print_table
+from palaestra.cli.common import add_id, add_keywords, keywords_of
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
-from palaestra.core.faces.ports import NO_CODEC, Port
+from palaestra.console import find_id, print_table
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
 
 ABOUT = "play a game yourself, with the keyboard"
 EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
 WAITING_FPS = 5.0
-"""Games of at most so many decisions a second wait for the player unless told otherwise."""
+"""Games of at most so many decisions a second wait for the player by default."""
 WINDOW_FPS = 30.0
 """How often a window that waits looks at the keyboard."""
 UNSEEN = ("dummy", "offscreen")
@@ -42,12 +43,12 @@ ROW = 18
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
     add_id(parser)
-    parser.add_argument("--agent", "--control", dest="agents", metavar="AGENT", nargs="+", help="whom you play")
-    parser.add_argument("--opponent", metavar="PLAYER", help="who plays the other team (default: the game's choice)")
-    parser.add_argument("--mates", metavar="SCRIPT", help="who plays the rest of your team (default: likewise)")
+    parser.add_argument("--agent", "--control", dest="agents", metavar="AGENT", nargs="+", help="agents that you play")
+    parser.add_argument("--opponent", metavar="PLAYER", help="player of the other team (default: the game's choice)")
+    parser.add_argument("--teammates", metavar="SCRIPT", help="player of the rest of your team (default: likewise)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first match; the next one's is one more")
     parser.add_argument("--fps", type=float, help="decisions a second (default: as fast as the simulated time)")
-    parser.add_argument("--wait", action=argparse.BooleanOptionalAction, help="nobody moves until you do")
+    parser.add_argument("--wait", action=argparse.BooleanOptionalAction, help="the match waits for your action")
     parser.add_argument("--record", metavar="FILE", type=Path, help="save a replay")
     parser.add_argument("--keys", action="store_true", help="print the keys and leave")
     parser.add_argument(
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         find_id(args.id),
         args.agents,
         opponent=args.opponent,
-        mates=args.mates,
+        teammates=args.teammates,
         seed=args.seed,
         fps=args.fps,
         wait=args.wait,
@@ -110,11 +111,11 @@ class Session:
 
     Attributes:
         sim: One lane.
-        agents: Whom the keys move.
+        agents: Agents that the keys move.
         keyboard: Which keys those are.
-        selected: Whom a click moves.
+        selected: Agent that a click moves.
         fps: Decisions a second.
-        wait: Whether nobody moves until the player does.
+        wait: Whether the match waits for the player's action.
         over: Whether the match has ended.
         results: How the matches ended, in words.
     """
@@ -125,13 +126,13 @@ class Session:
         agents: Sequence[str] | None = None,
         *,
         opponent: str | None = None,
-        mates: str | None = None,
+        teammates: str | None = None,
         seed: int = 0,
         fps: float | None = None,
         wait: bool | None = None,
         **keywords: Any,
     ) -> None:
-        """Seats everybody; see `add_arguments`.
+        """Assigns all players; see `add_arguments`.
 
         Raises:
             ValueError: No such agent or player, agents of two teams, no picture, or a number out of range.
@@ -152,12 +153,12 @@ class Session:
         self.selected = self.agents[0]
         self._hands = Hands(game, self.agents, self.keyboard)
         slots = {agent: game.agents.index(agent) for agent in self.agents}
-        self._ports = {a: Port(self.sim, (slot,), "dict", codec=NO_CODEC) for a, slot in slots.items()}
+        self._agent_ios = {a: AgentIO(self.sim, (slot,), "dict", codec=NO_CODEC) for a, slot in slots.items()}
         self._click: Any = pkgutil.resolve_name(game.click) if game.click is not None else None
         self._clicked: dict[str, Any] = {}
         self._chosen: list[str] = []
         self._score = 0.0
-        _seat(self.sim, self.agents, self._team, opponent, mates)
+        _assign_players(self.sim, self.agents, self._team, opponent, teammates)
 
     def start(self) -> None:
         """Starts the match of the present seed."""
@@ -184,7 +185,7 @@ class Session:
         height, width, _ = self.sim.render(0).shape
         if self._click is None or self.over or self.paused or not (0 <= x < width and 0 <= y < height):
             return False
-        slot = self._ports[self.selected].slots[0]
+        slot = self._agent_ios[self.selected].slots[0]
         action = self._click(self.sim.game, self.sim.game.world, self.sim.states[0], slot, x, y)
         if action is None:
             return False
@@ -206,7 +207,7 @@ class Session:
             pressed, self._chosen = self._chosen, []
         self._write(self._hands.move(pressed, 1.0 / self.fps, self._lists()))
         for agent, action in self._clicked.items():
-            self._ports[agent].write_one(action)
+            self._agent_ios[agent].write_one(action)
         self._clicked = {}
         self.sim.step()
         self._score += float(self.sim.team_rewards(self._team)[0])
@@ -217,13 +218,13 @@ class Session:
         return True
 
     def verdict(self) -> str:
-        """Who has won and why."""
+        """The winner and the reason."""
         info = self.sim.info
         winner, reason = int(info["winner"][0]), self.sim.game.end_reason(int(info["end_reason"][0]))
         teams = list(self.sim.game.teams)
         if winner >= 0:
             return f"{teams[winner]} won ({reason})"
-        return f"nobody won ({reason})" if len(teams) > 1 else reason
+        return f"no winner ({reason})" if len(teams) > 1 else reason
 
     def frame(self) -> np.ndarray:
         """Picture with the legend below it, uint8 ``[H, W, 3]``."""
@@ -257,7 +258,7 @@ class Session:
 
     def _lists(self) -> dict[str, dict[str, np.ndarray]]:
         """The legal alternatives of each agent's choices that have lists."""
-        return {agent: port.masks_of().get("candidates", {}) for agent, port in self._ports.items()}
+        return {agent: agent_io.masks_of().get("candidates", {}) for agent, agent_io in self._agent_ios.items()}
 
     def _write(self, values: dict[str, dict[str, Any]]) -> None:
         game, rows = self.sim.game, self.sim.buffers.action_records
@@ -304,7 +305,7 @@ class Session:
 
 
 def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
-    """Whom the player moves: the first agent of the first team unless told otherwise."""
+    """Agents that the player moves: by default the first agent of the first team."""
     if not agents:
         return (game.agents[next(iter(game.teams.values()))[0]],)
     for agent in agents:
@@ -317,8 +318,10 @@ def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(agents))
 
 
-def _seat(sim: Simulation, agents: Sequence[str], team: str, opponent: str | None, mates: str | None) -> None:
-    """Gives everybody else to scripts; in a game of one team without scripts the others do nothing."""
+def _assign_players(
+    sim: Simulation, agents: Sequence[str], team: str, opponent: str | None, teammates: str | None
+) -> None:
+    """Gives all other agents to scripts; in a game of one team without scripts the others do nothing."""
     game = sim.game
     others = [name for name in game.teams if name != team]
     if opponent is not None and not others:
@@ -326,12 +329,12 @@ def _seat(sim: Simulation, agents: Sequence[str], team: str, opponent: str | Non
     for name in others:
         sim.set_opponent(name, opponent or game.default_opponent)
     rest = [game.agents[slot] for slot in game.teams[team] if game.agents[slot] not in agents]
-    if mates is not None and not rest:
-        raise ValueError(f"{', '.join(agents)} is all of {team}: leave --mates away")
-    if mates is None and len(game.teams) == 1 and game.script is None:
+    if teammates is not None and not rest:
+        raise ValueError(f"{', '.join(agents)} is all of {team}: leave --teammates away")
+    if teammates is None and len(game.teams) == 1 and game.script is None:
         return
     for agent in rest:
-        sim.set_opponent(agent, mates or game.default_opponent)
+        sim.set_opponent(agent, teammates or game.default_opponent)
 
 
 def follow(session: Session, script: str) -> None:
@@ -391,7 +394,7 @@ class Window:
         try:
             pygame.display.init()
             if pygame.display.get_driver() in UNSEEN and "SDL_VIDEODRIVER" not in os.environ:
-                raise pygame.error("SDL would draw where nobody sees it")
+                raise pygame.error("SDL would draw to no visible screen")
             screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
         except pygame.error as error:
             raise RuntimeError(

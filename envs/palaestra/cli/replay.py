@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
     for module in args.modules:
         importlib.import_module(module)
     replay = load(args.file)
-    told: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
+    reported: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
     lines = _lines(args.file, replay)
     ok = True
     if args.verify:
         result = verify(replay)
         ok = result.ok
-        told["verification"] = {
+        reported["verification"] = {
             "ok": result.ok,
             "steps": result.steps,
             "digest": result.digest,
@@ -58,16 +58,16 @@ def run(args: argparse.Namespace) -> int:
         }
         lines.append(str(result))
     if args.gif:
-        told["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
-        lines.append(f"{args.gif}: {told['pictures']} pictures")
+        reported["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
+        lines.append(f"{args.gif}: {reported['pictures']} pictures")
     if args.csv:
-        told["rows"] = to_csv(replay, args.csv, lane=args.lane)
-        lines.append(f"{args.csv}: {told['rows']} rows")
+        reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
+        lines.append(f"{args.csv}: {reported['rows']} rows")
     if args.acmi:
         _write_acmi(replay, args.acmi, args.lane)
         lines.append(f"{args.acmi}: for Tacview")
     if args.json:
-        print_json(told)
+        print_json(reported)
     else:
         print("\n".join(lines))
     return 0 if ok else 1
@@ -100,11 +100,11 @@ def _lines(file: Path, replay: Replay) -> list[str]:
     ]
     if len(replay.matches) > 8:
         for title, key in (("won", "winner"), ("ended", "end_reason")):
-            counts = Counter(match[key] or "nobody" for match in replay.matches).most_common()
+            counts = Counter(match[key] or "none" for match in replay.matches).most_common()
             lines.append(f"  {title}: " + ", ".join(f"{name} {count}" for name, count in counts))
     for match in replay.matches if len(replay.matches) <= 8 else ():
-        winner = match["winner"] or "nobody"
-        lines.append(f"  lane {match['lane']}, decision {match['step']}: {winner} wins, {match['end_reason']}")
+        outcome = f"{match['winner']} wins" if match["winner"] else "no winner"
+        lines.append(f"  lane {match['lane']}, decision {match['step']}: {outcome}, {match['end_reason']}")
     return lines
 
 
@@ -115,7 +115,7 @@ def _write_acmi(replay: Replay, path: Path, lane: int) -> None:
         ValueError: The game has no aircraft.
     """
     from palaestra.ucav.acmi import AcmiWriter
-    from palaestra.ucav.plant import body_field
+    from palaestra.ucav.jsbsim_engine import body_field
 
     try:
         body_field(check_fits(replay).state_dtype)

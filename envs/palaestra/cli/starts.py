@@ -144,7 +144,7 @@ def memory(game: str, lanes: int, start: int, end: int) -> dict[str, float | Non
 
 
 def resident_bytes() -> int | None:
-    """Memory of this process in RAM; None where the system does not tell (it is read from Linux's ``/proc``)."""
+    """Memory of this process in RAM; None where the system does not report it (it is read from Linux's ``/proc``)."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

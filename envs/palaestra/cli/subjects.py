@@ -22,7 +22,7 @@ def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) 
     Args:
         id: Registered id.
         num_envs: Lanes.
-        opponent: Who plays the teams that are not measured; the game's default if None.
+        opponent: Player of the teams that are not measured; the game's default if None.
         **keywords: As for `palaestra.make_batch`.
     """
     made = [
@@ -37,7 +37,7 @@ def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) 
 
 
 def calibration() -> Subject:
-    """The yardstick of all machines: a compiled game that everybody knows."""
+    """The yardstick of all machines: a compiled game that is well known."""
     return batch(CALIBRATION, CALIBRATION_LANES, None, name="calibration")
 
 
@@ -87,7 +87,7 @@ def parallel(id: str, opponent: str | None = None, **keywords: Any) -> Subject:
 
 
 def peer(name: str, env: gymnasium.Env | gymnasium.vector.VectorEnv, size: float) -> Subject:
-    """Somebody else's environment, moved in the same way."""
+    """An environment of another package, moved in the same way."""
     actions = samples(env.action_space)
     is_vector = isinstance(env, gymnasium.vector.VectorEnv)
     return Subject(name, stepper(env, actions) if is_vector else episodes(env, actions), size, env.close)

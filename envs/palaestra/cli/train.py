@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 from importlib.metadata import entry_points
 
-from palaestra.cli.common import METHODS, load_method, print_table
+from palaestra.cli.common import METHODS, load_method
+from palaestra.console import print_table
 
 ABOUT = "train by a method"
 EXAMPLE = "palaestra train ppo_tracking --help"

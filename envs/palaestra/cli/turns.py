@@ -1,4 +1,4 @@
-"""The process of one rival in `palaestra.cli.against`: it prepares something to time and plays a round when told.
+"""The process of one rival in `palaestra.cli.against`: it prepares something to time and plays a round on request.
 
 It runs under another version of palaestra too, so it uses public names only, and of this package only what imports
 nothing of palaestra (hence the relative imports: see `palaestra.cli.children`). One JSON object a line comes in by
@@ -80,7 +80,7 @@ class Turns:
 
 
 def _actions(id: str, lanes: int) -> Prepared:
-    """A batch, everybody by random actions."""
+    """A batch, all agents by random actions."""
     sim = palaestra.make_batch(id, lanes)
     return batch_call(sim), sim.close, lambda: _digest(sim)
 
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[str, int], Prepared]] = {"actions": _actions, "script
 
 
 def _digest(sim: Any) -> str:
-    """Hash of what the simulation returned last: observations, rewards, who is there, who finished."""
+    """Hash of what the simulation returned last: observations, rewards, the living, the finished."""
     sha = hashlib.sha256()
     observations = sim.observations if isinstance(sim.observations, dict) else {"": sim.observations}
     for array in (*observations.values(), sim.rewards, sim.alive, sim.acting, sim.terminated, sim.truncated):

@@ -37,7 +37,7 @@ class ActionTable:
         words: One row an action word that users see, records of `palaestra.core.layout.WORD` ``[W]``.
         names: Name of each of them, for error messages.
         first_word: First word of each visible slot and of none, int64 ``[A + 1]``.
-        idle: A lane's row in which nobody does anything, int64 ``[columns]``.
+        idle: A lane's row of no-ops, int64 ``[columns]``.
     """
 
     def __init__(self, game: Game) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core import compiler, lanes
+from palaestra.core import batch_loop, compiler
 from palaestra.core.native import NativeFunction
 from palaestra.core.reachable import (
     Chain,
@@ -47,7 +47,7 @@ class Interpreted:
 
     def _empty(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
         """A copy of a function with a scope and a closure of its own."""
-        own = names if function.__module__ == lanes.__name__ else {}
+        own = names if function.__module__ == batch_loop.__name__ else {}
         closure = None if function.__closure__ is None else tuple(types.CellType() for _ in function.__closure__)
         scope = {**function.__globals__, **own}
         bound = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, closure)
@@ -140,7 +140,7 @@ class Compiled(Interpreted):
         return self._natives[value][1]
 
     def finish(self, bound: types.FunctionType, value: Any) -> Any:
-        return self._inside.compile(bound, bound.__module__ == lanes.__name__, **author_options(value))
+        return self._inside.compile(bound, bound.__module__ == batch_loop.__name__, **author_options(value))
 
     def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
         observe = plain(self._hooks["observe"])
@@ -165,7 +165,7 @@ class Compiled(Interpreted):
     def _stored(self, template: types.FunctionType, names: dict[str, Any], mark: str, author: Any) -> Callable:
         """A bound template, kept on disk beside the file of an author's function."""
         bound = self._bound_copy(template, names)
-        home, filename = sys.modules.get(author.__module__, lanes), author.__code__.co_filename
+        home, filename = sys.modules.get(author.__module__, batch_loop), author.__code__.co_filename
         driver = types.FunctionType(
             bound.__code__.replace(co_filename=filename), bound.__globals__, bound.__name__, None, bound.__closure__
         )

@@ -22,7 +22,7 @@ LINE: Color = (44, 57, 70)
 MUTED: Color = (128, 145, 161)
 TEXT: Color = (224, 231, 238)
 TEAMS: tuple[Color, ...] = ((255, 112, 86), (88, 178, 255))
-"""Red and blue: told apart by hue and by lightness with every common kind of colour vision."""
+"""Red and blue: they differ in hue and in lightness with every common kind of colour vision."""
 SIGNAL: Color = (255, 209, 92)
 """What demands attention, and every commanded value."""
 SKY: Color = (58, 104, 146)

@@ -20,7 +20,7 @@ from typing import Any
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
 view; with it, every slice of a record counts references by atomic instructions, most of the time of a small game.
-Nobody calls it from C."""
+It is not called from C."""
 INSIDE = {"no_cpython_wrapper": True}
 """Options of code that Python never calls: a quarter of the time of compiling goes into ways to call it from there."""
 BATCH_LOOP = {"forceinline": True}
@@ -188,7 +188,7 @@ class Refused(ValueError):
 class Inside:
     """Compiles the functions behind the drivers of one game, and knows them again in numba's messages.
 
-    Numba tells machine code of records apart by numbers that it counts in each process, so two games that were
+    Numba distinguishes machine code of records by numbers that it counts in each process, so two games that were
     compiled in two processes may bring functions of one name to a third, where one game would run the other's code.
     What a driver calls therefore has names that no other process gives.
     """
@@ -223,8 +223,8 @@ class Inside:
         if not chain:
             return None
         code = chain[0].__code__
-        told = message[: calls[0].start()] if calls else message
-        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", told)
+        relevant = message[: calls[0].start()] if calls else message
+        inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", relevant)
         place = f"{os.path.basename(code.co_filename)}:{inside[0] if inside else code.co_firstlineno}"
         codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
         name = native.__name__ if native else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)

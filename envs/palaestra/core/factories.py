@@ -34,7 +34,7 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
 
     Keywords are the same if they are equal and of the same types. A text or path that names a file stands for that
     file: once it is written anew, the factory is called again. Where a keyword may change (an array, a graph, an object
-    of somebody's class, a folder), nothing is kept.
+    of another class, a folder), nothing is kept.
     """
     try:
         key = (factory, _key(dict(keywords)))
@@ -49,7 +49,7 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
 
 
 def _key(value: Any) -> Any:
-    """What tells values apart; 1, 1.0 and True are three, a list and a tuple of the same members are one.
+    """What distinguishes values; 1, 1.0 and True are three, a list and a tuple of the same members are one.
 
     Raises:
         TypeError: The value may change.

@@ -11,9 +11,9 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
 ``s.acting``           uint8 [A]   the slot is asked for an action now; all 1 before `reset`, the rules write it
 ``s.steps``            int64       decisions taken in this match, counted before `step` is called
 ``s.parameters``       record      one float64 per `Parameter`, and ``horizon``
-``s.info``             record      ``winner`` (team index, -1 nobody), ``end_reason`` (index into `Game.end_reasons`),
+``s.info``             record      ``winner`` (team index, -1 none), ``end_reason`` (index into `Game.end_reasons`),
                                    ``illegal`` (int64 [A], counted by the suite) and the author's `Game.info`
-``s.playing``          int64 [A]   script that plays the slot in this match, -1 if somebody outside does
+``s.current_player``   int64 [A]   script that plays the slot in this match, -1 for the caller
 ``s.team``             int64 [A]   team of the slot, -1 for a slot beyond the visible agents
 ``s.strength``         f64 [A]     share of the decisions that the script takes itself; the others are random
 ``s.rng``              uint64      stream of the rules: use `palaestra.core.rng.uniform` and friends
@@ -27,6 +27,7 @@ interpreted runs agree to the bit as long as rules take `math.sqrt`, not a power
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -38,9 +39,9 @@ from palaestra.core.fields import ActionField, Choice, Continuous, Field, Observ
 from palaestra.core.worlds import read_only
 
 DRAW = -1
-"""Value of ``s.info.winner`` while nobody has won, and after a draw."""
+"""Value of ``s.info.winner`` while there is no winner, and after a draw."""
 TERMINATED, TRUNCATED = 1, 2
-"""What `Game.step` and `Game.judge` return when the match is over; 0 while it goes on."""
+"""What `Game.step` and `Game.evaluate` return when the match is over; 0 while it goes on."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class AgentView:
         slot: Number of its slot.
         row: Its observation record.
         team: What its team sees besides: a record, or None.
-        lane: What everybody sees besides: a record, or None.
+        lane: What all agents see besides: a record, or None.
         world: The game's world.
         mask: Its mask record (of the game's choices), or None where the game forbids nothing.
         record: The match record. None for the last observation of a match that a batch has started anew in the same
@@ -150,25 +151,25 @@ class Enumeration:
     """How the positions of a small game are counted, for `palaestra.exact`. Functions of many matches, plain NumPy.
 
     A position is what decides how a match goes on, the horizon and the streams left aside. Chance is one draw
-    ``integer(s, coins)`` of the rules in each decision: `palaestra.exact` sets the stream so that it falls as it wants,
-    and plays the game's own compiled step.
+    ``integer(s, chance_outcomes)`` of the rules in each decision: `palaestra.exact` sets the stream so that it falls as
+    it wants, and plays the game's own compiled step.
 
     Attributes:
         positions: Number of positions.
-        place: ``place(states, numbers)`` writes the author's fields (and ``alive``, ``acting``) of the positions
-            ``numbers`` (int64 [N]) into records ``states`` [N] whose own fields are zero.
-        number: ``number(states) -> int64 [N]``: the positions of records that the rules have reached.
-        coins: Equally likely outcomes of the one draw of `step`; 1 if it draws nothing.
-        start_coins: Likewise of `reset`.
+        write_state: ``write_state(states, numbers)`` writes the author's fields (and ``alive``, ``acting``) of the
+            positions ``numbers`` (int64 [N]) into records ``states`` [N] whose own fields are zero.
+        state_index: ``state_index(states) -> int64 [N]``: the positions of records that the rules have reached.
+        chance_outcomes: Equally likely outcomes of the one draw of `step`; 1 if it draws nothing.
+        initial_chance_outcomes: Likewise of `reset`.
         canonical: ``canonical(numbers) -> int64 [N]``: one position for all those that are alike by symmetry (same
             value for the same team). Solvers then visit fewer positions. None where nothing is alike.
     """
 
     positions: int
-    place: Callable[[Any, np.ndarray], None]
-    number: Callable[[Any], np.ndarray]
-    coins: int = 1
-    start_coins: int = 1
+    write_state: Callable[[Any, np.ndarray], None]
+    state_index: Callable[[Any], np.ndarray]
+    chance_outcomes: int = 1
+    initial_chance_outcomes: int = 1
     canonical: Callable[[np.ndarray], np.ndarray] | None = None
 
 
@@ -176,7 +177,7 @@ class Enumeration:
 class Game:
     """The rules of one game as data and functions of one match.
 
-    A kernel game gives ``step``. A game whose bodies an engine moves gives ``command``, ``judge`` and the engine: a
+    A kernel game gives ``step``. A game whose bodies an engine moves gives ``command``, ``evaluate`` and the engine: a
     hook ``advance`` that is compiled with the rules, or ``physics`` for one outside. The rules are the same for both.
 
     Attributes:
@@ -202,12 +203,12 @@ class Game:
         command: ``command(s, world, actions, scratch)`` turns actions into the inputs of the engine's bodies.
         advance: ``advance(s, world, scratch)`` moves the bodies by one period: a compiled engine.
         load: ``load(s, world, scratch)`` completes the bodies of a compiled engine after `reset`.
-        judge: ``judge(s, world, rewards, scratch) -> int`` applies the rules to the bodies' new state; results as of
-            ``step``. It adds to the rewards (``+=``), which are zeroed once a decision, not once a period: an
+        evaluate: ``evaluate(s, world, rewards, scratch) -> int`` applies the rules to the bodies' new state; results as
+            of ``step``. It adds to the rewards (``+=``), which are zeroed once a decision, not once a period: an
             assignment would lose what earlier periods paid.
         physics: ``"module:Class"`` of an engine outside (see `palaestra.core.physics.PhysicsEngine`).
         physics_options: Keywords for it.
-        periods: Times command - engine - judge happen in one decision.
+        periods: Times command - engine - evaluate happen in one decision.
         parameters: Per-lane numbers of the rules. The suite puts ``horizon`` before them.
         horizon: Decisions until a match is truncated.
         info: Author's fields of ``s.info``.
@@ -225,7 +226,8 @@ class Game:
         scratch: Fields of the work record that each thread owns.
         world: NamedTuple of arrays whose sizes are known only at run time; the game holds read-only views of them.
         zero_sum: Whether the two team rewards add up to exactly zero in every step.
-        reproducibility: ``"exact"`` (arithmetic and `math.sqrt` only) or ``"pinned"`` (powers, trigonometry, engines).
+        determinism: ``"cross-platform"`` (arithmetic and `math.sqrt` only: the same bits on all machines) or
+            ``"per-platform"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match.
             ``"engine"`` where the engine outside draws.
@@ -237,9 +239,9 @@ class Game:
             ``slot``, in the form of its action space (an int, an array, a dict by field); None where it means nothing.
         codecs: Codecs by name, which users choose by ``codec="name"``: for faces of single agents (a ParallelEnv, or
             the team of one).
-        default_codec: Name of the codec that such faces use unless they are told another; ``codec="none"`` gives the
+        default_codec: Name of the codec that such faces use by default; ``codec="none"`` gives the
             plain arrays. None: plain arrays are the default.
-        engine_version: Callable giving the version string that pinned hashes are keyed by.
+        engine_version: Callable giving the version string that per-platform hashes are keyed by.
         enumeration: How positions are counted, for games small enough to be solved.
         mirror: ``mirror(states, actions) -> None`` reflects matches in place: plain NumPy on records [N] with the
             author's fields, ``alive`` and ``acting``, and on action records [N]. Where the teams are alike it also
@@ -262,7 +264,7 @@ class Game:
     command: Callable | None = None
     advance: Callable | None = None
     load: Callable | None = None
-    judge: Callable | None = None
+    evaluate: Callable | None = None
     physics: str | None = None
     physics_options: Mapping[str, Any] = field(default_factory=dict)
     periods: int = 1
@@ -282,7 +284,7 @@ class Game:
     scratch: Sequence[tuple] = (("unused", "f8"),)
     world: Any = None
     zero_sum: bool = False
-    reproducibility: Literal["exact", "pinned"] = "pinned"
+    determinism: Literal["cross-platform", "per-platform"] = "per-platform"
     default_opponent: str = "random"
     render: str | None = None
     render_fps: float = 10.0
@@ -472,12 +474,12 @@ def _contradictions(game: Game) -> Iterator[str]:
 
 def _bad_hooks(game: Game) -> Iterator[str]:
     engines = (game.advance is not None) + (game.physics is not None)
-    if (game.step is None) == (game.judge is None):
-        yield "give either step, or command, judge and an engine (advance or physics)"
-    if game.judge is not None and (game.command is None or engines != 1):
-        yield "judge needs command and one engine: advance or physics"
+    if (game.step is None) == (game.evaluate is None):
+        yield "give either step, or command, evaluate and an engine (advance or physics)"
+    if game.evaluate is not None and (game.command is None or engines != 1):
+        yield "evaluate needs command and one engine: advance or physics"
     if game.step is not None and (game.command is not None or engines):
-        yield "command, advance and physics go with judge, not with step"
+        yield "command, advance and physics go with evaluate, not with step"
     if game.load is not None and game.advance is None:
         yield "load completes the bodies of a compiled engine: it needs advance"
     if (game.script is None) != (not game.scripts):
@@ -539,3 +541,9 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     for p in game.parameters:
         if not p.low <= p.start_value <= p.high:
             yield f"default of {p.name!r} is {p.start_value:g}, not in [{p.low:g}, {p.high:g}]"
+
+
+def teams_are_alike(game: Game) -> bool:
+    """Whether two teams have equally many slots of each role, so that players can change sides."""
+    crews = [Counter(game.role_of(slot)[0].name for slot in slots) for slots in game.teams.values()]
+    return len(crews) == 2 and crews[0] == crews[1]

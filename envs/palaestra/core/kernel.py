@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.batch_loop import REFRESH, RESET_DUE, SKIP
 from palaestra.core.buffers import rows_of_bytes
 from palaestra.core.game import Game
-from palaestra.core.lanes import LOOK, RESET_DUE, SKIP
 from palaestra.core.layout import mask_spans, observation_spans
 from palaestra.core.linker import Kernel, link, record_view
 from palaestra.core.simulation import Simulation
@@ -63,18 +63,18 @@ class KernelSimulation(Simulation):
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._only(which, RESET_DUE)
 
-    def _look_lanes(self, which: np.ndarray) -> None:
-        self._only(which, LOOK)
+    def _refresh_lanes(self, which: np.ndarray) -> None:
+        self._only(which, REFRESH)
 
-    def _only(self, which: np.ndarray, errand: int) -> None:
+    def _only(self, which: np.ndarray, task: int) -> None:
         """Sends the lanes of ``which`` through the one driver on an errand; the others stay as they are."""
         pending = self.states["pending"]
         before = pending.copy()
-        pending[...] = np.where(which, errand, SKIP)
+        pending[...] = np.where(which, task, SKIP)
         try:
             self._play()
         finally:
-            back = ~which if errand == RESET_DUE else slice(None)
+            back = ~which if task == RESET_DUE else slice(None)
             pending[back] = before[back]
 
     def _write_state(self, out: np.ndarray) -> None:
@@ -100,7 +100,7 @@ def write_state(sim: Simulation, out: np.ndarray) -> None:
 
 
 def lane_arguments(sim: Simulation) -> tuple:
-    """The arrays of `palaestra.core.lanes` drivers, from S to mask_spans.
+    """The arrays of `palaestra.core.batch_loop` drivers, from S to mask_spans.
 
     Kernels of sized games write work records; the rows that users see, whose layout differs between the games that
     share a kernel, are passed as bytes alone.
@@ -142,7 +142,7 @@ def lane_arguments(sim: Simulation) -> tuple:
 
 
 def check_arguments(sim: Simulation) -> tuple:
-    """The arrays of `palaestra.core.lanes.check_lanes`."""
+    """The arrays of `palaestra.core.batch_loop.check_lanes`."""
     b = sim.buffers
     return _viewed(sim, (b.states, sim.action_table.words, b.action_words, b.action_reals))
 

@@ -58,14 +58,14 @@ def state_dtype(game: Game, slots: int, info: np.dtype) -> np.dtype:
     suite = [
         ("rng", "u8"),
         ("script_rng", "u8"),
-        ("assigned", "i8", (slots,)),
+        ("assigned_player", "i8", (slots,)),
         ("strength", "f8", (slots,)),
         ("team", "i8", (slots,)),
         ("parameters", parameters),
         *([("next_parameters", parameters)] if any(p.at_start for p in game.parameters) else []),
         ("seeded", "u1"),
         ("steps", "i8"),  # from here on a record is cleared when a match starts; what stands before outlives it
-        ("playing", "i8", (slots,)),
+        ("current_player", "i8", (slots,)),
         ("info", info),
         ("alive", "u1", (slots,)),
         ("acting", "u1", (slots,)),
@@ -176,7 +176,7 @@ def team_of_slots(game: Game) -> np.ndarray:
 
 
 def idle_words(game: Game) -> np.ndarray:
-    """The words of a lane in which everybody does nothing, int64 ``[columns]``."""
+    """The words of a lane of no-ops, int64 ``[columns]``."""
     row = np.zeros(1, game.action_dtype)
     for role in game.roles:
         for f in role.action:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core import compiler, lanes
+from palaestra.core import batch_loop, compiler
 from palaestra.core.binder import Compiled, Interpreted
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
@@ -34,18 +34,18 @@ HOOKS = (
     "command",
     "advance",
     "load",
-    "judge",
+    "evaluate",
     "global_state",
 )
 KERNEL_DRIVERS = ("step_lanes", "check_lanes")
 ENGINE_DRIVERS = (
     "check_lanes",
-    "begin_lanes",
+    "start_lanes",
     "prepare_lanes",
     "command_lanes",
-    "judge_lanes",
-    "close_lanes",
-    "see_lanes",
+    "evaluate_lanes",
+    "finish_lanes",
+    "observe_lanes",
 )
 
 _linked: dict[tuple, Kernel] = {}
@@ -153,8 +153,8 @@ def _link(game: Game, compiled: bool) -> Kernel:
         ("state_lanes",) if game.global_state is not None else ()
     )
     constants = constants_of(game)
-    play = game.step if game.step is not None else lanes.play_periods
-    functions = {**hooks, "play": play, **{n: getattr(lanes, n) for n in names}}
+    play = game.step if game.step is not None else batch_loop.play_periods
+    functions = {**hooks, "play": play, **{n: getattr(batch_loop, n) for n in names}}
     digest = code_digest(functions, repr(sorted(constants.items())))
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
@@ -169,7 +169,7 @@ def _link(game: Game, compiled: bool) -> Kernel:
             )
         builder = Compiled(hooks) if made_with else Interpreted(hooks)
         bound = {**{name: _absent for name in HOOKS}, **constants, **hooks, "play": play}
-        drivers = {n: builder.driver(getattr(lanes, n), bound, repr(key)) for n in names}
+        drivers = {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
         _linked[key] = Kernel(game, digest, builder, drivers)
     return _linked[key]
 
@@ -195,7 +195,7 @@ def _types(world: Any) -> Any:
 
 
 def constants_of(game: Game) -> dict[str, Any]:
-    """What the drivers of `palaestra.core.lanes` are told of a game at compile time, by name."""
+    """What the drivers of `palaestra.core.batch_loop` receive of a game at compile time, by name."""
     fields = game.state_dtype.fields
     assert fields is not None
     has_legal = game.legal is not None

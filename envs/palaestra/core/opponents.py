@@ -1,4 +1,4 @@
-"""Opponents: whoever plays the teams that the user does not.
+"""Opponents: players of the teams that the user does not play.
 
 Names of scripts, ``"random"``, ``"mix"``, callables and saved policies all become one thing: a script number that the
 compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from palaestra.core.batch_loop import CALLER, MIX, RANDOM
 from palaestra.core.game import Game
-from palaestra.core.lanes import EXTERNAL, MIX, RANDOM
 
 
 @runtime_checkable
@@ -46,7 +46,7 @@ class Opponent(Protocol):
             observations: ``[n, A_team, size]`` float32, or records ``[n, A_team]`` where an agent's fields differ in
                 dtype. A dict by role where the team has several roles, and where the game has team or lane fields:
                 these are dicts of arrays ``[n, ...]`` by field under ``"team"`` (what this team alone sees) and
-                ``"lane"`` (what everybody sees, arrays of the world included).
+                ``"lane"`` (what all agents see, arrays of the world included).
             legal: Masks ``[n, A_team, M]`` int8, or None. Records ``[n, A_team]`` by choice where a choice has a list
                 of candidates (``count`` and ``ids``, -1 beyond the list), and a dict by role as above.
             acting: bool ``[n, A_team]``: asked for an action now.
@@ -105,7 +105,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
     Args:
         game: The rules.
         team: The team to be played.
-        spec: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
+        spec: None (the caller of `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
             the path of a saved policy, a callable on batched observations, or an `Opponent`.
 
     Raises:
@@ -113,7 +113,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         TypeError: Not something that can play.
     """
     if spec is None:
-        return EXTERNAL
+        return CALLER
     if isinstance(spec, str | Path):
         if spec in game.scripts:
             return game.scripts.index(str(spec))
@@ -171,3 +171,14 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
             f'(installed: {", ".join(sorted(found)) or "none"}): pip install "palaestra[baselines]"'
         )
     return found[method].load().load_policy(path, game, team)
+
+
+def player_name(player: OpponentSpec) -> str:
+    """What to call a player in tables."""
+    if player is None:
+        return "caller"
+    if isinstance(player, FunctionOpponent):
+        player = player.function
+    if isinstance(player, str | Path):
+        return Path(player).stem if Path(player).suffix == ".safetensors" else str(player)
+    return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from palaestra.core.batch_loop import WAITING
 from palaestra.core.buffers import check_array
-from palaestra.core.lanes import WAITING
 
 if TYPE_CHECKING:
     from palaestra.core.simulation import Simulation

@@ -1,4 +1,4 @@
-"""Games whose bodies another engine moves: `command` -> engine -> `judge`, `Game.periods` times a decision.
+"""Games whose bodies another engine moves: `command` -> engine -> `evaluate`, `Game.periods` times a decision.
 
 The rules stay kernel hooks; an engine is a `PhysicsEngine` that reads the bodies' inputs from the match records and
 writes their new state back. What it keeps besides, it may `save` (`SavingEngine`); an engine that cannot is brought
@@ -12,11 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from palaestra.core.batch_loop import RESET_DUE, RUNNING
 from palaestra.core.factories import load
 from palaestra.core.game import Game
 from palaestra.core.input_log import InputLog, Inputs
 from palaestra.core.kernel import lane_arguments, write_state
-from palaestra.core.lanes import RESET_DUE, RUNNING
 from palaestra.core.linker import link
 from palaestra.core.simulation import Simulation
 
@@ -28,7 +28,7 @@ class PhysicsEngine(Protocol):
     """An engine that moves the bodies of N matches. It may also be a `SavingEngine` and a `DrawingEngine`.
 
     What it does to a lane depends on that lane alone: on its bodies, on the fields of its record that the rules leave
-    as they are during a match, and on what it was told since `load`. Lanes are named by their indices, int64, in
+    as they are during a match, and on its inputs since `load`. Lanes are named by their indices, int64, in
     ascending order.
 
     Attributes:
@@ -105,16 +105,16 @@ def engine_class(game: Game) -> type:
 
 
 def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
-    """The compiled pieces of a decision: prepare, command, judge, close, begin, see."""
+    """The compiled pieces of a decision: prepare, command, evaluate, finish, start, observe."""
     bind, rest = link(sim.game, sim.compiled).bind, lane_arguments(sim)
     mode, stage, results = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
     return (
         bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),
         bind("command_lanes", 0, 0, 0, stage, results, *rest),
-        bind("judge_lanes", 0, 0, 0, stage, results, *rest),
-        bind("close_lanes", 0, 0, mode, 0, stage, results, *rest),
-        bind("begin_lanes", 0, 0, stage, 0, *rest),
-        bind("see_lanes", 0, 0, stage, 0, *rest),
+        bind("evaluate_lanes", 0, 0, 0, stage, results, *rest),
+        bind("finish_lanes", 0, 0, mode, 0, stage, results, *rest),
+        bind("start_lanes", 0, 0, stage, 0, *rest),
+        bind("observe_lanes", 0, 0, stage, 0, *rest),
     )
 
 
@@ -145,7 +145,8 @@ class PhysicsSimulation(Simulation):
 
     def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
-        self._prepare, self._command, self._judge, self._close_lanes, self._begin, self._see = engine_drivers(self)
+        drivers = engine_drivers(self)
+        self._prepare, self._command, self._evaluate, self._finish_lanes, self._start_match, self._observe = drivers
 
     def _step_lanes(self) -> int:
         n, stage, results, rest = self.num_envs, self._stage, self._results, self._arguments
@@ -160,25 +161,25 @@ class PhysicsSimulation(Simulation):
             if self.input_log is not None:
                 self.input_log.append(lanes)
             self.engine.advance(self.states, lanes)
-            if self._judge(0, n, 0, stage, results, *rest) < lanes.size:
+            if self._evaluate(0, n, 0, stage, results, *rest) < lanes.size:
                 lanes = np.flatnonzero((stage == RUNNING) & (results == 0))
-        self._close_lanes(0, n, self._mode, 0, stage, results, *rest)
+        self._finish_lanes(0, n, self._mode, 0, stage, results, *rest)
         fresh = stage == RESET_DUE
         if fresh.any():
             self._start(fresh)
         self._shown[...] = np.where(fresh, 2, 1)
-        self._see(0, n, self._shown, 0, *rest)
+        self._observe(0, n, self._shown, 0, *rest)
         return -1
 
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._clear_results(which)
         self._start(which)
         self._shown[...] = np.where(which, 2, 0)
-        self._see(0, self.num_envs, self._shown, 0, *self._arguments)
+        self._observe(0, self.num_envs, self._shown, 0, *self._arguments)
 
     def _start(self, which: np.ndarray) -> None:
         self._shown[...] = np.where(which, RESET_DUE, RUNNING)
-        self._begin(0, self.num_envs, self._shown, 0, *self._arguments)
+        self._start_match(0, self.num_envs, self._shown, 0, *self._arguments)
         self._load_bodies(which)
 
     def _load_bodies(self, which: np.ndarray) -> None:
@@ -188,9 +189,9 @@ class PhysicsSimulation(Simulation):
         self.engine.load(self.states, lanes)
         self._loaded = True
 
-    def _look_lanes(self, which: np.ndarray) -> None:
+    def _refresh_lanes(self, which: np.ndarray) -> None:
         self._shown[...] = np.where(which, 2, 0)
-        self._see(0, self.num_envs, self._shown, 0, *self._arguments)
+        self._observe(0, self.num_envs, self._shown, 0, *self._arguments)
 
     def _write_state(self, out: np.ndarray) -> None:
         write_state(self, out)

@@ -1,8 +1,8 @@
 """What the hooks of a game use: functions that they call and constants that they name, found in the byte code.
 
-There is one walk for all who need it: the linker, which binds and digests what is reached, and the digest of the rules.
+There is one walk for all users: the linker, which binds and digests what is reached, and the digest of the rules.
 A name counts only if the code really loads it as a global or a closure variable. A member of a module counts if the
-code loads that chain of attributes (``tools.OFFSET``); the name of an attribute alone is nobody's global.
+code loads that chain of attributes (``tools.OFFSET``); the name of an attribute alone is no global.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def attributes_in(roots: Mapping[str, Callable]) -> frozenset[str]:
 
 
 def layout(dtype: np.dtype) -> str:
-    """Names, places and types of all members of a record, whatever NumPy's own way of writing them."""
+    """Names, places and types of all members of a record, independent of NumPy's own notation."""
     base, shape = dtype.subdtype or (dtype, ())
     if base.fields is None:
         return f"{base.str}{shape}"

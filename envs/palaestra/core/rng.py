@@ -1,8 +1,8 @@
 """One 8-byte random stream per lane: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 
-A match record holds two streams, ``s.rng`` for the rules and ``s.script_rng`` for the luck of scripted opponents, so
-that a different opponent never changes the dice of the rules. The functions below are called from kernels with the
-match record::
+A match record holds two streams, ``s.rng`` for the rules and ``s.script_rng`` for the random draws of scripted
+opponents, so that a different opponent never changes the random stream of the rules. The functions below are called
+from kernels with the match record::
 
     angle_rad = uniform(s, -math.pi, math.pi)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from palaestra.core import out_arrays
 from palaestra.core.actions import ActionTable, parts_by_role, write_actions
+from palaestra.core.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.buffers import (
     Allocate,
     Buffers,
@@ -28,15 +29,22 @@ from palaestra.core.factories import load
 from palaestra.core.fields import Field
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
-from palaestra.core.lanes import EXTERNAL, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.layout import team_of_slots
 from palaestra.core.linker import jit_disabled
+from palaestra.core.opponent_assignments import (
+    OpponentAssignments,
+    assign,
+    clear_memory,
+    memories_of,
+    open_slots,
+    query_opponents,
+    restore_memories,
+)
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.parameters import parameter_views, write_defaults, write_parameters
+from palaestra.core.recorder_protocol import RecorderProtocol
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
-from palaestra.core.seats import Seats, ask, assign, forget, memories_of, open_slots, restore_memories
 from palaestra.core.snapshot import Snapshot, check_records, check_snapshot
-from palaestra.core.tape import Tape
 from palaestra.core.team_rows import team_rows, write_team_rows
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
@@ -56,7 +64,7 @@ class Simulation(ABC):
         observations: Per role ``[N, A_role, size]`` float32 where the role's fields share a dtype, else a structured
             ``[N, A_role]`` array.
         team_observations: What each team sees besides, structured ``[N, T]`` in the order of ``game.teams``, or None.
-        lane_observations: What everybody sees besides, structured ``[N]``, or None.
+        lane_observations: What all agents see besides, structured ``[N]``, or None.
         actions: Per role, the simulation's own: int64 ``[N, A_role]`` (one choice) or ``[N, A_role, K]``, float64
             ``[N, A_role, K]``, or structured ``[N, A_role]`` for composite actions.
         rewards: Float of `Game.reward_dtype`, ``[N, A]``.
@@ -80,11 +88,11 @@ class Simulation(ABC):
         seats: Python opponents by team.
         started: Whether a match has been started in every lane.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
-        tape: Who hears what moves the simulation, or None. A copy has none.
+        recorder: Receives all inputs of the simulation, or None. A copy has none.
     """
 
     origin: tuple[str, dict[str, Any]] | None = None
-    tape: Tape | None = None
+    recorder: RecorderProtocol | None = None
 
     def __init__(
         self,
@@ -105,11 +113,11 @@ class Simulation(ABC):
             game: The rules.
             num_envs: Number of lanes.
             autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"off"`` (finished lanes wait for `reset`).
-            threads: Threads that share the lanes; an engine outside is told their number.
+            threads: Threads that share the lanes; an external engine receives their number.
             compiled: False runs the rules as plain Python, with the same bits, index checks and no compilation: for
                 tests and for debuggers. ``NUMBA_DISABLE_JIT=1`` says so for the whole process.
             parameters: Values of `Game.parameters` for all lanes.
-            opponents: Who plays which team or agent, by name; the others are played by whoever calls `step`.
+            opponents: Players by name of team or agent; the caller of `step` plays the others.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
             attach: The memory is another simulation's and already holds parameters and assignments.
 
@@ -131,7 +139,7 @@ class Simulation(ABC):
         self.buffers = Buffers(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
         self.states = self.buffers.states
         self.lane_seeds = np.zeros(num_envs, np.uint64)
-        self.seats: Seats = {}
+        self.opponent_assignments: OpponentAssignments = {}
         self.started = False
         self._closed = False
         self._mirrored: dict[str, np.ndarray] = {}  # arrays of `out=` that cannot be the simulation's own
@@ -139,8 +147,8 @@ class Simulation(ABC):
         if not attach:
             self.states["strength"] = 1.0
             self.states["team"] = team_of_slots(game)
-            self.states["assigned"] = EXTERNAL
-            self.states["playing"] = EXTERNAL
+            self.states["assigned_player"] = CALLER
+            self.states["current_player"] = CALLER
             write_defaults(game, self.states)
             self.buffers.action_words[:] = self.action_table.idle
         if parameters:
@@ -188,7 +196,7 @@ class Simulation(ABC):
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
         self.states["seeded"][which] = 1
-        forget(self.seats, which)
+        clear_memory(self.opponent_assignments, which)
 
     def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
@@ -205,12 +213,12 @@ class Simulation(ABC):
         unseeded = None if self.started else self.states["seeded"] == 0
         if unseeded is not None and unseeded.any():
             self.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), unseeded)
-        if self.tape is not None:
-            self.tape.before(self, which)
+        if self.recorder is not None:
+            self.recorder.before(self, which)
         self._reset_lanes(which)
         self.started = True
-        if self.tape is not None:
-            self.tape.after(self)
+        if self.recorder is not None:
+            self.recorder.after(self)
         return self.observations
 
     def step(self, actions: Any = None, out: Mapping[str, np.ndarray] | None = None) -> None:
@@ -231,30 +239,31 @@ class Simulation(ABC):
             raise RuntimeError("step before reset: call reset() first")
         if actions is not None:
             self._take_actions(actions)
-        if out is None and not self.seats and self.tape is None and not self._mirrored:  # the common case
+        is_plain = out is None and not self.opponent_assignments and self.recorder is None and not self._mirrored
+        if is_plain:  # the common case
             offender = self._step_lanes()
             if offender >= 0:
                 raise self.action_table.refusal(self.buffers.action_words, offender)
             return
-        remembered = ask(self, self.seats)
+        remembered = query_opponents(self, self.opponent_assignments)
         before = self._take_buffers(out) if out is not None else {}
-        if self.tape is not None:
-            self.tape.before(self, None)
+        if self.recorder is not None:
+            self.recorder.before(self, None)
         offender = self._step_lanes()
         if offender >= 0:
             if before:
                 out_arrays.use(self, before)
             raise self.action_table.refusal(self.buffers.action_words, offender)
-        for seat, lanes, memory in remembered:
-            seat.memory[lanes] = memory
+        for assignment, lanes, memory in remembered:
+            assignment.memory[lanes] = memory
         for name, array in self._mirrored.items():
             array[...] = getattr(self, name)
-        if self.tape is not None:
-            self.tape.after(self)
+        if self.recorder is not None:
+            self.recorder.after(self)
 
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
-        states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), memories_of(self.seats)
+        states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), memories_of(self.opponent_assignments)
         return Snapshot(self.game.name, self.rules, states, seeds, memories, self._save_engine())
 
     def restore(self, snapshot: Snapshot) -> Arrays:
@@ -267,7 +276,7 @@ class Simulation(ABC):
         check_snapshot(self, snapshot)
         self.states[...] = snapshot.states
         self.lane_seeds[...] = snapshot.lane_seeds
-        restore_memories(self.seats, snapshot.memories)
+        restore_memories(self.opponent_assignments, snapshot.memories)
         self._load_engine(snapshot.engine)
         self._clear_results(np.ones(self.num_envs, np.bool_))
         self.started = True
@@ -303,7 +312,7 @@ class Simulation(ABC):
     def refresh(self, mask: np.ndarray | None = None) -> Arrays:
         """Writes observations and masks anew after `states` were changed by hand. Returns `observations`."""
         self._check_open()
-        self._look_lanes(np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask))
+        self._refresh_lanes(np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask))
         return self.observations
 
     def _clear_results(self, which: np.ndarray) -> None:
@@ -340,14 +349,16 @@ class Simulation(ABC):
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
-    def set_opponent(self, who: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None) -> None:
-        """Says who plays a team, or one agent, from now on.
+    def set_opponent(
+        self, team_or_agent: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None
+    ) -> None:
+        """Assigns the player of a team, or of one agent, from now on.
 
         Args:
-            who: Name of a team, or of one agent (``"red_1"``): then a script, ``"random"`` or None, which gives the
-                agent back to whoever calls `step` or plays the rest of its team. A later word for the team holds for
-                all its agents.
-            opponent: None (whoever calls `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
+            team_or_agent: Name of a team, or of one agent (``"red_1"``): then a script, ``"random"`` or None, which
+                gives the agent back to the caller of `step` or to the player of the rest of its team. A later word for
+                the team holds for all its agents.
+            opponent: None (the caller of `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
                 see `palaestra.core.opponents.resolve`. ``"mix"`` draws a script at the start of each match,
                 ``"tracker:0.7"`` is a script of strength 0.7.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
@@ -357,10 +368,10 @@ class Simulation(ABC):
         """
         which = np.zeros(self.num_envs, np.bool_)
         which[slice(None) if lanes is None else lanes] = True
-        assign(self, who, opponent, which)
+        assign(self, team_or_agent, opponent, which)
 
     def open_slots(self, team: str) -> tuple[int, ...]:
-        """Slots of a team that, in some lane, are played by whoever calls `step`."""
+        """Slots of a team that, in some lane, the caller of `step` plays."""
         return open_slots(self, team)
 
     def set_parameters(
@@ -402,7 +413,7 @@ class Simulation(ABC):
     def _step_lanes(self) -> int: ...
 
     @abstractmethod
-    def _look_lanes(self, which: np.ndarray) -> None: ...
+    def _refresh_lanes(self, which: np.ndarray) -> None: ...
 
     @abstractmethod
     def _write_state(self, out: np.ndarray) -> None: ...
@@ -432,7 +443,7 @@ class Simulation(ABC):
             "options": self._copy_options(),
             "arrays": {name: array.copy() for name, array in self.buffers.live().items()},
             "lane_seeds": self.lane_seeds.copy(),
-            "seats": self.seats,
+            "opponent_assignments": self.opponent_assignments,
             "started": self.started,
             "origin": self.origin,
             "engine": self._save_engine() if self.started else None,
@@ -444,7 +455,7 @@ class Simulation(ABC):
         for name, value in saved["arrays"].items():
             getattr(self.buffers, name)[...] = value
         self.lane_seeds[...] = saved["lane_seeds"]
-        self.seats = saved["seats"]
+        self.opponent_assignments = saved["opponent_assignments"]
         self.started = saved["started"]
         self.origin = saved["origin"]
         if saved["engine"] is not None:

@@ -50,7 +50,10 @@ def check_snapshot(sim: Simulation, snapshot: Snapshot) -> None:
             f"the snapshot was taken under other rules of {sim.game.name} (code, numbers, agents or world): "
             "restore it into a simulation of the same id and keywords"
         )
-    widths = {team: sum(seat.memory.shape[1] for seat in seats) for team, seats in sim.seats.items()}
+    widths = {
+        team: sum(assignment.memory.shape[1] for assignment in assignments)
+        for team, assignments in sim.opponent_assignments.items()
+    }
     if widths != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
         raise ValueError(
             f"the snapshot was taken against other opponents (memory sizes {widths} here): set_opponent them first"

@@ -75,9 +75,7 @@ class ProcessSimulation(Simulation):
         self._pipes: list[Connection] = []
         self._finalizer = weakref.finalize(self, _shut_down, self.processes, self._pipes, self.memory)
         places = {name: offset for name, offset, _, _ in plan}
-        block = np.frombuffer(
-            self.memory.buf or b"", np.uint8
-        )  # keeps the memory mapped for as long as anybody holds a view
+        block = np.frombuffer(self.memory.buf or b"", np.uint8)  # keeps the memory mapped for as long as a view is held
         super().__init__(
             game,
             num_envs,
@@ -162,7 +160,7 @@ class ProcessSimulation(Simulation):
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._ask("reset", [which[lo:hi] for lo, hi in self._spans])
 
-    def _look_lanes(self, which: np.ndarray) -> None:
+    def _refresh_lanes(self, which: np.ndarray) -> None:
         self._ask("see", [which[lo:hi] for lo, hi in self._spans])
 
     def _write_state(self, out: np.ndarray) -> None:
@@ -207,14 +205,14 @@ class ProcessSimulation(Simulation):
 
 
 class _Layout(Simulation):
-    """A simulation of arrays alone: tells how much memory they need."""
+    """A simulation of arrays alone: measures their memory."""
 
     def _reset_lanes(self, which: np.ndarray) -> None: ...
 
     def _step_lanes(self) -> int:
         return -1
 
-    def _look_lanes(self, which: np.ndarray) -> None: ...
+    def _refresh_lanes(self, which: np.ndarray) -> None: ...
 
     def _write_state(self, out: np.ndarray) -> None: ...
 
@@ -231,7 +229,7 @@ def _shut_down(processes: list[Any], pipes: list[Connection], memory: SharedMemo
             process.join()
     try:
         memory.close()
-    except BufferError:  # somebody still holds a view: the mapping goes with the last of them
+    except BufferError:  # a view is still held: the mapping goes with the last of them
         memory._buf = memory._mmap = None  # type: ignore[attr-defined]
     memory.unlink()
 
@@ -284,7 +282,7 @@ def obey(sim: Simulation, verb: str, argument: Any) -> Any:
     if verb == "reset":
         return sim._reset_lanes(np.ascontiguousarray(argument))
     if verb == "see":
-        return sim._look_lanes(np.ascontiguousarray(argument))
+        return sim._refresh_lanes(np.ascontiguousarray(argument))
     if verb == "save":
         try:
             return sim._save_engine()

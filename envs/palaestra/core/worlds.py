@@ -1,4 +1,4 @@
-"""Worlds are read-only: the same arrays serve every simulation of a game, so nobody may write into them.
+"""Worlds are read-only: the same arrays serve every simulation of a game, so no code may write into them.
 
 NumPy refuses a write in Python, and numba refuses to compile a hook that assigns to a member of ``world``.
 """

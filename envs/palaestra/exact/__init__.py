@@ -13,18 +13,18 @@ Example::
     exact.exploitability(solution, "policy.safetensors", "red")  # or a callable, an SB3 model, a torch module
     exact.nash_conv(solution, {"red": red, "blue": "random"}).gains
 
-Games tell how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
+Games define how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
 their own compiled step from each of them, so a solution is one of the environment itself. What is behind it:
 
-* `palaestra.exact.matrix`: von Neumann's matrix games by a compiled simplex method;
+* `palaestra.exact.matrix_solver`: von Neumann's matrix games by a compiled simplex method;
 * `palaestra.exact.positions`: all positions and where every joint action leads;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
-* `palaestra.exact.figures`: ``python -m palaestra.exact.figures`` measures what is claimed.
+* `palaestra.exact.solver_figures`: ``python -m palaestra.exact.solver_figures`` measures what is claimed.
 """
 
 from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv
-from palaestra.exact.matrix import MatrixGame, MatrixGames, matrix_game, matrix_games
+from palaestra.exact.matrix_solver import MatrixGame, MatrixGames, matrix_game, matrix_games
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.values import Solution, solve
 

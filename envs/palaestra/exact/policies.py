@@ -4,7 +4,7 @@ What a policy may be: an array of probabilities; a callable on batched observati
 `palaestra.core.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)`` if
 it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that gives
 logits or action values. Whatever looks at observations sees those that the
-simulation writes, in batches of `BATCH` positions, and learns who is asked and what is legal as it would in a match.
+simulation writes, in batches of `BATCH` positions, with masks and active agents as in a match.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Team:
         board = Board(self.table.game, self.table.parameters)
         for start in range(0, len(self.table), BATCH):
             rows = np.arange(start, min(start + BATCH, len(self.table)))
-            board.place(self.table.numbers[rows])
+            board.write_state(self.table.numbers[rows])
             yield rows, board.sim
 
     def allowed(self) -> list[np.ndarray]:
@@ -124,7 +124,7 @@ class Team:
         return rows
 
     def idle_to_noop(self, agents: list[np.ndarray], allowed: list[np.ndarray], active: np.ndarray) -> None:
-        """Whatever an agent says that is not asked, it does nothing."""
+        """An agent that is not to act does nothing."""
         for a, probabilities in enumerate(agents):
             idle = ~active[:, a]
             probabilities[idle] = 0.0
@@ -145,7 +145,7 @@ def joint_policy(table: PositionTable, policy: Any, team: str, choose: Choose | 
     Args:
         table: All positions (``symmetry=False``).
         policy: See the module. Arrays are joint probabilities ``[P, J]`` or those of each agent ``[P, A_team, m]``.
-        team: Who follows it.
+        team: Team that follows it.
         choose: How a torch module's output becomes a policy: ``"greedy"`` or ``"softmax"``; for a model of
             Stable-Baselines3 ``"greedy"`` takes the likeliest action, None and ``"softmax"`` its distribution.
 
@@ -204,7 +204,7 @@ def _expected(side: Team) -> str:
 
 
 def _from_agents(side: Team, agents: list[np.ndarray], allowed: list[np.ndarray]) -> np.ndarray:
-    """Joint probabilities of agents who choose independently.
+    """Joint probabilities of agents that choose independently.
 
     Raises:
         ValueError: Not a distribution over what is legal; names position and agent.
@@ -219,7 +219,7 @@ def _from_agents(side: Team, agents: list[np.ndarray], allowed: list[np.ndarray]
     return flat
 
 
-def _distribution(given: np.ndarray, allowed: np.ndarray, table: PositionTable, who: str) -> np.ndarray:
+def _distribution(given: np.ndarray, allowed: np.ndarray, table: PositionTable, owner: str) -> np.ndarray:
     """Rows that add up to 1.
 
     Raises:
@@ -229,7 +229,7 @@ def _distribution(given: np.ndarray, allowed: np.ndarray, table: PositionTable, 
     def refuse(bad: np.ndarray, text: Callable[[int, Any], str]) -> None:
         if bad.any():
             p = int(np.flatnonzero(bad.any(1))[0])
-            raise ValueError(f"{table.describe(p)}, {who}: {text(p, np.flatnonzero(bad[p]).tolist())}")
+            raise ValueError(f"{table.describe(p)}, {owner}: {text(p, np.flatnonzero(bad[p]).tolist())}")
 
     refuse(~np.isfinite(given), lambda p, k: f"probability of action {k[0]} is {given[p, k[0]]}")
     refuse(given < 0, lambda p, k: f"probability of action {k[0]} is negative: {given[p, k[0]]:g}")
@@ -262,7 +262,7 @@ def _from_array(side: Team, array: np.ndarray) -> np.ndarray:
 
 
 def _from_joint(side: Team, array: np.ndarray) -> np.ndarray:
-    """Joint probabilities of agents who may choose together, ``[P, J]``; a team with one joint action takes it.
+    """Joint probabilities of agents that may choose together, ``[P, J]``; a team with one joint action takes it.
 
     Raises:
         ValueError: Not a distribution over what is legal; names the position.
@@ -277,7 +277,8 @@ def _from_joint(side: Team, array: np.ndarray) -> np.ndarray:
     return _distribution(array, allowed, table, f"{side.name} ({', '.join(side.agents)})")[rows, actions]
 
 
-# -- whatever looks at observations ------------------------------------------------------------------------------------
+# -- policies on observations
+# -------------------------------------------------------------------------------------------
 
 
 def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], Any]:
@@ -292,7 +293,7 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
         name, _ = split_strength(game, str(policy))
         if name in (*game.scripts, "mix"):
             raise ValueError(
-                f"the script {policy!r} draws its luck inside the rules, so its probabilities are not known: give a "
+                f"the script {policy!r} draws at random inside the rules, so its probabilities are not known: give a "
                 "policy that is a function of observations, or an array of probabilities"
             )
         policy = resolve(game, team, policy)
@@ -320,7 +321,7 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
 
 
 def _position(side: Team, sim: Any) -> tuple[Any, Any, np.ndarray]:
-    """Observations, masks and who is asked, as an opponent gets them."""
+    """Observations, masks and active agents, as an opponent gets them."""
     acting = (sim.alive & sim.acting)[:, list(side.slots)]
     return sim.team_view(side.name, "observations"), sim.team_view(side.name, "legal"), acting
 

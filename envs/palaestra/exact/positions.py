@@ -1,8 +1,8 @@
 """All positions of a small game and where every joint action leads: the game's own compiled step, played from each.
 
 A game says in its `palaestra.core.game.Enumeration` how its positions are counted. Here each of them is written into
-lanes of a simulation, one lane for every joint action and every outcome of the rules' lot, and one decision is played.
-So the table holds what the environment does, and nobody has written the rules twice.
+lanes of a simulation, one lane for every joint action and every outcome of the rules' draw, and one decision is played.
+So the table holds what the environment does, and the rules are written once.
 
 The horizon is left aside: a match in the table ends by a rule or never.
 """
@@ -36,7 +36,7 @@ class PositionTable:
 
     A joint action of a team is a number: its agents' choices as the digits, the first agent's the most significant. A
     position's cells are its row team's joint actions by its column team's, row after row; only legal joint actions of
-    agents who are asked for one have a place (an agent who is not asked does nothing).
+    agents to act have a place (an agent that is not to act does nothing).
 
     Attributes:
         game: The rules.
@@ -49,9 +49,9 @@ class PositionTable:
         action_start: Of either team, where a position's joint actions begin in `actions`, int64 ``[P + 1]``.
         actions: Of either team, numbers of joint actions, int32.
         cell_start: Where a position's cells begin, int64 ``[P + 1]``.
-        rewards: What the row team gets in a cell, the mean over the lot, float64 ``[C]``.
-        next: Rows of the table that a cell leads to, one for each outcome of the lot, -1 where a rule ends the match;
-            int32 ``[C, coins]``.
+        rewards: What the row team gets in a cell, the mean over the draw, float64 ``[C]``.
+        next: Rows of the table that a cell leads to, one for each outcome of the draw, -1 where a rule ends the match;
+            int32 ``[C, chance_outcomes]``.
         starts: Rows of the table at which matches start, int64.
         start_probabilities: How often, float64.
     """
@@ -76,8 +76,8 @@ class PositionTable:
         return len(self.numbers)
 
     @property
-    def coins(self) -> int:
-        """Outcomes of the rules' lot."""
+    def chance_outcomes(self) -> int:
+        """Outcomes of the rules' draw."""
         return self.next.shape[1]
 
     def side(self, team: str) -> int:
@@ -156,7 +156,7 @@ def enumerate_positions(
     counting = game.enumeration
     assert counting is not None
     if limit is None:
-        limit = int(MEMORY_SHARE * machine_memory_bytes()) // _bytes_per_transition(counting.coins)
+        limit = int(MEMORY_SHARE * machine_memory_bytes()) // _bytes_per_transition(counting.chance_outcomes)
     if counting.positions > limit:
         raise _too_many(game, counting.positions, limit)
     numbers, index = _representatives(game, symmetry)
@@ -166,19 +166,19 @@ def enumerate_positions(
     rows, columns = np.diff(starts[0]), np.diff(starts[1])
     cells = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(rows * columns, out=cells[1:])
-    if cells[-1] * counting.coins > limit:
-        raise _too_many(game, int(cells[-1]) * counting.coins, limit)
+    if cells[-1] * counting.chance_outcomes > limit:
+        raise _too_many(game, int(cells[-1]) * counting.chance_outcomes, limit)
     rewards = np.zeros(cells[-1])
-    following = np.empty((cells[-1], counting.coins), np.int32)
-    for lo, hi in _chunks(cells, max(CHUNK // counting.coins, 1)):
+    following = np.empty((cells[-1], counting.chance_outcomes), np.int32)
+    for lo, hi in _chunks(cells, max(CHUNK // counting.chance_outcomes, 1)):
         position, row, column = _cells(cells, columns, lo, hi)
         red, blue = actions[0][starts[0][position] + row], actions[1][starts[1][position] + column]
         words = board.words_of((joints[0][red], joints[1][blue]))
-        for coin in range(counting.coins):
-            reward, reached = board.play(numbers[position], words, coin)
+        for outcome in range(counting.chance_outcomes):
+            reward, reached = board.play(numbers[position], words, outcome)
             rewards[lo:hi] += reward
-            following[lo:hi, coin] = np.where(reached < 0, -1, index[reached])
-    rewards /= counting.coins
+            following[lo:hi, outcome] = np.where(reached < 0, -1, index[reached])
+    rewards /= counting.chance_outcomes
     begun, how_often = np.unique(index[board.kickoffs()], return_counts=True)
     return PositionTable(
         game,
@@ -194,7 +194,7 @@ def enumerate_positions(
         rewards,
         following,
         begun.astype(np.int64),
-        how_often / counting.start_coins,
+        how_often / counting.initial_chance_outcomes,
     )
 
 
@@ -220,25 +220,25 @@ def _representatives(game: Game, symmetry: bool) -> tuple[np.ndarray, np.ndarray
 
 
 def machine_memory_bytes() -> int:
-    """Memory of the machine; 8 GiB where the system does not tell."""
+    """Memory of the machine; 8 GiB where the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 8 << 30
 
 
-def _bytes_per_transition(coins: int) -> int:
-    return 4 + 8 // coins + 1
+def _bytes_per_transition(chance_outcomes: int) -> int:
+    return 4 + 8 // chance_outcomes + 1
 
 
 def _too_many(game: Game, transitions: int, limit: int) -> ValueError:
     assert game.enumeration is not None
-    positions, coins = game.enumeration.positions, game.enumeration.coins
+    positions, chance_outcomes = game.enumeration.positions, game.enumeration.chance_outcomes
     at_least = "at least " if transitions == positions else ""
     return ValueError(
         f"{game.name} has {positions:,} positions with {at_least}{transitions:,} transitions, more than "
         f"limit={limit:,}: take a smaller board, use symmetry=True if that is enough, or raise limit= (about "
-        f"{transitions * _bytes_per_transition(coins) / 2**30:.1f} GiB)"
+        f"{transitions * _bytes_per_transition(chance_outcomes) / 2**30:.1f} GiB)"
     )
 
 
@@ -275,7 +275,7 @@ def _list_actions(board: Board, numbers: np.ndarray, joints: tuple[np.ndarray, .
     counts: tuple[list, list] = ([], [])
     listed: tuple[list, list] = ([], [])
     for part in _parts(numbers, CHUNK):
-        board.place(part)
+        board.write_state(part)
         for side, team in enumerate(board.teams):
             allowed = board.allowed(team, joints[side])
             counts[side].append(allowed.sum(1))
@@ -312,18 +312,18 @@ class Board:
         self._blank["seeded"] = 1
         self.sim.reset(seed=0)
 
-    def place(self, numbers: np.ndarray, coin: int | None = None) -> None:
-        """Sets up positions, one a lane, the rules' lot about to fall on ``coin``."""
+    def write_state(self, numbers: np.ndarray, outcome: int | None = None) -> None:
+        """Sets up positions, one a lane, the rules' draw about to fall on ``outcome``."""
         if len(numbers) != self.sim.num_envs:
             self._make(len(numbers))
         distinct, which = np.unique(numbers, return_inverse=True)  # a position fills many lanes
         states = np.repeat(self._blank, len(distinct))
-        self.enumeration.place(states, distinct)
+        self.enumeration.write_state(states, distinct)
         # Rows of bytes: NumPy copies records member by member, ten times slower.
         np.take(_bytes(states), which, axis=0, out=_bytes(self.sim.states))
-        if coin is not None:
-            self.sim.states["rng"] = stream_before(np.array((coin + 0.5) / self.enumeration.coins))
-        if coin is None or self.game.legal is not None:  # a decision looks at the masks, and at nothing else
+        if outcome is not None:
+            self.sim.states["rng"] = stream_before(np.array((outcome + 0.5) / self.enumeration.chance_outcomes))
+        if outcome is None or self.game.legal is not None:  # a decision looks at the masks, and at nothing else
             self.sim.refresh()
 
     def allowed(self, team: str, joints: np.ndarray) -> np.ndarray:
@@ -352,7 +352,7 @@ class Board:
         slots = self.game.teams[team]
         return [w for slot in slots for w in range(len(self._words)) if self._words[w]["agent"] == slot]
 
-    def play(self, numbers: np.ndarray, words: np.ndarray, coin: int) -> tuple[np.ndarray, np.ndarray]:
+    def play(self, numbers: np.ndarray, words: np.ndarray, outcome: int) -> tuple[np.ndarray, np.ndarray]:
         """Plays one decision from positions.
 
         Returns:
@@ -361,7 +361,7 @@ class Board:
         Raises:
             RuntimeError: Chance was asked more than once, or a position reached has no number.
         """
-        self.place(numbers, coin)
+        self.write_state(numbers, outcome)
         before = self.sim.states["rng"].copy()
         self.sim.buffers.action_words[:, self._words["column"]] = words
         self.sim.step()
@@ -370,16 +370,16 @@ class Board:
             raise RuntimeError(f"{self.game.name}: a step draws more than once, which no enumeration can follow")
         ended = self.sim.terminated
         reached = np.full(len(numbers), -1, np.int64)
-        reached[~ended] = self.enumeration.number(self.sim.states[~ended])
+        reached[~ended] = self.enumeration.state_index(self.sim.states[~ended])
         if ((reached < 0) & ~ended).any() or (reached >= self.enumeration.positions).any():
-            raise RuntimeError(f"{self.game.name}: Enumeration.number gives numbers outside [0, positions)")
+            raise RuntimeError(f"{self.game.name}: Enumeration.state_index gives numbers outside [0, positions)")
         return self.sim.team_rewards(self.teams[0]).astype(np.float64), reached
 
     def kickoffs(self) -> np.ndarray:
-        """Positions after the reset, one for each outcome of its lot."""
-        coins = self.enumeration.start_coins
-        sim = KernelSimulation(self.game, coins, autoreset_mode="off", parameters=self.parameters)
+        """Positions after the reset, one for each outcome of its draw."""
+        chance_outcomes = self.enumeration.initial_chance_outcomes
+        sim = KernelSimulation(self.game, chance_outcomes, autoreset_mode="off", parameters=self.parameters)
         sim.seed(0)
-        sim.states["rng"] = stream_before((np.arange(coins) + 0.5) / coins)
+        sim.states["rng"] = stream_before((np.arange(chance_outcomes) + 0.5) / chance_outcomes)
         sim.reset()
-        return self.enumeration.number(sim.states)
+        return self.enumeration.state_index(sim.states)

@@ -1,4 +1,4 @@
-"""Matrix games by a dense simplex method, compiled: what `palaestra.exact.matrix` and the sweeps call.
+"""Matrix games by a dense simplex method, compiled: what `palaestra.exact.matrix_solver` and the sweeps call.
 
 The row player gets ``A[i, j]`` and maximises, the column player pays and minimises (von Neumann, "Zur Theorie der
 Gesellschaftsspiele", Mathematische Annalen 100, 1928). With all payoffs moved into [1, 2] the column player's best
@@ -8,7 +8,7 @@ strategy is y = u / sum(u), where u solves the linear program (Dantzig 1951)
 
 and the row player's is its dual solution, likewise divided by its sum; the value of B is 1 / sum(u). The tableau holds
 no unit columns: a pivot exchanges the labels of a row and a column. Everything that is returned is certified on the
-payoffs themselves: whatever strategies x and y come out, the value lies in [min(x A), max(A y)].
+payoffs themselves: for any strategies x and y the value lies in [min(x A), max(A y)].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from palaestra.exact.compiled import compiled
 METHODS = ("saddle", "simplex", "refined", "highs")
 SADDLE, SIMPLEX, REFINED, HIGHS = range(4)
 """What gave the strategies: a pure saddle point, the simplex method, its last basis solved again from the payoffs, or
-the solver HiGHS (`palaestra.exact.matrix`)."""
+the solver HiGHS (`palaestra.exact.matrix_solver`)."""
 
 OPTIMAL = 1e-12
 """Reduced costs (of payoffs in [1, 2]) that count as zero."""

@@ -8,7 +8,7 @@ bounds of `palaestra.exact.values` need no more:
 GAME                  its value as a matrix game (Shapley 1953): both may mix
 MAXIMIN, MINIMAX      the row (column) team commits itself to one joint action, which the other sees
 ROWS_ANSWER           the column team's policy is fixed, the row team plays its best *plan*: a joint action, or what
-                      follows from the choice of one member whose mates keep their part
+                      follows from the choice of one member whose teammates keep their part
 COLUMNS_ANSWER        likewise the other way round
 EVALUATE              both policies are fixed
 ====================  ================================================================================================
@@ -33,18 +33,18 @@ ROUNDING = 1e-15
 @compiled
 def local_game(p, cell_start, rewards, following, columns, rows, gamma, values, x, use_x, y, use_y, a):
     """Writes the local game of a position. Cells that a fixed policy never plays are left out (zero)."""
-    coins = following.shape[1]
+    chance_outcomes = following.shape[1]
     cell = cell_start[p]
     for i in range(rows):
         for j in range(columns):
             a[i, j] = 0.0
             if not ((use_x and x[i] == 0.0) or (use_y and y[j] == 0.0)):
                 ahead = 0.0
-                for k in range(coins):
+                for k in range(chance_outcomes):
                     q = following[cell, k]
                     if q >= 0:
                         ahead += values[q]
-                a[i, j] = rewards[cell] + gamma * ahead / coins
+                a[i, j] = rewards[cell] + gamma * ahead / chance_outcomes
             cell += 1
 
 
@@ -171,7 +171,7 @@ def solve_positions(which, cell_start, row_start, column_start, payoffs, values,
 @compiled
 def follow_policies(cell_start, rewards, following, row_start, column_start, gamma, x, y, values, tolerance, most):
     """Values of two fixed policies by sweeps in place, until no value changes by more than ``tolerance``."""
-    coins = following.shape[1]
+    chance_outcomes = following.shape[1]
     for _ in range(most):
         change = 0.0
         for p in range(len(values)):
@@ -184,11 +184,11 @@ def follow_policies(cell_start, rewards, following, row_start, column_start, gam
                         share = x[i] * y[column_start[p] + j]
                         if share > 0.0:
                             ahead = 0.0
-                            for k in range(coins):
+                            for k in range(chance_outcomes):
                                 q = following[cell + j, k]
                                 if q >= 0:
                                     ahead += values[q]
-                            total += share * (rewards[cell + j] + gamma * ahead / coins)
+                            total += share * (rewards[cell + j] + gamma * ahead / chance_outcomes)
                 cell += columns
             change = max(change, abs(total - values[p]))
             values[p] = total

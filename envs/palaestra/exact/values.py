@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.exact.matrix import highs
+from palaestra.exact.matrix_solver import highs
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.simplex import HIGHS, SADDLE
 from palaestra.exact.sweeps import (
@@ -108,12 +108,12 @@ class Solution:
 
     @property
     def start_value(self) -> float:
-        """Value before the lot that starts a match has fallen."""
+        """Value before the random draw that starts a match."""
         return float(self.values[self.table.starts] @ self.table.start_probabilities)
 
     @cached_property
     def without_pure_saddle(self) -> np.ndarray:
-        """Positions of the table whose value differs between teams that must not mix: whoever commits itself loses."""
+        """Positions of the table whose value differs between teams that must not mix: committing first loses."""
         return np.flatnonzero(self.pure_minimax - self.pure_maximin > 2 * self.pure_error)
 
     def value_of(self, numbers: Any) -> np.ndarray:

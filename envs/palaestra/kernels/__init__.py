@@ -10,7 +10,7 @@ One file a subject, named after it:
 * `scalars`: bounds of one number;
 * `angles`: arithmetic on the circle;
 * `vectors`: lengths and distances;
-* `pairing`: who takes which target;
+* `pairing`: assignment of targets to agents;
 * `networks`: a perceptron whose weights are data.
 
 A helper moves here when two games of different families use it, or two games of one family and nothing in it belongs

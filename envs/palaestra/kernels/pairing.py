@@ -1,4 +1,4 @@
-"""Who takes which target."""
+"""Assignment of targets to agents."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ class Replay:
         num_envs: Number of lanes N.
         autoreset_mode: As for `palaestra.make_batch`.
         seeds: Seed of each lane.
-        players: Who played each team at the start, in words.
+        players: Player of each team at the start, in words.
         matches: The finished matches in the order of their ends: ``lane``, ``step`` (decisions of the run so far),
             ``winner`` (a team or None), ``end_reason``.
         palaestra: Version of the package that recorded.
         rules: Digest of the rules, see `palaestra.core.identity`.
-        engine: Engine and platform that a pinned game's bits depend on; empty for an exact game.
+        engine: Engine and platform that a per-platform game's bits depend on; empty for a cross-platform game.
         check_every: Operations between two entries of `checks`.
         digest: SHA-256 of the whole run.
         operations: uint8 ``[K]``, `RESET` or `STEP`.
@@ -49,7 +49,8 @@ class Replay:
             `palaestra.core.actions.ActionTable.words`; reals as the bits of their float64.
         change_operations: int64 ``[C]``, number of the operation before which a lane was changed from outside.
         change_lanes: int64 ``[C]``, which lane.
-        changes: uint8 ``[C, B]``, the lane as it then was (`palaestra.replay.lanes`); first of all where each began.
+        changes: uint8 ``[C, B]``, the lane as it then was (`palaestra.replay.lane_bytes`); first of all where each
+            began.
         checks: uint8 ``[checks, N, 8]``, starts of each lane's hash chain after every `check_every` operations and at
             the end.
     """

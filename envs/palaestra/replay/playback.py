@@ -14,8 +14,8 @@ from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import STEP, Replay, ReplayError
-from palaestra.replay.identity import engine_key
-from palaestra.replay.lanes import HashChain, LaneBytes
+from palaestra.replay.lane_bytes import HashChain, LaneBytes
+from palaestra.replay.provenance import engine_key
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.evaluation import player_name
+from palaestra.core.batch_loop import CALLER, MIX, RANDOM, RUNNING
 from palaestra.core.identity import rules_digest
-from palaestra.core.lanes import EXTERNAL, MIX, RANDOM, RUNNING
-from palaestra.core.opponents import OpponentSpec
+from palaestra.core.opponents import OpponentSpec, player_name
 from palaestra.core.simulation import Simulation
 from palaestra.replay.file import CHECK_BYTES, RESET, STEP, Replay, ReplayError
-from palaestra.replay.identity import engine_key
-from palaestra.replay.lanes import HashChain, LaneBytes
+from palaestra.replay.lane_bytes import HashChain, LaneBytes
+from palaestra.replay.provenance import engine_key
 
 
 class Recorder:
     """Writes down what moves a simulation, from the next reset of all its lanes on.
 
-    Whatever came from outside is kept: actions (those of python opponents too, scripts play again by themselves),
+    All inputs from outside are kept: actions (those of python opponents too, scripts play again by themselves),
     resets, seeds, parameters, players, even match records written by hand. What an engine holds besides the record is
     not: `Simulation.restore` of a game with bodies ends a recording with an error.
 
@@ -62,7 +61,7 @@ class Recorder:
         self._seen = self._lanes.read()
         self._running = np.zeros(sim.num_envs, np.bool_)
         self._pending: tuple[int, np.ndarray] | None = None
-        sim.tape = self
+        sim.recorder = self
 
     def __enter__(self) -> Recorder:
         return self
@@ -72,11 +71,11 @@ class Recorder:
 
     def stop(self) -> None:
         """Listens no longer; what was recorded stays."""
-        if self._sim.tape is self:
-            self._sim.tape = None
+        if self._sim.recorder is self:
+            self._sim.recorder = None
 
     def before(self, sim: Simulation, which: np.ndarray | None) -> None:
-        """See `palaestra.core.tape.Tape`."""
+        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         if not self._operations:
             if which is None or not which.all():
                 return
@@ -87,11 +86,11 @@ class Recorder:
             self._pending = (RESET, which.copy())
             return
         self._running = sim.states["pending"] == RUNNING
-        outside = (sim.states["playing"][:, self._agents] == EXTERNAL) & self._running[:, None]
+        outside = (sim.states["current_player"][:, self._agents] == CALLER) & self._running[:, None]
         self._pending = (STEP, np.where(outside, sim.buffers.action_words[:, self._columns], 0))
 
     def after(self, sim: Simulation) -> None:
-        """See `palaestra.core.tape.Tape`."""
+        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         if self._pending is None:
             return
         operation, what = self._pending
@@ -185,7 +184,7 @@ def record(
 
     Args:
         id: Registered id.
-        players: Who plays which team, see `palaestra.core.opponents.resolve`; the game's default opponent plays the
+        players: Players by team, see `palaestra.core.opponents.resolve`; the game's default opponent plays the
             others.
         seed: Lane i plays under ``seed + i``.
         num_envs: Matches side by side.
@@ -233,30 +232,39 @@ def _plain_value(value: Any) -> Any:
 def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
     """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
     columns = np.arange(lanes.record_size if sim.game.physics is not None else 0)
-    free = ("rng", "script_rng", "assigned", "strength", "parameters", "next_parameters", "seeded", "playing")
+    free = (
+        "rng",
+        "script_rng",
+        "assigned_player",
+        "strength",
+        "parameters",
+        "next_parameters",
+        "seeded",
+        "current_player",
+    )
     for name in (name for name in free if name in (sim.game.state_dtype.names or ())):
         columns = np.setdiff1d(columns, lanes.columns_of(name))
     return columns
 
 
 def _players(sim: Simulation) -> dict[str, str]:
-    """Who plays which team, in words; agent by agent where a team's are not played alike."""
+    """Players by team, in words; agent by agent where a team has several."""
     words = {}
     for team, slots in sim.game.teams.items():
-        seats = [player_name(seat.opponent) for seat in sim.seats.get(team, [])]
-        by_agent = {sim.game.agents[slot]: _player_of(sim, slot, seats) for slot in slots}
+        assignments = [player_name(assignment.opponent) for assignment in sim.opponent_assignments.get(team, [])]
+        by_agent = {sim.game.agents[slot]: _player_of(sim, slot, assignments) for slot in slots}
         one = len(set(by_agent.values())) == 1
         words[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
     return words
 
 
-def _player_of(sim: Simulation, slot: int, seats: list[str]) -> str:
-    numbers = {int(number) for number in sim.states["assigned"][:, slot]}
+def _player_of(sim: Simulation, slot: int, assignments: list[str]) -> str:
+    numbers = {int(number) for number in sim.states["assigned_player"][:, slot]}
     strengths = sorted(set(sim.states["strength"][:, slot].tolist()))
     grade = "" if strengths == [1.0] else ":" + "|".join(f"{strength:g}" for strength in strengths)
-    names = [_player_name(sim, number) + grade for number in sorted(numbers - {EXTERNAL})]
-    if EXTERNAL in numbers:
-        names += seats or ["external"]
+    names = [_player_name(sim, number) + grade for number in sorted(numbers - {CALLER})]
+    if CALLER in numbers:
+        names += assignments or ["caller"]
     return ", ".join(dict.fromkeys(names))
 
 

@@ -3,13 +3,14 @@
 ## Description
 
 A stand-in for the robot arena of FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738), whose simulator is a closed Unity
-program. What its published code tells holds here: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit points,
-four armour plates and limited ammunition, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each agent, and a
-randomised friction with a constant of 0.0375, which we read as its spread. Everything else is ours: the layout, which
-is its own image when turned by half a turn, what the macro actions mean, what is seen, and what a round does.
+program. The figures of its published code hold here: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit
+points, four armour plates and limited ammunition, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each
+agent, and a randomised friction with a constant of 0.0375, which we read as its spread. Everything else is ours: the
+layout, which is its own image when turned by half a turn, what the macro actions mean, what is seen, and what a round
+does.
 
 A decision lasts 3.6 s, 20 substeps of 0.18 s. In each all robots drive, then all aim and shoot, then all rounds hit at
-the same time. No luck is involved but in the starting state.
+the same time. Only the starting state is random.
 
 * A robot drives on the shortest way around the obstacles to the post that serves its move best
   (`palaestra.teams.arena_moves`). Posts stand on a lattice of 1 m. Robots do not hinder each other. A robot that
@@ -25,14 +26,15 @@ the same time. No luck is involved but in the starting state.
 
 <!-- table: action -->
 
-`target` is the foe to attack; if it is dead the other takes its place, and who sees only the other shoots at it. The
-moves: ``advance`` to the nearest post from which the target is seen, about 1.5 m from it; ``flank``, the same with a
-preference for its sides and its rear; ``cover``, to a near post that the fewest foes see; ``hold``, stay.
+`target` is the opponent to attack; if it is dead the other takes its place, and a robot that sees only the other shoots
+at it. The moves: ``advance`` to the nearest post from which the target is seen, about 1.5 m from it; ``flank``, the
+same with a preference for its sides and its rear; ``cover``, to a near post that the fewest opponents see; ``hold``,
+stay.
 
 ## Observation Space
 
 Positions are from the middle of the arena, in shares of 4 m. Blue sees the arena turned by half a turn, so both teams
-see their own start on the left. Directions are unit vectors. Of who is dead everything is 0.
+see their own start on the left. Directions are unit vectors. All values of a dead robot are 0.
 
 <!-- table: observation -->
 
@@ -43,19 +45,20 @@ see their own start on the left. Directions are unit vectors. Of who is dead eve
 
 ## Starting State
 
-Everybody with all hit points and rounds, facing the middle, at a place drawn uniformly from 0.35 x 1.7 m at the own
+All robots with all hit points and rounds, facing the middle, at a place drawn uniformly from 0.35 x 1.7 m at the own
 end of the arena, one robot on each side of the middle line. The friction of the match is drawn uniformly from
 [-`friction_spread`, `friction_spread`): all drive that much faster.
 
 ## Episode End
 
 By rule when a team has no robot left (``wiped_out``): the other has won; if both fall in the same substep it is a draw.
-Truncated after 50 decisions: who has more hit points left has won. Info `hit_points` counts them by team.
+Truncated after 50 decisions: the team with more hit points left has won. Info `hit_points` counts them by team.
 
 ## Arguments
 
-``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker foe together and stand still within 2.2 m of it;
-``focus`` advances, ``flanker`` flanks, ``shelter`` advances but takes cover when both foes see it and it is weaker.
+``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker opponent together and stand still within 2.2 m of
+it; ``focus`` advances, ``flanker`` flanks, ``shelter`` advances but takes cover when both opponents see it and it is
+weaker.
 
 <!-- table: parameters -->
 
@@ -76,9 +79,17 @@ from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_word
 from palaestra.core.rng import uniform
 from palaestra.kernels.scalars import clip
-from palaestra.teams.arena_fire import NOBODY, fire_all, plate_facing
+from palaestra.teams.arena_fire import NO_AGENT, fire_all, plate_facing
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build
-from palaestra.teams.arena_moves import FOES, NOWHERE, TEAM_OF, choose_post, drive_all, living_foe, look_around
+from palaestra.teams.arena_moves import (
+    NOWHERE,
+    OPPONENTS,
+    TEAM_OF,
+    choose_post,
+    drive_all,
+    living_opponent,
+    look_around,
+)
 from palaestra.teams.arena_scripts import script
 
 Reward = Literal["dense", "sparse"]
@@ -101,24 +112,26 @@ OBSERVATION = (
     Field("own_turret", (2,), -1, 1, "1", "to where the own barrel points"),
     Field("own_hit_points", (), 0, 1, "1", "share left"),
     Field("own_rounds", (), 0, 1, "1", "share left"),
-    Field("own_target", (), 0, 1, "1", "foe that it attacks"),
-    Field("mate_position", (2,), -1, 1, "1", "place of the mate"),
-    Field("mate_heading", (2,), -1, 1, "1", "to where its front plate points"),
-    Field("mate_hit_points", (), 0, 1, "1", "share left"),
-    Field("mate_rounds", (), 0, 1, "1", "share left"),
-    Field("mate_target", (), 0, 1, "1", "foe that it attacks"),
-    Field("foe_position", (2, 2), -1, 1, "1", "places of the foes"),
-    Field("foe_heading", (2, 2), -1, 1, "1", "to where their front plates point"),
-    Field("foe_hit_points", (2,), 0, 1, "1", "shares left"),
-    Field("foe_rounds", (2,), 0, 1, "1", "shares left"),
+    Field("own_target", (), 0, 1, "1", "opponent that it attacks"),
+    Field("teammate_position", (2,), -1, 1, "1", "place of the teammate"),
+    Field("teammate_heading", (2,), -1, 1, "1", "to where its front plate points"),
+    Field("teammate_hit_points", (), 0, 1, "1", "share left"),
+    Field("teammate_rounds", (), 0, 1, "1", "share left"),
+    Field("teammate_target", (), 0, 1, "1", "opponent that it attacks"),
+    Field("opponent_position", (2, 2), -1, 1, "1", "places of the opponents"),
+    Field("opponent_heading", (2, 2), -1, 1, "1", "to where their front plates point"),
+    Field("opponent_hit_points", (2,), 0, 1, "1", "shares left"),
+    Field("opponent_rounds", (2,), 0, 1, "1", "shares left"),
     Field("time_left", (), 0, 1, "1", "share of the match"),
-    Field("sees_foe", (2,), 0, 1, "1", "1 for a foe that it sees"),
-    Field("mate_sees_foe", (2,), 0, 1, "1", "1 for a foe that the mate sees"),
-    Field("foe_plate", (2,), 0, 1, "1", "plate of a foe that it sees: 1/3 front, 2/3 side, 1 rear, 0 out of sight"),
-    Field("own_plate", (2,), 0, 1, "1", "plate of its own that a foe sees, likewise"),
+    Field("sees_opponent", (2,), 0, 1, "1", "1 for an opponent that it sees"),
+    Field("teammate_sees_opponent", (2,), 0, 1, "1", "1 for an opponent that the teammate sees"),
+    Field(
+        "opponent_plate", (2,), 0, 1, "1", "visible plate of an opponent: 1/3 front, 2/3 side, 1 rear, 0 out of sight"
+    ),
+    Field("own_plate", (2,), 0, 1, "1", "plate of its own that an opponent sees, likewise"),
 )
 ACTION = (
-    Choice("target", 2, ("first foe", "second foe")),
+    Choice("target", 2, ("first opponent", "second opponent")),
     Choice("move", 4, ("advance", "flank", "cover", "hold"), noop=3),
 )
 PARAMETERS = (
@@ -146,18 +159,18 @@ def reset(s, world):
         s.position_m[slot, 1] = end * side * uniform(s, START_M[1][0], START_M[1][1])
         s.heading[slot, 0] = s.turret[slot, 0] = end
         s.hit_points[slot], s.rounds[slot] = HIT_POINTS, s.parameters.rounds
-        s.post[slot], s.shot_at[slot] = NOWHERE, NOBODY
+        s.post[slot], s.shot_at[slot] = NOWHERE, NO_AGENT
     s.info.hit_points[RED], s.info.hit_points[BLUE] = hit_points_of(s, RED), hit_points_of(s, BLUE)
 
 
 def step(s, world, actions, rewards, scratch):
-    """One decision: everybody chooses a post, then drives and shoots for 3.6 s or until a team is gone."""
+    """One decision: each robot chooses a post, then drives and shoots for 3.6 s or until a team has no robot left."""
     red_before, blue_before = hit_points_of(s, RED), hit_points_of(s, BLUE)
     look_around(s, world.sight, scratch)
     for slot in range(4):
         if s.alive[slot]:
             s.target[slot] = actions.robot[slot].target
-            target = living_foe(s, slot, s.target[slot])
+            target = living_opponent(s, slot, s.target[slot])
             s.post[slot] = choose_post(s, world, slot, actions.robot[slot].move, target, scratch)
     for _ in range(SUBSTEPS):
         drive_all(s, world.next_node, scratch)
@@ -173,7 +186,7 @@ def step(s, world, actions, rewards, scratch):
         s.info.winner = RED if red > blue else BLUE
     gain = ((blue_before - blue) - (red_before - red)) * PER_HIT_POINT
     if world.is_sparse[0]:
-        gain = 0.0 if s.info.winner == NOBODY else 1.0 if s.info.winner == RED else -1.0
+        gain = 0.0 if s.info.winner == NO_AGENT else 1.0 if s.info.winner == RED else -1.0
     for slot in range(4):
         rewards[slot] = gain if TEAM_OF[slot] == RED else -gain
     return is_over
@@ -188,12 +201,12 @@ def hit_points_of(s, team):
 
 
 def observe(s, world, observations, scratch):
-    """Everybody sees the living as if its own team had started on the left."""
+    """Each robot observes the living as if its own team had started on the left."""
     look_around(s, world.sight, scratch)
     time_left = clip(1.0 - s.steps / s.parameters.horizon, 0.0, 1.0)
     full = s.parameters.rounds if s.parameters.rounds > 1.0 else 1.0
     for slot in range(4):
-        seen, mate = observations.robot[slot], slot ^ 1
+        seen, teammate = observations.robot[slot], slot ^ 1
         turned = 1.0 if TEAM_OF[slot] == RED else -1.0
         seen.time_left = time_left
         if s.alive[slot]:
@@ -204,26 +217,26 @@ def observe(s, world, observations, scratch):
             seen.own_hit_points = s.hit_points[slot] * PER_HIT_POINT
             seen.own_rounds = clip(s.rounds[slot] / full, 0.0, 1.0)
             seen.own_target = s.target[slot]
-        if s.alive[mate]:
+        if s.alive[teammate]:
             for axis in range(2):
-                seen.mate_position[axis] = turned * s.position_m[mate, axis] * PER_M
-                seen.mate_heading[axis] = turned * s.heading[mate, axis]
-            seen.mate_hit_points = s.hit_points[mate] * PER_HIT_POINT
-            seen.mate_rounds = clip(s.rounds[mate] / full, 0.0, 1.0)
-            seen.mate_target = s.target[mate]
+                seen.teammate_position[axis] = turned * s.position_m[teammate, axis] * PER_M
+                seen.teammate_heading[axis] = turned * s.heading[teammate, axis]
+            seen.teammate_hit_points = s.hit_points[teammate] * PER_HIT_POINT
+            seen.teammate_rounds = clip(s.rounds[teammate] / full, 0.0, 1.0)
+            seen.teammate_target = s.target[teammate]
         for k in range(2):
-            foe = FOES[slot, k]
-            if s.alive[foe]:
+            opponent = OPPONENTS[slot, k]
+            if s.alive[opponent]:
                 for axis in range(2):
-                    seen.foe_position[k, axis] = turned * s.position_m[foe, axis] * PER_M
-                    seen.foe_heading[k, axis] = turned * s.heading[foe, axis]
-                seen.foe_hit_points[k] = s.hit_points[foe] * PER_HIT_POINT
-                seen.foe_rounds[k] = clip(s.rounds[foe] / full, 0.0, 1.0)
-            seen.sees_foe[k] = scratch.sees[slot, foe]
-            seen.mate_sees_foe[k] = scratch.sees[mate, foe]
-            if scratch.sees[slot, foe]:
-                seen.foe_plate[k] = (1 + plate_facing(s, foe, slot)) * PER_PLATE
-                seen.own_plate[k] = (1 + plate_facing(s, slot, foe)) * PER_PLATE
+                    seen.opponent_position[k, axis] = turned * s.position_m[opponent, axis] * PER_M
+                    seen.opponent_heading[k, axis] = turned * s.heading[opponent, axis]
+                seen.opponent_hit_points[k] = s.hit_points[opponent] * PER_HIT_POINT
+                seen.opponent_rounds[k] = clip(s.rounds[opponent] / full, 0.0, 1.0)
+            seen.sees_opponent[k] = scratch.sees[slot, opponent]
+            seen.teammate_sees_opponent[k] = scratch.sees[teammate, opponent]
+            if scratch.sees[slot, opponent]:
+                seen.opponent_plate[k] = (1 + plate_facing(s, opponent, slot)) * PER_PLATE
+                seen.own_plate[k] = (1 + plate_facing(s, slot, opponent)) * PER_PLATE
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -238,7 +251,7 @@ def mirror(posts: int, states: Any, actions: Any) -> None:
         states[name] = states[name][:, exchanged]
     post, shot_at = states["post"][:, exchanged], states["shot_at"][:, exchanged]
     states["post"] = np.where(post == NOWHERE, NOWHERE, posts - 1 - post)
-    states["shot_at"] = np.where(shot_at == NOBODY, NOBODY, exchanged[shot_at])
+    states["shot_at"] = np.where(shot_at == NO_AGENT, NO_AGENT, exchanged[shot_at])
     actions["robot"] = actions["robot"][:, exchanged]
 
 
@@ -285,7 +298,7 @@ def game(reward: Reward = "dense") -> Game:
         ),
         world=world,
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="focus",
         render="palaestra.teams.render_arena:draw_arena",
         render_fps=1.0 / 3.6,

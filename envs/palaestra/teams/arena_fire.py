@@ -1,12 +1,12 @@
-"""Fire of `palaestra.teams.arena_duel`: who aims at whom, which plate is hit, and what that costs."""
+"""Fire of `palaestra.teams.arena_duel`: targets, the plate that is hit, and its damage."""
 
 from __future__ import annotations
 
 import math
 
-from palaestra.teams.arena_moves import living_foe, turn
+from palaestra.teams.arena_moves import living_opponent, turn
 
-NOBODY = -1
+NO_AGENT = -1
 FRONT, SIDE, REAR = range(3)
 """Armour plates; left and right are alike."""
 
@@ -22,12 +22,13 @@ def plate_facing(s, of, by):
 
 
 def shoot(s, slot, scratch):
-    """Turns the turret, and a standing chassis, to a foe that is seen, and lets a round go if it can hit.
+    """Turns the turret, and a standing chassis, to an opponent that is seen, and lets a round go if it can hit.
 
-    The foe is the one that the agent has chosen, or the other one if only that is seen. The share of a round's damage
-    that hits falls linearly to zero at the range, and is less from a moving chassis. Damage is felt when all have shot.
+    The opponent is the one that the agent has chosen, or the other one if only that is seen. The share of a round's
+    damage that hits falls linearly to zero at the range, and is less from a moving chassis. Damage is felt when all
+    have shot.
     """
-    target, is_moving = living_foe(s, slot, s.target[slot]), scratch.is_moving[slot] != 0
+    target, is_moving = living_opponent(s, slot, s.target[slot]), scratch.is_moving[slot] != 0
     if scratch.sees[slot, target ^ 1] and not scratch.sees[slot, target]:
         target ^= 1
     if not scratch.sees[slot, target]:
@@ -35,7 +36,7 @@ def shoot(s, slot, scratch):
     dx, dz = s.position_m[target, 0] - s.position_m[slot, 0], s.position_m[target, 1] - s.position_m[slot, 1]
     distance_m = math.sqrt(dx * dx + dz * dz)
     is_aimed = True
-    if distance_m > 0.0:  # robots do not hinder each other, and nobody hides inside another one
+    if distance_m > 0.0:  # robots do not hinder each other, and a robot cannot hide inside another one
         to_x, to_z = dx / distance_m, dz / distance_m
         if not is_moving:
             turn(s.heading[slot], to_x, to_z)
@@ -50,17 +51,17 @@ def shoot(s, slot, scratch):
 
 
 def fire_all(s, scratch):
-    """One substep of fire: everybody aims, then all rounds hit at the same time."""
+    """One substep of fire: all robots aim, then all rounds hit at the same time."""
     p = s.parameters
     for slot in range(4):
         scratch.damage[slot] = 0.0
-        s.shot_at[slot] = NOBODY
+        s.shot_at[slot] = NO_AGENT
     for slot in range(4):
         if s.alive[slot]:
             shoot(s, slot, scratch)
     for slot in range(4):
         target = s.shot_at[slot]
-        if target != NOBODY:
+        if target != NO_AGENT:
             plate = plate_facing(s, target, slot)
             damage = p.front_damage if plate == FRONT else p.side_damage if plate == SIDE else p.rear_damage
             scratch.damage[target] += scratch.hit_share[slot] * damage

@@ -18,7 +18,7 @@ FIGHT_M = 1.5
 BLIND_M = 8.0
 """Detour that a robot makes for a post from which it sees its target."""
 SEEN_M = 4.0
-"""Detour that a robot in search of cover makes for each foe that does not see it there."""
+"""Detour that a robot in search of cover makes for each opponent that does not see it there."""
 FLANK_M = 2.0
 """Detour that a flanking robot makes to see its target from the side instead of from the front."""
 TURN_COS, TURN_SIN = 0.8, 0.6
@@ -27,14 +27,14 @@ TURN_COS, TURN_SIN = 0.8, 0.6
 
 TEAM_OF = np.array([0, 0, 1, 1])
 """Team of each slot: 0 for red, 1 for blue."""
-FOES = np.array([[2, 3], [2, 3], [0, 1], [0, 1]])
-"""Slots of the first and the second foe of each slot."""
+OPPONENTS = np.array([[2, 3], [2, 3], [0, 1], [0, 1]])
+"""Slots of the first and the second opponent of each slot."""
 
 
-def living_foe(s, slot, k):
-    """Slot of the k-th foe, or of the other one if that is dead."""
-    foe = FOES[slot, k]
-    return foe if s.alive[foe] else foe ^ 1
+def living_opponent(s, slot, k):
+    """Slot of the k-th opponent, or of the other one if that is dead."""
+    opponent = OPPONENTS[slot, k]
+    return opponent if s.alive[opponent] else opponent ^ 1
 
 
 def node_of(s, slot):
@@ -45,9 +45,9 @@ def node_of(s, slot):
 
 
 def look_around(s, sight, scratch):
-    """Writes the nodes of all robots, and which foes see each other, uint8 [4, 4].
+    """Writes the nodes of all robots, and which opponents see each other, uint8 [4, 4].
 
-    Once a substep: handing all of `world` down to every question who sees whom made a decision twelve times slower.
+    Once a substep: handing all of `world` down to every test of visibility made a decision twelve times slower.
     """
     for slot in range(4):
         scratch.node[slot] = node_of(s, slot)
@@ -60,8 +60,8 @@ def look_around(s, sight, scratch):
 def choose_post(s, world, slot, move, target, scratch):
     """Number of the post that serves a move best, or `NOWHERE`: the one with the least way and detours.
 
-    What a post lacks counts as a detour: for a robot in search of cover that a foe sees it there; for the others sight
-    of the target, the right distance from it and, for a flanking robot, a place at its side or rear.
+    What a post lacks counts as a detour: for a robot in search of cover that an opponent sees it there; for the others
+    sight of the target, the right distance from it and, for a flanking robot, a place at its side or rear.
     """
     if move == HOLD:
         return NOWHERE
@@ -73,8 +73,8 @@ def choose_post(s, world, slot, move, target, scratch):
         detour_m = 0.0
         if move == COVER:
             for n in range(2):
-                foe = FOES[slot, n]
-                if s.alive[foe] and world.sight[node, scratch.node[foe]]:
+                opponent = OPPONENTS[slot, n]
+                if s.alive[opponent] and world.sight[node, scratch.node[opponent]]:
                     detour_m += SEEN_M
         else:
             dx = world.post_m[post, 0] - s.position_m[target, 0]
@@ -94,7 +94,7 @@ def choose_post(s, world, slot, move, target, scratch):
 
 
 def drive_all(s, next_node, scratch):
-    """One substep of everybody's way to their posts, from node to node; notes who moves."""
+    """One substep of each robot's way to its post, from node to node; notes which robots move."""
     reach_m = s.parameters.speed_mps * (1.0 + s.friction) * PERIOD_S
     for slot in range(4):
         scratch.is_moving[slot] = False

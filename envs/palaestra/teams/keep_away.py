@@ -18,7 +18,7 @@ up as a share of the greatest.
 
 ## Observation Space
 
-An offset is the other's position minus one's own. Mates come before foes, each in the order of their names.
+An offset is the other's position minus one's own. Teammates come before opponents, each in the order of their names.
 
 <!-- table: observation -->
 
@@ -38,9 +38,9 @@ All players and landmarks are anywhere up to 0.9 m from the middle on each axis,
 
 ## Episode End
 
-Truncated after 50 decisions. Red has won if the sum of its dense rewards, the info `lead_m`, is more than
-`lead_to_win_m`, blue if it is less. What blue does not know at first is worth something to red: the default of
-`lead_to_win_m` gives it back, so that scripts win about as often on either side.
+Truncated after 50 decisions. Red has won if the sum of its dense rewards, the info `margin_m`, is more than
+`margin_to_win_m`, blue if it is less. What blue does not know at first is worth something to red: the default of
+`margin_to_win_m` gives it back, so that scripts win about as often on either side.
 
 ## Arguments
 
@@ -79,11 +79,11 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     mirror_left_right,
-    see_offset,
-    see_vector,
     stop_at_walls,
     thrust_by_forces,
     thrust_by_moves,
+    write_offset,
+    write_vector,
 )
 
 RED, BLUE = 0, 1
@@ -110,8 +110,8 @@ class Sides(NamedTuple):
 
 
 PARAMETERS = (
-    Parameter("lead_to_win_m", 1.4, -100.0, 100.0, "m", "sum of red's dense rewards above which red has won"),
-    Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of a player, who weighs 1 kg"),
+    Parameter("margin_to_win_m", 1.4, -100.0, 100.0, "m", "sum of red's dense rewards above which red has won"),
+    Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of a player of 1 kg"),
     Parameter("speed_mps", 1.3, 0.1, GREATEST_SPEED_MPS, "m/s", "greatest speed of a player"),
     Parameter("radius_m", 0.1, 0.01, 0.3, "m", "of a player"),
 )
@@ -125,7 +125,7 @@ def observation_table(others: int, landmarks: int) -> tuple[Field, ...]:
         Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
         Field("goal", (landmarks,), 0, 1, "1", "red sees 1 for the goal and 0 for the rest, blue sees zeros"),
         Field("landmark_offset_m", (landmarks, 2), -far_m, far_m, "m", "offsets of the landmarks"),
-        Field("other_offset_m", (others, 2), -far_m, far_m, "m", "offsets of mates, then foes"),
+        Field("other_offset_m", (others, 2), -far_m, far_m, "m", "offsets of teammates, then opponents"),
         Field("other_velocity_mps", (others, 2), -fast, fast, "m/s", "velocities, likewise"),
     )
 
@@ -153,11 +153,11 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 
 def play(s, world, rewards, scratch):
-    """Everybody moves, then the distances from the goal are compared."""
+    """All agents move, then the distances from the goal are compared."""
     agents, red = len(s.alive), world.red[0]
     for i in range(agents):
         scratch.radius_m[i] = s.parameters.radius_m
-    for i in range(agents):  # landmarks touch nobody
+    for i in range(agents):  # landmarks collide with no agent
         force = scratch.force_n[i]
         force[0], force[1] = add_contacts(s, scratch, i, 0, agents, force[0], force[1])
     for i in range(agents):
@@ -165,14 +165,14 @@ def play(s, world, rewards, scratch):
         stop_at_walls(s, scratch, i)
     goal = agents + s.goal
     gain = nearest_m(s, red, agents, goal) - nearest_m(s, 0, red, goal)
-    s.info.lead_m += gain
+    s.info.margin_m += gain
     if world.sparse[0]:
         gain = 0.0
     if s.steps >= s.parameters.horizon:
-        lead_m = s.info.lead_m - s.parameters.lead_to_win_m
-        s.info.winner = DRAW if lead_m == 0.0 else RED if lead_m > 0.0 else BLUE
-        if world.sparse[0] and lead_m != 0.0:
-            gain = math.copysign(1.0, lead_m)
+        margin_m = s.info.margin_m - s.parameters.margin_to_win_m
+        s.info.winner = DRAW if margin_m == 0.0 else RED if margin_m > 0.0 else BLUE
+        if world.sparse[0] and margin_m != 0.0:
+            gain = math.copysign(1.0, margin_m)
     for a in range(agents):
         rewards[a] = gain if a < red else -gain
     return False
@@ -191,17 +191,17 @@ def observe(s, world, observations, scratch):
     agents, red = len(s.alive), world.red[0]
     for i in range(agents):
         seen = observations.player[i]
-        see_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
-        see_vector(seen.position_m, s.position_m[i], ARENA_M)
+        write_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
+        write_vector(seen.position_m, s.position_m[i], ARENA_M)
         for k in range(len(seen.goal)):
             seen.goal[k] = i < red and k == s.goal
-            see_offset(seen.landmark_offset_m[k], s, agents + k, i, 2 * ARENA_M)
+            write_offset(seen.landmark_offset_m[k], s, agents + k, i, 2 * ARENA_M)
         row = 0
         for k in range(agents):
             j = k if i < red else (k + red) % agents
             if j != i:
-                see_offset(seen.other_offset_m[row], s, j, i, 2 * ARENA_M)
-                see_vector(seen.other_velocity_mps[row], s.velocity_mps[j], GREATEST_SPEED_MPS)
+                write_offset(seen.other_offset_m[row], s, j, i, 2 * ARENA_M)
+                write_vector(seen.other_velocity_mps[row], s.velocity_mps[j], GREATEST_SPEED_MPS)
                 row += 1
 
 
@@ -289,11 +289,11 @@ def game(
         scripts=("default",),
         parameters=PARAMETERS,
         horizon=50,
-        info=(Field("lead_m", (), -1e6, 1e6, "m", "sum of red's dense rewards so far", "f8"),),
+        info=(Field("margin_m", (), -1e6, 1e6, "m", "sum of red's dense rewards so far", "f8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("place", "i8", (blue,))),
         world=Sides(np.array([int(reward == "sparse")]), np.array([red])),
         zero_sum=True,
-        reproducibility="pinned",
+        determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_keep_away",
         mirror=mirror_left_right,

@@ -3,37 +3,37 @@
 ## Description
 
 All four players choose one of two or three alternatives at the same time. A table says what red gets for the joint
-choice, in [-1, 1], and blue gets the opposite. The same table is played for a number of rounds; everybody sees what all
-have chosen in the last.
+choice, in [-1, 1], and blue gets the opposite. The same table is played for a number of rounds; each player observes
+what all have chosen in the last.
 
 ``game=`` names the table. In the first three, what red gets is what its own joint choice is worth less what blue's is:
 
-* ``"saddle"``: (x + y + x y) / 3, where x is 0, 1/3 or 1 by the first mate's choice and y is 1/3, 1 or 0 by the
-  second's. It rises in both, so everybody has one best choice whatever the others do, and a monotone mixture of
+* ``"saddle"``: (x + y + x y) / 3, where x is 0, 1/3 or 1 by the first member's choice and y is 1/3, 1 or 0 by the
+  second's. It rises in both, so each player has one dominant choice, and a monotone mixture of
   utilities can hold the table: FM3Q must be exact here. A sum of utilities (VDN) cannot, though it finds the choices.
-* ``"climb"``: 11 -30 0 / -30 7 6 / 0 0 5, divided by 41, with a row for each choice of the first mate. Coordination
-  under risk (Claus and Boutilier, AAAI 1998): the best, 0 0, is a disaster for a mate who chooses it alone.
+* ``"climb"``: 11 -30 0 / -30 7 6 / 0 0 5, divided by 41, with a row for each choice of the first member. Coordination
+  under risk (Claus and Boutilier, AAAI 1998): the best, 0 0, is a disaster for a member that chooses it alone.
 * ``"nonmonotone"``: 8 -12 -12 / -12 0 0 / -12 0 0, divided by 20 (Son et al., QTRAN, ICML 2019). No monotone mixture
   holds this table or the one before.
 * ``"pennies"``: each team shows a side of a coin, and red wins 1 if both show the same, blue if they do not. A team
-  whose mates differ shows nothing and loses 1 to one that shows something; if both show nothing nobody wins.
+  whose members differ shows nothing and loses 1 to one that shows something; if both show nothing it is a draw.
 * ``"repeated"``: the same with rock, paper and scissors: 1 beats 0, 2 beats 1, 0 beats 2. Over several rounds the art
-  is to read who can be read from what it chose last, without being read.
+  is to predict the other team from its last choice and to stay unpredictable.
 
 In ``"saddle"``, ``"climb"`` and ``"nonmonotone"`` both teams have a best joint choice that needs no chance, 2 1 in the
-first and 0 0 in the others, and the value is 0. The other two have no such choice. With a coin that both mates see but
-the foes do not, a team can be sure of 0 a round: that is the value of the table, and what `palaestra.exact` computes.
-Mates who toss coins of their own are sure of -1/2 in ``"pennies"`` (each shows either side at even chances) and of
-5 - 4 sqrt 2 = -0.657 in ``"repeated"`` (each plays one choice with probability sqrt 2 - 1, else the one that beats it),
-without chance of -1: measure decentralised policies against these.
+first and 0 0 in the others, and the value is 0. The other two have no such choice. With a coin that both members see
+but the opponents do not, a team can be sure of 0 a round: that is the value of the table, and what `palaestra.exact`
+computes. Members that draw independently are sure of -1/2 in ``"pennies"`` (each shows either side at even chances) and
+of 5 - 4 sqrt 2 = -0.657 in ``"repeated"`` (each plays one choice with probability sqrt 2 - 1, else the one that beats
+it), without chance of -1: measure decentralised policies against these.
 
 ``payoff=`` takes a table of one's own, ``payoff[red_0, red_1, blue_0, blue_1]`` of equal sizes from 2 to 8, finite and
 in [-1, 1].
 
 The scripts: ``maximin`` plays the joint choice whose worst outcome is best, and of several those that are best against
-the random player, one by a coin that both mates see: in all five tables that is the best there is. ``counter`` plays
+the random player, one by a coin that both members see: in all five tables that is the best there is. ``counter`` plays
 the best answer to what the other team chose in the last round, and ``maximin`` in the first. A script at less than full
-strength has mates who fail each other: in ``"climb"`` a team at a quarter is no better than the random player.
+strength has members that fail each other: in ``"climb"`` a team at a quarter is no better than the random player.
 
 ## Action Space
 
@@ -41,8 +41,9 @@ strength has mates who fail each other: in ``"climb"`` a team at a quarter is no
 
 ## Observation Space
 
-Choices are one-hot. Mates and foes are told apart by their numbers, as the tables do. ``is_blue`` is there unless
-exchanging the teams turns a table into its opposite: where it does (all but ``"pennies"``), both see the same game.
+Choices are one-hot. Teammates and opponents are distinguished by their numbers, as the tables do. ``is_blue`` is there
+unless exchanging the teams turns a table into its opposite: where it does (all but ``"pennies"``), both see the same
+game.
 
 <!-- table: observation -->
 
@@ -52,12 +53,12 @@ What the table says, in every round: to red's members that, to blue's the opposi
 
 ## Starting State
 
-Always the same: nobody has chosen anything yet.
+Always the same: no choice has been made yet.
 
 ## Episode End
 
-By rule after the last round (``over``); who has more in sum has won, nobody if both have 0. Never truncated unless
-``horizon`` is less than ``rounds``.
+By rule after the last round (``over``); the team with the greater sum has won; a draw if both have 0. Never truncated
+unless ``horizon`` is less than ``rounds``.
 
 ## Arguments
 
@@ -99,7 +100,7 @@ MOST_CHOICES, MOST_ROUNDS = 8, 100
 AGENTS = ("red_0", "red_1", "blue_0", "blue_1")
 
 SADDLE_MARKS = ((0.0, 1 / 3, 1.0), (1 / 3, 1.0, 0.0))
-"""What a choice of the first and of the second mate is worth."""
+"""What a choice of the first and of the second member is worth."""
 CLIMBING = ((11, -30, 0), (-30, 7, 6), (0, 0, 5))
 """Claus and Boutilier, "The dynamics of reinforcement learning in cooperative multiagent systems", AAAI 1998."""
 NONMONOTONE = ((8, -12, -12), (-12, 0, 0), (-12, 0, 0))
@@ -128,7 +129,7 @@ class Matrix(NamedTuple):
 
 
 def reset(s, world):
-    """Nobody has chosen anything."""
+    """No choice has been made."""
     s.coin = integer(s, COINS * COINS)
     s.played = 0
     s.total = 0.0
@@ -160,9 +161,9 @@ def observe(s, world, observations, scratch):
         seen.time_left = 1.0 - s.played / world.rounds[0]
         if s.played > 0:
             seen.last_own[s.last[slot]] = 1.0
-            seen.last_mate[s.last[slot ^ 1]] = 1.0
-            seen.last_foes[0, s.last[2 if slot < 2 else 0]] = 1.0
-            seen.last_foes[1, s.last[3 if slot < 2 else 1]] = 1.0
+            seen.last_teammate[s.last[slot ^ 1]] = 1.0
+            seen.last_opponents[0, s.last[2 if slot < 2 else 0]] = 1.0
+            seen.last_opponents[1, s.last[3 if slot < 2 else 1]] = 1.0
 
 
 def observe_sides(s, world, observations, scratch):
@@ -173,11 +174,11 @@ def observe_sides(s, world, observations, scratch):
 
 
 def script(s, world, slot, which, actions, scratch):
-    """Tables made by `matrix`. Of joint choices that are as good a coin decides that both mates see, not the foes."""
+    """Tables made by `matrix`. Among equally good joint choices the team's own random draw decides."""
     team, member = slot // 2, slot & 1
     if which == COUNTER and s.played > 0:
-        foe = 2 - 2 * team
-        actions.player[slot].choice = world.counter[team, s.last[foe], s.last[foe + 1], member]
+        opponent = 2 - 2 * team
+        actions.player[slot].choice = world.counter[team, s.last[opponent], s.last[opponent + 1], member]
     else:
         coin = s.coin // COINS if team == RED else s.coin % COINS
         actions.player[slot].choice = world.maximin[team, coin * world.ties[team] // COINS, member]
@@ -206,7 +207,7 @@ def difference(own: np.ndarray) -> np.ndarray:
 
 
 def contest(choices: int, beats: Any) -> np.ndarray:
-    """Teams whose mates agree meet by ``beats(red's choice, blue's)``; those whose mates differ lose to them."""
+    """Teams whose members agree meet by ``beats(red's choice, blue's)``; those whose members differ lose to them."""
     payoff = np.zeros((choices,) * PLAYERS)
     for joint in np.ndindex(*payoff.shape):
         red_agrees, blue_agrees = joint[0] == joint[1], joint[2] == joint[3]
@@ -259,16 +260,16 @@ def matrix(payoff: np.ndarray, rounds: int) -> Matrix:
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 
-def place(choices: int, states: Any, numbers: np.ndarray) -> None:
-    """See `Enumeration.place`: number 0 is the start, then come the joint choices of each round but the last."""
+def write_state(choices: int, states: Any, numbers: np.ndarray) -> None:
+    """See `Enumeration.write_state`: number 0 is the start, then come the joint choices of each round but the last."""
     rounds, joint = np.divmod(np.asarray(numbers, np.int64) - 1, choices**PLAYERS)
     states["played"] = rounds + 1
     states["last"] = np.stack(np.unravel_index(joint, (choices,) * PLAYERS), -1) * (rounds >= 0)[:, None]
     states["alive"] = states["acting"] = 1
 
 
-def number(choices: int, states: Any) -> np.ndarray:
-    """See `Enumeration.number`. The sum of payoffs names the winner, the coin is for scripts: both are left out."""
+def state_index(choices: int, states: Any) -> np.ndarray:
+    """See `Enumeration.state_index`. Leaves out the sum of payoffs (for the winner) and the coin (for scripts)."""
     last = states["last"]
     joint = np.ravel_multi_index([last[:, slot] for slot in range(PLAYERS)], (choices,) * PLAYERS)
     return np.where(states["played"] == 0, 0, 1 + (states["played"] - 1) * choices**PLAYERS + joint)
@@ -292,8 +293,8 @@ def seen_by_players(choices: int, sides: bool) -> tuple[Field, ...]:
     seen = [
         Field("time_left", (), 0, 1, about="share of the rounds that is still to be played"),
         Field("last_own", (choices,), 0, 1, about="its choice in the last round, one-hot; all 0 before the first"),
-        Field("last_mate", (choices,), 0, 1, about="likewise its mate's"),
-        Field("last_foes", (2, choices), 0, 1, about="likewise the foes', by their numbers"),
+        Field("last_teammate", (choices,), 0, 1, about="likewise its teammate's"),
+        Field("last_opponents", (2, choices), 0, 1, about="likewise the opponents', by their numbers"),
         Field("is_second", (), 0, 1, about="it is the second of its team"),
     ]
     if sides:
@@ -339,11 +340,11 @@ def game(game: Table = "saddle", rounds: int = 10, payoff: ArrayLike | None = No
         end_reasons=("over",),
         world=matrix(table, rounds),
         zero_sum=True,
-        reproducibility="exact",
+        determinism="cross-platform",
         enumeration=Enumeration(
             positions=1 + (rounds - 1) * choices**PLAYERS,
-            place=partial(place, choices),
-            number=partial(number, choices),
+            write_state=partial(write_state, choices),
+            state_index=partial(state_index, choices),
         ),
         mirror=mirror if alike else None,
     )

@@ -169,13 +169,13 @@ def stop_at_walls(s, scratch, i):
 # --------------------------------------------------------------------------------------------------------- observations
 
 
-def see_offset(out, s, of, by, limit_m):
+def write_offset(out, s, of, by, limit_m):
     """Writes where body ``of`` is from body ``by``."""
     for axis in range(2):
         out[axis] = clip(s.position_m[of, axis] - s.position_m[by, axis], -limit_m, limit_m)
 
 
-def see_vector(out, vector, limit):
+def write_vector(out, vector, limit):
     """Writes a vector, clipped."""
     out[0], out[1] = clip(vector[0], -limit, limit), clip(vector[1], -limit, limit)
 

@@ -18,9 +18,10 @@ bottom reflect the ball. What passes both paddles of a team is a point for the o
 
 What is ours, since the paper does not say: the middles of the back paddles are 10 units from their walls, as in
 Wimblepong, those of the front paddles `front_gap`, 45. Both move over the whole height, so nothing but the agents
-decides who takes which ball: the front paddle returns early and leaves the foes less time, the back one has more time
-to come, and where both cover the same height they cover half as much. A ball that the back paddle returns passes its
-mate. With Wimblepong's own `growth` of 0.005 two good players do not miss; the default of 0.05 ends their matches.
+decides who takes which ball: the front paddle returns early and leaves the opponents less time, the back one has more
+time to come, and where both cover the same height they cover half as much. A ball that the back paddle returns passes
+its teammate. With Wimblepong's own `growth` of 0.005 two good players do not miss; the default of 0.05 ends their
+matches.
 
 ## Action Space
 
@@ -28,7 +29,7 @@ mate. With Wimblepong's own `growth` of 0.005 two good players do not miss; the 
 
 ## Observation Space
 
-Everybody sees its own wall on the left: x points to the other team, y up. Positions are shares of half the arena's
+Each agent sees its own wall on the left: x points to the other team, y up. Positions are shares of half the arena's
 width and height, so that the walls are at -1 and 1.
 
 <!-- table: observation -->
@@ -49,8 +50,8 @@ By rule with a point (``point``). Truncated after 500 decisions: a draw. Info `h
 ## Arguments
 
 ``players`` of a team: 2, or 1 for the back paddles alone, which is Wimblepong. The script ``tracker`` runs to where the
-ball will come, leaves it to its mate where the mate is there for it, and aims away from the foes; ``chaser`` follows
-the height of the ball.
+ball will come, leaves it to its teammate where the teammate is there for it, and aims away from the opponents;
+``chaser`` follows the height of the ball.
 
 <!-- table: parameters -->
 
@@ -115,8 +116,8 @@ def observation_table(players: int) -> tuple[Field, ...]:
         Field("ball_position", (2,), -1, 1, "1", "of the ball, x and y"),
         Field("ball_velocity", (2,), -bound, bound, "10 units in a substep", "of the ball, x and y"),
         Field("own_y", (), -1, 1, "1", "own height"),
-        Field("mate_y", (players - 1,), -1, 1, "1", "height of the mate"),
-        Field("foe_y", (players,), -1, 1, "1", "heights of the foes, the back paddle first"),
+        Field("teammate_y", (players - 1,), -1, 1, "1", "height of the teammate"),
+        Field("opponent_y", (players,), -1, 1, "1", "heights of the opponents, the back paddle first"),
     )
 
 
@@ -124,7 +125,7 @@ def observation_table(players: int) -> tuple[Field, ...]:
 
 
 def reset(s, world):
-    """Paddles in the middle, the ball on its way to the side that the coin tells."""
+    """Paddles in the middle, the ball on its way to a side drawn at random."""
     p = s.parameters
     side = 1.0 if integer(s, 2) else -1.0
     angle_rad = math.radians(uniform(s, -p.serve_deg, p.serve_deg))
@@ -223,14 +224,14 @@ def meet(s, slot, y, direction):
 
 
 def observe(s, world, observations, scratch):
-    """Everybody sees its own wall on the left."""
+    """Each agent sees its own wall on the left."""
     players = len(s.paddle_y) // 2
     ball_x = min(max(s.ball_position[0] * (1.0 / HALF_WIDTH), -1.0), 1.0)
     ball_y = s.ball_position[1] * (1.0 / HALF_HEIGHT)
     velocity_x, velocity_y = s.ball_velocity[0] * (1.0 / SEEN_SPEED), s.ball_velocity[1] * (1.0 / SEEN_SPEED)
     for team in range(2):
         ahead = -wall_side(team)
-        own, foes = team * players, (1 - team) * players
+        own, opponents = team * players, (1 - team) * players
         for k in range(players):
             seen = observations.paddle[own + k]
             seen.is_front = k
@@ -238,9 +239,9 @@ def observe(s, world, observations, scratch):
             seen.ball_velocity[0], seen.ball_velocity[1] = ahead * velocity_x, velocity_y
             seen.own_y = s.paddle_y[own + k] * (1.0 / HALF_HEIGHT)
             if players == 2:
-                seen.mate_y[0] = s.paddle_y[own + 1 - k] * (1.0 / HALF_HEIGHT)
+                seen.teammate_y[0] = s.paddle_y[own + 1 - k] * (1.0 / HALF_HEIGHT)
             for j in range(players):
-                seen.foe_y[j] = s.paddle_y[foes + j] * (1.0 / HALF_HEIGHT)
+                seen.opponent_y[j] = s.paddle_y[opponents + j] * (1.0 / HALF_HEIGHT)
 
 
 # -- scripts -----------------------------------------------------------------------------------------------------------
@@ -248,7 +249,7 @@ def observe(s, world, observations, scratch):
 AIMS = (-0.7, -0.35, 0.0, 0.35, 0.7)
 """Offsets from the middle of the paddle at which a tracker thinks of meeting the ball, shares of its half length."""
 ANSWER = 0.5
-"""Where a tracker waits while the foes have the ball, as a share of the ball's height."""
+"""Where a tracker waits while the opponents have the ball, as a share of the ball's height."""
 NEVER = 1e9
 
 
@@ -261,7 +262,7 @@ def script(s, world, slot, which, actions, scratch):
 
 
 def tracked_height(s, slot):
-    """Where a tracker wants to be: at the ball that it takes, else where its mate is not."""
+    """Where a tracker wants to be: at the ball that it takes, else where its teammate is not."""
     players = len(s.paddle_y) // 2
     team, place = slot // players, slot % players
     if wall_side(team) * s.ball_velocity[0] <= 0.0:
@@ -308,18 +309,18 @@ def can_come(s, slot, place):
 
 
 def aimed_height(s, slot, arrival):
-    """Where the paddle should be to send a ball that comes at height ``arrival`` farthest from the foes."""
+    """Where the paddle should be to send a ball that comes at height ``arrival`` farthest from the opponents."""
     players = len(s.paddle_y) // 2
-    foes = (1 - slot // players) * players
+    opponents = (1 - slot // players) * players
     flight = face_of(s, slot % players) + face_of(s, BACK)
     best, farthest = arrival, -1.0
     for k in range(len(AIMS)):
         angle_rad = math.radians(s.parameters.bounce_deg * AIMS[k])
         slope = ACROSS * math.sin(angle_rad) / (ALONG * (math.cos(angle_rad) + 1.0))
         end = folded(arrival + slope * flight)
-        away = abs(end - s.paddle_y[foes])
+        away = abs(end - s.paddle_y[opponents])
         for j in range(1, players):
-            away = min(away, abs(end - s.paddle_y[foes + j]))
+            away = min(away, abs(end - s.paddle_y[opponents + j]))
         if away > farthest:
             best, farthest = arrival - AIMS[k] * 0.5 * s.parameters.paddle_length, away
     return best
@@ -369,7 +370,7 @@ def game(players: int = 2) -> Game:
         info=(Field("hits", (), 0, 1e6, "1", "returns so far", "i8"),),
         end_reasons=("point",),
         zero_sum=True,
-        reproducibility="pinned",
+        determinism="per-platform",
         default_opponent="tracker",
         render="palaestra.teams.render_pong:draw_pong",
         render_fps=30.0,

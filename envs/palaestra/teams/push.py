@@ -5,8 +5,8 @@
 A zero-sum game of two equal teams after the "push" tasks of the multi-agent particle environment (Lowe et al.,
 NeurIPS 2017), with nothing hidden: all are discs that thrust, drift and push each other away
 (`palaestra.teams.particles`), and in the middle lies a puck that weighs as much as three of them. Red pushes it to the
-right end, blue to the left. One alone moves it slowly, two together twice as fast, and who is on its wrong side must go
-around. The arena is the square of 2 m around the origin; its walls take the speed towards them. A decision is 0.1 s.
+right end, blue to the left. One alone moves it slowly, two together twice as fast, and a player on its wrong side must
+go around. The arena is the square of 2 m around the origin; its walls take the speed towards them. A decision is 0.1 s.
 
 Both teams see and steer as if they attacked to the right, so that one network can play all agents of both.
 
@@ -19,15 +19,16 @@ a share of the greatest.
 
 ## Observation Space
 
-Forward is where one's team attacks. An offset is the other's position minus one's own. Mates come before foes, each in
-the order of their names.
+Forward is where one's team attacks. An offset is the other's position minus one's own. Teammates come before opponents,
+each in the order of their names.
 
 <!-- table: observation -->
 
 ## Rewards
 
-``reward="dense"``: how far the puck came towards the foes' end in this decision, as a share of the way from the middle
-to the goal line: the change of a potential, so a match from the middle to a goal pays 1 in all, however long it takes.
+``reward="dense"``: how far the puck came towards the opponents' end in this decision, as a share of the way from the
+middle to the goal line: the change of a potential, so a match from the middle to a goal pays 1 in all, however long it
+takes.
 ``reward="sparse"``: +1 for the goal. In both the other team gets the same with the other sign.
 
 ## Starting State
@@ -38,7 +39,7 @@ above or below; everything is at rest.
 ## Episode End
 
 A rule ends the match when the middle of the puck has passed a goal line, `goal_m` from the middle (``goal``): the team
-that attacks there has won. Truncated after 100 decisions: then the team has won into whose foes' half the puck has
+that attacks there has won. Truncated after 100 decisions: then the team has won into whose opponents' half the puck has
 come, to the left or right of the middle line.
 
 ## Arguments
@@ -91,7 +92,7 @@ GREATEST_SPEED_MPS = 3.0
 
 PARAMETERS = (
     Parameter("goal_m", 0.7, 0.1, 0.8, "m", "distance of the goal lines from the middle"),
-    Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of a player, who weighs 1 kg"),
+    Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of a player of 1 kg"),
     Parameter("speed_mps", 1.3, 0.1, GREATEST_SPEED_MPS, "m/s", "greatest speed of a player"),
     Parameter("radius_m", 0.075, 0.01, 0.3, "m", "of a player"),
     Parameter("puck_mass_kg", 3.0, 0.1, 100.0, "kg", "mass of the puck"),
@@ -107,7 +108,7 @@ def observation_table(players: int) -> tuple[Field, ...]:
         Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
         Field("puck_offset_m", (2,), -far_m, far_m, "m", "offset of the puck"),
         Field("puck_velocity_mps", (2,), -fast, fast, "m/s", "velocity of the puck"),
-        Field("other_offset_m", (2 * players - 1, 2), -far_m, far_m, "m", "offsets of mates, then foes"),
+        Field("other_offset_m", (2 * players - 1, 2), -far_m, far_m, "m", "offsets of teammates, then opponents"),
         Field("other_velocity_mps", (2 * players - 1, 2), -fast, fast, "m/s", "velocities, likewise"),
     )
 
@@ -116,12 +117,12 @@ def observation_table(players: int) -> tuple[Field, ...]:
 
 
 def side_of(s, i):
-    """1 for red, who attacks to the right, -1 for blue."""
+    """1 for red, which attacks to the right, -1 for blue."""
     return 1.0 if 2 * i < len(s.alive) else -1.0
 
 
 def reset(s, world):
-    """Everybody on the own side, the puck in the middle."""
+    """All players on their own side, the puck in the middle."""
     for i in range(len(s.alive)):
         s.position_m[i, 0] = -side_of(s, i) * uniform(s, START_NEAR_M, START_FAR_M)
         s.position_m[i, 1] = uniform(s, -START_FAR_M, START_FAR_M)
@@ -191,25 +192,25 @@ def observe(s, world, observations, scratch):
     team, puck = agents // 2, agents
     for i in range(agents):
         seen, side = observations.player[i], side_of(s, i)
-        see_sided(seen.velocity_mps, side, s.velocity_mps[i], GREATEST_SPEED_MPS)
-        see_sided(seen.position_m, side, s.position_m[i], ARENA_M)
-        see_sided_offset(seen.puck_offset_m, side, s, puck, i)
-        see_sided(seen.puck_velocity_mps, side, s.velocity_mps[puck], GREATEST_SPEED_MPS)
+        write_sided(seen.velocity_mps, side, s.velocity_mps[i], GREATEST_SPEED_MPS)
+        write_sided(seen.position_m, side, s.position_m[i], ARENA_M)
+        write_sided_offset(seen.puck_offset_m, side, s, puck, i)
+        write_sided(seen.puck_velocity_mps, side, s.velocity_mps[puck], GREATEST_SPEED_MPS)
         row, first = 0, 0 if i < team else team
         for k in range(agents):
             j = (first + k) % agents
             if j != i:
-                see_sided_offset(seen.other_offset_m[row], side, s, j, i)
-                see_sided(seen.other_velocity_mps[row], side, s.velocity_mps[j], GREATEST_SPEED_MPS)
+                write_sided_offset(seen.other_offset_m[row], side, s, j, i)
+                write_sided(seen.other_velocity_mps[row], side, s.velocity_mps[j], GREATEST_SPEED_MPS)
                 row += 1
 
 
-def see_sided(out, side, vector, limit):
-    """Writes a vector as one sees it who attacks to that side, clipped."""
+def write_sided(out, side, vector, limit):
+    """Writes a vector in the frame of a team that attacks to that side, clipped."""
     out[0], out[1] = clip(side * vector[0], -limit, limit), clip(vector[1], -limit, limit)
 
 
-def see_sided_offset(out, side, s, of, by):
+def write_sided_offset(out, side, s, of, by):
     """Writes where body ``of`` is from body ``by``, likewise."""
     out[0] = clip(side * (s.position_m[of, 0] - s.position_m[by, 0]), -2 * ARENA_M, 2 * ARENA_M)
     out[1] = clip(s.position_m[of, 1] - s.position_m[by, 1], -2 * ARENA_M, 2 * ARENA_M)
@@ -235,7 +236,8 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 def way_to_push(s, i):
     """The way that a player should go, forward and up, less its own drift.
 
-    Mates ram the puck side by side. Who has hit it or is ahead of it goes back behind it, past the side where it is.
+    Teammates ram the puck side by side. A player that has hit it or is ahead of it goes back behind it, on its own
+    side.
     """
     agents = len(s.alive)
     team, puck, side = agents // 2, agents, side_of(s, i)
@@ -267,7 +269,7 @@ def mirror(states: Any, actions: Any) -> None:
 
 
 def sided_action(actions: str) -> Any:
-    """`particles.action_of` in the words of who attacks to the right."""
+    """`particles.action_of` with the names of a team that attacks to the right."""
     action = action_of(actions)
     if isinstance(action, Choice):
         return replace(action, meanings=("stay", "back", "forward", "down", "up"))
@@ -299,7 +301,7 @@ def game(players: int = 2, actions: Actions = "discrete", reward: Literal["dense
         scratch=(("force_n", "f8", (bodies, 2)), ("radius_m", "f8", (bodies,))),
         world=world_of(reward),
         zero_sum=True,
-        reproducibility="pinned",
+        determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_push",
         mirror=mirror,

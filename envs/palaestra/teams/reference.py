@@ -1,4 +1,4 @@
-"""Reference: two agents each know where the other should go, and can tell it.
+"""Reference: two agents each know where the other should go, and can say it.
 
 ## Description
 
@@ -33,8 +33,8 @@ independently: both may be the same.
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if both agents are at their goals then, else nobody; the info
-`arrived` counts the agents that are there now.
+Truncated after 25 decisions. The winner is the team if both agents are at their goals then, else there is none; the
+info `arrived` counts the agents that are there now.
 
 ## Arguments
 
@@ -74,12 +74,12 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     mirror_left_right,
-    see_offset,
-    see_vector,
     thrust_by_forces,
     thrust_by_moves,
+    write_offset,
+    write_vector,
 )
-from palaestra.teams.words import loudest, say_of, say_word, say_words, see_color
+from palaestra.teams.words import loudest, say_of, say_word, say_words, write_color
 
 AGENTS, LANDMARKS, WORDS = 2, 3, 10
 MASS_KG = 1.0
@@ -130,7 +130,7 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 
 def play(s, world, rewards, scratch):
-    """Everybody moves, then the distances are paid."""
+    """All agents move, then the distances are paid."""
     for i in range(AGENTS):
         advance(s, scratch, i, MASS_KG, math.inf)
     first_m, second_m = distance(s.position_m, 0, AGENTS + s.goal[0]), distance(s.position_m, 1, AGENTS + s.goal[1])
@@ -154,10 +154,10 @@ def observe(s, world, observations, scratch):
     """The landmarks, the other's goal and what the other said."""
     for i in range(AGENTS):
         seen, other = observations.agent[i], 1 - i
-        see_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
+        write_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
         for k in range(LANDMARKS):
-            see_offset(seen.landmark_offset_m[k], s, AGENTS + k, i, 2 * OPEN_M)
-        see_color(seen.goal_color, s.goal[other], DARK, BRIGHT)
+            write_offset(seen.landmark_offset_m[k], s, AGENTS + k, i, 2 * OPEN_M)
+        write_color(seen.goal_color, s.goal[other], DARK, BRIGHT)
         for k in range(WORDS):
             seen.heard[k] = s.said[other, k]
 
@@ -223,7 +223,7 @@ def game(
         info=(Field("arrived", (), 0, AGENTS, "1", "agents that are at their goals now", "i8"),),
         scratch=(("force_n", "f8", (AGENTS, 2)),),
         world=Rules(np.array([int(reward == "sparse")]), np.array([int(rules == "mpe")])),
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
         mirror=mirror_left_right,

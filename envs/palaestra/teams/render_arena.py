@@ -10,7 +10,7 @@ import numpy as np
 from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
 from palaestra.core.game import Game
 from palaestra.teams.arena_duel import HIT_POINTS
-from palaestra.teams.arena_fire import NOBODY
+from palaestra.teams.arena_fire import NO_AGENT
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, OBSTACLES_M
 from palaestra.teams.arena_moves import NOWHERE, TEAM_OF
 
@@ -59,7 +59,7 @@ def draw_arena(game: Game, world: Any, s: np.void) -> np.ndarray:
 
 
 def draw_header(canvas: Canvas, game: Game, match: Any) -> None:
-    """Name, who leads or has won, and the number of the decision."""
+    """Name, the leader or the winner, and the number of the decision."""
     base, names = 26, list(game.teams)
     canvas.text((MARGIN, base), game.name, TEXT, 16)
     red, blue = (float(x) for x in match.info.hit_points)
@@ -105,9 +105,9 @@ def draw_way(canvas: Canvas, world: Any, match: Any, slot: int) -> None:
 
 
 def draw_fire(canvas: Canvas, match: Any, slot: int) -> None:
-    """The line of fire from the barrel to who was shot at last."""
+    """The line of fire from the barrel to the last target."""
     target = int(match.shot_at[slot])
-    if target == NOBODY:
+    if target == NO_AGENT:
         return
     tip, end = place(*(match.position_m[slot] + BARREL_M * match.turret[slot])), place(*match.position_m[target])
     for width, opacity in ((7.0, 0.10), (3.5, 0.25), (1.3, 0.95)):

@@ -71,8 +71,8 @@ def draw_labels(canvas: Canvas, choices: int, chosen: tuple[int, int]) -> None:
     corner = MARGIN + LABELS - 10, HEADER + LABELS - 10
     canvas.text((corner[0], corner[1] - 16), "blue", TEAMS[1], 13, "rs")
     canvas.text((corner[0], corner[1] + 2), "red", TEAMS[0], 13, "rs")
-    for joint, mates in enumerate(product(range(choices), repeat=2)):
-        words = f"{mates[0]} {mates[1]}"
+    for joint, teammates in enumerate(product(range(choices), repeat=2)):
+        words = f"{teammates[0]} {teammates[1]}"
         x, y = cell_center(choices, joint, joint)
         canvas.text((corner[0], y + 0.36 * size), words, TEAMS[0] if joint == chosen[0] else MUTED, size, "rs")
         canvas.text((x, corner[1]), words, TEAMS[1] if joint == chosen[1] else MUTED, size, "ms")

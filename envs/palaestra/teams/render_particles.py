@@ -93,7 +93,7 @@ def picture(game: Game, match: Any, note: str, arena: Arena) -> np.ndarray:
 
 
 def outcome(game: Game, match: Any) -> tuple[str, Color]:
-    """Who has won, or the number of decisions so far; and its colour."""
+    """The winner, or the number of decisions so far; and its colour."""
     if match.info.end_reason == 0:
         return f"{int(match.steps)} / {int(match.parameters.horizon)}", MUTED
     winner = int(match.info.winner)
@@ -217,4 +217,4 @@ def draw_keep_away(game: Game, world: Any, s: np.void) -> np.ndarray:
         apart_m = np.linalg.norm(match.position_m[:agents] - match.position_m[i], axis=1)
         if (apart_m < 2 * radius_m).sum() > 1:
             arena.ring(match.position_m[i], 1.25 * radius_m, fade(SIGNAL, 0.8))
-    return picture(game, match, f"red leads by {float(match.info.lead_m):.1f} m", arena)
+    return picture(game, match, f"red leads by {float(match.info.margin_m):.1f} m", arena)

@@ -49,7 +49,7 @@ def draw_pong(game: Game, world: Any, s: np.void) -> np.ndarray:
 
 
 def draw_header(canvas: Canvas, game: Game, match: Any) -> None:
-    """Name, returns so far or who made the point, speed factor, and the number of the decision."""
+    """Name, returns so far or the team that scored, speed factor, and the number of the decision."""
     base, winner = 26, int(match.info.winner)
     canvas.text((MARGIN, base), game.name, TEXT, 16)
     if winner >= 0:
@@ -61,7 +61,7 @@ def draw_header(canvas: Canvas, game: Game, match: Any) -> None:
 
 
 def draw_arena(canvas: Canvas) -> None:
-    """The floor, the middle line, and the walls in the colours of who guards them."""
+    """The floor, the middle line, and the walls in the colours of the teams that guard them."""
     left, top = place(-HALF_WIDTH, HALF_HEIGHT)
     right, bottom = place(HALF_WIDTH, -HALF_HEIGHT)
     middle = (left + right) / 2

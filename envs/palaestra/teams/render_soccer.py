@@ -31,7 +31,7 @@ def cell_center(rows: int, columns: int, row: float, column: float) -> Point:
 
 
 def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
-    """Draws one match of `palaestra.teams.soccer`: players with their numbers, the ball, the goals by who guards them.
+    """Draws one match of `palaestra.teams.soccer`: players with their numbers, the ball, the goals by team.
 
     Args:
         game: The rules.
@@ -55,7 +55,7 @@ def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
 
 
 def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:
-    """Names, who has the ball or has scored, and the number of the decision."""
+    """Names, the holder of the ball or the scorer, and the number of the decision."""
     base = 26
     names = list(game.teams)
     canvas.text((MARGIN, base), game.name, TEXT, 16)
@@ -92,7 +92,7 @@ def draw_pitch(canvas: Canvas, rows: int, columns: int, mouth: np.ndarray) -> No
 
 
 def draw_player(canvas: Canvas, rows: int, columns: int, match: Any, slot: int) -> None:
-    """A disc with the player's number; whoever has the ball wears a ring and the ball. A scorer stands in the goal."""
+    """A disc with the player's number; the holder wears a ring and the ball. A scorer stands in the goal."""
     size = cell_size(rows, columns)
     x, y = cell_center(rows, columns, int(match.row[slot]), int(match.column[slot]))
     team, holds, radius = team_of(match, slot), slot == match.holder, 0.3 * size

@@ -1,4 +1,4 @@
-"""Soccer on a grid: run the ball through the other team's mouth; who runs into anybody hands the ball over.
+"""Soccer on a grid: run the ball through the other team's mouth; a player that runs into another loses the ball.
 
 ## Description
 
@@ -7,19 +7,19 @@ against one (`palaestra/GridSoccer-v0`, 4 rows by 5 columns as in the paper) and
 (`palaestra/TeamGridSoccer-3x3-v0`, `-3x4-v0` and `-4x5-v0`, named by rows and columns), under one set of rules. Red
 attacks the right edge, blue the left. Each player stands in a cell of its own; one of them has the ball.
 
-A move goes to one of the four neighbouring cells, or nowhere. A player who moves into an occupied cell stays where it
-is, and if it had the ball, whoever stands there has it now: from a foe it is lost, to a mate it is a pass. Nobody can
-take the ball otherwise: a defender wins it by standing where the ball wants to go. Whoever has the ball in front of the
-other team's mouth and moves forward scores. All other edges, a team's own mouth among them, are walls.
+A move goes to one of the four neighbouring cells, or nowhere. A player that moves into an occupied cell stays where it
+is. If it had the ball, the player in that cell has it now: an opponent wins it, a teammate receives a pass. No player
+can take the ball otherwise: a defender wins it by standing where the ball wants to go. The player with the ball in
+front of the other team's mouth scores by moving forward. All other edges, a team's own mouth among them, are walls.
 
 The mouth is in the middle of the edge and one cell wider than a team, so that no team closes it by standing in it: two
 cells for one against one. Where so many cells cannot lie in the middle it is one wider again: three of three rows and
 four of four for two against two.
 
 ``order="simultaneous"`` (the default): all decide at the same time, then the moves are carried out one after the other
-in an order drawn by lot, in which the teams take turns. The best play mixes its moves by chance.
-``order="alternating"``: the teams decide and move in turns, two mates in an order drawn by lot. There is a best play
-that never mixes.
+in an order drawn at random, in which the teams take turns. The best play mixes its moves by chance.
+``order="alternating"``: the teams decide and move in turns, two teammates in an order drawn at random. There is a best
+play that never mixes.
 
 One against one on 4 by 5 with a discount factor of 0.9, the kick-off is worth 0.218484 to the side with the ball if
 both mix at their best. Without mixing it can be sure of 0 alone, and the other side of losing no more than 0.295245: in
@@ -27,10 +27,10 @@ both mix at their best. Without mixing it can be sure of 0 alone, and the other 
 policies are deterministic cannot learn the value there; in alternating order it can. Own goals, if there were any,
 would change none of these figures.
 
-The scripts: ``striker`` runs for the mouth with the ball and around who stands in its way, or passes to a mate that it
-runs into; without the ball the nearest gets in front of whoever has it. A mate of the ball keeps beside it, a second
+The scripts: ``striker`` runs for the mouth with the ball and around players in its way, or passes to a teammate that it
+runs into; without the ball the nearest gets in front of the holder. A teammate of the holder keeps beside it, a second
 defender between the ball and the mouth. In alternating order two pairs of strikers at full strength never let each
-other through. ``runner`` always runs forward, ball or not, and never around anybody.
+other through. ``runner`` always runs forward, ball or not, and never around another player.
 
 ## Action Space
 
@@ -41,9 +41,9 @@ move stays.
 
 ## Observation Space
 
-Everybody sees the whole pitch, one plane of cells for each kind of player and one for the ball, as if its own team
-attacked the right edge: for blue the columns are mirrored. Members of a team are told apart only as oneself and the
-mate, the foes not at all. ``mate`` is there in two against two, ``turn`` in alternating order.
+Each player observes the whole pitch, one plane of cells for each kind of player and one for the ball, as if its own
+team attacked the right edge: for blue the columns are mirrored. Members of a team are distinguished only as oneself and
+the teammate, the opponents not at all. ``teammate`` is there in two against two, ``turn`` in alternating order.
 
 <!-- table: observation -->
 
@@ -54,9 +54,9 @@ mate, the foes not at all. ``mate`` is there in two against two, ``turn`` in alt
 ## Starting State
 
 One against one, the players stand in Littman's cells: red in the second column from the left in the row below the
-middle, blue in the cell that this one turns into when the pitch is turned by half. Two against two, mates stand in the
-same column, above and below the middle. Who has the ball is drawn by lot among all players, and in alternating order
-the team that moves first is drawn by another.
+middle, blue in the cell that this one turns into when the pitch is turned by half. Two against two, teammates stand in
+the same column, above and below the middle. The holder of the ball is drawn uniformly among all players, and in
+alternating order the team that moves first is drawn by another.
 
 ## Episode End
 
@@ -86,11 +86,11 @@ from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Enumeration, Game, Role
 from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer, script_integer
-from palaestra.teams.soccer_positions import Count, canonical, mirror, number, place
+from palaestra.teams.soccer_positions import Count, canonical, mirror, state_index, write_state
 
 Order = Literal["simultaneous", "alternating"]
 
-RED, BLUE, NOBODY = 0, 1, -1
+RED, BLUE, NO_AGENT = 0, 1, -1
 NORTH, SOUTH, FORWARD, BACK, STAY = range(5)
 GOAL = 2
 """Number of the end reason."""
@@ -108,8 +108,10 @@ class Pitch(NamedTuple):
         mouth: First and last row of the mouths, int64 [2].
         kickoff_row: int64 [A].
         kickoff_column: int64 [A].
-        kickoffs: Slot of the holder and team whose turn it is, by outcome of the lot, int64 [start_coins, 2].
-        orders: Slots in the order in which they move, by turn and outcome of the lot, int64 [turns, coins, movers].
+        kickoffs: Slot of the holder and team whose turn it is, by outcome of the draw, int64 [initial_chance_outcomes,
+            2].
+        orders: Slots in the order in which they move, by turn and outcome of the draw, int64 [turns, chance_outcomes,
+            movers].
     """
 
     size: np.ndarray
@@ -129,7 +131,7 @@ def team_of(s, slot):
 
 
 def progress(s, world, slot, team):
-    """Column of a player as ``team`` sees it, who attacks the last."""
+    """Column of a player as ``team`` sees it, which attacks the last."""
     return s.column[slot] if team == RED else world.size[1] - 1 - s.column[slot]
 
 
@@ -140,12 +142,12 @@ def call_to_move(s, world):
 
 
 def reset(s, world):
-    """Everybody in place; the ball, and in alternating order the first move, go to whom the lot says."""
+    """All players in place; a random draw gives the ball and, in alternating order, the first move."""
     for slot in range(len(s.row)):
         s.row[slot] = world.kickoff_row[slot]
         s.column[slot] = world.kickoff_column[slot]
-    lot = integer(s, world.kickoffs.shape[0])
-    s.holder, s.turn = world.kickoffs[lot, 0], world.kickoffs[lot, 1]
+    draw = integer(s, world.kickoffs.shape[0])
+    s.holder, s.turn = world.kickoffs[draw, 0], world.kickoffs[draw, 1]
     call_to_move(s, world)
 
 
@@ -154,7 +156,7 @@ def occupant(s, row, column):
     for slot in range(len(s.row)):
         if s.row[slot] == row and s.column[slot] == column:
             return slot
-    return NOBODY
+    return NO_AGENT
 
 
 def is_at_mouth(s, world, slot):
@@ -192,7 +194,7 @@ def carry_out(s, world, slot, move):
     row, column = destination(s, slot, move)
     if is_on_pitch(world, row, column):
         other = occupant(s, row, column)
-        if other == NOBODY:
+        if other == NO_AGENT:
             s.row[slot], s.column[slot] = row, column
         elif s.holder == slot:
             s.holder = other
@@ -200,10 +202,10 @@ def carry_out(s, world, slot, move):
 
 
 def step(s, world, actions, rewards, scratch):
-    """The moves of a decision one after the other, until somebody scores."""
-    lot = integer(s, world.orders.shape[1])
+    """The moves of a decision one after the other, until a goal is scored."""
+    draw = integer(s, world.orders.shape[1])
     for k in range(world.orders.shape[2]):
-        slot = world.orders[s.turn, lot, k]
+        slot = world.orders[s.turn, draw, k]
         if carry_out(s, world, slot, actions.player[slot].move):
             s.info.winner, s.info.end_reason = team_of(s, slot), GOAL
             for other in range(len(s.row)):
@@ -221,7 +223,7 @@ def step(s, world, actions, rewards, scratch):
 def observe_singles(s, world, observations, scratch):
     """One against one. All planes are zero before."""
     for slot in range(len(s.row)):
-        see(s, world, slot, observations.player[slot])
+        write_observations(s, world, slot, observations.player[slot])
 
 
 def observe_singles_in_turn(s, world, observations, scratch):
@@ -234,10 +236,10 @@ def observe_pairs(s, world, observations, scratch):
     """Two against two."""
     for slot in range(len(s.row)):
         seen = observations.player[slot]
-        see(s, world, slot, seen)
-        mate = mate_of(slot)
-        seen.mate[s.row[mate], progress(s, world, mate, team_of(s, slot))] = 1.0
-        seen.mate_has_ball = s.holder == mate
+        write_observations(s, world, slot, seen)
+        teammate = teammate_of(slot)
+        seen.teammate[s.row[teammate], progress(s, world, teammate, team_of(s, slot))] = 1.0
+        seen.teammate_has_ball = s.holder == teammate
 
 
 def observe_pairs_in_turn(s, world, observations, scratch):
@@ -246,21 +248,21 @@ def observe_pairs_in_turn(s, world, observations, scratch):
     tell_turn(s, observations)
 
 
-def mate_of(slot):
+def teammate_of(slot):
     """The other one of a pair."""
     return slot ^ 1
 
 
-def see(s, world, slot, seen):
+def write_observations(s, world, slot, seen):
     """What every player sees, its own team attacking to the right."""
     team = team_of(s, slot)
     seen.own[s.row[slot], progress(s, world, slot, team)] = 1.0
     for other in range(len(s.row)):
         if team_of(s, other) != team:
-            seen.foes[s.row[other], progress(s, world, other, team)] = 1.0
+            seen.opponents[s.row[other], progress(s, world, other, team)] = 1.0
     seen.ball[s.row[s.holder], progress(s, world, s.holder, team)] = 1.0
     seen.has_ball = s.holder == slot
-    seen.foes_have_ball = team_of(s, s.holder) != team
+    seen.opponents_have_ball = team_of(s, s.holder) != team
 
 
 def tell_turn(s, observations):
@@ -274,15 +276,15 @@ def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, 
     cells = (rows, columns)
     seen = [
         Field("own", cells, 0, 1, about="the cell where it stands is 1"),
-        Field("foes", cells, 0, 1, about="cells where foes stand are 1"),
-        Field("ball", cells, 0, 1, about="the cell of whoever has the ball is 1"),
+        Field("opponents", cells, 0, 1, about="cells where opponents stand are 1"),
+        Field("ball", cells, 0, 1, about="the cell of the holder of the ball is 1"),
         Field("has_ball", (), 0, 1, about="it has the ball"),
-        Field("foes_have_ball", (), 0, 1, about="a foe has the ball"),
+        Field("opponents_have_ball", (), 0, 1, about="an opponent has the ball"),
     ]
     if players == 2:
         seen += [
-            Field("mate", cells, 0, 1, about="the cell where its mate stands is 1"),
-            Field("mate_has_ball", (), 0, 1, about="its mate has the ball"),
+            Field("teammate", cells, 0, 1, about="the cell where its teammate stands is 1"),
+            Field("teammate_has_ball", (), 0, 1, about="its teammate has the ball"),
         ]
     if order == "alternating":
         seen.append(Field("turn", (), 0, 1, about="its team is to move"))
@@ -294,81 +296,81 @@ def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, 
 
 def script(s, world, slot, which, actions, scratch):
     """One player's move. Scripts think in rows and in columns as their own team sees them."""
-    luck = script_integer(s, 4)  # always drawn
+    script_draw = script_integer(s, 4)  # always drawn
     if which == RUNNER:
         actions.player[slot].move = FORWARD
     elif s.holder == slot:
-        actions.player[slot].move = dribble(s, world, slot, luck)
+        actions.player[slot].move = dribble(s, world, slot, script_draw)
     elif team_of(s, s.holder) == team_of(s, slot):
-        actions.player[slot].move = support(s, world, slot, luck)
+        actions.player[slot].move = support(s, world, slot, script_draw)
     else:
-        actions.player[slot].move = defend(s, world, slot, luck)
+        actions.player[slot].move = defend(s, world, slot, script_draw)
 
 
 def occupant_after(s, world, slot, move):
-    """Whom a move would run into: a slot, -1 for nobody, or the slot itself where the pitch ends."""
+    """The occupant of the cell that a move leads to: a slot, -1 for none, or the slot itself where the pitch ends."""
     row, column = destination(s, slot, move)
     return occupant(s, row, column) if is_on_pitch(world, row, column) else slot
 
 
-def go(s, world, slot, row, column, luck):
-    """A move towards a cell along the longer way first; luck decides where both are as long."""
+def go(s, world, slot, row, column, script_draw):
+    """A move towards a cell along the longer way first; a random draw decides where both are as long."""
     down, ahead = row - s.row[slot], column - progress(s, world, slot, team_of(s, slot))
     if down == 0 and ahead == 0:
         return STAY
-    if abs(ahead) > abs(down) or (abs(ahead) == abs(down) and luck & 1):
+    if abs(ahead) > abs(down) or (abs(ahead) == abs(down) and script_draw & 1):
         return FORWARD if ahead > 0 else BACK
     return SOUTH if down > 0 else NORTH
 
 
-def dribble(s, world, slot, luck):
-    """With the ball: forward, around a foe, or to the mate if it is past the foe or there is no way around."""
+def dribble(s, world, slot, script_draw):
+    """With the ball: forward, or around an opponent, or to a teammate that is past it or where no way leads around."""
     if is_at_mouth(s, world, slot):
         return FORWARD
     onward = FORWARD
     if progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1:
         onward = SOUTH if s.row[slot] < world.mouth[0] else NORTH
     ahead = occupant_after(s, world, slot, onward)
-    if ahead == NOBODY or (ahead != slot and team_of(s, ahead) == team_of(s, slot)):
+    if ahead == NO_AGENT or (ahead != slot and team_of(s, ahead) == team_of(s, slot)):
         return onward
-    side = NORTH if luck & 1 else SOUTH
+    side = NORTH if script_draw & 1 else SOUTH
     for _ in range(2):
         beside = occupant_after(s, world, slot, side)
-        if beside == NOBODY or (beside != slot and team_of(s, beside) == team_of(s, slot)):
+        if beside == NO_AGENT or (beside != slot and team_of(s, beside) == team_of(s, slot)):
             return side
         side = NORTH + SOUTH - side
-    return BACK if occupant_after(s, world, slot, BACK) == NOBODY else STAY
+    return BACK if occupant_after(s, world, slot, BACK) == NO_AGENT else STAY
 
 
-def support(s, world, slot, luck):
-    """The mate has the ball: beside it, where a pass can go."""
+def support(s, world, slot, script_draw):
+    """The teammate has the ball: beside it, where a pass can go."""
     row = s.row[s.holder]
-    side = 1 if s.row[slot] > row or (s.row[slot] == row and luck & 1) else -1
+    side = 1 if s.row[slot] > row or (s.row[slot] == row and script_draw & 1) else -1
     if not 0 <= row + side < world.size[0]:
         side = -side
-    return go(s, world, slot, row + side, progress(s, world, s.holder, team_of(s, slot)), luck >> 1)
+    return go(s, world, slot, row + side, progress(s, world, s.holder, team_of(s, slot)), script_draw >> 1)
 
 
 def way_to_ball(s, slot):
-    """Steps to whoever has the ball."""
+    """Steps to the holder of the ball."""
     return abs(s.row[slot] - s.row[s.holder]) + abs(s.column[slot] - s.column[s.holder])
 
 
-def defend(s, world, slot, luck):
-    """A foe has the ball: the nearest stands in its way, the other between it and the mouth."""
+def defend(s, world, slot, script_draw):
+    """An opponent has the ball: the nearest stands in its way, the other between it and the mouth."""
     row, column = s.row[s.holder], progress(s, world, s.holder, team_of(s, slot))
     if len(s.row) > 2:
-        mate = mate_of(slot)
-        ours, mates = way_to_ball(s, slot), way_to_ball(s, mate)
-        if mates < ours or (mates == ours and mate < slot):
-            return go(s, world, slot, min(max(row, world.mouth[0]), world.mouth[1]), 0, luck)
+        teammate = teammate_of(slot)
+        ours, teammates = way_to_ball(s, slot), way_to_ball(s, teammate)
+        if teammates < ours or (teammates == ours and teammate < slot):
+            return go(s, world, slot, min(max(row, world.mouth[0]), world.mouth[1]), 0, script_draw)
     if column > 0:
         column -= 1
     elif row < world.mouth[0]:
         row += 1
     else:
         row -= 1
-    return go(s, world, slot, row, column, luck)
+    return go(s, world, slot, row, column, script_draw)
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -381,28 +383,28 @@ def mouth_rows(rows: int, players: int) -> tuple[int, int]:
     return (rows - wide) // 2, (rows + wide) // 2 - 1
 
 
-def lots(red_first: list[tuple[int, ...]], players: int) -> list[tuple[int, ...]]:
-    """Outcomes of a lot between the teams: those given, and with the teams exchanged those opposite to them."""
+def draw_outcomes(red_first: list[tuple[int, ...]], players: int) -> list[tuple[int, ...]]:
+    """Outcomes of a draw between the teams: those given, and with the teams exchanged those opposite to them."""
     exchange = lambda slots: tuple((slot + players) % (2 * players) for slot in slots)  # noqa: E731
     return red_first + [exchange(slots) for slots in reversed(red_first)]
 
 
 def pitch(rows: int, columns: int, players: int, order: Order) -> Pitch:
-    """The tables of a game. Opposite outcomes of a lot are each other's mirror images: no team is better off."""
+    """The tables of a game. Opposite outcomes of a draw are each other's mirror images: no team is better off."""
     red_row = [rows // 2] if players == 1 else [(rows - 2) // 2, rows - 1 - (rows - 2) // 2]
     blue_row = [rows - 1 - row for row in red_row] if players == 1 else red_row
     column = (columns - 1) // 4
-    mates = list(permutations(range(players)))
+    teammates = list(permutations(range(players)))
     if order == "simultaneous":
         interleaved = [
             tuple(slot for k in range(players) for slot in (red[k], players + blue[k]))
-            for red, blue in product(mates, mates)
+            for red, blue in product(teammates, teammates)
         ]
-        orders = [lots(interleaved, players)]
+        orders = [draw_outcomes(interleaved, players)]
     else:
-        both = lots(mates, players)
-        orders = [both[: len(mates)], both[len(mates) :]]
-    holders = lots([(slot,) for slot in range(players)], players)
+        both = draw_outcomes(teammates, players)
+        orders = [both[: len(teammates)], both[len(teammates) :]]
+    holders = draw_outcomes([(slot,) for slot in range(players)], players)
     turns = (RED,) if order == "simultaneous" else (RED, BLUE)
     kickoffs = [(holder, turn) for turn in turns for (holder,) in holders]
     return Pitch(
@@ -454,13 +456,13 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
         zero_sum=True,
         render="palaestra.teams.render_soccer:draw_soccer",
         render_fps=3.0,
-        reproducibility="exact",
+        determinism="cross-platform",
         enumeration=Enumeration(
             positions=count.positions,
-            place=partial(place, count),
-            number=partial(number, count),
-            coins=world.orders.shape[1],
-            start_coins=len(world.kickoffs),
+            write_state=partial(write_state, count),
+            state_index=partial(state_index, count),
+            chance_outcomes=world.orders.shape[1],
+            initial_chance_outcomes=len(world.kickoffs),
             canonical=partial(canonical, count),
         ),
         mirror=partial(mirror, count),

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Count(NamedTuple):
-    """How positions are numbered: arrangements of the players, then who has the ball, then whose turn it is.
+    """How positions are numbered: arrangements of the players, then the holder of the ball, then whose turn it is.
 
     Attributes:
         rows: Of the pitch.
@@ -61,8 +61,8 @@ def position_of(count: Count, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return cells, holder, turn
 
 
-def place(count: Count, states: Any, numbers: np.ndarray) -> None:
-    """See `Enumeration.place`."""
+def write_state(count: Count, states: Any, numbers: np.ndarray) -> None:
+    """See `Enumeration.write_state`."""
     cells, holder, turn = position_of(count, numbers)
     states["row"], states["column"] = np.divmod(cells, count.columns)
     states["holder"], states["turn"] = holder, turn
@@ -71,20 +71,20 @@ def place(count: Count, states: Any, numbers: np.ndarray) -> None:
     states["acting"] = True if count.turns == 1 else team == turn[:, None]
 
 
-def number(count: Count, states: Any) -> np.ndarray:
-    """See `Enumeration.number`."""
+def state_index(count: Count, states: Any) -> np.ndarray:
+    """See `Enumeration.state_index`."""
     return number_of(count, states["row"] * count.columns + states["column"], states["holder"], states["turn"])
 
 
 def canonical(count: Count, numbers: np.ndarray) -> np.ndarray:
-    """Mates may be exchanged and the pitch be reflected from north to south: the smallest number of all these."""
+    """Teammates may be exchanged and the pitch be reflected from north to south: the smallest number of all these."""
     cells, holder, turn = position_of(count, numbers)
     row, column = np.divmod(cells, count.columns)
     reflected = (count.rows - 1 - row) * count.columns + column
     smallest = np.asarray(numbers, np.int64)
-    mates = list(permutations(range(count.players)))
-    for red, blue in product(mates, mates):
-        slots = np.array([*red, *(count.players + mate for mate in blue)])
+    teammates = list(permutations(range(count.players)))
+    for red, blue in product(teammates, teammates):
+        slots = np.array([*red, *(count.players + teammate for teammate in blue)])
         held = np.argsort(slots)[holder]
         for arrangement in (cells, reflected):
             smallest = np.minimum(smallest, number_of(count, arrangement[:, slots], held, turn))

@@ -33,7 +33,7 @@ Listener and landmarks are anywhere in the square of 2 m around the origin, unif
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if the listener is at the goal then, else nobody; the info
+Truncated after 25 decisions. The winner is the team if the listener is at the goal then, else there is none; the info
 `arrived` says whether it is there now.
 
 ## Arguments
@@ -66,13 +66,13 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     mirror_left_right,
-    see_offset,
-    see_vector,
     thrust_by_forces,
     thrust_by_moves,
     world_of,
+    write_offset,
+    write_vector,
 )
-from palaestra.teams.words import loudest, say_of, say_word, say_words, see_color
+from palaestra.teams.words import loudest, say_of, say_word, say_words, write_color
 
 LISTENER, LANDMARKS, WORDS = 0, 3, 3
 """The listener is the only body that moves: number 0, slot 1."""
@@ -87,8 +87,8 @@ PARAMETERS = (
     Parameter("goal_radius_m", 0.1, 0.01, 1.0, "m", "distance within which the listener is at the goal"),
     Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of the listener, which weighs 1 kg (mpe2)"),
 )
-SPEAKER_SEES = (Field("goal_color", (3,), 0, 1, "1", "colour of the goal: 0.65 for its landmark, 0.15 else"),)
-LISTENER_SEES = (
+SPEAKER_OBSERVATION = (Field("goal_color", (3,), 0, 1, "1", "colour of the goal: 0.65 for its landmark, 0.15 else"),)
+LISTENER_OBSERVATION = (
     Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
     Field("landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
     Field("heard", (WORDS,), 0, 1, "1", "what the speaker said in the last decision, one number a word"),
@@ -136,11 +136,11 @@ def play(s, world, rewards, scratch):
 
 def observe(s, world, observations, scratch):
     """The speaker sees the goal, the listener the landmarks and what was said."""
-    see_color(observations.speaker[0].goal_color, s.goal, DARK, BRIGHT)
+    write_color(observations.speaker[0].goal_color, s.goal, DARK, BRIGHT)
     seen = observations.listener[0]
-    see_vector(seen.velocity_mps, s.velocity_mps[LISTENER], OPEN_MPS)
+    write_vector(seen.velocity_mps, s.velocity_mps[LISTENER], OPEN_MPS)
     for k in range(LANDMARKS):
-        see_offset(seen.landmark_offset_m[k], s, 1 + k, LISTENER, 2 * OPEN_M)
+        write_offset(seen.landmark_offset_m[k], s, 1 + k, LISTENER, 2 * OPEN_M)
     for k in range(WORDS):
         seen.heard[k] = s.said[k]
 
@@ -185,8 +185,8 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
     return Game(
         name="SpeakerListener",
         roles=(
-            Role("speaker", ("agent_0",), SPEAKER_SEES, (say_of(actions, WORDS),)),
-            Role("listener", ("agent_1",), LISTENER_SEES, (move,)),
+            Role("speaker", ("agent_0",), SPEAKER_OBSERVATION, (say_of(actions, WORDS),)),
+            Role("listener", ("agent_1",), LISTENER_OBSERVATION, (move,)),
         ),
         state=(
             ("position_m", "f8", (1 + LANDMARKS, 2)),
@@ -204,7 +204,7 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
         info=(Field("arrived", (), 0, 1, "1", "1 if the listener is at the goal now", "i8"),),
         scratch=(("force_n", "f8", (1, 2)),),
         world=world_of(reward),
-        reproducibility="exact",
+        determinism="cross-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
         mirror=mirror_left_right,

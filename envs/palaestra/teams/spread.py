@@ -4,7 +4,7 @@
 
 The cooperative navigation of Lowe et al. ("Multi-agent actor-critic for mixed cooperative-competitive environments",
 NeurIPS 2017). Agents are discs that thrust, drift and push each other away (`palaestra.teams.particles`) on an endless
-plane; nothing says who goes to which landmark. States follow mpe2's `simple_spread_v3` bit for bit, but for forces
+plane; no landmark is assigned to an agent. States follow mpe2's `simple_spread_v3` bit for bit, but for forces
 below 4e-19 N, which are left out. A decision is 0.1 s.
 
 ## Action Space
@@ -35,8 +35,8 @@ Agents and landmarks are anywhere in the square of 2 m around the origin, unifor
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if all landmarks are covered then, else nobody; the info `covered`
-counts the landmarks that are covered now.
+Truncated after 25 decisions. The winner is the team if all landmarks are covered then, else there is none; the info
+`covered` counts the landmarks that are covered now.
 
 ## Arguments
 
@@ -78,11 +78,11 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     mirror_left_right,
-    see_offset,
-    see_vector,
     thrust_by_forces,
     thrust_by_moves,
     touch,
+    write_offset,
+    write_vector,
 )
 
 MASS_KG = 1.0
@@ -135,11 +135,11 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 
 def play(s, world, rewards, scratch):
-    """Everybody moves, then distances and overlaps are paid."""
+    """All agents move, then distances and overlaps are paid."""
     agents = len(s.alive)
     for i in range(agents):
         scratch.radius_m[i] = s.parameters.radius_m
-    for i in range(agents):  # landmarks touch nobody
+    for i in range(agents):  # landmarks collide with no agent
         force = scratch.force_n[i]
         force[0], force[1] = add_contacts(s, scratch, i, 0, agents, force[0], force[1])
     for i in range(agents):
@@ -179,14 +179,14 @@ def observe(s, world, observations, scratch):
     agents = len(s.alive)
     for i in range(agents):
         seen = observations.agent[i]
-        see_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
-        see_vector(seen.position_m, s.position_m[i], OPEN_M)
+        write_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
+        write_vector(seen.position_m, s.position_m[i], OPEN_M)
         for k in range(agents):
-            see_offset(seen.landmark_offset_m[k], s, agents + k, i, 2 * OPEN_M)
+            write_offset(seen.landmark_offset_m[k], s, agents + k, i, 2 * OPEN_M)
         row = 0
         for j in range(agents):
             if j != i:
-                see_offset(seen.other_offset_m[row], s, j, i, 2 * OPEN_M)
+                write_offset(seen.other_offset_m[row], s, j, i, 2 * OPEN_M)
                 row += 1
 
 
@@ -249,7 +249,7 @@ def game(
         info=(Field("covered", (), 0, MOST, "1", "landmarks that are covered now", "i8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("landmark", "i8", (agents,))),
         world=Rules(np.array([int(reward == "sparse")]), np.array([int(rules == "mpe")])),
-        reproducibility="pinned",
+        determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_spread",
         mirror=mirror_left_right,

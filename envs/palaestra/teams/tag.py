@@ -14,7 +14,7 @@ What differs from mpe2's `simple_tag_v3`, and why:
   whatever the number of chasers at it. There a runner pays 10 for each chaser that touches it, while every chaser gets
   10 for each touch: with three chasers one touch pays 30 for 10.
 * Walls keep runners in. There the plane is endless and runners pay a penalty for leaving the square.
-* Everybody sees the velocities of all others, mates first. There only those of the runners are seen.
+* Each agent observes the velocities of all others, teammates first. There only those of the runners are seen.
 * The two teams start in different halves, so that no match starts with a touch.
 
 ``rules="mpe"`` has simple_tag_v3 itself, see Arguments.
@@ -28,7 +28,7 @@ up as a share of the greatest.
 
 ## Observation Space
 
-Mates come before foes, each in the order of their names. An offset is the other's position minus one's own.
+Teammates come before opponents, each in the order of their names. An offset is the other's position minus one's own.
 
 <!-- table: observation -->
 
@@ -41,8 +41,8 @@ which ends the match. A tag is a decision in which a runner is touched.
 ## Starting State
 
 One team starts in the left half, the other in the right, by the toss of a coin: positions are uniform, 0.1 to 0.9 m
-from the middle line and up to 0.9 m above or below, everybody at rest. Obstacles stand anywhere up to 0.9 m from the
-middle; who starts inside one is pushed out.
+from the middle line and up to 0.9 m above or below, all at rest. Obstacles stand anywhere up to 0.9 m from the
+middle; an agent that starts inside one is pushed out.
 
 ## Episode End
 
@@ -88,13 +88,13 @@ from palaestra.teams.particles import (
     choose_force,
     choose_move,
     mirror_left_right,
-    see_offset,
-    see_vector,
     stop_at_walls,
     thrust_by_forces,
     thrust_by_moves,
     touch,
     world_of,
+    write_offset,
+    write_vector,
 )
 from palaestra.teams.tag_mpe import (
     BODIES,
@@ -126,7 +126,7 @@ def observation_table(others: int, obstacles: int) -> tuple[Field, ...]:
         Field("velocity_mps", (2,), -GREATEST_SPEED_MPS, GREATEST_SPEED_MPS, "m/s", "own velocity, right and up"),
         Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
         Field("obstacle_offset_m", (obstacles, 2), -2 * ARENA_M, 2 * ARENA_M, "m", "offsets of the obstacles"),
-        Field("other_offset_m", (others, 2), -2 * ARENA_M, 2 * ARENA_M, "m", "offsets of mates, then foes"),
+        Field("other_offset_m", (others, 2), -2 * ARENA_M, 2 * ARENA_M, "m", "offsets of teammates, then opponents"),
         Field(
             "other_velocity_mps", (others, 2), -GREATEST_SPEED_MPS, GREATEST_SPEED_MPS, "m/s", "velocities, likewise"
         ),
@@ -165,7 +165,7 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 
 def play(s, world, rewards, scratch):
-    """Everybody moves, then touches are paid."""
+    """All agents move, then touches are paid."""
     set_radii(s, scratch)
     move_all(s, scratch)
     chasers, agents, touched = count_chasers(s), len(s.alive), 0
@@ -195,23 +195,23 @@ def observe(s, world, observations, scratch):
     agents = len(s.alive)
     for i in range(agents):
         seen = observations.player[i]
-        see_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
-        see_vector(seen.position_m, s.position_m[i], ARENA_M)
+        write_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
+        write_vector(seen.position_m, s.position_m[i], ARENA_M)
         for k in range(len(seen.obstacle_offset_m)):
-            see_offset(seen.obstacle_offset_m[k], s, agents + k, i, 2 * ARENA_M)
-        see_others(seen, s, i)
+            write_offset(seen.obstacle_offset_m[k], s, agents + k, i, 2 * ARENA_M)
+        write_others(seen, s, i)
 
 
-def see_others(seen, s, i):
-    """Mates first, then foes."""
+def write_others(seen, s, i):
+    """Teammates first, then opponents."""
     chasers, agents, row = count_chasers(s), len(s.alive), 0
     is_chaser = i < chasers
     seen.is_chaser = is_chaser
     for k in range(agents):
         j = k if is_chaser else (k + chasers) % agents
         if j != i:
-            see_offset(seen.other_offset_m[row], s, j, i, 2 * ARENA_M)
-            see_vector(seen.other_velocity_mps[row], s.velocity_mps[j], GREATEST_SPEED_MPS)
+            write_offset(seen.other_offset_m[row], s, j, i, 2 * ARENA_M)
+            write_vector(seen.other_velocity_mps[row], s.velocity_mps[j], GREATEST_SPEED_MPS)
             row += 1
 
 
@@ -347,7 +347,7 @@ def game(
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents + obstacles,)), ("prey", "i8", (chasers,))),
         world=world_of(reward),
         zero_sum=True,
-        reproducibility="pinned",
+        determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_tag",
         mirror=mirror_left_right,

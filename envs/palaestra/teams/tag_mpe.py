@@ -20,11 +20,11 @@ from palaestra.teams.particles import (
     action_of,
     add_contacts,
     advance,
-    see_offset,
-    see_vector,
     thrust_by_forces,
     thrust_by_moves,
     touch,
+    write_offset,
+    write_vector,
 )
 
 CHASERS, RUNNERS = 0, 1
@@ -86,7 +86,7 @@ def move_all(s, scratch):
 
 
 def reset(s, world):
-    """Everybody anywhere in the square, at rest."""
+    """All agents anywhere in the square, at rest."""
     agents = len(s.alive)
     for i in range(len(s.position_m)):
         limit_m = START_M if i < agents else OBSTACLE_START_M
@@ -109,7 +109,7 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 
 def play(s, rewards, scratch):
-    """Everybody moves, then touches and distance from the middle are paid."""
+    """All agents move, then touches and distance from the middle are paid."""
     set_radii(s, scratch)
     move_all(s, scratch)
     chasers, agents = count_chasers(s), len(s.alive)
@@ -143,25 +143,25 @@ def observe(s, world, observations, scratch):
     """Everything, from where one is."""
     chasers = count_chasers(s)
     for i in range(chasers):
-        see(observations.chaser[i], s, i)
+        write_observations(observations.chaser[i], s, i)
     for i in range(chasers, len(s.alive)):
-        see(observations.runner[i - chasers], s, i)
+        write_observations(observations.runner[i - chasers], s, i)
 
 
-def see(seen, s, i):
+def write_observations(seen, s, i):
     """What one agent sees."""
     chasers, agents = count_chasers(s), len(s.alive)
-    see_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
-    see_vector(seen.position_m, s.position_m[i], OPEN_M)
+    write_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
+    write_vector(seen.position_m, s.position_m[i], OPEN_M)
     for k in range(len(seen.obstacle_offset_m)):
-        see_offset(seen.obstacle_offset_m[k], s, agents + k, i, 2 * OPEN_M)
+        write_offset(seen.obstacle_offset_m[k], s, agents + k, i, 2 * OPEN_M)
     row, runner = 0, 0
     for j in range(agents):
         if j != i:
-            see_offset(seen.other_offset_m[row], s, j, i, 2 * OPEN_M)
+            write_offset(seen.other_offset_m[row], s, j, i, 2 * OPEN_M)
             row += 1
             if j >= chasers:
-                see_vector(seen.runner_velocity_mps[runner], s.velocity_mps[j], OPEN_MPS)
+                write_vector(seen.runner_velocity_mps[runner], s.velocity_mps[j], OPEN_MPS)
                 runner += 1
 
 
@@ -188,6 +188,6 @@ def game(chasers: int, runners: int, obstacles: int, actions: str) -> Game:
         horizon=25,
         info=(Field("tags", (), 0, 2**53, "1", "tags so far", "i8"),),
         scratch=(("force_n", "f8", (others + 1, 2)), ("radius_m", "f8", (others + 1 + obstacles,))),
-        reproducibility="pinned",
+        determinism="per-platform",
         render="palaestra.teams.render_particles:draw_tag",
     )

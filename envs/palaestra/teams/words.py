@@ -19,7 +19,7 @@ def say_word(said, word):
 
 
 def say_words(said, words):
-    """Puts all words into the air at once, each as loud as told."""
+    """Broadcasts all words at once, each with its loudness."""
     for k in range(len(said)):
         said[k] = words[k]
 
@@ -33,7 +33,7 @@ def loudest(said, words):
     return best
 
 
-def see_color(out, number, dark, bright):
+def write_color(out, number, dark, bright):
     """Writes the colour of a landmark: red, green or blue is bright in it."""
     for k in range(3):
         out[k] = bright if k == number else dark

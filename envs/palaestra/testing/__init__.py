@@ -21,21 +21,7 @@ from typing import Any
 
 from palaestra import registry
 from palaestra.core.linker import link
-from palaestra.testing import (  # each enters its checks into CHECKS
-    actions,
-    autoreset,
-    buffers,
-    codecs,
-    copies,
-    lanes,
-    matches,
-    mirrors,
-    opponents,
-    pages,
-    pictures,
-    standard,
-    survey,
-)
+from palaestra.testing import checks  # noqa: F401 (it enters the checks into CHECKS)
 from palaestra.testing.harness import CHECKS, Check, CheckError, Report, Result, Skipped, conformance, run
 from palaestra.testing.subject import Level, Subject
 
@@ -53,14 +39,6 @@ __all__ = [
     "conformance",
     "levels",
 ]
-
-_ORDER = (
-    *(standard, lanes, autoreset, copies, buffers, survey, matches),
-    *(mirrors, actions, opponents, codecs, pictures, pages),
-)
-for _module in _ORDER:
-    for _name in [n for n, c in CHECKS.items() if c.run.__module__ == _module.__name__]:
-        CHECKS[_name] = CHECKS.pop(_name)
 
 
 def check(

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from palaestra import make_batch, registry
-from palaestra.cli.common import find_id, print_table
+from palaestra.console import find_id, print_table
+from palaestra.core.batch_loop import CALLER
 from palaestra.core.game import Game
-from palaestra.core.lanes import EXTERNAL
+from palaestra.testing.checks.mirror_checks import walk, why_no_mirror
 from palaestra.testing.harness import CheckError
-from palaestra.testing.mirrors import walk, why_no_mirror
 from palaestra.testing.players import Player
 
 LANES, ENGINE_LANES = 2048, 8
@@ -112,7 +112,7 @@ def _lanes(budget: int, most: int) -> int:
 
 def _add_up(sim: Any, seed: int, budget: int, verdict: Verdict) -> None:
     """Plays and adds up the rewards of every step."""
-    player = Player(sim) if not (sim.states["assigned"] != EXTERNAL).any() else None
+    player = Player(sim) if not (sim.states["assigned_player"] != CALLER).any() else None
     sim.reset(seed=seed)
     played = 0
     while played < budget:
@@ -184,8 +184,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             verdicts.append(fuzz(id, args.steps, args.seed))
         except (ValueError, ImportError) as error:  # no zero-sum game, or an optional package is missing
             parser.error(str(error))
-        told = verdicts[-1].violation or "holds"
-        print(f"{id}: {told}, {verdicts[-1].seconds:.1f} s", file=sys.stderr, flush=True)
+        verdict_text = verdicts[-1].violation or "holds"
+        print(f"{id}: {verdict_text}, {verdicts[-1].seconds:.1f} s", file=sys.stderr, flush=True)
     print_table([_row(verdict) for verdict in verdicts], ["id", "steps", "matches", "mirrored", "s", "verdict", "ends"])
     for verdict in verdicts:
         if verdict.violation:

@@ -6,9 +6,9 @@
     python -m palaestra.testing.golden --check
 
 A hash covers states, observations, masks, rewards, flags and info of 4 lanes over some hundred decisions, by random
-players and by the game's scripts. It is one for all machines where a game is ``exact``; where it is ``pinned`` it is
-kept by engine, platform and compiler (`platform_key`), and a platform that nobody has recorded is no failure.
-Playthroughs are compared word by word, the numbers of pinned games within `TOLERANCE`.
+players and by the game's scripts. It is one for all machines where a game is ``cross-platform``; where it is
+``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform that nobody has recorded
+is no failure. Playthroughs are compared word by word, the numbers of per-platform games within `TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.fields import Choice, ObservationField, values_of
 from palaestra.core.game import Game
-from palaestra.testing.frames import frame
 from palaestra.testing.harness import CheckError, Skipped
 from palaestra.testing.players import Player
+from palaestra.testing.snapshot_view import snapshot_view
 
 FOLDER = Path("tests", "golden")
 LANES, STEPS, SCRIPT_STEPS, SEED = 4, 200, 100, 5
@@ -43,7 +43,7 @@ MOST_LINES = 200
 SHOWN = 12
 """Numbers of an array that a playthrough writes out."""
 TOLERANCE = 1e-3
-"""Relative (and below 1 absolute) difference of numbers in playthroughs of pinned games."""
+"""Relative (and below 1 absolute) difference of numbers in playthroughs of per-platform games."""
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.])")
 COMMAND = "python -m palaestra.testing.golden --update"
 
@@ -73,7 +73,7 @@ def _play(sim: Any, digest: Any, steps: int) -> None:
             player.play(sim)
             sim.step()
             digest.update(sim.buffers.action_words.tobytes())
-        for what, array in frame(sim).items():
+        for what, array in snapshot_view(sim).items():
             if what == "masks" and sim.legal is None:  # counted as masks that nobody wrote: hashes outlive the memory
                 digest.update(bytes(LANES * max(1, int(sim.action_table.words["n"].sum()))))
             else:
@@ -91,16 +91,16 @@ def _add(digest: Any, array: np.ndarray) -> None:
 
 
 def platform_key(game: Game) -> str:
-    """What the bits of a pinned game depend on: engine, platform and compiler."""
+    """What the bits of a per-platform game depend on: engine, platform and compiler."""
     engine = game.engine_version() if game.engine_version is not None else game.name
     libc = "-".join(part for part in platform.libc_ver() if part) or platform.release()
     return f"{engine}, {platform.system()} {platform.machine()} {libc}, numba {version('numba')}"
 
 
 def read_hashes(folder: Path) -> dict[str, Any]:
-    """The recorded hashes: ``{"exact": {id: hash}, "pinned": {id: {platform: hash}}}``."""
+    """The recorded hashes: ``{"cross-platform": {id: hash}, "per-platform": {id: {platform: hash}}}``."""
     path = folder / "hashes.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"exact": {}, "pinned": {}}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"cross-platform": {}, "per-platform": {}}
 
 
 def compare_hash(id: str, folder: Path = FOLDER) -> None:
@@ -108,14 +108,14 @@ def compare_hash(id: str, folder: Path = FOLDER) -> None:
 
     Raises:
         CheckError: It is another; says how to record it.
-        Skipped: A pinned id on a platform that nobody has recorded.
+        Skipped: A per-platform id on a platform without a recorded hash.
     """
     game, _ = registry.make_game(id)
     hashes = read_hashes(folder)
-    if game.reproducibility == "exact":
-        recorded, where = hashes["exact"].get(id), "on all machines"
+    if game.determinism == "cross-platform":
+        recorded, where = hashes["cross-platform"].get(id), "on all machines"
     else:
-        known, where = hashes["pinned"].get(id, {}), f"on {platform_key(game)}"
+        known, where = hashes["per-platform"].get(id, {}), f"on {platform_key(game)}"
         recorded = known.get(platform_key(game))
         if known and recorded is None:
             raise Skipped(f"no hash of {id} was recorded {where}: {COMMAND}")
@@ -145,12 +145,12 @@ def playthrough(id: str) -> str:
     for number in range(1, DECISIONS + 1):
         player.play(sim)
         asked = [bool(sim.alive[0, a] and sim.acting[0, a]) for a in range(len(game.agents))]
-        told = _actions(sim, asked)
+        decided = _actions(sim, asked)
         sim.step()
         over = bool(sim.terminated[0] or sim.truncated[0])
-        lines += [f"decision {number}", f"  {'; '.join(told) or 'no agent is asked'}", f"  rewards  {_rewards(sim)}"]
-        gone = [a for k, a in enumerate(game.agents) if sim.agent_terminated[0, k]]
-        lines += [f"  left     {', '.join(gone)}"] if gone else []
+        lines += [f"decision {number}", f"  {'; '.join(decided) or 'no agent is asked'}", f"  rewards  {_rewards(sim)}"]
+        left = [a for k, a in enumerate(game.agents) if sim.agent_terminated[0, k]]
+        lines += [f"  left     {', '.join(left)}"] if left else []
         if over or number % every == 0:
             lines += _look(sim)
         if over:
@@ -169,7 +169,7 @@ def _actions(sim: Any, asked: list[bool]) -> list[str]:
     for role in sim.game.roles:
         rows = sim.buffers.action_records[role.name][0]
         for k, agent in enumerate(role.agents):
-            if asked[slot] and sim.states["playing"][0, slot] == -1:
+            if asked[slot] and sim.states["current_player"][0, slot] == -1:
                 parts = [f"{f.name} {_action(f, rows[f.name][k])}" for f in role.action]
                 lines.append(f"{agent} does {', '.join(parts)}")
             slot += 1
@@ -250,7 +250,7 @@ def compare_playthrough(id: str, folder: Path = FOLDER) -> None:
         raise CheckError(f"{id} has no playthrough: {COMMAND} {id}")
     game, _ = registry.make_game(id)
     recorded, found = path.read_text(encoding="utf-8"), playthrough(id)
-    if message := first_other_line(recorded, found, game.reproducibility == "pinned"):
+    if message := first_other_line(recorded, found, game.determinism == "per-platform"):
         raise CheckError(f"{path.name}, {message}\nIf that is meant, raise the version of {id} and run: {COMMAND} {id}")
 
 
@@ -291,19 +291,19 @@ def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
     A hash that changes here takes those of other platforms with it: they are of other rules.
     """
     hashes, changed = read_hashes(folder), []
-    for kind in ("exact", "pinned"):
+    for kind in ("cross-platform", "per-platform"):
         for id in [i for i in hashes[kind] if i not in registry.ROWS]:
             del hashes[kind][id]
             changed.append(f"{id} is no more")
     for id in makeable(ids):
         game, _ = registry.make_game(id)
         found = fingerprint(id)
-        exact = game.reproducibility == "exact"
-        hashes["pinned" if exact else "exact"].pop(id, None)
+        exact = game.determinism == "cross-platform"
+        hashes["per-platform" if exact else "cross-platform"].pop(id, None)
         if exact:
-            known, name = hashes["exact"], id
+            known, name = hashes["cross-platform"], id
         else:
-            known, name = hashes["pinned"].setdefault(id, {}), platform_key(game)
+            known, name = hashes["per-platform"].setdefault(id, {}), platform_key(game)
         if known.get(name) != found:
             if not exact and name in known:
                 known.clear()

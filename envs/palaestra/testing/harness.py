@@ -25,6 +25,10 @@ PRESET: tuple[Level, ...] = ("preset", *FAST)
 """Levels of a check of what each id has of its own: names, sizes, spaces, page."""
 
 
+LAST = 10_000
+"""Order of a check that names none: it runs after those of the kit."""
+
+
 class CheckError(AssertionError):
     """An environment breaks a promise; the message names lane, agent, field and values."""
 
@@ -44,6 +48,7 @@ class Check:
         run: Raises `CheckError` (or any exception) where the promise is broken, `Skipped` where there is none to keep.
         levels: At which levels it runs.
         expected_warnings: Patterns of warnings that do not fail the check, each with its reason.
+        order: Checks run in ascending order; the checks of the kit have numbers below `LAST`.
     """
 
     name: str
@@ -52,6 +57,7 @@ class Check:
     run: Callable[[Subject], None]
     levels: tuple[Level, ...] = FAST
     expected_warnings: tuple[tuple[str, str], ...] = ()
+    order: int = LAST
 
     @property
     def headline(self) -> str:
@@ -64,11 +70,15 @@ CHECKS: dict[str, Check] = {}
 
 
 def conformance(
-    *, levels: tuple[Level, ...] = FAST, expected_warnings: Sequence[tuple[str, str]] = ()
+    *,
+    order: int = LAST,
+    levels: tuple[Level, ...] = FAST,
+    expected_warnings: Sequence[tuple[str, str]] = (),
 ) -> Callable[[Callable[[Subject], None]], Callable[[Subject], None]]:
     """Enters a function into `CHECKS` under its own name.
 
     Args:
+        order: See `Check`.
         levels: See `Check`.
         expected_warnings: See `Check`.
     """
@@ -79,7 +89,9 @@ def conformance(
         if not about or name in CHECKS:
             raise ValueError(f"check {name!r} needs a docstring and a name of its own")
         group = function.__module__.rpartition(".")[2]
-        CHECKS[name] = Check(name, group, about, function, levels, tuple(expected_warnings))
+        entered = [*CHECKS.values(), Check(name, group, about, function, levels, tuple(expected_warnings), order)]
+        CHECKS.clear()
+        CHECKS.update((c.name, c) for c in sorted(entered, key=lambda c: c.order))
         return function
 
     return enter
@@ -200,7 +212,7 @@ def run_one(subject: Subject, entry: Check) -> Result:
         except CheckError as error:
             status, message = "FAILED", str(error)
         except Exception as error:
-            status, message = "FAILED", _told(error)
+            status, message = "FAILED", _error_message(error)
         finally:
             subject.take_note()
             subject.close()
@@ -219,7 +231,7 @@ def _unexpected(caught: Iterable[warnings.WarningMessage], entry: Check) -> list
     return list(texts.values())
 
 
-def _told(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     """An exception that is no `CheckError`: its text and where it came from."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = str(error).partition("\n")[0]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.batch_loop import RUNNING
 from palaestra.core.fields import Choice
-from palaestra.core.lanes import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 
 STYLES = ("uniform", "sticky", "corners", "constant")
@@ -130,18 +130,20 @@ class RememberingPlayer:
         return chosen.reshape(n, *self._shape)
 
 
-def mask_of(port: Any, lane: int = 0) -> Any:
-    """What the slots of a face's port may choose in a lane now; None where nothing can be forbidden.
+def mask_of(agent_io: Any, lane: int = 0) -> Any:
+    """What the slots of a face's agent interface may choose in a lane now; None where nothing can be forbidden.
 
     Returns:
         A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where
         the space is a Dict. Lists of candidates are made dense.
     """
-    if port.sim.legal is None or not any(isinstance(f, Choice) for block in port.blocks for f in block.role.action):
+    if agent_io.sim.legal is None or not any(
+        isinstance(f, Choice) for block in agent_io.blocks for f in block.role.action
+    ):
         return None
-    whole, start = port.action_masks()[lane], 0
+    whole, start = agent_io.action_masks()[lane], 0
     parts: dict[str, Any] = {}
-    for block in port.blocks:
+    for block in agent_io.blocks:
         choices = [f for f in block.role.action if isinstance(f, Choice)]
         masks: list[tuple[str, np.ndarray]] = []
         for f in choices * block.count:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
-from palaestra.core.faces.ports import NO_CODEC
+from palaestra.core.faces.agent_io import NO_CODEC
 from palaestra.core.game import Game
 from palaestra.testing.players import Player
 

@@ -10,7 +10,7 @@ The format, as published at tacview.net/documentation/acmi: two header lines, th
 out, within ``T`` too. In values a backslash stands before a comma or a line break; there is no way to write a backslash
 itself, which becomes a slash.
 
-Positions are the flat ones of `palaestra.ucav.plant`, around latitude 0, longitude 0.
+Positions are the flat ones of `palaestra.ucav.jsbsim_engine`, around latitude 0, longitude 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from types import TracebackType
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.ucav.plant import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
+from palaestra.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.ucav.records import match_time_s, outcome, reason
 
 REFERENCE_TIME = "2000-01-01T12:00:00Z"
@@ -134,7 +134,7 @@ class AcmiWriter:
         self._file.write(f"-{id:x}\n")
 
     def write_match(self, game: Game, s: np.void) -> None:
-        """Writes one moment of a match of this family: every aircraft, who was lost, and the end.
+        """Writes one moment of a match of this family: every aircraft, the losses, and the end.
 
         When its time goes back another match has begun: it follows a second later, with aircraft of its own.
 
@@ -156,7 +156,7 @@ class AcmiWriter:
                 continue
             team = teams[game.team_index[slot]].capitalize()
             color = team if team in ("Red", "Blue") else "Green"
-            playing = int(s["playing"][slot])
+            playing = int(s["current_player"][slot])
             pilot = game.scripts[playing] if playing >= 0 else agent
             more = {"CallSign": agent, "Pilot": pilot, "Coalition": team, "Color": color}
             body = bodies[slot]

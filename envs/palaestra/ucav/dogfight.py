@@ -13,8 +13,8 @@ range from 152 m to 914 m (500 to 3000 ft). Damage per second falls linearly fro
 to nothing at the far end. Health starts at 1. The cone may widen while the match lasts (`cone_step_deg = 1` is the
 contest's 1, 2, 3 degrees from 0, 100, 150 s).
 
-Whoever is outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
-dealt by the other: nobody flees into a draw.
+An aircraft outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
+dealt by the other: flight does not lead to a draw.
 
 ## Action Space
 
@@ -60,8 +60,8 @@ Heights and speeds are drawn for each aircraft alone, wings level.
 A match ends by rule when an aircraft has no health left (``kill``, ``fled``), sinks below `floor_m` (``crash``),
 pulls more than 9 g for over half a second or 12 g at all, either way up (``overload``), leaves the tables of the
 aerodynamic model (``off_tables``) or has a state that is not a number (``not_finite``): it loses. If both do in the
-same tenth of a second the match is a draw (``both``). At the horizon (200 s) it is truncated and `info.winner` is who
-dealt more damage.
+same tenth of a second the match is a draw (``both``). At the horizon (200 s) it is truncated and `info.winner` is the
+aircraft that dealt more damage.
 
 ## Arguments
 
@@ -90,13 +90,13 @@ from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, INSTANT_LOAD_G, RED, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.inner_loop import SCRATCH, STICK, load_inner_loop, steer_by_network
+from palaestra.ucav.jsbsim_engine import JsbsimEngine
 from palaestra.ucav.pilots import MEMORY, SCRIPTS, script_macro, script_stick
-from palaestra.ucav.plant import JsbsimPlant
 from palaestra.ucav.shaping import note_potentials, shape
-from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, see_centre, see_ego, see_other
+from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
 
 PERIOD_S = 0.1
-"""Time between command and judge, s: six frames of 60 Hz."""
+"""Time between command and evaluate, s: six frames of 60 Hz."""
 STICK_PERIODS, MACRO_PERIODS = 1, 5
 """Periods in one decision: 10 Hz and 2 Hz."""
 DURATION_S = 200.0
@@ -295,17 +295,17 @@ def remember_macro(s, k, action):
 # ------------------------------------------------------------------------------------------------------------ rules
 
 
-def judge_stick(s, world, rewards, scratch):
+def evaluate_stick(s, world, rewards, scratch):
     """Judges a period that is a whole decision."""
-    return judge(s, rewards, STICK_PERIODS)
+    return evaluate(s, rewards, STICK_PERIODS)
 
 
-def judge_macro(s, world, rewards, scratch):
+def evaluate_macro(s, world, rewards, scratch):
     """Judges one of the five periods of a decision."""
-    return judge(s, rewards, MACRO_PERIODS)
+    return evaluate(s, rewards, MACRO_PERIODS)
 
 
-def judge(s, rewards, periods):
+def evaluate(s, rewards, periods):
     """Gun, arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match."""
     s.periods += 1
     damage = fire(s, BLUE) - fire(s, RED)
@@ -409,7 +409,7 @@ def conclude(s):
 
 
 def leader(s):
-    """Who dealt more damage, -1 if nobody did."""
+    """The aircraft that dealt more damage, -1 if neither did."""
     difference = s.health[RED] - s.health[BLUE]
     if difference == 0.0:
         return -1
@@ -426,8 +426,8 @@ def observe(s, world, observations, scratch):
     time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
     for k in range(2):
         o, ego, other = observations.pilot[k], s.body[k], s.body[1 - k]
-        see_ego(o, ego)
-        see_other(o, ego, other)
+        write_ego(o, ego)
+        write_other(o, ego, other)
         o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
         o.overload = clip(s.overload_s[k] / SUSTAINED_LOAD_S, 0.0, 1.0)
         o.health = clip(s.health[k], 0.0, 1.0)
@@ -437,7 +437,7 @@ def observe(s, world, observations, scratch):
         o.in_its_gun = s.in_gun[1 - k]
         o.cone_half_angle = cone
         o.time_left = time_left
-        see_centre(o, ego, p.arena_radius_m)
+        write_centre(o, ego, p.arena_radius_m)
         for i in range(o.last_action.shape[0]):
             o.last_action[i] = clip(s.last_action[k, i], -1.0, 1.0)
 
@@ -466,7 +466,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         commands: As for `game`.
         inner_loop: As for `game`.
         parameters: `PARAMETERS` with other defaults.
-        default_opponent: Script that plays whom the user does not.
+        default_opponent: Script that plays the teams that the user does not.
 
     Raises:
         ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
@@ -489,8 +489,8 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         script=script_stick if stick else script_macro,
         scripts=SCRIPTS,
         command=command_stick if stick else fly_macro,
-        judge=judge_stick if stick else judge_macro,
-        physics="palaestra.ucav.plant:JsbsimPlant",
+        evaluate=evaluate_stick if stick else evaluate_macro,
+        physics="palaestra.ucav.jsbsim_engine:JsbsimEngine",
         physics_options={"physics_hz": 60, "frames": 6},
         periods=periods,
         parameters=parameters,
@@ -501,7 +501,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         world=network,
         zero_sum=True,
         default_opponent=default_opponent,
-        render="palaestra.ucav.render:draw_dogfight",
+        render="palaestra.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),
-        engine_version=JsbsimPlant.version,
+        engine_version=JsbsimEngine.version,
     )

@@ -42,10 +42,10 @@ ATTACK_RAD_PER_G = 0.02
 
 TRACKING_M, TRACKING_RAD = 1800.0, 0.35
 """Range and angle off the nose within which the expert just tracks."""
-FOE_LOAD_G = 6.5
+OPPONENT_LOAD_G = 6.5
 """Load factor that the other is expected to pull at most, g."""
 COMMITMENT = 2.0
-"""Worth of a turn in the present direction of the lift: who dithers between two turns flies neither."""
+"""Worth of a turn in the present direction of the lift: an aircraft that alternates between two turns flies neither."""
 LATER_PER_S = 0.2
 """How much more a second later counts."""
 ITS_NOSE = 0.5
@@ -103,7 +103,7 @@ def chase(ghost, prey, seconds):
     angle = math.atan2(across, along * math.sqrt(square))
     wanted = angle / seconds * math.sqrt(square) / GRAVITY_MPS2
     ghost.lift[0], ghost.lift[1], ghost.lift[2] = across_n / across, across_e / across, across_d / across
-    ghost.load_g = clip(wanted, 1.0, FOE_LOAD_G)
+    ghost.load_g = clip(wanted, 1.0, OPPONENT_LOAD_G)
 
 
 def nose_cosine(ghost, other):
@@ -127,9 +127,9 @@ def ghost_distance_m(ghost, other):
 
 def foresee(ghosts, me, other, lift, load_g, lowest_m):
     """Rating of a turn: lift brought round to a direction (north, east, down) and to a load factor, then held."""
-    ego, foe = ghosts[0], ghosts[1]
+    ego, opponent = ghosts[0], ghosts[1]
     start_ghost(ego, me)
-    start_ghost(foe, other)
+    start_ghost(opponent, other)
     start_n, start_e, start_d = ego.lift[0], ego.lift[1], ego.lift[2]
     cosine = clip(start_n * lift[0] + start_e * lift[1] + start_d * lift[2], -1.0, 1.0)
     rolling_s = max(math.acos(cosine) / ROLL_RADPS, 0.2)
@@ -141,16 +141,16 @@ def foresee(ghosts, me, other, lift, load_g, lowest_m):
         ego.lift[1] = start_e + share * (lift[1] - start_e)
         ego.lift[2] = start_d + share * (lift[2] - start_d)
         ego.load_g = me.load_factor_g + share * (load_g - me.load_factor_g)
-        chase(foe, ego, STEP_S)
+        chase(opponent, ego, STEP_S)
         move_ghost(ego, STEP_S)
-        move_ghost(foe, STEP_S)
-        rating += (1.0 + LATER_PER_S * time_s) * rate(ego, foe, lowest_m)
+        move_ghost(opponent, STEP_S)
+        rating += (1.0 + LATER_PER_S * time_s) * rate(ego, opponent, lowest_m)
     return rating
 
 
-def rate(ego, foe, lowest_m):
+def rate(ego, opponent, lowest_m):
     """Worth of a situation: own nose on the other, its nose elsewhere, gun range, guns that bear, height."""
-    mine, its, distance = nose_cosine(ego, foe), nose_cosine(foe, ego), ghost_distance_m(ego, foe)
+    mine, its, distance = nose_cosine(ego, opponent), nose_cosine(opponent, ego), ghost_distance_m(ego, opponent)
     worth = mine - ITS_NOSE * its - RANGE_PER_M * abs(distance - BEST_RANGE_M)
     if distance < GUN_M:
         if mine > GUN_COSINE:

@@ -16,13 +16,13 @@ from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of
 from palaestra.ucav.records import match_time_s, outcome, stack_records
-from palaestra.ucav.render import draw_dogfight, draw_track
+from palaestra.ucav.render_flight import draw_dogfight, draw_track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = ("#d1495b", "#1f78b4")
-"""Red and blue on white: told apart by lightness too."""
+"""Red and blue on white: they differ in lightness too."""
 WINDOW = "#f2b134"
 TICK_S = 10.0
 """Between two dots on the paths, s."""

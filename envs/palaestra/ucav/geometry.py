@@ -67,13 +67,13 @@ def relative_velocity(ego, other):
 
 
 def distance_m(ego, other):
-    """Distance between the two aircraft, m. The same whoever asks."""
+    """Distance between the two aircraft, m. Symmetric."""
     north, east = other.north_m - ego.north_m, other.east_m - ego.east_m
     return norm(north, east, other.altitude_m - ego.altitude_m)
 
 
 def closure_mps(ego, other):
-    """Speed at which the range shrinks, -(r . v) / |r|, m/s: positive when they get closer. The same whoever asks."""
+    """Speed at which the range shrinks, -(r . v) / |r|, m/s: positive when they get closer. Symmetric."""
     north, east = other.north_m - ego.north_m, other.east_m - ego.east_m
     down = ego.altitude_m - other.altitude_m
     along = (

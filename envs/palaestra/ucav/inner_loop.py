@@ -15,7 +15,7 @@ from palaestra.core.fields import Continuous, Field, record_dtype
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, load_network, mlp
 from palaestra.kernels.scalars import clip
-from palaestra.ucav.sight import SPEED_UNIT_MPS, see_ego
+from palaestra.ucav.sight import SPEED_UNIT_MPS, write_ego
 
 SPEED_ERROR_UNIT_MPS = 100.0
 TIME_UNIT_S = 10.0
@@ -83,7 +83,7 @@ def write_tracking_observation(o, body, turn_error_rad, climb_error, speed_error
         speed_error_mps: Error of the true airspeed.
         command_age_s: Time since the command was given.
     """
-    see_ego(o, body)
+    write_ego(o, body)
     o.calibrated_airspeed = clip(body.calibrated_airspeed_mps / SPEED_UNIT_MPS, 0.0, 5.0)
     o.turn_error[0], o.turn_error[1] = math.sin(turn_error_rad), math.cos(turn_error_rad)
     o.climb_error = clip(climb_error, -LARGEST_ERROR, LARGEST_ERROR)

@@ -1,7 +1,7 @@
 """Scripted pilots: from flying straight to basic fighter manoeuvres by rule.
 
 Every pilot decides in the same three layers. A *tactic* writes a wish (`palaestra.ucav.aiming`): a macro (roll, flight
-path, speed), a direction for the nose, or one for the lift. *Safety* then overrules it: nobody flies into the ground
+path, speed), a direction for the nose, or one for the lift. *Safety* then overrules it: no pilot flies into the ground
 or out of the arena. At last the wish is *flown*: with the stick, or, where the rules take macros, as the bank and the
 flight path with which the inner loop comes nearest to it.
 
@@ -122,7 +122,7 @@ def script_macro(s, world, slot, which, actions, scratch):
     """Decides and asks the inner loop for it, twice a second.
 
     At 90 degrees of bank an inner loop cannot pull, since no load factor holds the path there, so the bank keeps off
-    it; load and speed keep a margin for the half second in which nobody corrects.
+    it; load and speed keep a margin for the half second without a correction.
     """
     decide(s, slot, which, MACRO_S)
     m, body, action = s.pilots[slot], s.body[slot], actions.pilot[slot]

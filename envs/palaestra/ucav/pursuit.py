@@ -4,7 +4,7 @@
 
 The rules of `palaestra/UcavDogfight-v0` (`palaestra.ucav.dogfight`) with an unarmed target and a quiet arena, for one
 learner: red hunts, blue is a script (``opponent="straight"``, ``"level_turn"``, ``"weave"``, or any other pilot of the
-dogfight). Whoever takes ``control="blue"`` evades instead.
+dogfight). With ``control="blue"`` the learner evades instead.
 
 Against the dogfight these defaults differ: blue's gun is off, red starts behind blue or neutral with equal chances,
 and leaving the arena costs nothing, so that a target that holds its course is a fair one.

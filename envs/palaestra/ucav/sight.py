@@ -83,7 +83,7 @@ def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
     )
 
 
-def see_ego(o, ego):
+def write_ego(o, ego):
     """Writes what the pilot's own instruments show."""
     o.altitude = clip(ego.altitude_m / ALTITUDE_UNIT_M, 0.0, 6.0)
     o.roll[0], o.roll[1] = math.sin(ego.roll_rad), math.cos(ego.roll_rad)
@@ -104,7 +104,7 @@ def see_ego(o, ego):
     o.fuel = clip(ego.fuel_kg / FUEL_UNIT_KG, 0.0, 5.0)
 
 
-def see_other(o, ego, other):
+def write_other(o, ego, other):
     """Writes where the other aircraft is, how it moves and where it points, all in the pilot's own body axes."""
     x, y, z = relative_position(ego, other)
     vx, vy, vz = relative_velocity(ego, other)
@@ -126,13 +126,13 @@ def see_other(o, ego, other):
     wx, wy, wz = line_of_sight_rate(ego, other)
     o.sight_rate[0], o.sight_rate[1] = clip(wx, -2.0, 2.0), clip(wy, -2.0, 2.0)
     o.sight_rate[2] = clip(wz, -2.0, 2.0)
-    see_axes(o, ego, other)
+    write_axes(o, ego, other)
     o.other_airspeed = clip(other.true_airspeed_mps / SPEED_UNIT_MPS, 0.0, 5.0)
     o.altitude_difference = clip((other.altitude_m - ego.altitude_m) / NEAR_UNIT_M, -5.0, 5.0)
     o.energy_difference = clip((energy_height_m(other) - energy_height_m(ego)) / NEAR_UNIT_M, -10.0, 10.0)
 
 
-def see_axes(o, ego, other):
+def write_axes(o, ego, other):
     """Writes the attitude of the other aircraft: its nose and its lift axis in ego's body axes."""
     north, east, down = rotate_to_earth(other, 1.0, 0.0, 0.0)
     x, y, z = rotate_to_body(ego, north, east, down)
@@ -142,7 +142,7 @@ def see_axes(o, ego, other):
     o.other_lift[0], o.other_lift[1], o.other_lift[2] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0), clip(z, -1.0, 1.0)
 
 
-def see_centre(o, ego, radius_m):
+def write_centre(o, ego, radius_m):
     """Writes where the centre of the arena is: bearing from the nose, and distance in arena radii."""
     distance = math.sqrt(ego.north_m * ego.north_m + ego.east_m * ego.east_m)
     bearing = math.atan2(-ego.east_m, -ego.north_m) - ego.heading_rad

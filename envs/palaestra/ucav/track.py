@@ -14,7 +14,7 @@ What is commanded is a structural keyword:
 * ``command="load_factor"``: roll angle, load factor and true airspeed.
 
 Commands are drawn uniformly from the ranges among the parameters. Below `lowest_m` no descent is commanded and above
-`highest_m` no climb, so that a pilot who obeys stays in the air. With ``"load_factor"`` the load is drawn and the
+`highest_m` no climb, so that a pilot that follows it stays in the air. With ``"load_factor"`` the load is drawn and the
 bank follows: the one with which the flight path ends near a drawn angle, upside down where that needs a pull towards
 the ground.
 
@@ -92,7 +92,7 @@ from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
 )
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
-from palaestra.ucav.plant import JsbsimPlant
+from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
 Command = Literal["attitude", "heading", "load_factor"]
 ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
@@ -185,7 +185,7 @@ def reset(s, world):
 
 
 def give_command(s, mode):
-    """Draws the next command: always five numbers, whatever the mode."""
+    """Draws the next command: always five numbers, in every mode."""
     p, body = s.parameters, s.body[0]
     turn, climb, load = uniform(s, -1.0, 1.0), uniform(s, -1.0, 1.0), uniform(s, 0.0, 1.0)
     s.speed_command_mps = uniform(s, p.speed_low_mps, p.speed_high_mps)
@@ -258,7 +258,7 @@ def speed_error_mps(s):
     return s.speed_command_mps - s.body[0].true_airspeed_mps
 
 
-def judge(s, world, rewards, scratch):
+def evaluate(s, world, rewards, scratch):
     """Notes the errors, ends the match or pays for them, and gives the next command when it is time."""
     mode = world.mode[0]
     s.command_age += 1
@@ -389,16 +389,16 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         script=script,
         scripts=("pid",),
         command=move_stick,
-        judge=judge,
-        physics="palaestra.ucav.plant:JsbsimPlant",
+        evaluate=evaluate,
+        physics="palaestra.ucav.jsbsim_engine:JsbsimEngine",
         physics_options={"physics_hz": physics_hz, "frames": frames},
         parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,
         info=INFO,
         end_reasons=END_REASONS,
         world=World(np.array([modes.index(command)], np.int64)),
-        reproducibility="pinned",
-        render="palaestra.ucav.render:draw_track",
+        determinism="per-platform",
+        render="palaestra.ucav.render_flight:draw_track",
         render_fps=10.0,
-        engine_version=JsbsimPlant.version,
+        engine_version=JsbsimEngine.version,
     )

@@ -19,7 +19,7 @@ Policy = str | Path | Opponent | Callable[[Any], Any]
 SALT = np.uint64(0x7365_6C66_706C_6179)
 MATCH, MEMBER, OWN = range(3)
 """Cells of the memory: matches begun in the lane, member that plays this one, and from here on what it remembers."""
-NOBODY = -1.0
+NO_MEMBER = -1.0
 
 
 class SelfPlayPool:
@@ -36,7 +36,7 @@ class SelfPlayPool:
     that the simulation owns: snapshots keep it, and a pool that grows does not change matches that run. With
     ``draw="pfsp"`` (prioritised fictitious self-play; Vinyals et al., "Grandmaster level in StarCraft II using
     multi-agent reinforcement learning", Nature 575, 2019) member i is drawn with a weight of ``(1 - s_i) ** exponent``,
-    s_i being the learner's share of points against it, ``(points + 1) / (matches + 2)``; tell it the results by `watch`
+    s_i being the learner's share of points against it, ``(points + 1) / (matches + 2)``; report the results by `watch`
     or `report`.
 
     Attributes:
@@ -142,7 +142,7 @@ class SelfPlayPool:
     ) -> Any:
         """See `palaestra.core.opponents.Opponent`."""
         memory[first, MATCH] += 1.0
-        fresh = first | (memory[:, MEMBER] == NOBODY)
+        fresh = first | (memory[:, MEMBER] == NO_MEMBER)
         memory[fresh, MEMBER] = self._drawn(seeds[fresh], memory[fresh, MATCH])
         drawn = memory[:, MEMBER].astype(np.int64)
         chosen: Any = None
@@ -161,9 +161,9 @@ class SelfPlayPool:
     def members_of(self, sim: Any) -> np.ndarray:
         """Number of the member that plays the running match of each lane, int64 ``[N]``; -1 where none does (yet)."""
         drawn = np.full(sim.num_envs, -1)
-        for seat in self._seats(sim):
-            begun = seat.lanes & (seat.memory[:, MATCH] > 0)
-            drawn[begun] = seat.memory[begun, MEMBER].astype(np.int64)
+        for assignment in self._assignments(sim):
+            begun = assignment.lanes & (assignment.memory[:, MATCH] > 0)
+            drawn[begun] = assignment.memory[begun, MEMBER].astype(np.int64)
         return drawn
 
     def watch(self, sim: Any) -> None:
@@ -173,14 +173,14 @@ class SelfPlayPool:
             return
         info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
         teams = list(sim.game.teams)
-        for team, seats in sim.seats.items():
+        for team, assignments in sim.opponent_assignments.items():
             own = teams.index(team)
-            for seat in (seat for seat in seats if seat.opponent is self):
-                lanes = np.flatnonzero(over & seat.lanes)
+            for assignment in (assignment for assignment in assignments if assignment.opponent is self):
+                lanes = np.flatnonzero(over & assignment.lanes)
                 winner = info["winner"][lanes]
                 points = np.where(winner < 0, 0.5, np.where(winner == own, 0.0, 1.0))
-                self.report(seat.memory[lanes, MEMBER].astype(np.int64), points)
-                seat.memory[lanes, MEMBER] = NOBODY
+                self.report(assignment.memory[lanes, MEMBER].astype(np.int64), points)
+                assignment.memory[lanes, MEMBER] = NO_MEMBER
 
     def report(self, members: np.ndarray, points: np.ndarray) -> None:
         """Books results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers."""
@@ -197,7 +197,7 @@ class SelfPlayPool:
         for number, (_, file) in enumerate(self._members):
             if file is None:
                 raise ValueError(f"member {number} is no file: save the policy and add its path")
-        told = {
+        saved = {
             "id": self.id,
             "team": self.team,
             "keywords": self.keywords,
@@ -211,7 +211,7 @@ class SelfPlayPool:
             ],
         }
         unfinished = path.with_name(path.name + ".part")
-        unfinished.write_text(json.dumps(told, indent=2), encoding="utf-8")
+        unfinished.write_text(json.dumps(saved, indent=2), encoding="utf-8")
         unfinished.replace(path)
 
     @classmethod
@@ -223,12 +223,12 @@ class SelfPlayPool:
         """
         path = Path(path)
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            members, keywords = told.pop("members"), told.pop("keywords")
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            members, keywords = saved.pop("members"), saved.pop("keywords")
             files = [path.parent / member["file"] for member in members]
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is not the file of a pool") from error
-        pool = cls(**told, **keywords, members=files)
+        pool = cls(**saved, **keywords, members=files)
         pool.matches = np.array([m["matches"] for m in members], np.float64)
         pool.points = np.array([m["points"] for m in members], np.float64)
         return pool
@@ -257,8 +257,13 @@ class SelfPlayPool:
         edges = np.cumsum(self.weights())
         return np.minimum(np.searchsorted(edges, shares * edges[-1], side="right"), len(edges) - 1)
 
-    def _seats(self, sim: Any) -> list[Any]:
-        return [seat for seats in sim.seats.values() for seat in seats if seat.opponent is self]
+    def _assignments(self, sim: Any) -> list[Any]:
+        return [
+            assignment
+            for assignments in sim.opponent_assignments.values()
+            for assignment in assignments
+            if assignment.opponent is self
+        ]
 
 
 def _rows(tree: Any, rows: np.ndarray) -> Any:

@@ -20,7 +20,7 @@ class SingleTeam(gymnasium.Env):
     """One team of any ParallelEnv whose agents form teams, as `TeamAsAgent` sees it.
 
     Masks move from the observation to ``info["action_mask"]`` (one row, int8), where masked learners look; see also
-    `action_masks`. The match is over for the learner when its team has left, or when nobody is left.
+    `action_masks`. The match is over for the learner when its team has left, or when no agent is left.
 
     For the games of this suite `gymnasium.make` does the same in compiled code; this is for those of others, and for
     opponents that want one joint observation.
@@ -44,7 +44,7 @@ class SingleTeam(gymnasium.Env):
             reward: See `TeamAsAgent`.
 
         Raises:
-            ValueError: No such team, or a team without a player, or one that nobody can play at random.
+            ValueError: No such team, or a team without a player, or one that cannot be played at random.
         """
         self.teams_env = env if isinstance(env, TeamAsAgent) else TeamAsAgent(env, reward=reward)
         names = self.teams_env.possible_agents
@@ -113,7 +113,7 @@ class SingleTeam(gymnasium.Env):
         space = self.teams_env.action_space(team)
         if self.teams_env.joints[team].listed:
             raise ValueError(
-                f'{team} observes lists of "candidates", within which nobody here plays at random: give '
+                f'{team} observes lists of "candidates", which this wrapper cannot sample: give '
                 f"opponent={{{team!r}: policy}}"
             )
         masked = self.teams_env.joints[team].masked

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
-from palaestra.core.evaluation import teams_are_alike
+from palaestra.core.game import teams_are_alike
 
 
 class SwapSides(gymnasium.Env):
@@ -27,10 +27,10 @@ class SwapSides(gymnasium.Env):
         Args:
             make: A registered id, or ``make(control=team, **keywords)``.
             sides: The two teams; those of the id's game if None.
-            **keywords: Passed on: ``opponent`` plays whatever side is left.
+            **keywords: Passed on: ``opponent`` plays the other side.
 
         Raises:
-            ValueError: The teams are not alike, or they are not told.
+            ValueError: The teams are not alike, or they cannot be determined.
             TypeError: ``control`` is given: it is what changes.
         """
         if "control" in keywords:

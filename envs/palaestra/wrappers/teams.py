@@ -18,11 +18,11 @@ def teams_of(env: Any) -> dict[str, tuple[str, ...]]:
     """Teams by name: ``env.teams`` where there is such a mapping, else by the names of the agents, ``{team}_{i}``.
 
     Raises:
-        ValueError: Neither says who plays with whom.
+        ValueError: Neither defines the teams.
     """
-    told = getattr(env, "teams", None) or getattr(env.unwrapped, "teams", None)
-    if isinstance(told, Mapping):
-        return {team: tuple(members) for team, members in told.items()}
+    declared = getattr(env, "teams", None) or getattr(env.unwrapped, "teams", None)
+    if isinstance(declared, Mapping):
+        return {team: tuple(members) for team, members in declared.items()}
     teams: dict[str, list[str]] = {}
     for agent in env.possible_agents:
         team, _, number = str(agent).rpartition("_")
@@ -35,7 +35,7 @@ def teams_of(env: Any) -> dict[str, tuple[str, ...]]:
 class TeamAsAgent(ParallelEnv):
     """One agent a team: joint actions, stacked observations, one reward. See `palaestra.wrappers.joint.Joint`.
 
-    Members who have left show zeros and their part of the action is not used. A team leaves `agents` with its last
+    Members that have left show zeros and their part of the action is not used. A team leaves `agents` with its last
     member. ``infos[team]["agents"]`` holds the members' infos; ``winner`` and ``end_reason`` stand beside it.
 
     Attributes:
@@ -51,7 +51,7 @@ class TeamAsAgent(ParallelEnv):
                 adds the members' rewards up.
 
         Raises:
-            ValueError: Unknown reward mode, or teams that cannot be told.
+            ValueError: Unknown reward mode, or teams that cannot be determined.
         """
         if reward not in ("common", "sum"):
             raise ValueError(f'reward must be "common" or "sum", got {reward!r}')

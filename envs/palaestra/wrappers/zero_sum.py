@@ -49,10 +49,10 @@ class CheckZeroSum(BaseParallelWrapper):
         for team, members in self._members.items():
             own = {m: np.float64(rewards[m]) for m in members if m in rewards}
             if len({value.tobytes() for value in own.values()}) > 1:
-                told = ", ".join(f"{m} {float(value)!r}" for m, value in own.items())
-                raise ZeroSumError(f"step {self._step}: the members of {team} do not share one reward: {told}")
+                listed = ", ".join(f"{m} {float(value)!r}" for m, value in own.items())
+                raise ZeroSumError(f"step {self._step}: the members of {team} do not share one reward: {listed}")
             if own:
                 by_team[team] = float(next(iter(own.values())))
         if len(by_team) == len(self._members) > 1 and sum(by_team.values()) != 0.0:
-            told = ", ".join(f"{team} {value!r}" for team, value in by_team.items())
-            raise ZeroSumError(f"step {self._step}: team rewards do not add up to 0: {told}")
+            listed = ", ".join(f"{team} {value!r}" for team, value in by_team.items())
+            raise ZeroSumError(f"step {self._step}: team rewards do not add up to 0: {listed}")

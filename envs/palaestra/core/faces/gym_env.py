@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from palaestra.core.faces.agent_io import AgentIO, MaskMode, controlled_slots
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.ports import MaskMode, Port, controlled_slots
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.simulation import Simulation
 
@@ -49,9 +49,9 @@ class GameEnv(gymnasium.Env):
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
-        self.port = Port(sim, slots, observation, mask if game.legal else None, codec)
-        self.observation_space = self.port.observation_space
-        self.action_space = self.port.action_space
+        self.agent_io = AgentIO(sim, slots, observation, mask if game.legal else None, codec)
+        self.observation_space = self.agent_io.observation_space
+        self.action_space = self.agent_io.action_space
         self._screen = Screen(game)
         self._slot = slots[0]
         self._own: Any = slots[0] if len(slots) == 1 else list(slots)
@@ -75,7 +75,7 @@ class GameEnv(gymnasium.Env):
             ActionError: The action is outside its space.
         """
         sim = self.sim
-        self.port.write_one(action)
+        self.agent_io.write_one(action)
         sim.step()
         terminated, truncated = sim.terminated.item(0), sim.truncated.item(0)
         if self.render_mode == "human":
@@ -89,7 +89,7 @@ class GameEnv(gymnasium.Env):
         )
 
     def _observe(self) -> Any:
-        return self.port.observe_one(copy_world=True)  # Gymnasium's checker wants no memory in two observations
+        return self.agent_io.observe_one(copy_world=True)  # Gymnasium's checker wants no memory in two observations
 
     def _info(self, over: bool) -> dict[str, Any]:
         sim = self.sim
@@ -98,8 +98,8 @@ class GameEnv(gymnasium.Env):
             values = sim.info[name]
             info[name] = values.item(0) if values.ndim == 1 else values[0].copy()
         if sim.legal is not None:
-            if self.port.mask_mode == "info":
-                info.update(self.port.masks_of())
+            if self.agent_io.mask_mode == "info":
+                info.update(self.agent_io.masks_of())
             counts = sim.info["illegal"][0, self._own]
             info["illegal"] = counts.copy() if counts.ndim else int(counts)
         if self._says_acting:
@@ -119,7 +119,7 @@ class GameEnv(gymnasium.Env):
         Raises:
             AttributeError: The game forbids nothing.
         """
-        return self.port.action_masks()[0]
+        return self.agent_io.action_masks()[0]
 
     def render(self) -> Any:
         """Picture (uint8 ``[H, W, 3]``) or text of the match as ``render_mode`` asks."""

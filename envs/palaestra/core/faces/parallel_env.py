@@ -10,8 +10,8 @@ from pettingzoo import ParallelEnv
 
 from palaestra.core.actions import PLAIN_INTEGERS, ActionError, write_choice
 from palaestra.core.buffers import observation_rows
+from palaestra.core.faces.agent_io import AgentIO, MaskMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.ports import MaskMode, Port
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.game import Role
 from palaestra.core.simulation import Simulation
@@ -26,13 +26,13 @@ class GameParallelEnv(ParallelEnv):
     ``end_reason``.
 
     With ``fixed_agents=True`` `agents` are the `possible_agents` from the reset to the end of the match, for learners
-    that want the same agents in every step: who is dead, or has not arrived, sees what the game shows to them (zeros,
-    as a rule), may do nothing (its actions are ignored and may be left out) and is paid like its batch row; nobody's
-    flag is set before the match ends for all.
+    that want the same agents in every step: a dead agent, or one that has not arrived, sees what the game shows to it
+    (zeros, as a rule), may do nothing (its actions are ignored and may be left out) and is paid like its batch row; no
+    agent's flag is set before the match ends for all.
 
     Attributes:
         sim: The simulation.
-        ports: What each agent sees and moves.
+        agent interfaces: What each agent sees and moves.
         teams: Agents by team.
         team_of: Team of each agent.
         fixed_agents: See above.
@@ -77,11 +77,11 @@ class GameParallelEnv(ParallelEnv):
         self.team_of = {a: t for t, members in self.teams.items() for a in members}
         self.possible_agents = list(self._slot)
         self.agents: list[str] = []
-        self.ports = {
-            a: Port(sim, (slot,), observation, mask if game.legal else None, codec) for a, slot in self._slot.items()
+        self.agent_ios = {
+            a: AgentIO(sim, (slot,), observation, mask if game.legal else None, codec) for a, slot in self._slot.items()
         }
-        self.observation_spaces = {a: p.observation_space for a, p in self.ports.items()}
-        self.action_spaces = {a: p.action_space for a, p in self.ports.items()}
+        self.observation_spaces = {a: p.observation_space for a, p in self.agent_ios.items()}
+        self.action_spaces = {a: p.action_space for a, p in self.agent_ios.items()}
         self._screen = Screen(game)
         self._state_space: spaces.Box | None = None
         self._team_names = list(game.teams)
@@ -95,12 +95,14 @@ class GameParallelEnv(ParallelEnv):
         word, written without an array in between.
         """
         sim = self.sim
-        ports = self.ports.values()
-        self._plain_rows = all(port.sees_plain_rows for port in ports)
+        agent_ios = self.agent_ios.values()
+        self._plain_rows = all(agent_io.has_plain_rows for agent_io in agent_ios)
         self._role_rows = [observation_rows(sim.buffers.observations, r)[0] for r in self._plain_roles()]
         columns = {agent: sim.action_table.single_choice(slot) for agent, slot in self._slot.items()}
-        fields = {a: port.blocks[0].role.action[0] for a, port in self.ports.items()}
-        self._one_word = {a: (c, fields[a]) for a, c in columns.items() if c is not None and not self.ports[a].codec}
+        fields = {a: agent_io.blocks[0].role.action[0] for a, agent_io in self.agent_ios.items()}
+        self._one_word = {
+            a: (c, fields[a]) for a, c in columns.items() if c is not None and not self.agent_ios[a].codec
+        }
         self._word_memory = memoryview(sim.buffers.action_words[0])
         self._everybody = list(sim.game.agents)
         self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
@@ -178,9 +180,9 @@ class GameParallelEnv(ParallelEnv):
         seen = present = self.agents
         ends, cuts = self._flags[terminated].copy(), self._flags[truncated].copy()
         if not self.fixed_agents and self._alive_row.tobytes() != self._alive_before:
-            present, gone, slot = self._present(), sim.agent_terminated[0], self._slot
+            present, left, slot = self._present(), sim.agent_terminated[0], self._slot
             seen = [*seen, *(a for a in present if a not in seen)]
-            ends = {a: terminated or (bool(gone[slot[a]]) and not truncated) for a in seen}
+            ends = {a: terminated or (bool(left[slot[a]]) and not truncated) for a in seen}
             cuts = dict.fromkeys(seen, truncated)
         result: Any = (
             self._observe(seen),
@@ -222,7 +224,7 @@ class GameParallelEnv(ParallelEnv):
                 column, choice = one_word[agent]
                 write_choice(memory, column, action, choice)
             else:
-                self.ports[agent].write_one(action)
+                self.agent_ios[agent].write_one(action)
         if len(actions) < len(agents):
             missing = [a for a in agents if a not in actions and self._acting_row[self._slot[a]]]
             if missing:
@@ -231,13 +233,13 @@ class GameParallelEnv(ParallelEnv):
     def _observe(self, agents: list[str]) -> dict[str, Any]:
         """What these agents see, copies."""
         if not self._plain_rows:
-            return {a: self.ports[a].observe_one() for a in agents}
+            return {a: self.agent_ios[a].observe_one() for a in agents}
         if len(self._role_rows) == 1:
             return self._of_agents(agents, self._role_rows[0].copy())
         return self._of_agents(agents, [row for block in self._role_rows for row in block.copy()])
 
     def _infos(self, agents: list[str], over: bool) -> dict[str, dict[str, Any]]:
-        """What is told to these agents besides."""
+        """Infos of these agents."""
         sim = self.sim
         common: dict[str, Any] = {name: value.item() for name, value in self._own_numbers}
         if over:
@@ -256,8 +258,8 @@ class GameParallelEnv(ParallelEnv):
         if self._illegal is not None:
             for a, info in infos.items():
                 info["illegal"] = self._illegal.item(self._slot[a])
-                if self.ports[a].mask_mode == "info":
-                    info.update(self.ports[a].masks_of())
+                if self.agent_ios[a].mask_mode == "info":
+                    info.update(self.agent_ios[a].masks_of())
         return infos
 
     def state(self) -> np.ndarray:

@@ -8,9 +8,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from palaestra.core.faces.agent_io import AgentIO, MaskMode, controlled_slots
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.masks import map_arrays
-from palaestra.core.faces.ports import MaskMode, Port, controlled_slots
 from palaestra.core.faces.screen import check_render_mode, render_modes
 from palaestra.core.simulation import Simulation
 
@@ -68,9 +68,9 @@ class GameVectorEnv(VectorEnv):
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
-        self.port = Port(sim, slots, observation, mask if game.legal else None, codec)
-        self.single_observation_space = self.port.observation_space
-        self.single_action_space = self.port.action_space
+        self.agent_io = AgentIO(sim, slots, observation, mask if game.legal else None, codec)
+        self.single_observation_space = self.agent_io.observation_space
+        self.single_action_space = self.agent_io.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._slot = slots[0]
@@ -95,7 +95,7 @@ class GameVectorEnv(VectorEnv):
             self.sim.reset(mask, seed=np.asarray(seed, np.uint64))
         else:
             self.sim.reset(mask, seed=seed)
-        return self.port.observe(self.copy), self._info()
+        return self.agent_io.observe(self.copy), self._info()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Plays one decision in all lanes.
@@ -104,7 +104,7 @@ class GameVectorEnv(VectorEnv):
             ActionError: An action outside its space; names lane and agent. No match has moved.
         """
         sim = self.sim
-        self.port.write(actions)
+        self.agent_io.write(actions)
         sim.step()
         rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
@@ -112,7 +112,7 @@ class GameVectorEnv(VectorEnv):
         over = terminated | truncated
         if over.any():
             self._add_ends(over, info)
-        observations = self.port.observe(self.copy)
+        observations = self.agent_io.observe(self.copy)
         if self.copy:
             return observations, rewards.copy(), terminated.copy(), truncated.copy(), info
         return observations, rewards, terminated, truncated, info
@@ -123,8 +123,8 @@ class GameVectorEnv(VectorEnv):
         views = {name: sim.info[name] for name in self._own_fields}
         if sim.legal is not None:
             views["illegal"] = sim.info["illegal"][:, self._own]
-            if self.port.mask_mode == "info":
-                for name, masks in self.port.masks(self.copy).items():
+            if self.agent_io.mask_mode == "info":
+                for name, masks in self.agent_io.masks(self.copy).items():
                     info[name], info[f"_{name}"] = masks, self._all
         if len(sim.game.teams) > 1:
             views["acting"] = sim.acting[:, self._own]
@@ -143,16 +143,18 @@ class GameVectorEnv(VectorEnv):
         finished = np.flatnonzero(over)
         lanes = finished.tolist()
         finals = np.full(self.num_envs, None, dtype=object)
-        plain = self.port.sees_plain_rows
-        rows = self.port.final_rows(finished) if plain else (self.port.observe_lane(i, final=True) for i in lanes)
+        plain = self.agent_io.has_plain_rows
+        rows = (
+            self.agent_io.final_rows(finished) if plain else (self.agent_io.observe_lane(i, final=True) for i in lanes)
+        )
         for lane, row in zip(lanes, rows, strict=True):
             finals[lane] = row
         final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
         views: dict[str, Any] = {name: sim.final_info[name] for name in self._own_fields}
         if sim.legal is not None:
             views["illegal"] = sim.final_info["illegal"][:, self._own]
-            if self.port.mask_mode == "info":
-                views.update(self.port.masks(copy=False, final=True))
+            if self.agent_io.mask_mode == "info":
+                views.update(self.agent_io.masks(copy=False, final=True))
 
         def only_finished(view: np.ndarray) -> np.ndarray:
             values = np.zeros_like(view)

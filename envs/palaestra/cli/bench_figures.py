@@ -1,0 +1,305 @@
+"""The suite's speed figures: ratios to what anyone can measure on the same machine, each with the bar it is held to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from palaestra import registry
+from palaestra.cli import bench_figures_start, bench_figures_teams
+from palaestra.cli.common import print_json
+from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed
+from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.moves import POOL, episodes, samples, stepper
+from palaestra.cli.progress_bar import Progress
+from palaestra.cli.subjects import batch, peer, single, vector
+from palaestra.console import print_table
+
+CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
+DOGFIGHT = "palaestra/UcavDogfight-v0"
+GAME_ID = "palaestra-bench/TwoTeam-v0"
+BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 64
+VECTOR_BAR, SINGLE_BAR = 1.5, 0.45
+FRAMES = 12
+"""FDM frames of one decision of two aircraft: six each."""
+
+
+def run(letters: list[str], setup: Setup, as_json: bool) -> int:
+    """Measures and prints.
+
+    Args:
+        letters: Which; all if empty.
+        setup: The games that are not part of the suite.
+        as_json: Print JSON.
+
+    Returns:
+        1 if a bar was missed or a measuring process failed.
+
+    Raises:
+        ValueError: No such figure.
+    """
+    unknown = [letter for letter in letters if letter not in FIGURES]
+    if unknown:
+        raise ValueError(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")
+    chosen = letters or list(FIGURES)
+    found: list[Figure] = []
+    failed = False
+    with Progress("figures") as report_progress:
+        for done, letter in enumerate(chosen):
+            function, about, bar, at_least = FIGURES[letter]
+            report_progress(done, len(chosen), letter)
+            reporting = replace(
+                setup,
+                report_progress=lambda note, done=done, letter=letter: report_progress(
+                    done, len(chosen), f"{letter} {note}"
+                ),
+            )
+            try:
+                found += [replace(figure, letter=letter) for figure in function(reporting)]
+            except (NotHere, ImportError) as reason:
+                found.append(Figure(letter, about, None, bar, at_least, str(reason)))
+    if as_json:
+        print_json([{**asdict(figure), "holds": figure.holds} for figure in found])
+    else:
+        _print(found)
+    return 1 if failed or any(figure.holds is False for figure in found) else 0
+
+
+def _print(figures: list[Figure]) -> None:
+    rows = [
+        [
+            figure.letter,
+            figure.about,
+            "-" if figure.value is None else f"{figure.value:.3g}",
+            bar_text(figure.bar, figure.at_least),
+            VERDICTS[figure.holds],
+            figure.note,
+        ]
+        for figure in figures
+    ]
+    print_table(rows, ["", "figure", "measured", "bar", "", ""])
+
+
+def _vector_peers(setup: Setup) -> list[Figure]:
+    """CartPole next to Gymnasium's two ways to run many of it, all returning fresh arrays."""
+    native = gymnasium.make_vec(PEER, BATCH, vectorization_mode="vector_entry_point")
+    sync = gymnasium.make_vec(PEER, SYNC_BATCH, vectorization_mode="sync")
+    bare, copies, theirs, slow = timed(
+        batch(CARTPOLE, BATCH),
+        vector(CARTPOLE, BATCH, copy=True),
+        peer("CartPoleVectorEnv", native, BATCH),
+        peer("SyncVectorEnv", sync, SYNC_BATCH),
+    )
+
+    def figure(ours: Timing, face: str, other: Timing, name: str, bar: float | None) -> Figure:
+        note = f"M lane-steps/s: {1e3 / ours.ns:.1f} to {1e3 / other.ns:.2f}"
+        return Figure("a", f"CartPole, {face} of {BATCH} over Gymnasium's {name}", other.ns / ours.ns, bar, True, note)
+
+    return [
+        figure(bare, "batch", theirs, f"vector env of {BATCH}", VECTOR_BAR),
+        figure(copies, "vector env, copies,", theirs, f"vector env of {BATCH}", VECTOR_BAR),
+        figure(bare, "batch", slow, f"SyncVectorEnv of {SYNC_BATCH}", 100.0),
+    ]
+
+
+def _face_overhead(setup: Setup) -> list[Figure]:
+    """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
+    name = _two_team_game(setup)
+    lanes = _lanes_of_a_millisecond(name)
+    subjects = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
+    bare, copies, views = timed(*subjects, rounds=25, round_s=0.03)
+    note = f"{lanes} lanes, {1e3 * bare.cpu_s:.2f} ms a call"
+    return [
+        Figure("b", "VectorEnv over the bare batch loop, copies", copies.cpu_s / bare.cpu_s - 1, 0.10, False, note),
+        Figure("b", "VectorEnv over the bare batch loop, no copies", views.cpu_s / bare.cpu_s - 1, 0.02, False, note),
+    ]
+
+
+def _single(setup: Setup) -> list[Figure]:
+    """One CartPole behind ``gymnasium.make`` with its default wrappers, next to Gymnasium's own."""
+    ours, theirs = timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
+    note = f"us a step: {ours.ns / 1e3:.2f} to {theirs.ns / 1e3:.2f}"
+    return [
+        Figure("c", "gymnasium.make CartPole, time of Gymnasium's own", ours.ns / theirs.ns, SINGLE_BAR, False, note)
+    ]
+
+
+def _threads(setup: Setup) -> list[Figure]:
+    """Two threads next to one."""
+    name = _two_team_game(setup)
+    one, two = timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
+    note = f"ms a call: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
+    return [Figure("d", f"two threads, {THREAD_BATCH} lanes, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
+
+
+IMPORT = """
+import json, sys, time
+start = time.process_time()
+import {name}
+spent = time.process_time() - start
+print(json.dumps([spent, [m for m in ("numba", "torch", "jsbsim", "mujoco") if m in sys.modules]]))
+"""
+
+
+def _import_time(setup: Setup) -> list[Figure]:
+    """``import palaestra`` next to ``import gymnasium``, each in fresh processes, the least of nine."""
+    best = {"palaestra": float("inf"), "gymnasium": float("inf")}
+    loaded: list[str] = []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for _ in range(9):
+        for name in best:
+            words = [sys.executable, "-c", IMPORT.format(name=name)]
+            answer = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+            seconds, heavy = json.loads(answer.stdout)
+            best[name] = min(best[name], seconds)
+            loaded = heavy if name == "palaestra" else loaded
+    note = f"CPU s: {best['palaestra']:.2f} to {best['gymnasium']:.2f}; loads {', '.join(loaded) or 'nothing heavy'}"
+    ratio = best["palaestra"] / best["gymnasium"]
+    return [
+        Figure("e", "import palaestra, time of import gymnasium", ratio, 1.6, False, note),
+        Figure("e", "compilers, learners and engines that the import loads", float(len(loaded)), 0.0, False),
+    ]
+
+
+def _flight_frames(setup: Setup) -> list[Figure]:
+    """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
+    env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
+    rng = np.random.default_rng(0)
+    sticks = rng.uniform(-0.05, 0.05, (POOL, *env.action_space.shape)).astype(np.float32)  # flies on for minutes
+    face = Subject("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
+    ours, bare = timed(face, _bare_flight(), rounds=9)
+    note = f"frames/s: {1e9 / ours.ns:,.0f} to {1e9 / bare.ns:,.0f}"
+    return [Figure("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)]
+
+
+def _bare_flight() -> Subject:
+    """Two aircraft of JSBSim, six frames each a call, and nothing else."""
+    from palaestra.ucav.body import BODY
+    from palaestra.ucav.jsbsim_engine import JsbsimEngine
+
+    rules: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,))], align=True))
+    engine = JsbsimEngine(rules, 1)
+    states: Any = np.zeros(1, rules.state_dtype)
+    body = states["body"]
+    count = [0]
+    runs = [aircraft.fdm.run for aircraft in engine.aircraft[0]]
+
+    def fly() -> None:
+        if count[0] % 300 == 0:  # half a minute of flight, then anew
+            states[:] = 0
+            body["altitude_m"], body["true_airspeed_mps"], body["throttle_command"] = 4000.0, 250.0, 0.5
+            engine.load(states, [0])
+        count[0] += 1
+        for run_frame in runs:
+            for _ in range(FRAMES // 2):
+                run_frame()
+
+    return Subject("bare JSBSim", fly, FRAMES, engine.close)
+
+
+def _flight_workers(setup: Setup) -> list[Figure]:
+    """A vector of dogfights in two worker processes next to one."""
+    made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
+    one, two = timed(*made, rounds=5, round_s=0.3)
+    note = f"ms a call of {UCAV_LANES} lanes: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
+    return [Figure("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
+
+
+def _flight_reset(setup: Setup) -> list[Figure]:
+    """Start of a dogfight, two aircraft."""
+    sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
+    sim.reset(seed=0)
+    (timing,) = timed(Subject("reset", sim.reset, UCAV_LANES, sim.close))
+    return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
+
+
+def _exact(setup: Setup) -> list[Figure]:
+    """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
+    from palaestra.exact import solver_figures
+
+    return [Figure("k", **{k: v for k, v in row.items() if k != "holds"}) for row in solver_figures.figures()]
+
+
+def _two_team_game(setup: Setup) -> str:
+    if setup.game is None:
+        raise NotHere("needs --game MODULE:FUNCTION, a two-team game whose agents have equal tables")
+    return register_game(GAME_ID, setup.game)
+
+
+def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
+    """The first team by random actions, the other by the default opponent; every face plays the same matches.
+
+    The batch loop writes the same float32 arrays as the face is given, and looks at nothing.
+    """
+    env: Any = registry.make_vec(id, lanes, copy=face == "copies", **options)
+    actions = samples(env.action_space)
+    if face != "batch":
+        return Subject(face, stepper(env, actions), lanes, env.close)
+    env.reset(seed=0)
+    count = [0]
+    sim = env.sim
+    own = sim.game.teams[env.control]
+    if not isinstance(sim.actions, np.ndarray) or sim.actions.dtype.names is not None:
+        raise NotHere("the game must have one role and actions of one kind")
+    memory = sim.actions[:, own[0] : own[-1] + 1]
+    shaped = [np.asarray(action).reshape(memory.shape) for action in actions]
+
+    def bare() -> None:
+        memory[...] = shaped[count[0] % POOL]
+        count[0] += 1
+        sim.step()
+
+    return Subject(face, bare, lanes, env.close)
+
+
+def _lanes_of_a_millisecond(id: str) -> int:
+    """Lanes with which a call takes a little over a millisecond."""
+    lanes = 256
+    while True:
+        (timing,) = timed(_equal_run(id, lanes, "batch"), rounds=3)
+        if timing.cpu_s >= 1.1e-3:
+            return lanes
+        lanes *= 2
+
+
+FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
+    "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
+    "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
+    "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
+    "d": (_threads, "two threads, speed-up", 1.6, True),
+    "e": (_import_time, "import palaestra, time of import gymnasium", 1.6, False),
+    "f": (_flight_frames, "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", 0.6, True),
+    "g": (_flight_workers, "UCAV vector, two workers over one, speed-up", 1.6, True),
+    "h": (_flight_reset, "UCAV reset of a lane, ms", 0.5, False),
+    "i": (bench_figures_teams.particles, "particle games over mpe2's", 500.0, True),
+    "j": (bench_figures_teams.decisions, "decisions a second of the team games on one core", 1e6, True),
+    "k": (_exact, "exact solvers", 500.0, True),
+    "l": (
+        bench_figures_start.makes,
+        "gymnasium.make of every compiled game, cold cache, s",
+        bench_figures_start.COLD_BAR_S,
+        False,
+    ),
+    "m": (
+        bench_figures_start.presets,
+        "presets of one kernel, cold, s in all",
+        bench_figures_start.PRESETS_BAR_S,
+        False,
+    ),
+    "n": (
+        bench_figures_start.bodies,
+        "restore of a game with an engine, ms",
+        bench_figures_start.RESTORE_BAR_MS,
+        False,
+    ),
+}
+"""Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""

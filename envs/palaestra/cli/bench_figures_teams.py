@@ -1,0 +1,86 @@
+"""Speed figures of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.cli.figure import Figure, NotHere, Setup, timed
+from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.moves import POOL, batch_call
+
+LANES = 4096
+TAG, SPREAD, PONG, SOCCER = (f"palaestra/{name}-v0" for name in ("TeamTag", "Spread", "TeamPong", "GridSoccer"))
+TAG_BAR, TAG_FACE_BAR, SPREAD_BAR, DECISIONS_BAR = 500.0, 50.0, 1000.0, 1e6
+
+
+def particles(setup: Setup) -> list[Figure]:
+    """Tag and spread next to mpe2: all agents move at random, all results are discarded.
+
+    Raises:
+        NotHere: mpe2 is missing.
+    """
+    tag, face, their_tag, spread, their_spread = timed(
+        random_play(TAG),
+        parallel(registry.make_parallel(TAG)),
+        parallel(mpe2("simple_tag_v3")),
+        random_play(SPREAD, rules="mpe"),
+        parallel(mpe2("simple_spread_v3")),
+    )
+    return [
+        ratio(f"TeamTag 3v1, batch of {LANES} over mpe2's simple_tag", tag, their_tag, TAG_BAR),
+        ratio("TeamTag 3v1, ParallelEnv over mpe2's simple_tag", face, their_tag, TAG_FACE_BAR),
+        ratio(f"Spread by mpe2's rules, batch of {LANES} over mpe2's simple_spread", spread, their_spread, SPREAD_BAR),
+    ]
+
+
+def decisions(setup: Setup) -> list[Figure]:
+    """Decisions of a match a second on one core, all agents at random."""
+    names = (PONG, SOCCER, TAG, SPREAD)
+    timings = timed(*(random_play(name) for name in names))
+    return [
+        Figure("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
+        for name, timing in zip(names, timings, strict=True)
+    ]
+
+
+def random_play(id: str, **keywords: Any) -> Subject:
+    """The batch loop of a game; all its agents by random actions."""
+    sim = registry.make_batch(id, LANES, **keywords)
+    return Subject(id, batch_call(sim), LANES, sim.close)
+
+
+def parallel(env: Any) -> Subject:
+    """A ParallelEnv of PettingZoo, ours or another's; all its agents by random actions, a reset after each match."""
+    env.reset(seed=0)
+    rng, count = np.random.default_rng(0), [0]
+    pool = [{agent: int(rng.integers(env.action_space(agent).n)) for agent in env.agents} for _ in range(POOL)]
+
+    def call() -> None:
+        env.step(pool[count[0] % POOL])
+        count[0] += 1
+        if not env.agents:
+            env.reset()
+
+    return Subject(str(env), call, 1, env.close)
+
+
+def mpe2(scenario: str) -> Any:
+    """A ParallelEnv of mpe2.
+
+    Raises:
+        NotHere: mpe2 is missing.
+    """
+    try:
+        return importlib.import_module(f"mpe2.{scenario}").parallel_env()
+    except ImportError as error:
+        raise NotHere('needs mpe2: pip install "mpe2>=1.1"') from error
+
+
+def ratio(about: str, ours: Timing, theirs: Timing, bar: float) -> Figure:
+    """How many times more decisions a second are ours."""
+    note = f"decisions/s: {1e9 / ours.ns:,.0f} to {1e9 / theirs.ns:,.0f}"
+    return Figure("", about, theirs.ns / ours.ns, bar, True, note)

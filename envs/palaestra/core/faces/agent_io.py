@@ -1,0 +1,320 @@
+"""An agent interface is what one learner sees and moves of a simulation: some slots, as batches.
+
+The faces differ in the owner of an agent interface (a team, or each agent) and in how they wrap what comes out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from palaestra.core.actions import PLAIN_INTEGERS, ActionError, parts_by_role, write_actions, write_choice
+from palaestra.core.faces.blocks import (
+    Form,
+    action_space,
+    blocks_of,
+    gather,
+    lane_of,
+    observation_space,
+    observation_views,
+)
+from palaestra.core.faces.masks import Masks, candidate_space, map_arrays, mask_plan, mask_space, shape_masks
+from palaestra.core.game import AgentView, Codec, Game
+from palaestra.core.simulation import Simulation
+
+MaskMode = Literal["info", "obs"] | None
+NO_CODEC = "none"
+"""The word for plain arrays where a game has a default codec."""
+
+
+class AgentIO:
+    """Observations, masks and actions of some slots as batches ``[N, ...]``.
+
+    Attributes:
+        sim: The simulation.
+        slots: Slots of the match, in their order.
+        form: ``"flat"`` or ``"dict"``.
+        mask_mode: ``"info"``, ``"obs"`` or None.
+        codec: Translator, or None.
+        blocks: The slots by role.
+        observation_space: Space of one lane.
+        action_space: Space of one lane.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        slots: tuple[int, ...],
+        observation: Form | None = None,
+        mask: MaskMode = None,
+        codec: str | None = None,
+    ) -> None:
+        """Makes the spaces.
+
+        Args:
+            sim: The simulation.
+            slots: Slots of the match, in their order.
+            observation: ``"flat"`` (one Box) or ``"dict"`` (one Box a field); None is the game's default.
+            mask: ``"obs"`` wraps observations as ``{"observation", "action_mask", "candidates"}``, of the last two
+                those that the game has: dense masks int8 ``[M]`` (where the action is a Dict, what
+                ``action_space.sample(mask)`` takes) and lists of ids int32 by choice, padded with -1. ``"info"`` and
+                None leave observations alone.
+            codec: Name of one of the game's codecs, for single slots; ``"none"`` for arrays. None is the game's
+                default, which a team of several slots goes without.
+
+        Raises:
+            ValueError: The game cannot be seen in this way; says what can be asked for.
+        """
+        game = sim.game
+        self.sim, self.slots, self.mask_mode = sim, slots, mask
+        self.form: Form = _form(game, observation)
+        if mask not in (None, "info", "obs"):
+            raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
+        if mask == "obs" and game.legal is None:
+            raise ValueError(f"{game.name} forbids nothing: it has no masks (mask=None)")
+        self.team = int(game.team_index[slots[0]])
+        self.codec = _codec(game, codec, slots)
+        self.blocks = blocks_of(sim, slots)
+        if self.codec is not None:
+            role = self.blocks[0].role
+            base, self.action_space = self.codec.observation_space(role), self.codec.action_space(role)
+        else:
+            base, self.action_space = observation_space(sim, self.blocks, self.form), action_space(self.blocks)
+        self._take_views()
+        self.observation_space = base
+        if mask == "obs":
+            assert self._masks is not None
+            composite = isinstance(self.action_space, spaces.Dict) and self.codec is None
+            self._plan = mask_plan(self.blocks) if composite else slice(0, self._masks.width)
+            parts = {"observation": base}
+            if self._masks.dense:
+                parts["action_mask"] = mask_space(self._plan)
+            if self._masks.candidates:
+                parts["candidates"] = candidate_space(self.blocks)
+            self.observation_space = spaces.Dict(parts)
+
+    def _take_views(self) -> None:
+        """Finds the slots' rows in the memory of the simulation."""
+        sim, b = self.sim, self.sim.buffers
+        self.views: Any = None
+        self.final_views: Any = None
+        if self.codec is None:  # a codec reads the record itself
+            self.views, self.final_views = (
+                observation_views(sim, memory, self.blocks, self.form, self.team)
+                for memory in (b.observations, b.final_observations)
+            )
+        self._masks = Masks(sim.legal, self.blocks) if sim.legal is not None else None
+        self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
+        self._agent_views: dict[tuple[int, bool], AgentView] = {}
+        self._row = self.views[0] if self.has_plain_rows else None
+        self._column = sim.action_table.single_choice(self.slots[0]) if len(self.slots) == 1 else None
+        self._words = memoryview(b.action_words[0])
+        self._choice = self.blocks[0].role.action[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of a view is no view: copies of an agent interface find the rows of their own simulation anew."""
+        return {k: v for k, v in vars(self).items() if k not in _VIEWS}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """See `__getstate__`."""
+        vars(self).update(saved)
+        self.blocks = blocks_of(self.sim, self.slots)
+        self._take_views()
+
+    @property
+    def has_plain_rows(self) -> bool:
+        """Whether an observation is one row of the simulation's memory and nothing else."""
+        return self.codec is None and self.mask_mode != "obs" and isinstance(self.views, np.ndarray)
+
+    # -- observations --------------------------------------------------------------------------------------------------
+
+    def observe(self, copy: bool = True) -> Any:
+        """Observations of all lanes: an array, or a dict of arrays; views of the simulation's memory if not copied.
+
+        Under a codec a list of N objects.
+        """
+        if self.codec is not None:
+            return [self.observe_lane(lane) for lane in range(self.sim.num_envs)]
+        seen = gather(self.views, copy=copy)
+        return self._with_masks(seen, self.masks(copy)) if self.mask_mode == "obs" else seen
+
+    def observe_one(self, copy_world: bool = False) -> Any:
+        """Observation of the only lane, as `observe_lane` gives it."""
+        return self._row.copy() if self._row is not None else self.observe_lane(copy_world=copy_world)
+
+    def observe_lane(self, lane: int = 0, final: bool = False, copy_world: bool = False) -> Any:
+        """Observation of one lane, a copy; of the match that just ended if ``final``.
+
+        Fields that are an array of the world are read-only views of it unless ``copy_world``.
+        """
+        if self.codec is not None:
+            seen: Any = self.codec.encode(self.agent_view(lane, final))
+        else:
+            seen = lane_of(self.final_views if final else self.views, lane, copy_world)
+        return self._with_masks(seen, self.masks_of(lane, final)) if self.mask_mode == "obs" else seen
+
+    def final_rows(self, lanes: np.ndarray) -> Any:
+        """Last observations of the matches that just ended in ``lanes`` (indices): copies, without masks."""
+        return gather(self.final_views, lanes)
+
+    def agent_view(self, lane: int = 0, final: bool = False) -> AgentView:
+        """All that a codec may read of the agent interface's one slot, as views that cannot be written to.
+
+        Of the match that just ended if ``final``: its record is None then, the memory holds that of the next match.
+        """
+        key = (lane, final)
+        if key not in self._agent_views:
+            game, b, block = self.sim.game, self.sim.buffers, self.blocks[0]
+            seen, masks = (b.final_observations, b.final_masks) if final else (b.observations, b.masks)
+            role, k, shared = block.role, block.rows.start, seen.dtype.names or ()
+            self._agent_views[key] = AgentView(
+                role=role,
+                slot=self.slots[0],
+                row=_locked(seen[role.name], (lane, k)),
+                team=_locked(seen["team"], (lane, self.team)) if "team" in shared else None,
+                lane=_locked(seen["lane"], lane) if "lane" in shared else None,
+                world=game.world,
+                mask=_locked(masks[role.name], (lane, k)) if role.name in (masks.dtype.names or ()) else None,
+                record=None if final else _locked(b.states, lane),
+            )
+        return self._agent_views[key]
+
+    # -- masks ---------------------------------------------------------------------------------------------------------
+
+    def masks(self, copy: bool = True, final: bool = False) -> dict[str, Any]:
+        """What may be chosen in all lanes.
+
+        Returns:
+            ``"action_mask"`` (int8 ``[N, M]``, the dense choices of the slots side by side) and ``"candidates"`` (see
+            `palaestra.core.faces.masks.Masks`), of these what the game has.
+        """
+        masks = self._final_masks if final else self._masks
+        found: dict[str, Any] = {}
+        if masks is not None and masks.dense:
+            found["action_mask"] = masks.flat(copy)
+        if masks is not None and masks.candidates:
+            found["candidates"] = map_arrays(np.copy, masks.candidates) if copy else masks.candidates
+        return found
+
+    def masks_of(self, lane: int = 0, final: bool = False) -> dict[str, Any]:
+        """What may be chosen in one lane, copies; in the match that just ended if ``final``."""
+        masks = self._final_masks if final else self._masks
+        found: dict[str, Any] = {}
+        if masks is not None and masks.dense:
+            found["action_mask"] = masks.flat_of(lane)
+        if masks is not None and masks.candidates:
+            found["candidates"] = map_arrays(lambda ids: ids[lane].copy(), masks.candidates)
+        return found
+
+    def action_masks(self) -> np.ndarray:
+        """Masks bool ``[N, sum of n]`` of all choices side by side, lists of candidates made dense.
+
+        Raises:
+            AttributeError: The game forbids nothing.
+        """
+        if self._masks is None:
+            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
+        return self._masks.whole()
+
+    def _with_masks(self, seen: Any, masks: dict[str, Any]) -> dict[str, Any]:
+        if "action_mask" in masks:
+            masks["action_mask"] = shape_masks(self._plan, masks["action_mask"])
+        return {"observation": seen, **masks}
+
+    # -- actions -------------------------------------------------------------------------------------------------------
+
+    def write(self, actions: Any) -> None:
+        """Takes the actions of all lanes in the batched form of `action_space`.
+
+        Raises:
+            ActionError: Wrong shape or kind. Ranges are the simulation's business.
+            ValueError: The codec does not understand an action.
+        """
+        if self.codec is None:
+            self._write(actions, slice(None))
+            return
+        if len(actions) != self.sim.num_envs:
+            raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
+        decoded = [self.codec.decode(self.agent_view(lane), action) for lane, action in enumerate(actions)]
+        for lane, action in enumerate(decoded):
+            self._write(_batched(action), slice(lane, lane + 1))
+
+    def write_one(self, action: Any) -> None:
+        """Takes the action of the only lane in the form of `action_space`; raises as `write` does."""
+        if self.codec is not None:
+            action = self.codec.decode(self.agent_view(), action)
+        if self._column is not None and type(action) in PLAIN_INTEGERS:
+            write_choice(self._words, self._column, action, self._choice)
+        else:
+            self._write(_batched(action), slice(None))
+
+    def _write(self, given: Any, lanes: slice) -> None:
+        if len(self.blocks) == 1:
+            block = self.blocks[0]
+            write_actions(block.role, block.actions[lanes], given, flat=True)
+            return
+        parts = parts_by_role(given, [b.role.name for b in self.blocks])
+        for block in self.blocks:
+            write_actions(block.role, block.actions[lanes], parts[block.role.name], flat=True)
+
+
+_VIEWS = (
+    "blocks",
+    "views",
+    "final_views",
+    "_masks",
+    "_final_masks",
+    "_agent_views",
+    "_row",
+    "_words",
+)
+"""Attributes that are views of the simulation's memory."""
+
+
+def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
+    """Slots of the team that a Gymnasium user plays.
+
+    Raises:
+        ValueError: Opponents play all of them.
+    """
+    slots = sim.open_slots(team)
+    if not slots:
+        raise ValueError(f"all of {team} is played by opponents: no agent is left to control")
+    return slots
+
+
+def _form(game: Game, observation: str | None) -> Form:
+    if observation is None:  # the default may name a representation, with or without its form
+        name, _, form = game.default_observation.partition(":")
+        observation = name if name in ("flat", "dict") else form or "flat"
+    if observation == "flat" or observation == "dict":
+        return observation
+    raise ValueError(f'observation must be "flat" or "dict", got {observation!r}')
+
+
+def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None:
+    if name is None and len(slots) == 1:
+        name = game.default_codec
+    if name is None or name == NO_CODEC:
+        return None
+    if name not in game.codecs:
+        raise ValueError(f"{game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
+    if len(slots) > 1:
+        raise ValueError(f"codec={name!r} speaks for one agent, not for a team of {len(slots)}")
+    return game.codecs[name]
+
+
+def _locked(records: np.ndarray, at: Any) -> Any:
+    """A record that cannot be written to, a view."""
+    view = records.view()
+    view.flags.writeable = False
+    return view[at]
+
+
+def _batched(action: Any) -> Any:
+    if isinstance(action, Mapping):
+        return {name: _batched(a) for name, a in action.items()}
+    return np.asarray(action)[None]

@@ -1,0 +1,126 @@
+"""Which player is better: matches between named players of a registered environment.
+
+Example::
+
+    print(evaluate("palaestra/UcavDogfight-v0", "expert", "novice", matches=100))
+    print(tournament("palaestra/UcavDogfight-v0", ["expert", "novice", "random"], anchors={"random": 0}))
+
+A player is anything that an opponent can be: the name of a script, ``"random"``, the file of a saved policy, a callable
+on batched observations or a `palaestra.core.opponents.Opponent`. How the matches are laid out is documented in
+`palaestra.evaluation.matches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from palaestra import registry
+from palaestra.core.opponents import OpponentSpec, player_name
+from palaestra.evaluation.matches import EVALUATION_RUN, MatchTable, Progress, Tournament, play_pair, play_tournament
+from palaestra.evaluation.ratings import Rating, fit_elo, wilson_interval
+
+__all__ = [
+    "EVALUATION_RUN",
+    "MatchTable",
+    "Rating",
+    "Tournament",
+    "evaluate",
+    "fit_elo",
+    "tournament",
+    "wilson_interval",
+]
+
+
+def evaluate(
+    id: str,
+    a: OpponentSpec,
+    b: OpponentSpec = None,
+    *,
+    matches: int = 64,
+    seed: int = EVALUATION_RUN,
+    swap: bool | None = None,
+    num_envs: int = 64,
+    names: tuple[str, str | None] | None = None,
+    progress: Progress | None = None,
+    **keywords: Any,
+) -> MatchTable:
+    """Plays exactly ``matches`` matches of a against b (of a alone where the game has one team).
+
+    Args:
+        id: Registered id.
+        a: First player: its wins and returns are counted.
+        b: Second player.
+        matches: Number of matches.
+        seed: Number of the run: match seeds are ``(seed << 32) + k``. Training runs use small numbers, so the default
+            never meets their matches.
+        swap: Play each seed from both sides. None does so where the game is zero-sum and its teams are alike.
+        num_envs: Matches at the same time; the result does not depend on it.
+        names: What to call the players.
+        progress: Called with the numbers of finished and of all matches.
+        **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own.
+
+    Raises:
+        KeyError: No such id.
+        ValueError: No such player, a number out of range, or sides that cannot be swapped.
+    """
+    _refuse(keywords)
+    rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
+    game, _ = registry.make_game(id, **rules)
+    return play_pair(
+        id,
+        game,
+        lambda n: registry.make_batch(id, n, autoreset_mode="off", **keywords),
+        a,
+        b,
+        matches=matches,
+        seed=seed,
+        swap=swap,
+        num_envs=num_envs,
+        names=names,
+        progress=progress,
+    )
+
+
+def tournament(
+    id: str,
+    players: Mapping[str, OpponentSpec] | Sequence[OpponentSpec],
+    *,
+    matches: int = 64,
+    anchors: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+    **keywords: Any,
+) -> Tournament:
+    """Lets every player meet every other in ``matches`` matches and rates them by Elo.
+
+    Args:
+        id: Registered id of a game with two teams.
+        players: Players by name, or a list of players with names of their own.
+        matches: Matches of each pair.
+        anchors: Elo of some players, which stays; without any the mean is 0.
+        progress: Called with the numbers of finished and of all matches.
+        **keywords: As for `evaluate`.
+
+    Raises:
+        ValueError: Fewer than two players, two of the same name, or an anchor that is none of them.
+    """
+    if not isinstance(players, Mapping):
+        named = {player_name(player): player for player in players}
+        if len(named) < len(players):
+            raise ValueError(f"two players have the same name ({', '.join(named)}): give a dict of names")
+        players = named
+    return play_tournament(
+        players,
+        lambda a, b, report_progress: evaluate(
+            id, players[a], players[b], matches=matches, names=(a, b), progress=report_progress, **keywords
+        ),
+        matches,
+        anchors,
+        progress,
+    )
+
+
+def _refuse(keywords: Mapping[str, Any]) -> None:
+    for name in ("autoreset_mode", "opponents", "opponent", "control"):
+        if name in keywords:
+            raise TypeError(f"{name}= makes no sense here: the players are a and b")

@@ -1,0 +1,363 @@
+"""Matches between players: an exact number, the same seeds for all players, both players on both sides.
+
+Every lane plays a fixed list of matches, each to its end under a seed of its own. So short matches count no more than
+long ones, and the result does not depend on the number of lanes, threads or processes (for scripts to the bit; a
+network may round differently in a batch of another size).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.game import Game, teams_are_alike
+from palaestra.core.opponents import OpponentSpec, player_name
+from palaestra.core.simulation import Simulation
+from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
+
+EVALUATION_RUN = 2**31
+"""Number of the evaluation's run: match k has seed (run << 32) + k. Training runs count from 0."""
+Make = Callable[[int], Simulation]
+Progress = Callable[[int, int], Any]
+
+MATCH = np.dtype(
+    [
+        ("seed", "u8"),
+        ("side", "i8"),  # team that the first player played
+        ("outcome", "i8"),  # 1 the first player won, -1 the second, 0 a draw
+        ("steps", "i8"),  # decisions
+        ("end_reason", "i8"),
+        ("return_a", "f8"),  # sum of the first player's rewards
+        ("return_b", "f8"),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchTable:
+    """Results of one player, or of two against each other.
+
+    Attributes:
+        id: What was played.
+        a: Name of the first player, whose wins, losses and returns are counted.
+        b: Name of the second; None where the game has one team.
+        game: The rules, for the names of teams and ends.
+        results: One `MATCH` record a match, in the order of seeds and sides.
+    """
+
+    id: str
+    a: str
+    b: str | None
+    game: Game
+    results: np.ndarray
+
+    @property
+    def matches(self) -> int:
+        """Matches played."""
+        return len(self.results)
+
+    @property
+    def wins(self) -> int:
+        """Matches that a won."""
+        return int((self.results["outcome"] == 1).sum())
+
+    @property
+    def losses(self) -> int:
+        """Matches that b won."""
+        return int((self.results["outcome"] == -1).sum())
+
+    @property
+    def draws(self) -> int:
+        """Matches without a winner."""
+        return self.matches - self.wins - self.losses
+
+    @property
+    def score(self) -> float:
+        """Share of points of a: a win is 1, a draw 1/2."""
+        return (self.wins + 0.5 * self.draws) / self.matches
+
+    @property
+    def win_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share of wins."""
+        return wilson_interval(self.wins, self.matches)
+
+    @property
+    def score_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the score."""
+        return wilson_interval(self.wins + 0.5 * self.draws, self.matches)
+
+    @property
+    def first_team_score(self) -> float:
+        """Share of points of the first team, for either player: 1/2 if the sides are fair between equal players."""
+        won = np.where(self.results["side"] == 0, self.results["outcome"], -self.results["outcome"])
+        return float((1.0 + won.mean()) / 2)
+
+    @property
+    def first_team_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of `first_team_score`; a seed that was played from both sides counts once."""
+        seeds = len(np.unique(self.results["seed"]))
+        return wilson_interval(self.first_team_score * seeds, seeds)
+
+    @property
+    def mean_return(self) -> float:
+        """Mean return of a."""
+        return float(self.results["return_a"].mean())
+
+    @property
+    def return_half_width(self) -> float:
+        """Half of the 95 % interval of the mean return, by the normal approximation."""
+        if self.matches < 2:
+            return float("inf")
+        return float(NORMAL_95 * self.results["return_a"].std(ddof=1) / np.sqrt(self.matches))
+
+    @property
+    def end_reasons(self) -> dict[str, int]:
+        """How many matches ended how, the most frequent first."""
+        counted = Counter(self.game.end_reason(int(number)) for number in self.results["end_reason"])
+        return dict(counted.most_common())
+
+    @property
+    def sides(self) -> dict[str, tuple[int, int, int]]:
+        """Wins, losses and draws of a by the team that it played."""
+        sides = {}
+        for number, team in enumerate(self.game.teams):
+            outcomes = self.results["outcome"][self.results["side"] == number]
+            if len(outcomes):
+                sides[team] = tuple(int((outcomes == outcome).sum()) for outcome in (1, -1, 0))
+        return sides
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        return {
+            "id": self.id,
+            "a": self.a,
+            "b": self.b,
+            "matches": self.matches,
+            **({} if self.b is None else self._figures_of_two()),
+            "mean_return": self.mean_return,
+            "return_half_width": self.return_half_width if self.matches > 1 else None,
+            "mean_steps": float(self.results["steps"].mean()),
+            "end_reasons": self.end_reasons,
+        }
+
+    def _figures_of_two(self) -> dict[str, Any]:
+        return {
+            "wins": self.wins,
+            "losses": self.losses,
+            "draws": self.draws,
+            "win_interval": list(self.win_interval),
+            "score": self.score,
+            "score_interval": list(self.score_interval),
+            "sides": {team: list(counts) for team, counts in self.sides.items()},
+            "first_team": next(iter(self.game.teams)),
+            "first_team_score": self.first_team_score,
+            "first_team_interval": list(self.first_team_interval),
+        }
+
+    def __str__(self) -> str:
+        """The figures, for people."""
+        lines = [
+            f"{self.id}: {self.a}" + ("" if self.b is None else f" against {self.b}") + f", {self.matches} matches"
+        ]
+        if self.b is not None:
+            low, high = self.score_interval
+            lines.append(f"  {self.wins} wins, {self.losses} losses, {self.draws} draws")
+            lines.append(f"  score {self.score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+            sides = (f"{team} {w}-{lost}-{d}" for team, (w, lost, d) in self.sides.items())
+            lines.append(f"  by side: {', '.join(sides)}")
+        if self.a == self.b:  # then the score says nothing, and this whether the sides are fair
+            low, high = self.first_team_interval
+            team = next(iter(self.game.teams))
+            lines.append(f"  {team}'s share {self.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+        half = f" +- {self.return_half_width:.3f}" if self.matches > 1 else ""
+        lines.append(
+            f"  mean return {self.mean_return:.3f}{half}, {self.results['steps'].mean():.1f} decisions a match"
+        )
+        lines.append("  ends: " + ", ".join(f"{name} {count}" for name, count in self.end_reasons.items()))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Tournament:
+    """All players against each other.
+
+    Attributes:
+        tables: One table a pair.
+        ratings: Elo by player, the strongest first.
+        anchors: Names whose rating was given.
+    """
+
+    tables: list[MatchTable]
+    ratings: dict[str, Rating]
+    anchors: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for JSON."""
+        ratings = {name: {"elo": r.elo, "half_width": r.half_width} for name, r in self.ratings.items()}
+        return {"ratings": ratings, "anchors": list(self.anchors), "pairs": [t.as_dict() for t in self.tables]}
+
+    def __str__(self) -> str:
+        """The figures, for people."""
+        width = max(len(name) for name in self.ratings)
+        lines: list[str] = []
+        for name, rating in self.ratings.items():
+            bound = "anchor" if name in self.anchors else f"+- {rating.half_width:.0f}"
+            lines.append(f"{name:<{width}}  {rating.elo:6.0f}  {bound}")
+        lines += [
+            f"{t.a} against {t.b}: {t.wins} wins, {t.losses} losses, {t.draws} draws, score {t.score:.3f}"
+            for t in self.tables
+        ]
+        return "\n".join(lines)
+
+
+def play_pair(
+    id: str,
+    game: Game,
+    make: Make,
+    a: OpponentSpec,
+    b: OpponentSpec = None,
+    *,
+    matches: int = 64,
+    seed: int = EVALUATION_RUN,
+    swap: bool | None = None,
+    num_envs: int = 64,
+    names: tuple[str, str | None] | None = None,
+    progress: Progress | None = None,
+) -> MatchTable:
+    """Plays matches between two players, or of one player in a game with one team.
+
+    Args:
+        id: Name for the table.
+        game: The rules.
+        make: ``make(n)`` gives a simulation of n lanes with ``autoreset_mode="off"``.
+        a: First player, see `palaestra.core.opponents.resolve`.
+        b: Second player; None where the game has one team.
+        matches: Number of matches.
+        seed: Number of the run; see `EVALUATION_RUN`.
+        swap: Play each seed from both sides. None does so where the game is zero-sum and its teams are alike.
+        num_envs: Matches at the same time.
+        names: What the players are called; their own names if None.
+        progress: Called with the numbers of finished and of all matches.
+
+    Raises:
+        ValueError: A number out of range, a player too many or too few, or ``swap`` where the teams are not alike.
+    """
+    if matches < 1 or num_envs < 1:
+        raise ValueError(f"matches and num_envs must be at least 1, got {matches} and {num_envs}")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed is the number of a run, in [0, 2**32), got {seed}")
+    swapped = _check_teams(game, id, a, b, swap)
+    counts = (matches - matches // 2, matches // 2) if swapped else (matches,)
+    halves: list[np.ndarray] = []
+    for side, count in enumerate(counts):
+        if count == 0:
+            continue
+        done = sum(len(half) for half in halves)
+        sim = make(min(num_envs, count))
+        try:
+            for team, player in zip(game.teams, (a, b) if side == 0 else (b, a), strict=False):
+                sim.set_opponent(team, player)
+            seeds = np.uint64(seed << 32) + np.arange(count, dtype=np.uint64)
+            halves.append(_play(sim, seeds, side, lambda n, done=done: progress and progress(done + n, matches)))
+        finally:
+            sim.close()
+    results = np.concatenate(halves)
+    names = names or (player_name(a), None if b is None else player_name(b))
+    return MatchTable(id, *names, game, results[np.lexsort((results["side"], results["seed"]))])
+
+
+def play_tournament(
+    players: Mapping[str, OpponentSpec],
+    pair: Callable[[str, str, Progress], MatchTable],
+    matches: int,
+    anchors: Mapping[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Tournament:
+    """Lets all players meet each other and rates them.
+
+    Args:
+        players: Players by name.
+        pair: ``pair(a, b, progress)`` plays the matches of two players.
+        matches: How many those are.
+        anchors: Elo of some players, by name; the mean is 0 without any.
+        progress: Called with the numbers of finished and of all matches.
+
+    Raises:
+        ValueError: Fewer than two players, or an anchor that is none of them.
+    """
+    names = list(players)
+    if len(names) < 2:
+        raise ValueError(f"a tournament needs at least two players, got {', '.join(names) or 'none'}")
+    for name in anchors or {}:
+        if name not in players:
+            raise ValueError(f"anchor {name!r} is none of the players: {', '.join(names)}")
+    pairs = list(combinations(names, 2))
+    points = np.zeros((len(names), len(names)))
+    tables = []
+    for number, (a, b) in enumerate(pairs):
+        before, total = number * matches, len(pairs) * matches
+        table = pair(a, b, lambda n, _, before=before, total=total: progress and progress(before + n, total))
+        tables.append(table)
+        points[names.index(a), names.index(b)] = table.wins + table.draws / 2
+        points[names.index(b), names.index(a)] = table.losses + table.draws / 2
+    ratings = fit_elo(names, points, anchors)
+    strongest_first = sorted(ratings.items(), key=lambda item: -item[1].elo)
+    return Tournament(tables, dict(strongest_first), tuple(anchors or ()))
+
+
+def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bool | None) -> bool:
+    """Whether both players play both sides.
+
+    Raises:
+        ValueError: The players are too many or too few for the teams, or the teams are not alike.
+    """
+    teams = list(game.teams)
+    if len(teams) > 2:
+        raise ValueError(f"{id} has {len(teams)} teams, matches of two players need one or two")
+    if a is None or (b is None) != (len(teams) == 1):
+        raise ValueError(f"{id} has {'one team' if len(teams) == 1 else 'two teams'}: give as many players")
+    alike = teams_are_alike(game)
+    if swap and not alike:
+        raise ValueError(f"the teams of {id} are not alike: players cannot change sides (swap=False)")
+    return alike and game.zero_sum if swap is None else swap
+
+
+def _play(sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int], Any]) -> np.ndarray:
+    """Lane i plays the matches i, i + N, i + 2 N, ... to their ends."""
+    n, count = sim.num_envs, len(seeds)
+    teams = list(sim.game.teams)
+    results = np.zeros(count, MATCH)
+    match_of_lane = np.arange(n)
+    returns = np.zeros((n, len(teams)))
+    finished = 0
+    sim.reset(seed=seeds[match_of_lane])
+    while finished < count:
+        running = sim.states["pending"] == RUNNING
+        sim.step()
+        for number, team in enumerate(teams):
+            returns[:, number] += sim.team_rewards(team)
+        over = running & (sim.terminated | sim.truncated)
+        if not over.any():
+            continue
+        row = match_of_lane[over]
+        winner = sim.info["winner"][over]
+        results["seed"][row], results["side"][row] = seeds[row], side
+        results["outcome"][row] = np.where(winner < 0, 0, np.where(winner == side, 1, -1))
+        results["steps"][row] = sim.states["steps"][over]
+        results["end_reason"][row] = sim.info["end_reason"][over]
+        results["return_a"][row] = returns[over, side]
+        results["return_b"][row] = returns[over, 1 - side] if len(teams) == 2 else 0.0
+        finished += len(row)
+        report(finished)
+        match_of_lane[over] += n
+        again = over & (match_of_lane < count)
+        if again.any():
+            returns[again] = 0.0
+            sim.reset(again, seed=seeds[np.minimum(match_of_lane, count - 1)])
+    return results

@@ -1,0 +1,157 @@
+"""What is claimed of the exact solvers, measured here and now: ``python -m palaestra.exact.solver_figures``.
+
+Each figure is a plain dict: ``about``, ``value``, ``bar`` (None where it is reported for comparison), ``at_least``
+(whether more is better), ``holds`` and ``note``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from palaestra.exact.matrix_solver import matrix_games
+from palaestra.exact.positions import enumerate_positions
+from palaestra.exact.values import solve
+
+SOCCER = "palaestra/GridSoccer-v0"
+SHAPES = ((1, 1), (2, 2), (3, 3), (2, 5), (5, 5), (9, 4), (9, 9), (13, 25), (25, 13), (25, 25))
+MATRICES = 100_000
+LITTMAN = {"value": 0.218484, "pure maximin": 0.0, "pure minimax": 0.295245}
+"""Littman's soccer at kick-off for the side with the ball, gamma = 0.9, from an independent solver."""
+
+
+def figure(about: str, value: float, bar: float | None, at_least: bool, note: str = "") -> dict[str, Any]:
+    """One figure with its verdict."""
+    holds = None if bar is None else (value >= bar if at_least else value <= bar)
+    return {"about": about, "value": value, "bar": bar, "at_least": at_least, "holds": holds, "note": note}
+
+
+def near_saddle(rng: np.random.Generator, count: int, m: int, n: int) -> np.ndarray:
+    """Matrices ``[count, m, n]`` like those of value iteration, hard for a simplex method, six kinds by turns.
+
+    Few different integers; a saddle point among them, disturbed by 1e-3 to 1e-12; rows and columns that repeat; such
+    that almost repeat; few different numbers, almost; numbers that all but agree.
+    """
+    a = np.empty((count, m, n))
+    for k in range(count):
+        noise = rng.standard_normal((m, n)) * 10.0 ** -rng.uniform(3, 12)
+        integers = rng.integers(-2, 3, (m, n)).astype(np.float64)
+        if k % 6 == 0:
+            a[k] = integers
+        elif k % 6 == 1:
+            i, j = rng.integers(m), rng.integers(n)
+            integers[i], integers[:, j] = np.abs(integers[i]), -np.abs(integers[:, j])
+            integers[i, j] = 0.0
+            a[k] = integers + noise
+        elif k % 6 in (2, 3):
+            distinct = rng.standard_normal((m, n))
+            a[k] = distinct[rng.integers(m, size=m)][:, rng.integers(n, size=n)] + (noise if k % 6 == 3 else 0.0)
+        elif k % 6 == 4:
+            a[k] = rng.uniform(-1, 1, 4)[rng.integers(4, size=(m, n))] + noise
+        else:
+            a[k] = rng.standard_normal() + noise
+    return a
+
+
+def matrix_accuracy(matrices: int = MATRICES) -> list[dict[str, Any]]:
+    """Largest certified gap over random and near-saddle matrices."""
+    found = []
+    each = -(-matrices // len(SHAPES))
+    kinds: tuple[tuple[str, Callable[..., np.ndarray]], ...] = (
+        ("random", lambda rng, k, m, n: rng.standard_normal((k, m, n))),
+        ("near-saddle", near_saddle),
+    )
+    for name, draw in kinds:
+        rng = np.random.default_rng(0)
+        solved = [matrix_games(draw(rng, each, m, n)) for m, n in SHAPES]
+        methods, counts = np.unique(np.concatenate([s.method for s in solved]), return_counts=True)
+        note = ", ".join(f"{count} {method}" for method, count in zip(methods, counts, strict=True))
+        about = f"{each * len(SHAPES):,} {name} matrices up to 25x25: largest relative gap"
+        found.append(figure(about, max(float(s.gap.max()) for s in solved), 1e-9, False, note))
+    return found
+
+
+def matrix_speed() -> list[dict[str, Any]]:
+    """Random matrix games next to scipy's linprog with HiGHS, the best of some rounds that take turns.
+
+    Raises:
+        ImportError: scipy is missing.
+    """
+    try:
+        from scipy.optimize import linprog
+    except ImportError as error:
+        raise ImportError('the comparison needs scipy: pip install "palaestra[exact]"') from error
+    found = []
+    for size, bar, count in ((5, 500.0, 4000), (25, 20.0, 400)):
+        a = np.random.default_rng(0).standard_normal((count, size, size))
+        program = {
+            "c": np.append(np.zeros(size), -1.0),
+            "b_ub": np.zeros(size),
+            "A_eq": np.append(np.ones(size), 0.0)[None],
+            "b_eq": [1.0],
+            "bounds": [(0, None)] * size + [(None, None)],
+            "method": "highs",
+        }
+        ours, theirs = [], []
+        matrix_games(a[:2])
+        for round_ in range(15):
+            start = time.perf_counter()
+            matrix_games(a)
+            ours.append((time.perf_counter() - start) / count)
+            for k in range(3):
+                constraints = np.hstack([-a[3 * round_ + k].T, np.ones((size, 1))])
+                start = time.perf_counter()
+                linprog(A_ub=constraints, **program)
+                theirs.append(time.perf_counter() - start)
+        note = f"{1e6 * min(ours):.2f} to {1e6 * min(theirs):,.0f} us a game"
+        found.append(figure(f"{size}x{size}: faster than scipy's linprog", min(theirs) / min(ours), bar, True, note))
+    return found
+
+
+def littman() -> list[dict[str, Any]]:
+    """Littman's soccer, enumerated and solved with all bounds, once compiled."""
+    solve(SOCCER)
+    seconds, solution = [], None
+    for _ in range(5):
+        start = time.perf_counter()
+        solution = solve(SOCCER)
+        seconds.append(time.perf_counter() - start)
+    assert solution is not None
+    table = solution.table
+    holder = table.starts[np.argmax(solution.values[table.starts])]
+    values = (solution.values[holder], solution.pure_maximin[holder], solution.pure_minimax[holder])
+    error = max(abs(float(v) - known) for v, known in zip(values, LITTMAN.values(), strict=True))
+    everywhere = solve(enumerate_positions(SOCCER, symmetry=False))
+    mixed = len(everywhere.without_pure_saddle)
+    note = ", ".join(f"{name} {v:+.6f}" for name, v in zip(LITTMAN, values, strict=True))
+    return [
+        figure("Littman's soccer: s to enumerate and solve", min(seconds), 0.2, False, f"{solution.sweeps} sweeps"),
+        figure("Littman's soccer: guaranteed error", solution.error, 1e-8, False),
+        figure("Littman's soccer at kick-off: off the known values by", error, 1e-6, False, note),
+        figure("Littman's soccer: positions without a pure saddle, off 324 by", abs(mixed - 324), 0, False, f"{mixed}"),
+    ]
+
+
+def figures() -> Iterator[dict[str, Any]]:
+    """All of them."""
+    for measure in (matrix_accuracy, matrix_speed, littman):
+        yield from measure()
+
+
+def main() -> int:
+    """Prints all figures. Returns 1 if a bar was missed."""
+    missed = False
+    for row in figures():
+        verdict = {True: "holds", False: "MISSED", None: ""}[row["holds"]]
+        bar = "" if row["bar"] is None else f"{'>=' if row['at_least'] else '<='} {row['bar']:g}"
+        print(f"{row['about']:68s} {row['value']:10.3g}  {bar:9s} {verdict:7s} {row['note']}", flush=True)
+        missed |= row["holds"] is False
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""How finished matches start anew: the three autoreset modes and the reset of chosen lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.testing.checks.lane_checks import SEED, SHORT, compare_with_singles
+from palaestra.testing.drivers import LANES, EnvDriver, VectorDriver
+from palaestra.testing.harness import conformance, require
+from palaestra.testing.players import Player, lane_of
+from palaestra.testing.snapshot_view import difference, record_change, rows_of, snapshot_view, unlike
+from palaestra.testing.subject import Subject
+
+
+@conformance(order=301)
+def autoreset_next_step(subject: Subject) -> None:
+    """NEXT_STEP: the step after an end ignores the action and returns the first observation, reward 0 and no flags."""
+    _against_scalars(subject, "next_step")
+
+
+@conformance(order=302)
+def autoreset_same_step(subject: Subject) -> None:
+    """SAME_STEP: the step of an end returns the next first observation; the last is in final_obs and final_info."""
+    _against_scalars(subject, "same_step")
+    compare_with_singles(subject, SEED, subject.rounds(16, 40, 500), autoreset_mode="same_step", horizon=SHORT)
+
+
+@conformance(order=303)
+def autoreset_off(subject: Subject) -> None:
+    """DISABLED: a finished lane waits for ``reset(options={"reset_mask": ...})``, options stay as they are."""
+    _against_scalars(subject, "off")
+    vec = subject.vec(LANES, autoreset_mode="off")
+    vec.reset(seed=SEED)
+    options = {"reset_mask": np.array([True, False, True])}
+    vec.reset(options=options)
+    require(list(options) == ["reset_mask"], "reset took reset_mask out of the caller's options")
+    _waiting_lanes_stand_still(subject)
+
+
+def _against_scalars(subject: Subject, mode: str) -> None:
+    """Plays a VectorEnv against a loop over single Envs: what `gymnasium.vector.SyncVectorEnv` would return."""
+    steps = ends = 0
+    for horizon in (SHORT, None):
+        options = {} if horizon is None else {"horizon": horizon}
+        vector = VectorDriver(subject.vec(LANES, autoreset_mode=mode, **options), SEED)
+        scalars = [EnvDriver(subject.env(**options), SEED + i) for i in range(LANES)]
+        shown = vector.start()
+        for lane, scalar in enumerate(scalars):
+            _compare(shown, scalar.start(), lane, f"{mode}, first reset")
+        for number in subject.rounds(16, 40, 500):
+            ends += _one_step(subject, vector, scalars, f"{mode}, step {number}")
+            steps += LANES
+    subject.note(f"{steps} lane-steps, {ends} ends")
+
+
+def _one_step(subject: Subject, vector: VectorDriver, scalars: list[EnvDriver], place: str) -> int:
+    waiting = vector.over.copy()
+    resets_only = vector.mode == "DISABLED" and waiting.any()
+    result = vector.play()
+    if resets_only:
+        for lane in np.flatnonzero(waiting):
+            _compare(result, scalars[lane].play(), int(lane), f"{place}, reset_mask")
+        return 0
+    for lane, scalar in enumerate(scalars):
+        expected = scalar.play()
+        where = f"{place}, lane {lane}"
+        if len(expected) == 2:  # NEXT_STEP: the scalar loop has just been reset
+            _numbers(result, lane, (0.0, False, False), where)
+            _compare(result, expected, lane, place)
+            continue
+        _numbers(result, lane, expected[1:4], where)
+        over = expected[2] or expected[3]
+        if over and vector.mode == "SAME_STEP":
+            _compare_final(subject, result[4], expected, lane, where)
+            _compare(result, scalar.play(), lane, place, ended=True)
+        else:
+            _compare(result, expected, lane, place, ended=over)
+            if over:
+                _compare_end(subject, result[4], expected[4], lane, where)
+            claimed = "final_obs" in result[4] and bool(result[4]["_final_obs"][lane])
+            require(not claimed, f"{where}: final_obs without an end in this step")
+    return int((result[2] | result[3]).sum())
+
+
+def _numbers(result: Any, lane: int, expected: tuple[float, bool, bool], where: str) -> None:
+    for name, array, value in zip(("reward", "terminated", "truncated"), result[1:4], expected, strict=True):
+        require(array[lane] == value, f"{where}: {name} is {array[lane]}, a single Env has {value}")
+
+
+def _compare(result: Any, expected: Any, lane: int, place: str, ended: bool = False) -> None:
+    """Observation and info of one lane of a VectorEnv against those of a single Env."""
+    found = unlike(_row(result[0], lane), expected[0])
+    require(
+        not found, f"{place}, lane {lane}: observation{' ' if found[:1].isalpha() else ''}{found} (VectorEnv and Env)"
+    )
+    _compare_info(result[-1], expected[-1], lane, f"{place}, lane {lane}", ended)
+
+
+def _compare_info(infos: Any, info: Any, lane: int, where: str, ended: bool) -> None:
+    for name, value in info.items():
+        if name in ("winner", "end_reason"):
+            continue
+        require(name in infos and infos[f"_{name}"][lane], f"{where}: info has no {name!r}, a single Env has {value}")
+        found = unlike(_plain(lane_of(infos[name], lane)), _plain(value))
+        require(not found, f"{where}: info {name}{found} (VectorEnv and Env)")
+    for name in ("winner", "end_reason"):
+        marked = bool(infos[f"_{name}"][lane]) if f"_{name}" in infos else False
+        require(marked == ended, f"{where}: info['_{name}'] is {marked}, but {'a' if ended else 'no'} match ended here")
+
+
+def _compare_end(subject: Subject, infos: Any, info: Any, lane: int, where: str) -> None:
+    winner, reason = int(infos["winner"][lane]), int(infos["end_reason"][lane])
+    name = list(subject.game.teams)[winner] if winner >= 0 else None
+    require(name == info["winner"], f"{where}: winner is {winner} ({name}), a single Env says {info['winner']}")
+    reason_name = subject.game.end_reason(reason)
+    require(
+        reason_name == info["end_reason"],
+        f"{where}: end_reason is {reason} ({reason_name}), a single Env: {info['end_reason']}",
+    )
+
+
+def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where: str) -> None:
+    for name in ("final_obs", "final_info"):
+        require(name in infos and infos[f"_{name}"][lane], f"{where}: an end without info[{name!r}]")
+    found = unlike(infos["final_obs"][lane], expected[0])
+    require(not found, f"{where}: final_obs{found} (VectorEnv and the last observation of an Env)")
+    final, info = infos["final_info"], expected[4]
+    for name in info:
+        if name not in ("winner", "end_reason", "acting"):  # nobody is asked any more
+            require(name in final, f"{where}: final_info has no {name!r}, a single Env has")
+            found = unlike(_plain(lane_of(final[name], lane)), _plain(info[name]))
+            require(not found, f"{where}: final_info {name}{found} (VectorEnv and Env)")
+    _compare_end(subject, final, info, lane, f"{where}, final_info")
+    _compare_end(subject, infos, info, lane, where)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of Python's own: an Env gives a float where a VectorEnv gives a row of an array."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return np.asarray(value).tolist()
+
+
+def _row(value: Any, lane: int) -> Any:
+    if isinstance(value, dict):
+        return {k: _row(v, lane) for k, v in value.items()}
+    return np.array(value[lane])
+
+
+def _waiting_lanes_stand_still(subject: Subject) -> None:
+    sim = subject.batch(4, autoreset_mode="off", horizon=2)
+    player = Player(sim)
+    sim.reset(seed=SEED)
+    for _ in range(2):
+        player.play(sim)
+        sim.step()
+    sim.reset(np.array([True, False, True, False]))
+    still, states = snapshot_view(sim), sim.states.copy()
+    player.play(sim)
+    sim.step()
+    for lane in (1, 3):
+        changed = record_change(sim, states, lane)
+        require(not changed, f"lane {lane} waits for a reset, but a step changed its record: {changed}")
+        rows = slice(lane, lane + 1)
+        found = difference(
+            subject.game, rows_of(still, rows), rows_of(snapshot_view(sim), rows), lane, ("rewards", "agent_terminated")
+        )
+        require(not found, f"{found}: the lane waits for a reset, a step may not change it")
+        require(not sim.rewards[lane].any(), f"lane {lane} waits for a reset but has the rewards {sim.rewards[lane]}")
+
+
+@conformance(order=304)
+def masked_reset_keeps_other_lanes(subject: Subject) -> None:
+    """A reset of chosen lanes starts their next matches and leaves the record and results of all others alone."""
+    for mode in ("next_step", "off"):
+        sim = subject.batch(4, autoreset_mode=mode)
+        singles = [subject.batch(1, autoreset_mode=mode) for _ in range(4)]
+        everyone = [sim, *singles]
+        players = [Player(s) for s in everyone]
+        for offset, s in enumerate(everyone):
+            s.reset(seed=SEED + max(0, offset - 1))
+        which = np.array([False, True, False, True])
+        for number in range(1, 7):
+            for s, player in zip(everyone, players, strict=True):
+                player.play(s)
+                s.step()
+            if number not in (3, 4):
+                continue
+            before, records = snapshot_view(sim), sim.states.copy()
+            sim.reset(which)
+            for lane, single in enumerate(singles):
+                where = (
+                    f"lane {lane} ({'' if which[lane] else 'not '}in the mask), autoreset_mode={mode!r}, step {number}"
+                )
+                rows = slice(lane, lane + 1)
+                if which[lane]:
+                    single.reset()
+                    found = difference(subject.game, rows_of(snapshot_view(sim), rows), snapshot_view(single), lane)
+                    require(not found, f"{where}: {found} (reset by mask, and alone)")
+                else:
+                    found = difference(subject.game, rows_of(before, rows), rows_of(snapshot_view(sim), rows), lane)
+                    require(not found, f"{where}: {found} (before and after the reset of others)")
+                    changed = record_change(sim, records, lane)
+                    require(not changed, f"{where}: the reset of others changed the match record: {changed}")

@@ -1,0 +1,131 @@
+"""Codecs: what they say lies in the spaces they declare, and what they cannot understand moves nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.actions import ActionError
+from palaestra.core.faces.agent_io import AgentIO
+from palaestra.testing.checks.action_checks import Untouched
+from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.players import Player
+from palaestra.testing.subject import Subject
+
+SEED = 70
+GIBBERISH = "zzz no such action 8f3a"
+SHORT = 5
+"""Decisions of a match whose last observations are encoded."""
+
+
+@conformance(order=1101)
+def codec_results_are_in_spaces(subject: Subject) -> None:
+    """Every codec encodes each agent's observations into its space, and decodes samples of its action space.
+
+    What it decodes is a valid action. A codec that is not total may refuse with a ValueError; then nothing has moved.
+    Encoding changes nothing, and last observations of matches can be encoded too.
+    """
+    if not subject.game.codecs:
+        raise Skipped("the game has no codecs")
+    said = tried = understood = 0
+    for name in subject.game.codecs:
+        face = subject.parallel(codec=name, mask=None)
+        face.reset(seed=SEED)
+        player = Player(face.sim)
+        for number, agent_io in enumerate(face.agent_ios.values()):
+            agent_io.action_space.seed(SEED + number)
+        world = _world_bytes(face.sim)
+        for number in subject.rounds(15, 60, 600):
+            player.play(face.sim)
+            before = face.sim.states.tobytes(), face.sim.buffers.mask_bytes.tobytes(), _shown(face.sim)
+            decoded = {}
+            for agent, agent_io in face.agent_ios.items():
+                place = f"codec {name!r}, {agent}, step {number}"
+                _encode(agent_io, place)
+                said += 1
+                sample = agent_io.action_space.sample()
+                tried += 1
+                if (action := _decode(agent_io, sample, place)) is not None:
+                    decoded[agent] = action
+            after = face.sim.states.tobytes(), face.sim.buffers.mask_bytes.tobytes(), _shown(face.sim)
+            require(before == after, f"codec {name!r}, step {number}: encode or decode changes what it looks at")
+            understood += len(decoded)
+            _play(face.sim, subject.game, decoded, name)
+            if face.sim.terminated[0] or face.sim.truncated[0]:
+                face.sim.reset()
+        require(_world_bytes(face.sim) == world, f"codec {name!r} changes the world")
+        _refuses_gibberish(face, name)
+        said += _encode_finals(subject, name)
+    subject.note(
+        f"{said} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
+    )
+
+
+def _encode(agent_io: AgentIO, place: str, lane: int = 0, final: bool = False) -> None:
+    said = agent_io.observe_lane(lane, final)
+    require(said in agent_io.observation_space, f"{place}: {said!r} is not in its space")
+
+
+def _decode(agent_io: AgentIO, action: Any, place: str) -> Any:
+    """The action as the plain face takes it; None where the codec does not understand it."""
+    codec: Any = agent_io.codec
+    try:
+        return codec.decode(agent_io.agent_view(), action)
+    except ValueError as error:
+        is_total = getattr(codec, "total", False)
+        require(not is_total, f"{place}: {action!r} of its action space is refused ({error}) by a total codec")
+    except Exception as error:
+        require(False, f"{place}: decoding {action!r} raises {type(error).__name__} ({error}), not ValueError")
+    return None
+
+
+def _play(sim: Any, game: Any, decoded: dict[str, Any], name: str) -> None:
+    """Plays one decision with what was understood; a `Player` has written the rest."""
+    try:
+        for agent, action in decoded.items():
+            AgentIO(sim, (game.agents.index(agent),), codec="none", observation="dict").write_one(action)
+        sim.step()
+    except ActionError as error:
+        require(False, f"codec {name!r}: a sample of its action space is decoded to what is no action: {error}")
+
+
+def _refuses_gibberish(face: Any, name: str) -> None:
+    face.reset(seed=SEED)
+    if any(getattr(agent_io.codec, "total", False) for agent_io in face.agent_ios.values()):
+        return  # it takes everything
+    untouched = Untouched(face.sim)
+    what = f"codec {name!r}: the action {GIBBERISH!r}"
+    try:
+        face.step(dict.fromkeys(face.agents, GIBBERISH))
+    except ValueError:
+        untouched.check(what)
+    except Exception as error:
+        require(False, f"{what} raises {type(error).__name__} ({error}), not ValueError")
+    else:
+        require(False, f"{what} is not refused")
+
+
+def _encode_finals(subject: Subject, name: str) -> int:
+    """Encodes what was last seen of matches that a batch has started anew at once; returns how often."""
+    sim = subject.batch(2, autoreset_mode="same_step", horizon=SHORT)
+    sim.reset(seed=SEED)
+    agent_ios = {agent: AgentIO(sim, (slot,), codec=name) for slot, agent in enumerate(subject.game.agents)}
+    player, count = Player(sim), 0
+    for _ in range(2 * SHORT):
+        player.play(sim)
+        sim.step()
+        for lane in np.flatnonzero(sim.terminated | sim.truncated).tolist():
+            for agent, agent_io in agent_ios.items():
+                _encode(agent_io, f"codec {name!r}, {agent}, last observation of a match", lane, final=True)
+                count += 1
+    return count
+
+
+def _shown(sim: Any) -> bytes:
+    return sim.buffers.observations.tobytes()
+
+
+def _world_bytes(sim: Any) -> list[bytes]:
+    world = sim.game.world
+    return [np.asarray(member).tobytes() for member in world] if isinstance(world, tuple) else []

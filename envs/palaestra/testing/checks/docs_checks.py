@@ -1,0 +1,35 @@
+"""Documentation: an id has a page, and its tables are those of the game."""
+
+from __future__ import annotations
+
+import re
+
+from palaestra import pages
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
+from palaestra.testing.subject import Subject
+
+
+@conformance(order=1301, levels=PRESET)
+def documentation_is_complete(subject: Subject) -> None:
+    """The page has all sections in order, a table of every action, observation and parameter, and no marker left over.
+
+    Third-party games that have not begun a page are left in peace.
+    """
+    text = pages.docstring(subject.id)
+    if not re.search(r"^## ", text, re.MULTILINE) and not subject.id.startswith("palaestra/"):
+        raise Skipped("the factory's module has no page in its docstring")
+    titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    wanted = [t for t in pages.SECTIONS if t in titles]
+    missing = [t for t in pages.SECTIONS if t not in titles]
+    require(not missing, f"the docstring has no section {', '.join(missing)}")
+    require(
+        [t for t in titles if t in pages.SECTIONS] == wanted,
+        f"the sections are in the order {titles}, not {list(pages.SECTIONS)}",
+    )
+    for marker in ("action", "observation", "parameters"):
+        require(f"<!-- table: {marker} -->" in text, f"the docstring does not say where <!-- table: {marker} --> goes")
+    page = pages.page(subject.id, **subject.batch_keywords)
+    left = re.findall(r"<!-- table: [^>]*-->", page)
+    require(not left, f"the page has markers that nothing fills: {', '.join(left)}")
+    for name in pages.names(subject.game):
+        require(f"`{name}`" in page, f"the page does not name {name}")

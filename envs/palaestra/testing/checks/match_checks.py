@@ -1,0 +1,196 @@
+"""Matches from their first step to their last: horizon, flags, who leaves when, what may not be called outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.batch_loop import HORIZON
+from palaestra.testing.drivers import LANES, EnvDriver, ParallelDriver, VectorDriver
+from palaestra.testing.harness import conformance, require
+from palaestra.testing.players import Player
+from palaestra.testing.random_walk import report_on
+from palaestra.testing.subject import Subject
+
+SEED = 300
+
+
+@conformance(order=701)
+def horizon_is_exact(subject: Subject) -> None:
+    """``max_episode_steps=k`` truncates after exactly k decisions on every face, unless a rule was first."""
+    truncated = 0
+    for k in (1, 2, 5):
+        truncated += _check_batch_horizon(subject, k, {"max_episode_steps": k}, 2 * k)
+        for run in (
+            VectorDriver(subject.vec(LANES, max_episode_steps=k), SEED),
+            EnvDriver(subject.env(horizon=k), SEED),
+            ParallelDriver(subject.parallel(max_cycles=k), SEED),
+        ):
+            _check_face_horizon(run, k)
+    default = subject.default_horizon
+    limit = 5000 if subject.level == "full" else 60
+    if default <= limit:
+        truncated += _check_batch_horizon(subject, default, {}, default)
+    if truncated == 0 and not _ends_at_once(subject):
+        require(False, "no match reached its horizon, not even one of 1, 2 or 5 decisions")
+    subject.note(f"{truncated} matches truncated")
+
+
+def _ends_at_once(subject: Subject) -> bool:
+    """Whether a rule ends all matches with their first decision."""
+    sim = subject.batch(16, autoreset_mode="off")
+    sim.reset(seed=SEED)
+    Player(sim).play(sim)
+    sim.step()
+    return bool(sim.terminated.all())
+
+
+def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most: int) -> int:
+    sim = subject.batch(4 if subject.is_engine_game else 16, autoreset_mode="off", **options)
+    player = Player(sim)
+    sim.reset(seed=SEED)
+    ended = np.zeros(sim.num_envs, np.bool_)
+    cut = 0
+    for number in range(1, most + 1):
+        player.play(sim)
+        sim.step()
+        for lane in np.flatnonzero(~ended).tolist():
+            over = bool(sim.terminated[lane] or sim.truncated[lane])
+            where = f"lane {lane}, horizon {k}, decision {number}"
+            by_horizon = sim.truncated[lane] and not _cut_by_rule(sim, lane)
+            require(not by_horizon or number == k, f"{where}: truncated too early")
+            require(over or number < k, f"{where}: the match is not over")
+            if by_horizon:
+                cut += 1
+                reason = int(sim.info["end_reason"][lane])
+                require(reason == HORIZON, f"{where}: truncated with end_reason {reason}, not {HORIZON}")
+            ended[lane] |= over
+        if ended.all():
+            break
+    return cut
+
+
+def _cut_by_rule(sim: Any, lane: int) -> bool:
+    """Whether the match of a lane was truncated by a rule of the game."""
+    first = HORIZON + 1 + len(sim.game.end_reasons)
+    return bool(sim.truncated[lane] and sim.info["end_reason"][lane] >= first)
+
+
+def _check_face_horizon(run: Any, k: int) -> None:
+    run.start()
+    for number in range(1, k + 1):
+        result = run.play()
+        terminated, truncated = (_flags(flag) for flag in result[2:4])
+        where = f"{run.name}, horizon {k}, decision {number}"
+        cut = any(_cut_by_rule(run.face.sim, lane) for lane in range(run.face.sim.num_envs))
+        require(number == k or cut or not truncated.any(), f"{where}: truncated too early")
+        require(not (terminated & truncated).any(), f"{where}: terminated and truncated")
+        if cut or terminated.any():
+            return  # a rule was first
+        require(number < k or truncated.all(), f"{where}: the match is not over: {truncated.tolist()}")
+
+
+def _flags(flag: Any) -> np.ndarray:
+    return np.atleast_1d(np.array(list(flag.values()) if isinstance(flag, dict) else flag))
+
+
+@conformance(order=702)
+def terminated_xor_truncated(subject: Subject) -> None:
+    """A match is terminated or truncated, never both; in its last step every remaining agent gets the same flag."""
+    report_on(subject, "flags")
+    for horizon in (None, 4):
+        run = ParallelDriver(subject.parallel(**({} if horizon is None else {"horizon": horizon})), SEED)
+        run.start()
+        for number in subject.rounds(20, 200, 2000):
+            result = run.play()
+            if len(result) == 5:
+                _check_flags(run.face, result, f"ParallelEnv, decision {number}")
+
+
+def _check_flags(face: Any, result: Any, place: str) -> None:
+    _, rewards, terminations, truncations, infos = result
+    for agent in rewards:
+        both = terminations[agent] and truncations[agent]
+        require(not both, f"{place}: {agent} is terminated and truncated")
+    if face.agents:
+        return
+    flags = {a: "terminated" if terminations[a] else "truncated" if truncations[a] else "neither" for a in rewards}
+    require(
+        len(set(flags.values())) == 1 and "neither" not in flags.values(), f"{place}: at the end the flags are {flags}"
+    )
+    for agent in rewards:
+        require(infos[agent].get("end_reason"), f"{place}: the match is over, but infos[{agent!r}] has no end_reason")
+        require("winner" in infos[agent], f"{place}: the match is over, but infos[{agent!r}] names no winner")
+
+
+@conformance(order=703)
+def dead_agents_get_final_reward(subject: Subject) -> None:
+    """Who dies gets observation, reward, flag and info in that step, then leaves `agents` for the whole match."""
+    face = subject.parallel()
+    run = ParallelDriver(face, SEED)
+    run.start()
+    left: set[str] = set()
+    count = 0
+    for number in subject.rounds(40, 400, 4000):
+        before = list(face.agents)
+        result = run.play()
+        if len(result) != 5:
+            left = set()
+            continue
+        place = f"ParallelEnv, decision {number}"
+        for agent in before:
+            for name, part in zip(("observation", "reward", "termination", "truncation", "info"), result, strict=True):
+                require(agent in part, f"{place}: {agent} was in the match but got no {name}")
+            flagged = result[2][agent] or result[3][agent]
+            still = agent in face.agents
+            require(
+                flagged != still,
+                f"{place}: {agent} has {'a' if flagged else 'no'} flag and is {'still' if still else 'not'} in agents",
+            )
+            slot = face.sim.game.agents.index(agent)
+            reward = float(face.sim.rewards[0, slot])
+            require(
+                result[1][agent] == reward,
+                f"{place}: {agent} gets the reward {result[1][agent]}, in the batch {reward}",
+            )
+            if flagged:
+                left.add(agent)
+                count += bool(face.agents)
+        back = left & set(face.agents)
+        require(not back, f"{place}: {', '.join(sorted(back))} had left and is back in agents")
+        strange = set(face.agents) - set(face.possible_agents)
+        require(not strange, f"{place}: {', '.join(sorted(strange))} is not among possible_agents")
+    subject.note(f"{count} left before the end")
+
+
+@conformance(order=704)
+def calls_out_of_order_raise(subject: Subject) -> None:
+    """A step before the first reset and a step after close say so (RuntimeError); close may be called twice."""
+    for make in (lambda: subject.batch(2), subject.env, lambda: subject.vec(2), subject.parallel):
+        face = make()
+        name = type(face).__name__
+        if name != "GameParallelEnv":  # a ParallelEnv without agents has nobody to ask: its step is empty
+            _refused(face, f"{name}: step before reset")
+        face.reset(seed=SEED)
+        face.close()
+        face.close()
+        _refused(face, f"{name}: step after close")
+
+
+def _refused(face: Any, what: str) -> None:
+    if hasattr(face, "single_action_space"):
+        action: Any = face.action_space.sample()
+    elif hasattr(face, "possible_agents"):
+        action = {a: face.action_space(a).sample() for a in face.agents}
+    elif hasattr(face, "action_space"):
+        action = face.action_space.sample()
+    else:
+        action = None
+    try:
+        face.step(action)
+    except RuntimeError:
+        return
+    except Exception as error:
+        require(False, f"{what} raises {type(error).__name__} ({error}), not RuntimeError")
+    require(False, f"{what} is not refused")

@@ -1,0 +1,85 @@
+"""Rules that hold in every decision: what the random walk has found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palaestra.core.fields import checked_bounds
+from palaestra.testing.harness import PRESET, Skipped, conformance, require
+from palaestra.testing.random_walk import report_on
+from palaestra.testing.subject import Subject
+
+
+@conformance(order=601, levels=PRESET)
+def observations_are_in_spaces(subject: Subject) -> None:
+    """Every field of every agent, team and lane stays within its table, last observations of matches included."""
+    for table in (
+        *(r.observation for r in subject.game.roles),
+        subject.game.team_observation,
+        subject.game.lane_observation,
+    ):
+        for f in table:
+            low, high = checked_bounds(f)
+            bounded = np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all() and (low < high).any()
+            text = f"[{low.min():g}, {high.max():g}]"
+            require(bool(bounded), f"observation {f.name} has the bounds {text}: give finite ones, low < high")
+    report_on(subject, "observations")
+
+
+@conformance(order=602)
+def rewards_are_finite(subject: Subject) -> None:
+    """No reward is infinite or NaN."""
+    report_on(subject, "finite rewards")
+
+
+@conformance(order=603)
+def team_rewards_are_equal(subject: Subject) -> None:
+    """All members of a team carry the same reward, dead or alive, to the bit."""
+    report_on(subject, "equal rewards")
+
+
+@conformance(order=604)
+def zero_sum_is_exact(subject: Subject) -> None:
+    """Where the game says zero-sum, the two team rewards add up to exactly 0 in every step."""
+    report_on(subject, "zero sum")
+
+
+@conformance(order=605)
+def masks_allow_an_action(subject: Subject) -> None:
+    """Masks and lists of candidates are well formed and allow a choice; agents not asked have the no-op alone."""
+    report_on(subject, "masks")
+
+
+@conformance(order=606)
+def legal_actions_are_accepted(subject: Subject) -> None:
+    """Nothing that a mask allows is counted as illegal, whether a random player or a script chose it."""
+    report_on(subject, "legal counts")
+
+
+@conformance(order=607)
+def end_reasons_are_valid(subject: Subject) -> None:
+    """Every end has a reason of its kind, of a rule or of a truncation; running matches have none."""
+    report_on(subject, "reasons")
+
+
+@conformance(order=608)
+def dead_agents_stay_dead(subject: Subject) -> None:
+    """An agent that leaves is flagged in that step and in no other, is not asked any more, and does not come back."""
+    report_on(subject, "deaths")
+
+
+@conformance(order=609)
+def reset_fields_are_constant(subject: Subject) -> None:
+    """Observation fields written at reset alone keep their values to the end of the match."""
+    tables = [*(r.observation for r in subject.game.roles), subject.game.team_observation]
+    if not any(f.at == "reset" for table in (*tables, subject.game.lane_observation) for f in table):
+        raise Skipped("all observations may change in every decision")
+    report_on(subject, "fixed")
+
+
+@conformance(order=610)
+def unused_slots_are_inactive(subject: Subject) -> None:
+    """Slots of the kernel's memory beyond the agents are never alive, never asked and never paid."""
+    if subject.game.slots == len(subject.game.agents):
+        raise Skipped("every slot is an agent")
+    report_on(subject, "hidden slots")

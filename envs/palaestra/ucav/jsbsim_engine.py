@@ -1,0 +1,435 @@
+"""JSBSim's own F-16 as the engine behind the aircraft records of a match.
+
+The rules write commands and initial conditions into ``s.body`` and read everything else (`palaestra.ucav.body`). This
+module keeps one JSBSim instance per aircraft in this process and copies numbers between the two. JSBSim holds the GIL
+while it runs, so more than one core needs more than one process; that is the business of the simulation that owns the
+engine. JSBSim cannot save its state either: snapshots repeat the commands of a flight.
+
+Three things here are not obvious, and each has a test:
+
+* **The reset is exact.** JSBSim's own reset leaves traces of the flight before: the flap, gear and speed-brake
+  actuators stay where they were, the centre of gravity is still that of the burnt fuel when the pilot's acceleration
+  is computed, and the initial-condition object carries rounding noise of its previous values into the new velocity
+  and even into a wind of 1e-13 ft/s. `Aircraft.load` therefore starts from a fixed initial-condition file, sets the
+  new condition always in the same order, zeroes every actuator that remembers and resets twice. Afterwards the same
+  condition gives the same bytes, whatever was flown before.
+* **The gear is up.** JSBSim loads the F-16 with its gear down, which doubles the drag and locks the leading-edge flap
+  schedule.
+* **Positions are flat.** The match lives around latitude 0, longitude 0 of the WGS-84 ellipsoid; angles become metres
+  with the radii of curvature there at `MAP_ALTITUDE_M`. A metre of the map is a metre of air to 0.1 % from the ground
+  to 11 km.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import statistics
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import palaestra_assets
+from palaestra.core.game import Game
+from palaestra.ucav.body import BODY
+
+FOOT_M = 0.3048
+POUND_KG = 0.45359237
+WGS84_SEMI_MAJOR_AXIS_M = 6_378_137.0  # NIMA TR8350.2
+WGS84_ECCENTRICITY_SQUARED = 6.694379990141e-3
+MAP_ALTITUDE_M = 5_000.0
+NORTH_M_PER_RAD = WGS84_SEMI_MAJOR_AXIS_M * (1.0 - WGS84_ECCENTRICITY_SQUARED) + MAP_ALTITUDE_M
+EAST_M_PER_RAD = WGS84_SEMI_MAJOR_AXIS_M + MAP_ALTITUDE_M
+
+MODEL = "f16"
+COMMANDS = ("aileron", "elevator", "rudder", "throttle")
+
+# Field of the record, property of JSBSim, factor; in the order of the record, so that one row is one slice.
+OUTPUTS: tuple[tuple[str, str, float], ...] = (
+    ("north_m", "position/lat-geod-rad", NORTH_M_PER_RAD),
+    ("east_m", "position/long-gc-rad", EAST_M_PER_RAD),
+    ("altitude_m", "position/h-sl-ft", FOOT_M),
+    ("roll_rad", "attitude/phi-rad", 1.0),
+    ("pitch_rad", "attitude/theta-rad", 1.0),
+    ("heading_rad", "attitude/psi-rad", 1.0),
+    ("true_airspeed_mps", "velocities/vt-fps", FOOT_M),
+    ("velocity_north_mps", "velocities/v-north-fps", FOOT_M),
+    ("velocity_east_mps", "velocities/v-east-fps", FOOT_M),
+    ("velocity_down_mps", "velocities/v-down-fps", FOOT_M),
+    ("u_mps", "velocities/u-fps", FOOT_M),
+    ("v_mps", "velocities/v-fps", FOOT_M),
+    ("w_mps", "velocities/w-fps", FOOT_M),
+    ("p_radps", "velocities/p-rad_sec", 1.0),
+    ("q_radps", "velocities/q-rad_sec", 1.0),
+    ("r_radps", "velocities/r-rad_sec", 1.0),
+    ("flight_path_angle_rad", "flight-path/gamma-rad", 1.0),
+    ("angle_of_attack_rad", "aero/alpha-rad", 1.0),
+    ("sideslip_rad", "aero/beta-rad", 1.0),
+    ("load_factor_g", "accelerations/Nz", 1.0),  # at the centre of gravity, +1 in level flight
+    ("mach", "velocities/mach", 1.0),
+    ("calibrated_airspeed_mps", "velocities/vc-fps", FOOT_M),
+    ("engine_n2_fraction", "propulsion/engine/n2", 0.01),
+    ("fuel_kg", "propulsion/total-fuel-lbs", POUND_KG),
+)
+SCALES = np.array([factor for _, _, factor in OUTPUTS])
+WORDS = BODY.itemsize // 8
+FIRST = BODY.fields["north_m"][1] // 8  # type: ignore[index]
+LAST = FIRST + len(OUTPUTS)
+ANGLE_OF_ATTACK, SIDESLIP = (
+    [name for name, _, _ in OUTPUTS].index(name) for name in ("angle_of_attack_rad", "sideslip_rad")
+)
+
+# The order matters: JSBSim keeps some of the earlier values while it takes the next.
+INITIAL_CONDITION = (
+    *("lat-geod-rad", "long-gc-rad", "h-sl-ft", "psi-true-rad", "theta-rad", "phi-rad"),
+    *("u-fps", "v-fps", "w-fps"),
+)
+
+# Every component of JSBSim's F-16 that keeps its last position across a reset. `test_plant.py` looks for others.
+REMEMBERING_ACTUATORS = (
+    "fcs/tef-control",
+    "fcs/lef-control",
+    "gear/gear-pos-norm",
+    "gear/gear-cmd-norm",
+    "fcs/speedbrake-pos-deg",  # no command reaches it, but the flight control system opens it in a deep stall
+)
+
+# The initial-condition object remembers too; a file is the only way to set all of it at once. JSBSim reads it anew in
+# every reset and adds the suffix .xml itself. It is an asset: a temporary file would outlive a killed process.
+ORIGIN = "ucav/origin.xml"
+
+MOST_IDLE = 64
+"""Aircraft of closed plants that are kept, 32 MB."""
+idle_aircraft: dict[int, list[Aircraft]] = {}
+"""By frames a second."""
+
+
+def import_jsbsim() -> Any:
+    """The jsbsim module.
+
+    Raises:
+        ImportError: It is not installed; the message names the extra that brings it.
+    """
+    try:
+        import jsbsim
+    except ImportError as error:
+        raise ImportError(
+            'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
+        ) from error
+    return jsbsim
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the aircraft's own files say, read when an engine is made; nothing of them is stored in this repository.
+
+    Attributes:
+        angle_of_attack_rad: Lowest and highest angle that all aerodynamic tables cover.
+        sideslip_rad: The same for the sideslip angle.
+        n1_percent: Fan speed at idle and at military power.
+        n2_percent: Core speed at idle and at military power.
+    """
+
+    angle_of_attack_rad: tuple[float, float]
+    sideslip_rad: tuple[float, float]
+    n1_percent: tuple[float, float]
+    n2_percent: tuple[float, float]
+
+
+@functools.cache
+def read_model(root: Path) -> Model:
+    """Reads the limits of the tables and the engine speeds from the XML files of an installed JSBSim."""
+    aircraft = ElementTree.parse(root / "aircraft" / MODEL / f"{MODEL}.xml").getroot()
+    aerodynamics, engine = aircraft.find("aerodynamics"), aircraft.find("propulsion/engine")
+    if aerodynamics is None or engine is None:
+        raise RuntimeError(f"{root}: the aircraft {MODEL} has no aerodynamics or no engine")
+    tables = list(aerodynamics.iter("table"))
+    turbine = ElementTree.parse(root / "engine" / f"{engine.get('file')}.xml").getroot()
+    speeds = [float(turbine.findtext(tag, "nan")) for tag in ("idlen1", "maxn1", "idlen2", "maxn2")]
+    return Model(
+        _common_range(tables, "aero/alpha-rad"),
+        _common_range(tables, "aero/beta-rad"),
+        (speeds[0], speeds[1]),
+        (speeds[2], speeds[3]),
+    )
+
+
+def _common_range(tables: Iterable[ElementTree.Element], variable: str) -> tuple[float, float]:
+    """Breakpoints between which every table of ``variable`` has data; beyond them JSBSim holds the last value."""
+    low, high = -math.inf, math.inf
+    for table in tables:
+        lines = table.findtext("tableData", "").splitlines()
+        rows = [[float(x) for x in line.split()] for line in lines if line.strip()]
+        for axis in table.findall("independentVar"):
+            if (axis.text or "").strip() != variable:
+                continue
+            two_way = axis.get("lookup") is not None and len(table.findall("independentVar")) > 1
+            points = rows[0] if axis.get("lookup") == "column" else [row[0] for row in (rows[1:] if two_way else rows)]
+            low, high = max(low, points[0]), min(high, points[-1])
+    return low, high
+
+
+class Aircraft:
+    """One JSBSim instance with its property nodes looked up once."""
+
+    def __init__(self, jsbsim: Any, model: Model, physics_hz: int, origin: str) -> None:
+        """Builds the instance (12 ms, 0.5 MB); it flies after `load`."""
+        fdm = jsbsim.FGFDMExec(jsbsim.get_default_root_dir())
+        fdm.set_debug_level(0)
+        fdm.set_dt(1.0 / physics_hz)
+        if not fdm.load_model(MODEL):
+            raise RuntimeError(f"jsbsim {jsbsim.__version__} cannot load its own {MODEL}")
+        self.fdm, self.model, self.origin = fdm, model, origin
+        nodes = fdm.get_property_manager()
+        setter = lambda name: nodes.get_node(name).set_double_value  # noqa: E731
+        self.outputs = [nodes.get_node(name).get_double_value for _, name, _ in OUTPUTS]
+        self.commands = tuple(setter(f"fcs/{name}-cmd-norm") for name in COMMANDS)
+        self.actuators = tuple(setter(name) for name in REMEMBERING_ACTUATORS)
+        self.initial = tuple(setter(f"ic/{name}") for name in INITIAL_CONDITION)
+        self.engine_speeds = setter("propulsion/engine/n1"), setter("propulsion/engine/n2")
+        self.propulsion = fdm.get_propulsion()
+
+    def load(self, row: np.ndarray) -> None:
+        """Starts a flight, exactly, from the initial condition in a record (float64 [WORDS]) and writes its outputs."""
+        commands = row[:FIRST].tolist()
+        north, east, altitude, roll, pitch, heading, speed = row[FIRST : FIRST + 7].tolist()
+        fdm = self.fdm
+        fdm.load_ic(self.origin, False)
+        condition = (
+            north / NORTH_M_PER_RAD,
+            east / EAST_M_PER_RAD,
+            altitude / FOOT_M,
+            heading,
+            pitch,
+            roll,
+            speed / FOOT_M,
+            0.0,
+            0.0,
+        )
+        for put, value in zip(self.initial, condition, strict=True):
+            put(value)
+        for put in self.actuators:
+            put(0.0)
+        fdm.reset_to_initial_conditions(0)  # fills the tanks, but sees the pilot's seat from the old centre of gravity
+        fdm.reset_to_initial_conditions(0)
+        self._put_commands(commands)
+        self.propulsion.init_running(-1)
+        power = min(1.0, max(0.0, 2.0 * commands[3]))  # military power is throttle 0.5
+        for put, (idle, full) in zip(self.engine_speeds, (self.model.n1_percent, self.model.n2_percent), strict=True):
+            put(idle + power * (full - idle))
+        row[LAST:].view(np.uint8)[:2] = 1
+        self.write(row)
+
+    def advance(self, row: np.ndarray, frames: int) -> None:
+        """Flies ``frames`` frames under the commands in a record (float64 [WORDS]) and writes the outputs into it.
+
+        After an output that is not finite, the flight stands still until the next `load`.
+        """
+        flags = row[LAST:].view(np.uint8)
+        if not flags[0]:
+            return
+        commands = row[:FIRST].tolist()
+        try:
+            self._put_commands(commands)
+            run = self.fdm.run
+            for _ in range(frames):
+                run()
+        except (RuntimeError, ArithmeticError, ValueError):  # JSBSim throws when a position leaves the planet
+            flags[0] = 0
+            return
+        self.write(row)
+
+    def _put_commands(self, commands: list[float]) -> None:
+        aileron, elevator, rudder, throttle = self.commands
+        aileron(commands[0])
+        elevator(-commands[1])  # JSBSim: negative is nose up
+        rudder(-commands[2])  # positive is nose left
+        throttle(commands[3])
+
+    def write(self, row: np.ndarray) -> None:
+        """Copies JSBSim's state into a record (float64 [WORDS])."""
+        values = [get() for get in self.outputs]
+        flags = row[LAST:].view(np.uint8)
+        if not math.isfinite(sum(values)):
+            flags[0] = 0
+            return
+        row[FIRST:LAST] = values
+        row[FIRST:LAST] *= SCALES
+        alpha, beta = self.model.angle_of_attack_rad, self.model.sideslip_rad
+        flags[1] = alpha[0] <= values[ANGLE_OF_ATTACK] <= alpha[1] and beta[0] <= values[SIDESLIP] <= beta[1]
+
+
+class JsbsimEngine:
+    """Flies every aircraft of every lane with JSBSim, in this process, one after the other.
+
+    Aircraft of closed plants are used again: `Aircraft.load` is exact whatever was flown before.
+
+    What it does depends on the aircraft records alone, so that a flight can be repeated from its start and its
+    commands.
+
+    Attributes:
+        body_field: Field of the match record that holds the aircraft.
+        command_fields: Members of an aircraft record that are read in every period.
+    """
+
+    command_fields = tuple(f"{name}_command" for name in COMMANDS)
+
+    def __init__(self, game: Game, lanes: int, threads: int = 1, *, physics_hz: int = 60, frames: int = 6) -> None:
+        """Builds ``lanes`` x K aircraft, K being the number of aircraft records in a match.
+
+        Args:
+            game: Rules whose match record has a field of type `palaestra.ucav.body.BODY` and shape (K,).
+            lanes: Matches at a time.
+            threads: Ignored: JSBSim holds the interpreter's lock, so threads would wait for each other. More than one
+                core needs ``workers=``, processes.
+            physics_hz: Frames a second.
+            frames: Frames in one `advance`; 60 Hz and 6 frames are ten commands a second.
+
+        Raises:
+            ImportError: jsbsim is not installed.
+        """
+        jsbsim = import_jsbsim()
+        self.body_field = body_field(game.state_dtype)
+        self.count = game.state_dtype[self.body_field].shape[0]
+        origin = str(palaestra_assets.path(ORIGIN)).removesuffix(".xml")
+        self.frames = frames
+        self._idle = idle_aircraft.setdefault(physics_hz, [])
+        with silence(jsbsim):
+            self.model = read_model(Path(jsbsim.get_default_root_dir()))
+
+            def take() -> Aircraft:
+                with contextlib.suppress(IndexError):  # another thread may have taken the last one
+                    return self._idle.pop()
+                return Aircraft(jsbsim, self.model, physics_hz, origin)
+
+            self.aircraft = [[take() for _ in range(self.count)] for _ in range(lanes)]
+
+    def load(self, states: np.ndarray, lanes: Iterable[int]) -> None:
+        """Starts the flights of some lanes at the conditions that the rules wrote into the aircraft records.
+
+        Read are position, roll, pitch, heading, true airspeed (along the nose: angle of attack and sideslip start at
+        zero) and the commands; the engine has settled at ``throttle_command``. All outputs are written.
+
+        Args:
+            states: Match records (N,).
+            lanes: Indices into them.
+        """
+        rows = self._rows(states)
+        for lane in lanes:
+            for aircraft, row in zip(self.aircraft[lane], rows[lane], strict=True):
+                aircraft.load(row)
+
+    def advance(self, states: np.ndarray, lanes: Iterable[int]) -> None:
+        """Flies the aircraft of some lanes for one period under the commands in their records.
+
+        Args:
+            states: Match records (N,).
+            lanes: Indices into them.
+        """
+        rows = self._rows(states)
+        for lane in lanes:
+            for aircraft, row in zip(self.aircraft[lane], rows[lane], strict=True):
+                aircraft.advance(row, self.frames)
+
+    def close(self) -> None:
+        """Gives the aircraft back to the plants that are made later, at most `MOST_IDLE` of a frequency."""
+        room = max(0, MOST_IDLE - len(self._idle))
+        self._idle += [aircraft for row in self.aircraft for aircraft in row][:room]
+        self.aircraft = []
+
+    @staticmethod
+    def version() -> str:
+        """Engine and version, the key of per-platform hashes."""
+        return f"jsbsim {version('jsbsim')}"
+
+    def _rows(self, states: np.ndarray) -> np.ndarray:
+        """The aircraft records as float64 (N, K, WORDS), a view."""
+        return states[self.body_field].view(np.float64).reshape(len(states), self.count, WORDS)
+
+
+def body_field(state: np.dtype) -> str:
+    """Name of the field of a match record that holds the aircraft.
+
+    Raises:
+        ValueError: There is none.
+    """
+    for name in state.names or ():
+        if state[name].base.names == BODY.names:
+            return name
+    raise ValueError(f"the match record has no field of type palaestra.ucav.body.BODY: {state.names}")
+
+
+@contextlib.contextmanager
+def silence(jsbsim: Any) -> Iterator[None]:
+    """Keeps JSBSim's banner off the terminal."""
+
+    class Silence(jsbsim.FGLogger):
+        """Takes every message and says nothing."""
+
+        def nothing(self, *message: Any) -> None:
+            """Forgets."""
+
+        set_level = file_location = message = format = flush = nothing
+
+    before = jsbsim.get_logger()
+    jsbsim.set_logger(Silence())
+    try:
+        yield
+    finally:
+        jsbsim.set_logger(before)
+
+
+def bench(rounds: int = 15) -> dict[str, float]:
+    """Cost of the engine next to bare JSBSim, two aircraft and six frames a period.
+
+    The two are measured in turns and the medians compared, so that a loaded machine hurts both alike.
+
+    Returns:
+        ``frames_per_s`` of the engine, ``bare_frames_per_s``, their ratio ``kept`` and ``reset_ms`` of one lane.
+    """
+    game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,))], align=True))
+    engine = JsbsimEngine(game, 1)
+    states: Any = np.zeros(1, game.state_dtype)
+    states["body"]["altitude_m"], states["body"]["true_airspeed_mps"] = 6000.0, 250.0
+    states["body"]["throttle_command"], states["body"]["elevator_command"] = 0.5, 0.03
+    start = states.copy()
+
+    def bare() -> None:
+        for aircraft in engine.aircraft[0]:
+            run = aircraft.fdm.run
+            for _ in range(engine.frames):
+                run()
+
+    def timed(action: Callable[[], None], repeat: int = 100) -> float:
+        before = time.perf_counter()
+        for _ in range(repeat):
+            action()
+        return (time.perf_counter() - before) / repeat
+
+    seconds: dict[str, list[float]] = {"engine": [], "bare": [], "reset": []}
+    for _ in range(rounds):
+        states[:] = start
+        seconds["reset"].append(timed(lambda: engine.load(states, [0])))
+        seconds["engine"].append(timed(lambda: engine.advance(states, [0])))
+        seconds["bare"].append(timed(bare))
+    engine.close()
+    middle = {name: statistics.median(values) for name, values in seconds.items()}
+    return {
+        "frames_per_s": 12 / middle["engine"],
+        "bare_frames_per_s": 12 / middle["bare"],
+        "kept": middle["bare"] / middle["engine"],
+        "reset_ms": 1e3 * middle["reset"],
+    }
+
+
+if __name__ == "__main__":
+    for name, value in bench().items():
+        print(f"{name:18s} {value:10.3f}")
