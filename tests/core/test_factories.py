@@ -24,7 +24,7 @@ from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import link
 from palaestra.core.worlds import read_only
 
-ID = "test/Raid-v0"
+ID = "test/Made-v0"
 
 
 @pytest.fixture(autouse=True)

@@ -117,7 +117,7 @@ def test_an_agent_leaves_the_player_of_its_team_for_a_script_and_comes_back():
 
 
 def test_one_agent_alone_cannot_be_given_to_a_python_player():
-    with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* plays a whole team \(red\)"):
+    with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* play a whole team \(red\)"):
         started().set_opponent("red_0", Counter())
 
 

@@ -65,6 +65,7 @@ def test_a_cross_platform_hash_is_the_same_interpreted_and_compiled():
 
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(registry, "ROWS", {DUEL: registry.ROWS[DUEL]})  # other tests have ids of this factory too
     with pytest.raises(CheckError, match="has no golden hash"):
         golden.compare_hash(DUEL, tmp_path)
     with pytest.raises(CheckError, match="has no playthrough"):
