@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what an import costs, how long a file may be, what is promised."""
+"""The rules of this repository: allowed imports, cost of an import, length of files, promises of the documentation."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_within(module: str, *packages: str) -> bool:
 
 
 def may_import(module: str, imported: str) -> bool:
-    """The layers: kernels, core <- families <- registry <- palaestra; methods stand above them, data knows nobody."""
+    """The layers: kernels, core <- families <- registry <- palaestra; methods are above them, data imports nothing."""
     if not is_within(imported, *SOURCES):
         return True
     if is_within(module, "palaestra_assets"):
@@ -223,7 +223,7 @@ def test_importing_palaestra_loads_no_compiler_learner_engine_or_window():
 
 
 def is_private(name: str) -> bool:
-    """Whether a leading underscore says "not yours"; ``__init__`` and the like are everybody's."""
+    """Whether a leading underscore marks the name as private; ``__init__`` and the like are public."""
     return name.startswith("_") and not name.endswith("__") and name.strip("_") != ""
 
 
@@ -241,7 +241,7 @@ def private_definitions(source: str) -> set[str]:
 
 
 def private_reaches(source: str, defined: set[str]) -> Iterator[tuple[int, str]]:
-    """Line and name of every use of somebody else's private member, among the names that our packages define.
+    """Line and name of every use of another object's private member, among the names that our packages define.
 
     A file may use what it defines itself, on whichever object, and every object its own. Members of named tuples
     (``_replace``, ``_fields``, ...) are public.

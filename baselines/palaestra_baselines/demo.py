@@ -47,7 +47,7 @@ class Args:
         out: Folder for the recordings; made if it is not there.
         matches: Matches against each target.
         seed: Number of the run; other numbers give other matches.
-        inner_loop: Who moves the stick: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained network.
+        inner_loop: Stick controller: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained network.
         cone_half_angle_deg: Half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
         workers: Processes that fly; 0 is this one, which is faster up to about a hundred matches.
         quiet: Print the result only.

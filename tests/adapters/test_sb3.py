@@ -348,7 +348,7 @@ def test_the_adapter_costs_about_as_much_as_the_smallest_of_games():
 
     rounds = [(seconds(lambda: vec.step(actions)), seconds(lambda: sim.step(column))) for _ in range(4)]
     ours, bare = (min(column) for column in zip(*rounds, strict=True))
-    assert ours < 4 * bare  # 1.7 when nobody else is on the machine
+    assert ours < 4 * bare  # 1.7 on an idle machine
 
 
 def test_ppo_learns_cartpole_in_seconds():

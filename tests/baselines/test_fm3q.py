@@ -74,7 +74,7 @@ def test_the_minimax_of_the_total_is_the_tuple_of_the_agents_own_greedy_actions(
     greedy = table.argmax(1)
     own = totals[greedy[0] * 5 + greedy[1], greedy[2] * 5 + greedy[3]]
     assert abs(float(own - value)) < 1e-4
-    assert abs(float(totals.max(0).values.min() - value)) < 1e-4  # a saddle: it does not matter who decides first
+    assert abs(float(totals.max(0).values.min() - value)) < 1e-4  # minimax equals maximin
 
 
 @settings(max_examples=25)

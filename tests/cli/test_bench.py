@@ -1,4 +1,4 @@
-"""Measuring: what is printed, who is held to what, and progress."""
+"""Measurements: printed output, bars that figures must reach, progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This palaestra next to another version: who is measured, in which order, what is compared, what is refused."""
+"""This palaestra compared with another version: what is measured, in which order, what is compared and refused."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_equal_matches_have_equal_results_and_others_have_not():
         process.round()
 
 
-# -- who is compared ---------------------------------------------------------------------------------------------------
+# -- what is compared --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_presets_are_made_one_after_the_other(stranger: Installation):
     found = start(stranger, "presets", game="math:sqrt", keyword="seconds", values=[0.0, 0.2])
     first, second = found["wall_s"]
     assert second - first > 0.2
-    assert all(0.01 < seconds < 0.2 for seconds in found["cpu_s"])  # who sleeps uses no processor
+    assert all(0.01 < seconds < 0.2 for seconds in found["cpu_s"])  # a sleeping process uses no processor time
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Random moves: all of an action space, of nobody else, another batch in each call."""
+"""Random actions: they cover the action space, stay inside it, and differ between calls."""
 
 from __future__ import annotations
 

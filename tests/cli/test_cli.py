@@ -114,14 +114,14 @@ def test_an_id_may_be_short(word: str):
 
 
 def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "somebodys_games.py").write_text(
-        "import palaestra\npalaestra.register('somebody/Rope-v3', 'palaestra.calibration.cartpole:game')\n"
+    (tmp_path / "other_games.py").write_text(
+        "import palaestra\npalaestra.register('other/Rope-v3', 'palaestra.calibration.cartpole:game')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     try:
-        assert console.find_id("somebodys_games:somebody/Rope-v3") == "somebody/Rope-v3"
+        assert console.find_id("other_games:other/Rope-v3") == "other/Rope-v3"
     finally:
-        del registry.ROWS["somebody/Rope-v3"]
+        del registry.ROWS["other/Rope-v3"]
 
 
 def test_an_unknown_id_suggests_the_near_one():
@@ -476,7 +476,7 @@ def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.Mon
 
 
 def test_doctor_fails_without_a_package_that_everything_needs(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("palaestra.cli.doctor.REQUIRED", ("numpy", "a-package-that-nobody-has"))
+    monkeypatch.setattr("palaestra.cli.doctor.REQUIRED", ("numpy", "a-package-that-does-not-exist"))
     assert run("doctor").code == 1
 
 

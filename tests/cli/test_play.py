@@ -1,4 +1,4 @@
-"""Playing by hand: who sits where, what keys do to a match, pictures, windows and refusals."""
+"""Playing by hand: assignment of agents, effects of keys, pictures, windows and refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_keys_move_the_agent_alone():
     session.decide(["3"])
     assert session.sim.states["place"][0, 1] == 3
     session.decide([])
-    assert session.sim.states["place"][0, 1] == 3, "who presses nothing waits"
+    assert session.sim.states["place"][0, 1] == 3, "an agent without a pressed key waits"
     assert session.sim.actions[0, 1] == 0
 
 

@@ -184,7 +184,7 @@ from palaestra.core.linker import link
 from palaestra.core.kernel import KernelSimulation
 from rules import game
 
-numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: nobody finds a folder
+numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: no folder for a cache
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     link(two_team.game())

@@ -1,4 +1,4 @@
-"""Users who speak text: a codec stands between them and the arrays, in every face."""
+"""Text codecs: they translate between texts and arrays in every face."""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -163,7 +163,7 @@ def test_a_team_is_shown_the_fields_of_its_own_team():
 
 
 DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, None, "spent", -1)]
-"""Red gives way, blue attacks: where it then looks, who has won, why, and the winner's number."""
+"""Red gives way, blue attacks: the choice of red, the winner, the end reason, and the winner's number."""
 
 
 @pytest.mark.parametrize(("corner", "winner", "reason", "number"), DUEL_ENDS)
@@ -341,14 +341,14 @@ def test_a_game_without_text_has_no_such_mode():
 def test_fixed_agents_stay_from_reset_to_the_end_of_the_match():
     env = parallel(fixed_agents=True)
     seen, _ = env.reset(seed=1)
-    everybody = env.possible_agents
-    assert env.agents == everybody == list(seen)
+    agents = env.possible_agents
+    assert env.agents == agents == list(seen)
     assert not seen["blue_1"]["observation"][:9].any()  # not there yet: its own fields are zero
     assert seen["blue_1"]["candidates"]["order"].tolist() == [0, -1, -1, -1]
     for number in range(1, 8):
-        back = {a: 1 + (int(env.sim.states["here"][0, k]) - 1) % 12 for k, a in enumerate(everybody)}
+        back = {a: 1 + (int(env.sim.states["here"][0, k]) - 1) % 12 for k, a in enumerate(agents)}
         seen, rewards, ends, cuts, infos = env.step(back)
-        assert list(seen) == list(rewards) == list(ends) == list(cuts) == list(infos) == env.agents == everybody
+        assert list(seen) == list(rewards) == list(ends) == list(cuts) == list(infos) == env.agents == agents
         assert not any(ends.values())
         assert not any(cuts.values())
         assert infos["red_0"]["acting"] == (number < depot.FUEL)

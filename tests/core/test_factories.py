@@ -1,4 +1,4 @@
-"""A factory is called once for the same keywords, and nobody can write into the world of its game."""
+"""A factory is called once for the same keywords, and the world of its game is read-only."""
 
 from __future__ import annotations
 

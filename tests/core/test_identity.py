@@ -168,7 +168,7 @@ class Base:
 class Derived(Base): ...
 
 
-# -- who asks ----------------------------------------------------------------------------------------------------------
+# -- callers ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_constant_that_was_changed_is_seen_although_the_game_is_the_same(monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""Who is in a match, who is asked, and who is paid: deaths, arrivals, alternating turns, horizons."""
+"""Agents that are alive, act and are paid: deaths, arrivals, alternating turns, horizons."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def match(**parameters) -> Simulation:
 
 
 def strike(sim: Simulation) -> dict:
-    """Red's guard strikes, everybody else stays."""
+    """Red's guard strikes, all other agents stay."""
     actions = idle_actions(sim)
     actions["guard"]["trigger"][0, 0] = 1
     actions["guard"]["effort"][0, 0] = 0.9
@@ -131,7 +131,7 @@ def test_a_single_agent_that_is_not_to_act_does_nothing():
     sim.reset(seed=0)
     for acting, count in ((True, 2), (False, 2), (True, 4)):
         assert sim.acting[0, 0] == acting
-        sim.step(np.array([[2 if acting else 99]]))  # nobody looks at what it says unasked
+        sim.step(np.array([[2 if acting else 99]]))  # the action of an agent that does not act is ignored
         assert sim.states["count"][0] == count
 
 

@@ -239,7 +239,7 @@ def test_a_wait_for_the_compiler_is_announced_once(tmp_path: Path):
 
 
 def test_no_message_is_printed_in_the_background(tmp_path: Path):
-    assert said(tmp_path, PALAESTRA_VERBOSE=None, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == []  # a pipe is nobody
+    assert said(tmp_path, PALAESTRA_VERBOSE=None, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == []  # no terminal
 
 
 def test_workers_are_silent(tmp_path: Path):

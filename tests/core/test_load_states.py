@@ -51,7 +51,7 @@ def everything(sim: Any) -> np.ndarray:
 def test_lanes_outside_the_mask_keep_every_byte(verb: str, name: str, mode: Any, threads: int):
     sim = in_the_middle(name, mode, threads=threads)
     for rows in (rows_of_bytes(sim.buffers.observations), sim.buffers.mask_bytes):
-        rows[~MASK] ^= 1  # as nobody would write it
+        rows[~MASK] ^= 1  # bytes that no step writes
     before = everything(sim)
     assert (sim.states["pending"] != 0).any() == (mode != "same_step")
     if verb == "reset":

@@ -1,4 +1,4 @@
-"""What may be done now: masks, and what happens to who does not care."""
+"""Masks of legal actions, and what an illegal action does."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_masks_stand_by_role_with_the_choices_side_by_side():
 def test_an_agent_that_is_to_act_may_do_what_the_rules_allow():
     sim = started(1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 0], [1, 1, 1, 0])
-    np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # nobody to strike
+    np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # no opponent to strike
 
 
 def test_an_agent_that_is_not_to_act_has_the_noop_alone():
@@ -46,7 +46,7 @@ def test_an_illegal_choice_is_the_noop_and_is_counted():
     before = sim.states["node"].copy()
     actions = idle_actions(sim)
     actions["scout"][1, 0] = 3  # there is no third exit
-    actions["guard"]["trigger"][1, 0] = 1  # nobody to strike
+    actions["guard"]["trigger"][1, 0] = 1  # no opponent to strike
     actions["guard"]["move"][1, 0] = 1  # but this may be done
     sim.step(actions)
     np.testing.assert_array_equal(sim.info["illegal"], [[0] * 5, [1, 0, 0, 1, 0]])

@@ -1,4 +1,4 @@
-"""Whoever plays the teams that the user does not."""
+"""Opponents: players of the teams that the caller does not play."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_one_agent_of_a_team_can_be_given_to_a_script():
     for one in (sim, twin):
         one.reset(seed=1)
     idle = idle_actions(sim)
-    idle[:, 1] = np.nan  # nobody looks at what the script's agent is told
+    idle[:, 1] = np.nan  # the given actions of a scripted agent are ignored
     sim.step(idle)
     twin.step()
     np.testing.assert_array_equal(sim.actions[:, 1], twin.actions[:, 1])
@@ -343,7 +343,7 @@ def test_an_opponent_learns_of_new_matches_and_remembers_within_one():
     sim = started(counter, parameters={"horizon": 3})
     for _ in range(8):
         sim.step(idle_actions(sim))
-    # three decisions, one call that starts the next match and asks nobody, three decisions, one such call
+    # three decisions, one call that starts the next match and asks no opponent, three decisions, one such call
     assert [c["memory"][:, 0].tolist() for c in counter.calls] == [[0.0] * 4, [1.0] * 4, [2.0] * 4] * 2
     assert [c["first"].tolist() for c in counter.calls] == [[True] * 4, [False] * 4, [False] * 4] * 2
     assert counter.calls[0]["acting"].all()

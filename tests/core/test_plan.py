@@ -20,8 +20,8 @@ def plans(sim: Any) -> list:
 
 def played(decisions: int, *players: tuple[str, Any], **parameters: Any) -> Any:
     sim = started(1, autoreset_mode="off", parameters=parameters)
-    for who, player in players:
-        sim.set_opponent(who, player)
+    for team, player in players:
+        sim.set_opponent(team, player)
     for _ in range(decisions):
         sim.step(idle_actions(sim))
     return sim

@@ -36,7 +36,7 @@ tools = types.ModuleType("tools")
 tools.OFFSET, tools.unused, tools.Order = 100.0, 5.0, Order  # type: ignore[attr-defined]
 tools.inner = types.ModuleType("inner")  # type: ignore[attr-defined]
 tools.inner.DEEP = 3.0  # type: ignore[attr-defined]
-OFFSET = 1.0  # nobody's, although tools.OFFSET is loaded
+OFFSET = 1.0  # no rule uses it, although tools.OFFSET is loaded
 RATIO = 0.5
 
 
@@ -314,5 +314,5 @@ def test_digests_are_the_same_in_every_process_and_see_the_value_of_a_member(tmp
 def test_the_sources_for_the_digest_of_the_rules_are_read_once_a_game(monkeypatch: pytest.MonkeyPatch):
     game = tiny(spawn)
     digest = rules_digest(game)
-    monkeypatch.setattr("inspect.getsource", None)  # whoever reads again fails
+    monkeypatch.setattr("inspect.getsource", None)  # a second read would fail
     assert rules_digest(game) == digest

@@ -1,4 +1,4 @@
-"""Lanes in worker processes: the same bits, and nobody waits for the dead."""
+"""Lanes in worker processes: bitwise equal results, and no wait for a dead worker."""
 
 from collections.abc import Iterator
 from multiprocessing.shared_memory import SharedMemory

@@ -1,4 +1,4 @@
-"""Lane fields that are an array of the world: no memory, no copies, nobody may write them."""
+"""Lane fields that are an array of the world: no memory, no copies, read-only."""
 
 import pickle
 from typing import Any

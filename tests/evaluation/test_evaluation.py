@@ -1,4 +1,4 @@
-"""Matches: exactly as many as asked, the same seeds for everybody, both sides; and what is made of their results."""
+"""Evaluation: the exact number of matches, the same seeds for all players, both sides, and the resulting figures."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_parameters_of_the_rules_are_taken():
 @pytest.mark.parametrize(
     ("players", "options", "error"),
     [
-        (("chaser", "nobody"), {}, "'nobody' is neither a script of Melee"),
+        (("chaser", "missing"), {}, "'missing' is neither a script of Melee"),
         (("chaser", None), {}, "has two teams: give as many players"),
         (("chaser", "chaser"), {"matches": 0}, "must be at least 1"),
         (("chaser", "chaser"), {"num_envs": 0}, "must be at least 1"),

@@ -46,7 +46,7 @@ def test_the_guaranteed_bounds_of_a_game_solved_by_hand_hold_its_values(toleranc
 
 
 def test_what_pure_strategies_are_worth():
-    # Whoever commits itself to a corner is seen through: the attack never succeeds, or always does.
+    # A deterministic choice of a corner is exploited: the attack never succeeds, or always does.
     solution = solve(duel.game())
     np.testing.assert_allclose(solution.pure_maximin[1:], [0, -1], atol=1e-8)
     np.testing.assert_allclose(solution.pure_minimax[1:], [1, 0], atol=1e-8)

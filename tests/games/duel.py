@@ -1,10 +1,10 @@
 """Duel: a game of three positions that can be solved by hand, for the tests of `palaestra.exact`.
 
-In midfield either team presses, waits or gives the ball away. Who presses a team that waits gets the attack; if both
-do the same, a coin decides; who gives the ball away defends. In an attack both teams choose a corner: the attackers
-score if the corners differ, else they try again. With ``tries`` an attack has so many attempts and the match then ends
-without a goal. A team of two chooses the sum of its members' corners modulo 2, and gives the ball away if one of them
-does.
+In midfield either team presses, waits or gives the ball away. A team that presses a waiting team gets the attack; if
+both do the same, a random draw decides; a team that gives the ball away defends. In an attack both teams choose a
+corner: the attackers score if the corners differ, else they try again. With ``tries`` an attack has so many attempts
+and the match then ends without a goal. A team of two chooses the sum of its members' corners modulo 2, and gives the
+ball away if one of them does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Orchard: a test game with every kind of size, in which each number says where it comes from.
 
 Pickers and carriers of two teams count what they do; the teams' slots alternate. Parameters say when a match ends, how,
-and who leaves it after the first decision.
+and which agents leave it after the first decision.
 """
 
 from __future__ import annotations

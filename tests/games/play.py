@@ -133,8 +133,8 @@ def match_hash(
     sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode)
     if opponents is None:
         opponents = {list(game.teams)[1]: "mix"} if len(game.teams) > 1 else {}
-    for team, who in opponents.items():
-        sim.set_opponent(team, who)
+    for team, player in opponents.items():
+        sim.set_opponent(team, player)
     sim.reset(seed=7)
     rng, sha = np.random.default_rng(7), hashlib.sha256()
     for _ in range(steps):

@@ -27,9 +27,9 @@ def placed(game: Game, positions: Any, velocities: Any = None, **parameters: Any
     return sim
 
 
-def played_out(game: Game, lanes: int, seed: int = 0, compiled: bool | None = None, **who: str) -> Any:
+def played_out(game: Game, lanes: int, seed: int = 0, compiled: bool | None = None, **opponents: str) -> Any:
     """Matches between scripts, to their ends; returns of the agents [N, A] as ``returns``."""
-    sim: Any = simulation(game, lanes, compiled=compiled, autoreset_mode="off", opponents=who)
+    sim: Any = simulation(game, lanes, compiled=compiled, autoreset_mode="off", opponents=opponents)
     sim.reset(seed=seed)
     sim.returns = np.zeros(sim.rewards.shape)
     while not (sim.terminated | sim.truncated).all():

@@ -14,7 +14,7 @@ DUEL, SPARSE = arena_duel.game(), arena_duel.game("sparse")
 RED_0, RED_1, BLUE_0, BLUE_1 = range(4)
 RIGHT, LEFT, UP = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)
 HIDDEN = ((-3.5, 0.0), (3.5, 0.0))
-"""Where nobody sees the other one, nor the middle."""
+"""Two points without a line of sight to each other or to the middle."""
 
 
 def duel(
@@ -31,5 +31,5 @@ def duel(
 
 
 def play(sim: Any, *moves: int, targets: tuple[int, ...] = (0, 0, 0, 0)) -> None:
-    """One decision; everybody holds unless told otherwise."""
+    """One decision; all robots hold unless ``moves`` are given."""
     sim.step(np.array([list(zip(targets, moves or [HOLD] * 4, strict=True))]))

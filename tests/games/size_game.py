@@ -29,7 +29,7 @@ Couriers and parcels lie uniformly on the square; each courier draws its speed.
 
 ## Episode End
 
-Terminated when all parcels are picked up (`all_taken`). Truncated when nobody picked up anything for 60 decisions
+Terminated when all parcels are picked up (`all_taken`). Truncated when no parcel was picked up for 60 decisions
 (`stalled`), or by the horizon.
 
 ## Arguments
@@ -105,7 +105,7 @@ def walk(s, world, courier, parcel, pace):
 
 
 def step(s, world, actions, rewards, scratch):
-    """Everybody walks; who reaches a parcel has it."""
+    """All couriers walk; a courier that reaches a parcel picks it up."""
     couriers = world.sizes[0]
     gained = 0.0  # by red, less blue's
     s.idle += 1
@@ -249,7 +249,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
 
 
 def write(game: Any, world: Any, s: Any) -> str:
-    """Who is there and what is left."""
+    """Couriers that are alive and parcels that are left."""
     couriers, parcels, _ = world.sizes
     there = [game.agents[k] for k in range(couriers) if s["alive"][k]]
     return f"{', '.join(there)}; parcels {', '.join(str(j) for j in range(parcels) if not s['taken'][j])}"

@@ -2,8 +2,8 @@
 
 Red (two scouts and a guard) meets blue (a scout and a guard). The teams take turns: red decides, then blue. A scout
 walks along the edges of the graph and scores when it stands in the other team's home after its team's turn. A guard
-walks too, or strikes whoever of the other team stands where it stands. Red's second scout arrives late. The first
-team that has `GOALS` goals, or that has nobody of the other team left, wins; every goal pays its team what the other
+walks too, or strikes all agents of the other team on its own node. Red's second scout arrives late. The first
+team that has `GOALS` goals, or whose opponents are all gone, wins; every goal pays its team what the other
 team pays.
 """
 
@@ -104,7 +104,7 @@ def reset(s, world):
 def step(s, world, actions, rewards, scratch):
     if s.steps == s.parameters.arrival:
         s.alive[LATE] = 1
-    for a in range(AGENTS):  # everybody walks, then everybody strikes
+    for a in range(AGENTS):  # all agents walk, then all strike
         scratch.damage[a] = 0.0
         k = INDEX[a]
         move = actions.guard[k].move if IS_GUARD[a] else actions.scout[k].move

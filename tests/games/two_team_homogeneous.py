@@ -1,7 +1,7 @@
 """Melee: five points against five in a square, one role, all numbers float32: the game to measure overheads with.
 
 A point thrusts and drifts; it takes hit points from the nearest enemy within its reach. A team is paid what it takes
-minus what it loses, and wins when nobody of the other is left.
+minus what it loses, and wins when no point of the other is left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who takes which target."""
+"""Assignment of seekers to targets."""
 
 import numpy as np
 import pytest

@@ -136,12 +136,12 @@ def test_hundreds_of_decisions_are_the_same_as_in_mpe2(name: str, actions: str):
         expected = np.array(list(rewards.values()), np.float32)
         np.testing.assert_allclose(ours.rewards[0], expected, rtol=2e-7, err_msg=f"{where}: rewards")
         touches += int((np.abs(np.diff(expected)) > 0).any())
-    assert np.mean(exact) > 0.9, "nearly all states are equal to the bit"
-    assert touches > 0 or pair.words, "somebody touched somebody"
+    assert np.mean(exact) > 0.9, "nearly all states are bitwise equal"
+    assert touches > 0 or pair.words, "at least one touch happened"
 
 
 def gather(pair: Pair, world: Any, ours: Any, rng: np.random.Generator) -> None:
-    """Puts everybody near the middle, at rest, so that the next decisions have contacts."""
+    """Puts all bodies near the middle, at rest, so that the next decisions have contacts."""
     for k, entity in enumerate(moving(pair, world)):
         entity.state.p_pos = rng.uniform(-0.3, 0.3, 2)
         entity.state.p_vel = np.zeros(2)

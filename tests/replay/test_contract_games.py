@@ -17,7 +17,7 @@ BODY, COMPILED = "tests/Body-v0", "tests/BodyCompiled-v0"
 
 
 def play(id: str, steps: int = 40, num_envs: int = 3, **options) -> tuple[Replay, Simulation]:
-    """Everybody plays at random, from outside."""
+    """All agents play at random, by actions from outside."""
     sim = palaestra.make_batch(id, num_envs, **options)
     rng = np.random.default_rng(3)
     with Recorder(sim) as recorder:

@@ -211,7 +211,7 @@ def test_a_file_that_is_no_whole_replay_is_refused(damage: str, tmp_path: Path):
     elif damage == "flip":
         data[len(data) // 2] ^= 0x10
     elif damage == "text":
-        data = bytearray(b"a letter to somebody else\n" * 40)
+        data = bytearray(b"a file of another program\n" * 40)
     elif damage == "empty":
         data = bytearray()
     path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""ArenaDuel2v2: how robots drive, aim and shoot, who is paid and who wins, and what is seen."""
+"""ArenaDuel2v2: how robots drive, aim and shoot; rewards, winner and observations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TeamKeepAway: who is nearer to the goal gains, red alone sees which it is."""
+"""TeamKeepAway: the team that is nearer to the goal gains, and red alone sees the goal."""
 
 import numpy as np
 import pytest

@@ -38,6 +38,6 @@ def test_neither_side_is_better_off_between_equal_players(name: Any):
 def test_the_stronger_wins_more_matches(name: Any):
     for weaker, stronger in pairwise(STRENGTHS):
         if (name, stronger) == ("climb", "maximin:0.25"):
-            continue  # a teammate who fails costs more here than choosing well now and then gains
+            continue  # a teammate's mistake costs more here than an occasional good choice gains
         table = evaluate(ID, stronger, weaker, matches=4000, game=name, num_envs=400)
         assert table.wins > 1.1 * table.losses, (stronger, weaker, table.sides)

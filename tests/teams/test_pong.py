@@ -1,4 +1,4 @@
-"""TeamPong: how the ball flies and is returned, who is paid for the point, and what is seen."""
+"""TeamPong: flight and return of the ball, rewards of a point, observations."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""TeamPush: what a push of the puck is worth, who wins, and that neither side is better off."""
+"""TeamPush: reward of a push, winner, and equal chances of both sides."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CORNERS = [(-0.9, 0.8), (-0.9, -0.8), (0.9, 0.8), (0.9, -0.8)]
 
 
 def with_puck(x, vx, game=DISCRETE, **parameters):
-    """Everybody in a corner; the puck on the middle line between the teams."""
+    """All agents in a corner; the puck on the middle line between the teams."""
     velocities = np.zeros((5, 2))
     velocities[4] = vx, 0.0
     return placed(game, [*CORNERS, (x, 0.0)], velocities, **parameters)

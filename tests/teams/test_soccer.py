@@ -233,8 +233,8 @@ def test_a_player_sees_itself_its_teammate_the_opponents_and_the_ball():
     assert where(blue["teammate"]) == {(2, 0)}
     assert where(blue["opponents"]) == {(0, 2), (1, 2)}
     flags = [
-        [int(who[name]) for name in ("has_ball", "teammate_has_ball", "opponents_have_ball")]
-        for who in (red, blue, teammate)
+        [int(seen[name]) for name in ("has_ball", "teammate_has_ball", "opponents_have_ball")]
+        for seen in (red, blue, teammate)
     ]
     assert flags == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
 

@@ -1,4 +1,4 @@
-"""TeamTag: who pays whom for a touch, who wins, what is seen, and how the scripts play."""
+"""TeamTag: rewards of a touch, winner, observations, scripts."""
 
 import numpy as np
 import pytest

@@ -395,7 +395,7 @@ class ForgivingWords(Words):
 
 
 def spoken() -> Game:
-    """The same, by words unless somebody asks for arrays."""
+    """The same, with a text codec by default."""
     return replace(tug(), codecs={"words": ForgivingWords()}, default_codec="words")
 
 

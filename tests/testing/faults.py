@@ -396,7 +396,7 @@ def mixed_flags(parallel: Any) -> None:
 
 @face("dead_agents_get_final_reward", "parallel", "was in the match but got no")
 def silent_deaths(parallel: Any) -> None:
-    """who dies is left out of the results"""
+    """dead agents are left out of the results"""
 
     def change(_: Any, r: tuple) -> tuple:
         return tuple({a: v for a, v in part.items() if a in parallel.agents or not parallel.agents} for part in r)
@@ -541,7 +541,7 @@ rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", T
 
 @face("weak_scripts_play_legally", "batch", r"red_0, script 'striker:0', step 0: 1 illegal actions")
 def careless_chance(sim: Any) -> None:
-    """whoever plays at random does not look at the mask"""
+    """random decisions of a script ignore the mask"""
     step = sim.step
 
     def play(actions: Any = None) -> None:

@@ -21,7 +21,7 @@ def test_a_sound_game_holds_by_chance_by_scripts_and_mirrored():
     verdict = fuzz.fuzz(TUG, 4000)
     assert verdict.violation == ""
     assert verdict.steps >= 4000
-    assert verdict.mirrored >= 3000, "lanes whose match is over wait for no one: nearly all lane-steps are compared"
+    assert verdict.mirrored >= 3000, "finished lanes do not wait: nearly all lane-steps are compared"
     assert verdict.matches == sum(verdict.ends.values()) > 50
     assert set(verdict.ends) == {"dragged_over", "horizon"}
 

@@ -1,4 +1,4 @@
-"""A pool of past policies: who is drawn, what they remember, what is learnt from their results."""
+"""A pool of past policies: how members are drawn, their memory, and weights learnt from results."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_members_that_beat_the_learner_are_drawn_more_often():
     league = SelfPlayPool(MELEE, members=[constant(0.1 * k) for k in range(3)], draw="pfsp", exponent=2.0)
     np.testing.assert_allclose(league.weights(), [1 / 3] * 3)
     league.report(np.array([0] * 8 + [1] * 8), np.array([1.0] * 8 + [0.0] * 8))
-    lost = 1.0 - np.array([9 / 10, 1 / 10, 1 / 2])  # one win and one loss are assumed of everybody
+    lost = 1.0 - np.array([9 / 10, 1 / 10, 1 / 2])  # one win and one loss are assumed of every member
     np.testing.assert_allclose(league.weights(), lost**2 / (lost**2).sum())
 
 

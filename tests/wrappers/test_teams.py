@@ -25,7 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {DUEL: {}, MELEE: {}, RAID: {"observation":
 
 
 class Scales(ParallelEnv):
-    """Somebody else's environment: two a side put weights on scales, rewards by agent, nothing of ours."""
+    """An environment without our classes: two agents a team put weights on scales; each agent has its own reward."""
 
     render_mode = None
 

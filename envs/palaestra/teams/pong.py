@@ -18,10 +18,10 @@ bottom reflect the ball. What passes both paddles of a team is a point for the o
 
 What is ours, since the paper does not say: the middles of the back paddles are 10 units from their walls, as in
 Wimblepong, those of the front paddles `front_gap`, 45. Both move over the whole height, so nothing but the agents
-decides who takes which ball: the front paddle returns early and leaves the opponents less time, the back one has more
-time to come, and where both cover the same height they cover half as much. A ball that the back paddle returns passes
-its teammate. With Wimblepong's own `growth` of 0.005 two good players do not miss; the default of 0.05 ends their
-matches.
+decides which paddle takes which ball: the front paddle returns early and leaves the opponents less time, the back one
+has more time to come, and where both cover the same height they cover half as much. A ball that the back paddle
+returns passes its teammate. With Wimblepong's own `growth` of 0.005 two good players do not miss; the default of 0.05
+ends their matches.
 
 ## Action Space
 

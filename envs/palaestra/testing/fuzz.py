@@ -96,7 +96,7 @@ def fuzz(id: str, steps: int = 1_000_000, seed: int = 0, **keywords: Any) -> Ver
 
 
 def _parts(game: Game) -> Iterator[tuple[dict[str, str], float]]:
-    """Who plays which team (nobody: the kit's player), and for what share of the steps."""
+    """Player of each team (none: `Player` of the kit), and its share of the steps."""
     red, blue = game.teams
     yield {red: "random", blue: "random"}, 0.5
     yield {}, 0.25

@@ -7,7 +7,7 @@
 
 A hash covers states, observations, masks, rewards, flags and info of 4 lanes over some hundred decisions, by random
 players and by the game's scripts. It is one for all machines where a game is ``cross-platform``; where it is
-``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform that nobody has recorded
+``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform without a recorded hash
 is no failure. Playthroughs are compared word by word, the numbers of per-platform games within `TOLERANCE`.
 """
 
@@ -74,7 +74,7 @@ def _play(sim: Any, digest: Any, steps: int) -> None:
             sim.step()
             digest.update(sim.buffers.action_words.tobytes())
         for what, array in snapshot_view(sim).items():
-            if what == "masks" and sim.legal is None:  # counted as masks that nobody wrote: hashes outlive the memory
+            if what == "masks" and sim.legal is None:  # hashed as zeros: a game without masks keeps its hash
                 digest.update(bytes(LANES * max(1, int(sim.action_table.words["n"].sum()))))
             else:
                 _add(digest, array)
@@ -156,8 +156,8 @@ def playthrough(id: str) -> str:
         if over:
             flag = "terminated" if sim.terminated[0] else "truncated"
             winner = int(sim.info["winner"][0])
-            who = list(game.teams)[winner] if winner >= 0 else "none"
-            lines += ["", f"{flag}: {game.end_reason(int(sim.info['end_reason'][0]))}, winner {who}"]
+            name = list(game.teams)[winner] if winner >= 0 else "none"
+            lines += ["", f"{flag}: {game.end_reason(int(sim.info['end_reason'][0]))}, winner {name}"]
             break
     sim.close()
     return "\n".join(lines) + "\n"
@@ -187,7 +187,7 @@ def _rewards(sim: Any) -> str:
 
 
 def _look(sim: Any) -> list[str]:
-    """What the first agent of each role sees, what teams and everybody see, and the info."""
+    """Observations of the first agent of each role, of the teams and of the lane, and the info."""
     game, memory = sim.game, sim.buffers.observations
     lines = []
     for role in game.roles:
@@ -198,7 +198,7 @@ def _look(sim: Any) -> list[str]:
     for number, team in enumerate(game.teams if game.team_observation else ()):
         lines += [f"  team {team} sees", *_table(game.team_observation, memory["team"][0, number])]
     if game.lane_observation:
-        lines += ["  everybody sees", *_table(game.lane_observation, memory["lane"][0])]
+        lines += ["  all agents see", *_table(game.lane_observation, memory["lane"][0])]
     if game.info:
         lines += ["  info", *(f"    {f.name:<28} {_value(sim.info[f.name][0])}{_unit(f.unit)}" for f in game.info)]
     return lines

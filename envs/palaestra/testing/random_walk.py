@@ -45,10 +45,10 @@ class Monitor:
 
     Attributes:
         sim: The simulation, in ``autoreset_mode="same_step"``: finals and new matches are both seen.
-        walk: Who plays, and the seed, for messages.
+        walk: The players and the seed, for messages.
         legally: The actions of this walk are legal by the masks.
-        before: Who was alive before the step.
-        dead: Who has left the running match.
+        before: Agents alive before the step.
+        dead: Agents that have left the running match.
         fixed: Observation fields that stay the same during a match, as they were last seen.
         bounds: Checked ranges of the observation fields.
     """
@@ -236,32 +236,34 @@ def _masks(monitor: Monitor) -> str:
         idle = ~(sim.alive[:, agent] & sim.acting[:, agent])
         wrong = np.flatnonzero(idle & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
         if len(wrong):
-            who = f"lane {wrong[0]}, {sim.game.agents[agent]}"
+            place = f"lane {wrong[0]}, {sim.game.agents[agent]}"
             allowed = np.flatnonzero(entries[wrong[0]]).tolist()
-            return f"{who} is not asked, but its mask of {name} allows {allowed}, not the no-op alone"
+            return f"{place} is not acting, but its mask of {name} allows {allowed}, not the no-op alone"
     return ""
 
 
 def _mask_entries(sim: Any, masks: np.ndarray, number: int) -> str:
     """What is wrong with the entries of a mask, or with a list of candidates."""
     word, name = sim.action_table.words[number], sim.action_table.names[number]
-    who = sim.game.agents[int(word["agent"])]
+    agent = sim.game.agents[int(word["agent"])]
     start, n = int(word["mask_offset"]), int(word["n"])
     if word["candidates"] == 0:
         entries = masks[:, start : start + n]
         bad = np.argwhere((entries != 0) & (entries != 1))
         if len(bad):
-            return f"lane {bad[0][0]}, {who}: mask entry {bad[0][1]} of {name} is {entries[tuple(bad[0])]}, not 0 or 1"
+            return (
+                f"lane {bad[0][0]}, {agent}: mask entry {bad[0][1]} of {name} is {entries[tuple(bad[0])]}, not 0 or 1"
+            )
         return ""
     ids, counts = sim.action_table.listed(masks, number)
     for lane in range(len(masks)):
         listed, rest = ids[lane, : counts[lane]], ids[lane, counts[lane] :]
         if ((listed < 0) | (listed >= n)).any() or len(set(listed.tolist())) != len(listed) or (rest != -1).any():
-            return f"lane {lane}, {who}: the candidates of {name} are {ids[lane].tolist()}: no list of ids below {n}"
+            return f"lane {lane}, {agent}: the candidates of {name} are {ids[lane].tolist()}: no list of ids below {n}"
     offered = np.ascontiguousarray(masks[:, start : start + 4]).view(np.int32)[:, 0]
     over = np.flatnonzero(offered > word["candidates"])
     if len(over):
-        return f"lane {over[0]}, {who}: {name} has {offered[over[0]]} candidates and room for {word['candidates']}"
+        return f"lane {over[0]}, {agent}: {name} has {offered[over[0]]} candidates and room for {word['candidates']}"
     return ""
 
 
@@ -325,8 +327,8 @@ def _deaths(monitor: Monitor) -> str:
     for lane, slot in np.argwhere(running[:, None] & (left != sim.agent_terminated)):
         said = bool(sim.agent_terminated[lane, slot])
         was, now = monitor.before[lane, slot], sim.alive[lane, slot]
-        who = f"lane {lane}, {sim.game.agents[slot]}"
-        return f"{who}: alive {was} before and {now} after the step, but agent_terminated is {said}"
+        place = f"lane {lane}, {sim.game.agents[slot]}"
+        return f"{place}: alive {was} before and {now} after the step, but agent_terminated is {said}"
     for lane, slot in np.argwhere(sim.acting & ~sim.alive):
         return f"lane {lane}, {sim.game.agents[slot]}: is asked for an action but not alive"
     return ""

@@ -38,7 +38,7 @@ class ScriptStrength:
 
     Attributes:
         id: What was played.
-        script: Who played.
+        script: Name of the script that played.
         side: ``"both"`` where the teams are alike, else the team whose strength was changed.
         wins: Share of matches that strength 1 won against strength 0.
         rises: Score (a draw is 1/2) of the strengths `GRADES` against strength 0.5.

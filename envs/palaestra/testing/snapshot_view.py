@@ -134,13 +134,13 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def _place(game: Game, name: str, path: tuple[str, ...], index: tuple[int, ...], lane: int | None) -> str:
     rows = list(index)
     number = (rows.pop(0) if rows else 0) + (lane or 0)
-    who, fields = f"lane {number}", list(path)
+    place, fields = f"lane {number}", list(path)
     roles = {role.name for role in game.roles}
     if fields and fields[0] in roles and rows:
-        who += f", {agent_name(game, fields.pop(0), rows.pop(0))}"
+        place += f", {agent_name(game, fields.pop(0), rows.pop(0))}"
     elif (name in PER_AGENT or fields == ["illegal"]) and rows:
-        who += f", {game.agents[rows.pop(0)]}"
+        place += f", {game.agents[rows.pop(0)]}"
     elif fields[:1] == ["team"] and rows:
-        who += f", team {list(game.teams)[rows.pop(0)]}"
+        place += f", team {list(game.teams)[rows.pop(0)]}"
         fields.pop(0)
-    return f"{who}: {' '.join([name, *fields])}{rows if rows else ''}"
+    return f"{place}: {' '.join([name, *fields])}{rows if rows else ''}"

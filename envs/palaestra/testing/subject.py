@@ -146,8 +146,8 @@ class Subject:
 
     def opponents(self, but: str | None = None) -> dict[str, str]:
         """Scripts (or chance) for all teams, or for all teams but one."""
-        who = "mix" if self.game.scripts else "random"
-        return {team: who for team in self.game.teams if team != but}
+        player = "mix" if self.game.scripts else "random"
+        return {team: player for team in self.game.teams if team != but}
 
     def why_not_drawn(self, human: bool = False) -> str:
         """Why pictures cannot be looked at, or ``""``."""

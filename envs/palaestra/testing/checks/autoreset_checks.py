@@ -128,7 +128,7 @@ def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where
     require(not found, f"{where}: final_obs{found} (VectorEnv and the last observation of an Env)")
     final, info = infos["final_info"], expected[4]
     for name in info:
-        if name not in ("winner", "end_reason", "acting"):  # nobody is asked any more
+        if name not in ("winner", "end_reason", "acting"):  # no agent acts any more
             require(name in final, f"{where}: final_info has no {name!r}, a single Env has")
             found = unlike(_plain(lane_of(final[name], lane)), _plain(info[name]))
             require(not found, f"{where}: final_info {name}{found} (VectorEnv and Env)")
@@ -177,13 +177,13 @@ def masked_reset_keeps_other_lanes(subject: Subject) -> None:
     for mode in ("next_step", "off"):
         sim = subject.batch(4, autoreset_mode=mode)
         singles = [subject.batch(1, autoreset_mode=mode) for _ in range(4)]
-        everyone = [sim, *singles]
-        players = [Player(s) for s in everyone]
-        for offset, s in enumerate(everyone):
+        simulations = [sim, *singles]
+        players = [Player(s) for s in simulations]
+        for offset, s in enumerate(simulations):
             s.reset(seed=SEED + max(0, offset - 1))
         which = np.array([False, True, False, True])
         for number in range(1, 7):
-            for s, player in zip(everyone, players, strict=True):
+            for s, player in zip(simulations, players, strict=True):
                 player.play(s)
                 s.step()
             if number not in (3, 4):

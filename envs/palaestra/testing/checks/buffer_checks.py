@@ -49,7 +49,7 @@ def _drivers(subject: Subject) -> list[Driver]:
 def results_share_no_memory(subject: Subject) -> None:
     """No returned array shares memory with the simulation, nor, if it can be written, with another result.
 
-    Fields that are an array of the world may be views of it, as long as nobody can write them.
+    Fields that are an array of the world may be views of it, as long as they are read-only.
     """
     world = [np.asarray(member) for member in subject.game.world or ()]
     for driver in _drivers(subject):
@@ -88,7 +88,7 @@ def results_keep_their_values(subject: Subject) -> None:
 
 @conformance(order=503)
 def results_are_copies(subject: Subject) -> None:
-    """Whoever writes into results and into its own actions does not change how the match goes on."""
+    """Writing into returned arrays, or into the given actions, does not change how the match continues."""
     for scribbled, clean in zip(_drivers(subject), _drivers(subject), strict=True):
         for number in range(100 if subject.level == "full" else 2 * SHORT + 2):
             one = scribbled.start() if number == 0 else scribbled.play()

@@ -132,14 +132,14 @@ def _views(driver: Driver, result: Any) -> list[tuple[str, Any, tuple[Any, float
     return [(team, face.agent_io, (lane_of(observations, i), rewards[i], over[i], lane_of(masks, i)), i) for i in lanes]
 
 
-def _compare_view(subject: Subject, sim: Any, who: str, agent_io: Any, given: tuple, lane: int, place: str) -> None:
+def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: tuple, lane: int, place: str) -> None:
     game = subject.game
-    slots = game.teams.get(who) or (game.agents.index(who),)
+    slots = game.teams.get(agent) or (game.agents.index(agent),)
     observation, reward, over, info = given
     expected = float(sim.rewards[lane, list(slots)].sum() if game.reward == "agent" else sim.rewards[lane, slots[0]])
     require(float(reward) == expected, f"{place}: reward {reward} but {expected} in the batch")
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
-    left = who not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
+    left = agent not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or left), f"{place}: over is {over} but {match_over or left} in the batch")
     masks = info or {}
     if agent_io.mask_mode == "obs":

@@ -1,4 +1,4 @@
-"""Matches from their first step to their last: horizon, flags, who leaves when, what may not be called outside."""
+"""Checks of whole matches: horizon, flags, agents that leave, and calls that are refused outside a match."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _check_flags(face: Any, result: Any, place: str) -> None:
 
 @conformance(order=703)
 def dead_agents_get_final_reward(subject: Subject) -> None:
-    """Who dies gets observation, reward, flag and info in that step, then leaves `agents` for the whole match."""
+    """A dead agent gets a last observation, reward, flag and info, then leaves `agents` until the match ends."""
     face = subject.parallel()
     run = ParallelDriver(face, SEED)
     run.start()
@@ -170,7 +170,7 @@ def calls_out_of_order_raise(subject: Subject) -> None:
     for make in (lambda: subject.batch(2), subject.env, lambda: subject.vec(2), subject.parallel):
         face = make()
         name = type(face).__name__
-        if name != "GameParallelEnv":  # a ParallelEnv without agents has nobody to ask: its step is empty
+        if name != "GameParallelEnv":  # a ParallelEnv without agents expects no actions: its step is empty
             _refused(face, f"{name}: step before reset")
         face.reset(seed=SEED)
         face.close()

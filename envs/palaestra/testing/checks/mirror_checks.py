@@ -1,4 +1,4 @@
-"""Fair sides: a match whose positions, moves and coins are mirrored goes on as the mirror of the match."""
+"""Fair sides: mirrored positions, actions and random draws give the mirror image of the match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mirror:
     """
 
     def __init__(self, sim: Any, twin: Any) -> None:
-        """Takes two simulations of equal size in ``autoreset_mode="off"``; whoever plays, plays the first."""
+        """Takes two simulations of equal size in ``autoreset_mode="off"``; players act in the first one."""
         self._sim, self._twin, self._game = sim, twin, sim.game
         self._partners = partners(sim.game)
         self._fields = [*(name for name, *_ in sim.game.state), "alive", "acting"]
@@ -78,7 +78,7 @@ class Mirror:
 def partners(game: Game) -> dict[int, int]:
     """For each slot the one that it becomes: the k-th of one team is the k-th of the other, where both are alike.
 
-    Empty where teams are unlike or keep their sides: what is seen then has no mirror that everybody shares.
+    Empty where teams are unlike or keep their sides: observations then have no mirror image common to all agents.
     """
     if not game.mirror_swaps_teams or len(game.teams) != 2:
         return {}
@@ -106,10 +106,10 @@ def walk(sim: Any, twin: Any, seed: int, rounds: Any, player: Player | None = No
 
     Args:
         sim: In ``autoreset_mode="off"``; its opponents play, or the player.
-        twin: Another one, in the hands of nobody.
+        twin: A second simulation without opponents; it gets the mirrored actions.
         seed: Of the matches.
         rounds: Iterable, one decision each.
-        player: Who plays what nobody plays.
+        player: Player of the teams without an opponent.
 
     Raises:
         CheckError: Something is not the mirror; names seed, step, lane, field and values.
@@ -139,9 +139,10 @@ def why_no_mirror(game: Game) -> str:
 
 @conformance(order=801)
 def mirror_symmetry_holds(subject: Subject) -> None:
-    """Mirrored positions, moves and coins lead to the mirrored match: `Game.mirror` holds, no side is favoured.
+    """Mirrored positions, actions and random draws give the mirrored match: `Game.mirror` holds, no side is favoured.
 
-    States, who lives and acts, rewards and winners of exchanged teams, ends, and what exchanged agents see and may do.
+    Compares states, alive and acting agents, rewards and winners of exchanged teams, ends, and the observations and
+    masks of exchanged agents.
     """
     if reason := why_no_mirror(subject.game):
         raise Skipped(reason)

@@ -13,8 +13,8 @@ from palaestra.testing.subject import Subject
 SEED = 400
 
 
-def _who(subject: Subject) -> list[str]:
-    """All that can play: scripts, chance, and the mixture."""
+def _players(subject: Subject) -> list[str]:
+    """Names of all players: scripts, the random player, and the mixture of scripts."""
     scripts = subject.game.scripts
     if not scripts and len(subject.game.teams) == 1:
         raise Skipped("a game of one team without scripts")
@@ -30,7 +30,7 @@ def _let_play(sim: Any, name: str) -> None:
 def scripts_play_legally(subject: Subject) -> None:
     """Each script plays each team within the action ranges and the masks."""
     steps = 0
-    names = _who(subject)
+    names = _players(subject)
     sim = subject.batch(4)
     for name in names:
         _let_play(sim, name)
@@ -82,7 +82,7 @@ def _check_ranges(sim: Any, place: str) -> None:
 def scripts_change_only_actions(subject: Subject) -> None:
     """The moves of scripts, given by hand, lead to the same matches: a script changes no state and takes no dice."""
     steps = 0
-    names = _who(subject)
+    names = _players(subject)
     played, repeated = subject.batch(3), subject.batch(3)
     for name in names:
         _let_play(played, name)
@@ -100,15 +100,15 @@ def scripts_change_only_actions(subject: Subject) -> None:
 
 @conformance(order=1004)
 def script_rng_is_separate(subject: Subject) -> None:
-    """Who plays, and with what luck, does not change how a match starts: the rules draw from a stream of their own."""
-    names = _who(subject)
+    """Scripts and their random stream do not change how a match starts: the rules draw from their own stream."""
+    names = _players(subject)
     sim = subject.batch(4)
     sim.reset(seed=SEED)
-    nobody = snapshot_view(sim)
+    without_script = snapshot_view(sim)
     for number, name in enumerate(names, 1):
         _let_play(sim, name)
         sim.seed(SEED)
         sim.states["script_rng"] += np.uint64(7919 * number)
         sim.reset()
-        found = difference(subject.game, nobody, snapshot_view(sim))
-        require(not found, f"{found}: the start of a match with nobody and with {name!r} playing")
+        found = difference(subject.game, without_script, snapshot_view(sim))
+        require(not found, f"{found}: the start of a match without a script and with script {name!r}")

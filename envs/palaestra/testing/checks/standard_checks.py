@@ -42,7 +42,7 @@ ZEROS = (
 SINGLES = ("(Observation|State|Action mask) is a single number", "a small game may show one number")
 LATE = (
     "No agents present but not all possible_agents are terminated or truncated",
-    "slots of newcomers who did not arrive before the end",
+    "slots of agents that did not arrive before the end",
 )
 
 
@@ -144,7 +144,8 @@ def pettingzoo_state_test(subject: Subject) -> None:
 def pettingzoo_max_cycles_test(subject: Subject) -> None:
     """PettingZoo's max_cycles_test: ``max_cycles=4`` is four cycles.
 
-    It expects all agents in all four cycles, so it runs with the first seed under which nobody dies, arrives or wins.
+    It expects all agents in all four cycles. So it runs with the first seed under which no agent dies or arrives and
+    no team wins.
     """
     from pettingzoo.test import max_cycles_test
 
