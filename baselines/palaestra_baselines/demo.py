@@ -1,9 +1,9 @@
-"""The demo: a learnt pilot flies, a rule hunts, and everything that it leaves behind can be looked at.
+"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches.
 
-A scripted hunter decides twice a second how to bank, climb and what speed to hold; the network that
-`palaestra_baselines.ppo_tracking` trained moves stick and throttle of both F-16s. It hunts a target that turns and one
-that weaves, and leaves a table of kills and, for each target, one match as a flight recording for Tacview, a film and
-a page of plots::
+A scripted hunter commands bank, climb and speed twice a second. The network trained by
+`palaestra_baselines.ppo_tracking` moves stick and throttle of both F-16s. The hunter fights a target that turns and one
+that weaves. The demo prints a table of kills and writes, for each target, one match as a flight recording for Tacview,
+an animation and a page of plots::
 
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
@@ -189,7 +189,7 @@ def best_match(hunt: Hunt) -> np.ndarray:
 
 
 def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
-    """Writes the flight recording, the page of plots and the film of one match."""
+    """Writes the flight recording, the page of plots and the animation of one match."""
     records = best_match(hunt)
     stem = args.out / target
     acmi, page, picture = stem.with_suffix(".acmi"), stem.with_suffix(".png"), stem.with_suffix(".gif")
@@ -220,7 +220,7 @@ def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Flies, prints the table and writes the recordings."""
+    """Plays the matches, prints the table and writes the recordings."""
     args = tyro.cli(Args, args=argv, prog="palaestra demo")
     if args.matches < 1:
         raise SystemExit("--matches must be at least 1")

@@ -1,4 +1,4 @@
-"""The learning figures, each made by one command that can be stopped and started again.
+"""The learning figures, each made by one command; an interrupted command resumes when it is run again.
 
     python -m palaestra_baselines.figures             # all of them
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
@@ -55,7 +55,7 @@ def tracking(args: Args) -> None:
     pid = tests["PID"] = evaluate(args.workers, None)
     install_weights(min(best)[1], args.assets)
     untrained = {name: float(np.mean([log[0][name] for log in logs])) for name in ERRORS}
-    flights = ppo_tracking.Args().flights  # the curves are of these, so the line is, too
+    flights = ppo_tracking.Args().flights  # the curves use these flights, so the line does too
     reference = evaluate(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
     panels = [
         {
@@ -79,7 +79,7 @@ def evaluate(
     flights: int = TEST_FLIGHTS,
     seed: int = TEST_SEED,
 ) -> Tracking:
-    """Flies the test flights, or others; None is the PID."""
+    """Flies the test flights, or those of another seed, with a policy; None is the PID."""
     sim = evaluation_flights(flights, workers, script=None if player else "pid")
     result = track(sim, seed, player)
     sim.close()

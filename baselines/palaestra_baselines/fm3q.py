@@ -12,24 +12,24 @@ The paper claims faster learning, better final play and lower exploitability tha
 available to us, nor the layout of its tasks. What is ours:
 
 * three mixers: `Monotone`, the paper's idea with the hypernetworks of QMIX, from the view of either team; ``vdn``, the
-  difference of the teams' sums; ``pairwise``, the released code's, where agents of equal number face each other;
+  difference of the teams' sums; ``pairwise``, the released code's, where agents of equal index are opponents;
 * one network for all agents where the teams are alike, double Q-learning, a target network by Polyak averaging, Adam,
   as for the comparisons `palaestra_baselines.vdn` and `palaestra_baselines.iql`;
-* an agent that is not asked (alternating order) counts with the utility of its no-op; one that has left with 0.
+* an agent that does not act (alternating order) contributes the utility of its no-op; a dead agent contributes 0.
 
-**Where it is exact** (``python -m palaestra_baselines.figures fm3q_exact``). Where play alternates or a saddle of pure
-actions exists: on two-against-two soccer in alternating order a team loses 0.057 to a best response to its policy with
+**Where it is exact** (``python -m palaestra_baselines.figures fm3q_exact``). Where play alternates or a pure saddle
+point exists: on two-against-two soccer in alternating order a team loses 0.057 to a best response to its policy with
 the monotone mixer, 0.070 with sums, 0.135 with pairs, after 3 M decisions and under three minutes of one core each. In
-tabular form (`palaestra_baselines.fm3q_tables`) it finds the saddle of ``saddle`` with every mixer. No monotone total
-holds ``climb`` and ``nonmonotone``: there the teams settle for less (0.146 and 0.4 short).
+tabular form (`palaestra_baselines.fm3q_tables`) it finds the saddle point of ``saddle`` with every mixer. No monotone
+total represents ``climb`` and ``nonmonotone``: there the policies lose 0.146 and 0.4.
 
-**The limit** (``figures fm3q_limit``). A game whose best play mixes has no such saddle. In Littman's simultaneous
-soccer the team with the ball can be sure of 0 at the kick-off and the other of -0.328, close to what no deterministic
-play beats (0 and -0.295), where mixing is worth 0.218 and -0.218. Never take its Q_tot for the value there.
+**The limit** (``figures fm3q_limit``). A game whose best play mixes has no pure saddle point. In Littman's simultaneous
+soccer its policies guarantee 0 at the kick-off to the team with the ball and -0.328 to the other. Deterministic
+policies guarantee 0 and -0.295 at most, mixed ones 0.218 and -0.218. There Q_tot is not the value of the game.
 
 **Against self-play VDN and IQL** (``figures team_learning``) it learns TeamPong best, in the curves and in the duels.
-On TeamTag it learns most slowly: its chasers come near theirs, its runners do not; sums do better there than
-`Monotone`::
+On TeamTag it learns most slowly: its chasers are nearly as strong as theirs, its runners are weaker. There ``vdn`` is
+better than `Monotone`::
 
     python -m palaestra_baselines.fm3q --env-id palaestra/TeamPong-v0 --opponent tracker:0.8
     palaestra eval palaestra/TeamPong-v0 --a runs/fm3q/seed_0/last.safetensors --b tracker
@@ -130,10 +130,10 @@ class Monotone(nn.Module):
         f(u; s) = |w2(s)| . elu(|W1(s)| u + b1(s)) + v(s)
 
     as in QMIX (Rashid et al., arXiv 1803.11485), once from the view of each team: s_k is what the members of team k
-    see. Both terms rise in the utilities of the first team and fall in those of the second. f alone bends upwards only,
-    and what one team gains faster and faster the other loses so: that takes both. Where the teams are alike g is f with
+    see. Both terms rise in the utilities of the first team and fall in those of the second. f alone is convex; the
+    difference of f and g also represents totals that are not. Where the teams are alike g is f with
     the teams exchanged, so the value of a position is the negative of that of its mirror image. At first every weight
-    of u is about 1 / sqrt(rows), so that Q_tot is near the difference of the sums and utilities learn at their pace.
+    of u is about 1 / sqrt(rows), so that Q_tot is near the difference of the sums.
     """
 
     weights: torch.Tensor
@@ -191,7 +191,7 @@ def members(roster: Roster, agents: Iterable[int]) -> dict[str, list[int]]:
 
 
 def exchanged(roster: Roster) -> list[int]:
-    """The agent whose place each agent takes when the teams change sides."""
+    """Index of the agent that each agent is exchanged with when the teams change sides."""
     first, second = (members(roster, team) for team in roster.game.teams.values())
     partner = {}
     for name, columns in roster.columns.items():
@@ -220,7 +220,7 @@ class Factorisation(nn.Module):
     """Utilities and mixer: Q_tot as a whole."""
 
     def __init__(self, utilities: Utilities, mixer: Any) -> None:
-        """Takes both."""
+        """Keeps both modules."""
         super().__init__()
         self.utilities, self.mixer = utilities, mixer
 
@@ -240,7 +240,7 @@ def td_loss(
     and learn poor features. The auxiliary loss gives them the whole target.
 
     Args:
-        online: What learns.
+        online: The online network.
         target: Its target network.
         batch: Decisions.
         gamma: Discount per decision.
@@ -260,7 +260,7 @@ def td_loss(
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Learns by self-play, or continues: collect, regress, follow.
+    """Trains by self-play, or resumes: collect decisions, take gradient steps, update the target network.
 
     Files of the run, in ``args.folder``: ``log.csv`` (a row per evaluation), ``last.safetensors`` (the target network's
     utilities) and ``checkpoint.safetensors``, from which a run continues bitwise.

@@ -1,6 +1,6 @@
 """Tabular FM3Q: fitted Q iteration over all positions and joint actions of a small game, as in the paper's proof.
 
-The mixers are those of `palaestra_baselines.fm3q`; the utilities of every position are numbers of their own.
+The mixers are those of `palaestra_baselines.fm3q`; every position has its own table of utilities.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Tampuu et al., "Multiagent cooperation and competition with deep reinforcement l
 
     y_i = r_team(i) + gamma max_a' Q_i'(o_i', a').
 
-The other comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient
+A comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient
 steps. Agents of a role share their weights, also across the teams where these are alike::
 
     python -m palaestra_baselines.iql --env-id palaestra/TeamPong-v0
@@ -53,7 +53,7 @@ def td_loss(
     """Mean of (r_team(i) + gamma Q_i'(o_i', greedy a') - Q_i(o_i, a_i))^2 over decisions and agents.
 
     Args:
-        online: What learns.
+        online: The online network.
         target: Its target network.
         batch: Decisions.
         team_of: int64 ``[A]``, number of each agent's team.
@@ -69,7 +69,7 @@ def td_loss(
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Learns by self-play, or continues; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    """Trains by self-play, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
     with RunFolder(args, METHOD) as folder:
         play = SelfPlay(args, folder, evaluation)
         online = Utilities(play.roster, args.hidden)

@@ -5,26 +5,26 @@ sides, action values Q(s, a, b) of the joint decision are learnt from samples by
 
     Q(s, a, b) <- (1 - alpha) Q(s, a, b) + alpha (r + gamma V(s')),    V(s) = max_x min_b sum_a x(a) Q(s, a, b),
 
-V(s) by a linear program. The claim: what is learnt is the minimax policy, which mixes and loses to no one on average,
-whereas Q-learning against some opponent gives a policy that a challenger takes apart. Littman showed it on a soccer
-game on 4 by 5 cells, `palaestra/GridSoccer-v0`, by matches against challengers trained for it. Here it is
-shown against the truth: `palaestra.exact` gives the value of every position and the exact exploitability of what has
-been learnt, for the log alone::
+V(s) by a linear program. The claim: minimax-Q learns the minimax policy, which mixes and cannot be exploited.
+Q-learning against a fixed opponent learns a policy that a trained challenger exploits. Littman showed it on a soccer
+game on 4 by 5 cells, `palaestra/GridSoccer-v0`, by matches against trained challengers. Here the learnt tables are
+compared with the exact solution: `palaestra.exact` gives the value of every position and the exploitability of the
+learnt policies. Learning does not use either::
 
     python -m palaestra_baselines.minimax_q --seed 1
-    python -m palaestra_baselines.minimax_q --seed 1 --resume      # goes on after the last checkpoint
+    python -m palaestra_baselines.minimax_q --seed 1 --resume      # continues from the last checkpoint
 
-Littman's: the table, the update, gamma = 0.9, and that a side acts uniformly at random in a share of the decisions,
-else by its current policy. Ours:
+From the paper: the table, the update, gamma = 0.9, and exploration: in a share of its decisions a team acts uniformly
+at random, else by its current policy. Ours:
 
-* thousands of matches at once; all their samples are learnt, then the matrix games of the positions they touched are
-  solved anew;
-* that share is a half, not a fifth: before the first goals all action values are equal, any policy solves them, and two
-  sides that follow a fixed one hardly ever score;
-* alpha = h / (h + n) for the n-th sample of an action value (with Littman's alpha, which falls by the clock, what is
-  seen late is never learnt);
-* a match that is cut at the horizon goes on in the target: only a rule ends it;
-* teams of several and alternating order: Q is over joint actions, and a team that is not asked has one.
+* thousands of matches at once; each decision of all lanes is one batch of updates, then the matrix games of the
+  updated positions are solved again;
+* that share is a half, not a fifth: before the first goals all action values are equal, every policy is optimal for
+  them, and two teams with fixed policies rarely score;
+* alpha = h / (h + n) for the n-th sample of an action value (Littman's alpha falls with the number of decisions of
+  the run, so positions first visited late are never learnt);
+* a match that is truncated at the horizon is bootstrapped: only termination by a rule sets V(s') to 0;
+* teams of several agents and alternating order: Q is over joint actions, and a team that does not act has one.
 """
 
 from __future__ import annotations
@@ -137,10 +137,10 @@ def learn(before, cells, rewards, after, gamma, half_after, q, visits, values, t
 
 
 class Learner:
-    """Action values, matches and the exact solution that evaluates them.
+    """Action values, matches, and the exact solution for their evaluation.
 
     Attributes:
-        table: The game's positions. Learning takes from it which joint actions there are, and no transition.
+        table: The game's positions. Learning uses its lists of joint actions and none of its transitions.
         solution: The exact solution, for the log.
         steps: Decisions learnt from.
     """
@@ -231,7 +231,7 @@ class Learner:
         return {name: getattr(self, name) for name in LEARNT} | matches | {"rng": self.rng.bit_generator.state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to what `state` gave."""
+        """Restores what `state` returned."""
         for name in LEARNT:
             setattr(self, name, state[name])
         self.rng.bit_generator.state = state["rng"]
@@ -240,7 +240,7 @@ class Learner:
 
 
 def train(args: Args) -> Report:
-    """Learns, or continues to learn.
+    """Trains, or resumes.
 
     Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder` and ``policy.safetensors``.
     """

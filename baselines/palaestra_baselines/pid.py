@@ -1,18 +1,18 @@
 """Cascaded PID: the classical inner loop of the UCAV family, and the search for its gains.
 
-What a learned inner loop has to beat. The laws are `palaestra.ucav.autopilot`; this file flies them on
+The reference for learned inner loops. The laws are `palaestra.ucav.autopilot`; this file flies them on
 `palaestra/UcavTrack-v0` and chooses their gains on the commands of that task, so that a tuned network is
 not compared with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID"
 and print no gains; all numbers here are ours)::
 
     python -m palaestra_baselines.pid            # fly the gains in use and print their errors
-    python -m palaestra_baselines.pid --grid     # fly all sets of the grid, keep a table; stopped and started again,
-    it goes on
+    python -m palaestra_baselines.pid --grid     # fly all sets of the grid and keep a table; a
+                                                 # second call resumes an interrupted search
 
-Every set flies the same matches: the same seeds give the same commands and starts. A set is as good as the mean of
+Every set flies the same matches: the same seeds give the same commands and starts. The score of a set is the mean of
 its six root mean square errors (roll, flight path, speed; settled and whole window), each over a reference figure.
-Sets that end a match by a rule or move the stick more than `MOST_ACTION_CHANGE` are out. *Settled* is what lies more
-than five seconds after a command.
+Sets that end a match by a rule or move the stick more than `MOST_ACTION_CHANGE` are out. *Settled* is the time
+from five seconds after a command on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
 
 SETTLED_AFTER_S = 5.0
-MOST_ACTION_CHANGE = 0.02  # mean absolute change of the four actions a decision; a PID that chatters is no reference
+MOST_ACTION_CHANGE = 0.02  # mean absolute change of the four actions a decision; a chattering PID is no reference
 REFERENCE = {  # errors that make a score of 1, those of a first PID tuned by hand: settled and whole window
     "roll_settled_deg": 0.47,
     "flight_path_settled_deg": 0.42,
@@ -201,8 +201,8 @@ def sets() -> Iterator[Gains]:
 def train(args: Args) -> Report:
     """Flies the gains in use, or the grid, and returns the best set.
 
-    The grid appends to ``directory/grid_*.csv`` after each set and skips what is there, so that it can be stopped at
-    any time.
+    The grid appends to ``directory/grid_*.csv`` after each set and skips sets that are in the file, so that it can be
+    interrupted at any time.
     """
     wanted = list(sets()) if args.grid else [GAINS]
     record = args.directory / f"grid_{args.flights}x{args.horizon}_seed{args.seed}.csv"

@@ -1,23 +1,23 @@
 """PPO learns to fly a commanded attitude: the inner loop of the UCAV family.
 
 Chai, Chen, Zhu, Yao and Zhao, "A Hierarchical Deep RL Framework for 6-DOF UCAV Air-to-Air Combat" (arXiv 2212.03830)
-split air combat into an outer loop that wants a macro behaviour and an inner loop that flies it, both trained with PPO
-(Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks better than a tuned PID. States, actions,
+split air combat into an outer loop that chooses a macro behaviour and an inner loop that tracks it, both trained with
+PPO (Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks better than a tuned PID. States, actions,
 rewards and networks are not public, so all of them are ours here:
 
 * the task is `palaestra/UcavTrack-v0`: roll angle, flight-path angle and airspeed, ten decisions a second;
-* the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that an
-  error of one degree is not lost beside an airspeed; the scales are folded into the first layer when it is saved;
-* the reward is the task's, but its scales shrink while it learns: wide ones lead to the command from afar, narrow ones
-  pay for the last tenth of a degree;
-* the learning rate falls to a tenth, and a cost on moving the stick keeps it calm;
+* the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that
+  all inputs have similar ranges; the scales are folded into the first layer when it is saved;
+* the reward is the task's, but its scales shrink during the training: wide scales give a gradient at large errors,
+  narrow scales reward the last tenth of a degree;
+* the learning rate falls to a tenth, and a cost on changes of the actions keeps them smooth;
 * a share of the lanes flies *wide* commands, up to inverted flight, steep climbs and new commands twice a second: the
-  dogfight asks for those. The figures are all on the commands of the task as it is registered.
+  dogfight needs those. All figures are on the commands of the task as it is registered.
 
 PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`::
 
     python -m palaestra_baselines.ppo_tracking --seed 1
-    python -m palaestra_baselines.ppo_tracking --seed 1 --resume      # goes on after the last checkpoint
+    python -m palaestra_baselines.ppo_tracking --seed 1 --resume      # continues from the last checkpoint
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ WIDE = {
 }
 """Parameters of the lanes with wide commands."""
 NOISE = (0.4, 1.0, 0.5, 2.0)
-"""Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less where the answer is faster."""
+"""Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less for fast responses."""
 
 # In the order of `palaestra.ucav.inner_loop.tracking_table`: about 1 / (range of the number in flight that matters).
 INPUT_SCALE = (
@@ -112,7 +112,7 @@ class Args(RunArgs):
         narrowed_at: Share of the training after which the scales are those of the end.
         wide_narrowing: The scales of the wide lanes shrink to this share of those at the start at most.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
-        end_cost: Reward that a crash costs, or whatever else ends a flight by a rule.
+        end_cost: Reward that a crash or any other end by a rule costs.
         flights: Aircraft of an evaluation.
     """
 
@@ -253,7 +253,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
 
 
 def between(ends: tuple[float, float], share: float) -> float:
-    """Goes from the first to the second number by a constant factor; stays there when ``share`` is over 1."""
+    """Geometric interpolation from the first to the second number; constant where ``share`` is over 1."""
     return ends[0] * (ends[1] / ends[0]) ** min(share, 1.0)
 
 
@@ -323,7 +323,7 @@ class Trainer(BaseCallback):
 
 
 def train(args: Args) -> Report:
-    """Learns, or continues to learn, and returns the best weights.
+    """Trains, or resumes, and returns the best weights.
 
     Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder`, ``best.safetensors`` and
     ``best.npz``.
@@ -338,7 +338,7 @@ def train(args: Args) -> Report:
             model.num_timesteps = folder.steps
         else:
             weights.unlink(missing_ok=True)
-        vec.seed((args.seed << 32) + folder.steps)  # a resumed run flies other flights, not the first ones again
+        vec.seed((args.seed << 32) + folder.steps)  # a resumed run does not repeat the first flights
         trainer = Trainer(args, vec, folder)
         left = max(args.total_steps - folder.steps, 0)
         model.learn(left, callback=trainer, reset_num_timesteps=folder.before is None)

@@ -2,7 +2,7 @@
 
 ``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
                   games and as networks on two-against-two soccer in alternating order
-``fm3q_limit``    what it can learn at most where play is simultaneous and the best play mixes
+``fm3q_limit``    its limit where play is simultaneous and the best policy mixes
 ``team_learning`` FM3Q with the monotone mixer and with the difference of sums, VDN and IQL in self-play, evaluated
                   against scripts and against each other
 """
@@ -75,7 +75,7 @@ METHODS: dict[str, Callable[..., LearningArgs]] = {
     "vdn": vdn.Args,
     "iql": iql.Args,
 }
-"""Arguments by name of the method; what stands before the underscore is its module."""
+"""Arguments by name of the method; the part before the underscore is its module."""
 TITLES = {
     "fm3q": "FM3Q",
     "fm3q_auxiliary": "FM3Q, auxiliary loss",
@@ -84,7 +84,7 @@ TITLES = {
     "iql": "IQL",
 }
 WANTED = 0.7
-"""Share of won matches whose first reach is compared."""
+"""Methods are compared by the decisions until they first win this share of the matches."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100
 
 
@@ -93,7 +93,7 @@ TEST_MATCHES, DUEL_MATCHES = 1000, 100
 
 @dataclass
 class ExactEvaluation:
-    """Exact exploitability of the greedy policies while they are learnt; can be sent to another process.
+    """Exact exploitability of the greedy policies during training; can be pickled.
 
     Attributes:
         env_id: Game whose positions can be counted.
@@ -204,7 +204,7 @@ def fm3q_limit(args: FigureArgs) -> None:
 
 
 def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[str, Any]:
-    """What the greedy policies can be sure of at the start, with and without the ball, beside the exact values."""
+    """Values that the greedy policies guarantee at the start, with and without the ball, beside the exact values."""
     arrays, _ = read_policy(run.folder / WEIGHTS)
     table = solution.table
     red, blue = (exact.exploitability(solution, UtilityPlayer(arrays, table.game, team), team) for team in table.teams)
@@ -271,7 +271,7 @@ def team_learning(args: FigureArgs) -> None:
 
 
 def script_row(game: str) -> dict[str, Any]:
-    """How strong the script of the evaluations is: matches won against the random player, half of them as each team."""
+    """Strength of the script of the evaluations: matches won against the random player, half of them as each team."""
     id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
     table = play_both_sides(id, script, "random", TEST_MATCHES)
     low, high = wilson_interval(table.as_first.wins + table.as_second.losses, TEST_MATCHES)
@@ -334,7 +334,7 @@ def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[
 
 
 def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
-    """`curve_over_seeds` where runs were evaluated at nearly the same steps: the k-th evaluations stand together."""
+    """`curve_over_seeds` where runs were evaluated at nearly the same steps: k-th evaluations are compared."""
     steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
     alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
     return curve_over_seeds(alike, "steps", column)

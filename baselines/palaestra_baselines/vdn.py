@@ -5,9 +5,9 @@ team are trained on the reward of the team through the sum of their utilities,
 
     Q_team(o, a) = sum_i Q_i(o_i, a_i),    y = r_team + gamma max_a' Q_team'(o', a'),
 
-and act greedily, each by its own. The paper's tasks are cooperative. Here both teams learn so, against each other: a
-comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient steps;
-recurrence and parameter sharing by roles of the paper are not::
+and each agent acts greedily by its own utility. The paper's tasks are cooperative. Here both teams learn, each against
+the other. It is a comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of
+gradient steps, and without the recurrence and the sharing by roles of the paper::
 
     python -m palaestra_baselines.vdn --env-id palaestra/TeamPong-v0
 """
@@ -54,7 +54,7 @@ def td_loss(
     """Mean of (r_team + gamma Q_team'(o', greedy a') - Q_team(o, a))^2 over decisions and teams.
 
     Args:
-        online: What learns.
+        online: The online network.
         target: Its target network.
         batch: Decisions.
         team_of: int64 ``[A]``, number of each agent's team.
@@ -71,7 +71,7 @@ def td_loss(
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Learns by self-play, or continues; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    """Trains by self-play, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
     with RunFolder(args, METHOD) as folder:
         play = SelfPlay(args, folder, evaluation)
         online = Utilities(play.roster, args.hidden)

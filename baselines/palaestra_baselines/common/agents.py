@@ -52,7 +52,7 @@ class Roster:
         sizes: Length of the observation of an agent, by role.
         choices: Number of alternatives of an agent, by role.
         actions: M, the largest number of alternatives of any role.
-        noops: int64 [A]: action of an agent that is not asked.
+        noops: int64 [A]: action of an agent that does not act.
     """
 
     def __init__(self, game: Game, teams: Iterable[str] | None = None) -> None:
@@ -125,11 +125,11 @@ class Roster:
         return sim.alive[:, self._index]
 
     def read_asked(self, sim: Simulation) -> np.ndarray:
-        """Bool ``[N, A]``: agents in the match that are asked for an action now."""
+        """Bool ``[N, A]``: agents in the match that act now."""
         return (sim.alive & sim.acting)[:, self._index]
 
     def read_legal(self, sim: Simulation) -> np.ndarray:
-        """Bool ``[N, A, M]``: legal alternatives; of an agent that is not asked its no-op alone."""
+        """Bool ``[N, A, M]``: legal alternatives; an agent that does not act has its no-op alone."""
         mask = np.zeros((sim.num_envs, self.agents, self.actions), np.bool_)
         for name, columns in self.columns.items():
             allowed: Any = sim.legal[name] if isinstance(sim.legal, dict) else sim.legal
@@ -196,7 +196,7 @@ def groups_of(role: Role, teams: Sequence[int], first: int, by_team: Sequence[st
 
 
 def as_slice(indices: list[int]) -> slice | list[int]:
-    """Consecutive indices as a slice, which copies nothing; others as they are."""
+    """Consecutive indices as a slice, which makes a view; others unchanged."""
     consecutive = indices == list(range(indices[0], indices[0] + len(indices)))
     return slice(indices[0], indices[-1] + 1) if consecutive else indices
 
@@ -213,7 +213,7 @@ def group_rows(group: Group, observations: Mapping[str, Any]) -> Any:
 def make_lanes(
     id: str, options: tuple[str, ...], lanes: int, opponents: Mapping[str, OpponentSpec] | None = None
 ) -> Simulation:
-    """Lanes whose matches start again by themselves.
+    """Lanes with autoreset.
 
     Args:
         id: Registered id.

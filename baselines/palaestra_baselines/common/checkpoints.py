@@ -12,11 +12,11 @@ from safetensors.numpy import save_file
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Writes a checkpoint; the file appears whole or not at all.
+    """Writes a checkpoint; the write is atomic.
 
     Args:
         path: The file, ``.safetensors``.
-        state: Dicts and lists, as deep as need be, of arrays, torch tensors, numbers, texts, truth values and None.
+        state: Dicts and lists, nested to any depth, of arrays, torch tensors, numbers, texts, truth values and None.
             Keys are texts or whole numbers. A tuple comes back as a list.
 
     Raises:

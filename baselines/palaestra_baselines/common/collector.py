@@ -1,8 +1,8 @@
-"""Plays all lanes of a simulation and records what the learning agents observe, do and are paid.
+"""Plays all lanes of a simulation and records what the learning agents observe, do and receive as reward.
 
 A recorded row is a `Position` (before a decision) and a `Decision`. Lanes use the autoreset mode ``"next_step"``: after
-its last decision a match shows its last position; the row of that position starts the lane anew, is no decision of a
-match and has ``running`` False.
+its last decision a match shows its last position; the row of that position starts the next match of the lane, is no
+decision of a match and has ``running`` False.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ OBSERVATIONS = "observations."
 
 @dataclass(frozen=True)
 class Position:
-    """What stands before a decision: arrays ``[N, ...]``, or tensors of any leading shape once they come from a store.
+    """Inputs of a decision: arrays ``[N, ...]``, or tensors of any leading shape once they come from a store.
 
     Attributes:
         observations: float32 ``[..., A_role, size]`` by role.
         legal: bool ``[..., A, M]``, see `Roster.read_legal`.
         alive: bool ``[..., A]``: agents in the match.
-        asked: bool ``[..., A]``: agents that decide now.
+        asked: bool ``[..., A]``: agents that act now.
         first: bool ``[...]``: the match starts here.
-        state: float32 ``[..., S]``, global state for centralised training; None if it was not wanted.
+        state: float32 ``[..., S]``, global state for centralised training; None if it is not recorded.
         memory: float32 ``[..., A, H]``, recurrent state of each agent before the decision: 0 at the start of a match
             and for agents out of it; None without recurrence.
     """
@@ -61,14 +61,14 @@ class Position:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was done in all lanes and its consequences.
+    """Actions in all lanes and their results.
 
     Attributes:
         actions: ``[N, A]``, uint8 where all actions fit, else int32.
         rewards: float32 ``[N, T]`` of each team.
-        terminated: bool ``[N]``: a rule ended the match; False where the horizon cut it, which is worth what its last
-            position is worth.
-        running: bool ``[N]``: it was a decision of a match; False where the lane started anew.
+        terminated: bool ``[N]``: a rule ended the match; False where the horizon truncated it: the value of its last
+            position is then bootstrapped.
+        running: bool ``[N]``: it was a decision of a match; False where the lane started its next match.
     """
 
     actions: np.ndarray
@@ -78,7 +78,7 @@ class Decision:
 
 
 class Store(Protocol):
-    """What a collector writes to."""
+    """Storage that a collector writes to."""
 
     def write_position(self, position: Position) -> None:
         """Writes the position before the next decision."""
@@ -98,7 +98,7 @@ class Collector:
         store: Where positions and decisions are written.
         rng: Generator of exploration and of random starts.
         position: The position before the next decision.
-        steps: Decisions of matches so far; rows that start a lane anew are left out.
+        steps: Decisions of matches so far; rows that start the next match of a lane are not counted.
     """
 
     position: Position
@@ -196,7 +196,7 @@ class Collector:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to what `state` gave; the store is restored before."""
+        """Restores what `state` returned; the store must be restored before."""
         sim = self.sim
         states = np.ascontiguousarray(state["states"]).view(sim.game.state_dtype)[:, 0]
         arrays = (states, state["lane_seeds"], state["memories"], state["engine"])

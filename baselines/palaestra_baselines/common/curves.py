@@ -24,11 +24,11 @@ class CurveLog:
     """
 
     def __init__(self, path: Path, resume_from: float | None = None) -> None:
-        """Starts the file anew, or keeps the rows up to a step.
+        """Starts an empty file, or keeps the rows up to a step.
 
         Args:
             path: The file.
-            resume_from: Value of the first column up to which rows stay; None starts anew.
+            resume_from: Value of the first column up to which rows stay; None keeps no row.
         """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Saved policies: a safetensors file whose metadata says which method made it, for what, and with which arguments.
+"""Saved policies: a safetensors file whose metadata names the method, the environment and the arguments.
 
 `palaestra.core.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns the
 arrays into a player with its own ``load_policy(path, game, team)``.
@@ -26,7 +26,7 @@ Layers = Sequence[tuple[np.ndarray, np.ndarray]]
 def save_policy(
     path: Path, arrays: Mapping[str, np.ndarray], *, method: str, env_id: str, args: Any, **more: Any
 ) -> None:
-    """Writes a policy; the file appears whole or not at all.
+    """Writes a policy; the write is atomic.
 
     Args:
         path: File to write, ``.safetensors``.

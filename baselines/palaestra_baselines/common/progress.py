@@ -1,4 +1,4 @@
-"""How far a training is: one live line in a terminal, plain lines elsewhere."""
+"""Progress of a training: one live line in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAIN_INTERVAL_S = 10.0
 
 
 class Progress:
-    """Steps, steps per second, time left and named figures of something that takes long.
+    """Steps, steps per second, time left and named figures of a long task.
 
     Use it as a context manager. It counts wall time from the moment it is entered.
 
@@ -25,7 +25,7 @@ class Progress:
         """Prepares the display.
 
         Args:
-            title: What is going on.
+            title: Name of the task.
             total: Number of steps at the end.
             started_at: Number of steps at the beginning.
             quiet: Show nothing.
@@ -60,7 +60,7 @@ class Progress:
             print(self.line(), flush=True)
 
     def update(self, done: int, **figures: float) -> None:
-        """Tells how far it is; figures stay until they are given anew."""
+        """Reports the progress; figures stay until new ones are given."""
         self.done = done
         self.figures.update(figures)
         now = time.perf_counter()

@@ -1,7 +1,7 @@
 """The folder of a training run: its arguments, lock, curve and checkpoint, and the progress that is shown.
 
     log.csv                 the curve, a row per evaluation
-    checkpoint.safetensors  everything that decides how the run goes on
+    checkpoint.safetensors  everything that decides how the run continues
     run.lock                locked while a process trains here
 
 Saved policies stand beside them under names that the method chooses.

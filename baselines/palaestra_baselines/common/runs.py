@@ -1,4 +1,4 @@
-"""Runs of a figure: each trained once, several side by side, all of them stopped and started again at will."""
+"""Runs of a figure: each trained once, several in parallel; interrupted runs resume."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FigureArgs:
         seeds: Runs of each method.
         runs: Where training keeps its files.
         assets: Where figures and weights go.
-        workers: Processes that simulate, or that train side by side; 0 for this one alone.
+        workers: Processes that simulate, or that train in parallel; 0 for this one alone.
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
@@ -52,12 +52,12 @@ class Run(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What decides its result."""
+        """Arguments that decide its result."""
         ...
 
 
 def finished(run: Run) -> bool:
-    """Whether the run is there already; what is there of a run with other arguments is not taken for this one."""
+    """Whether the run is complete; the files of a run with other arguments do not count."""
     note, wanted = run.folder / "args.json", run.settings
     if not note.exists() or json.loads(note.read_text()) != wanted:
         for left_over in ("done.json", CHECKPOINT):
@@ -68,7 +68,7 @@ def finished(run: Run) -> bool:
 
 
 def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: int, quiet: bool = False) -> None:
-    """Trains what is not there yet, ``workers`` at a time.
+    """Trains the runs that are missing, ``workers`` at a time.
 
     Args:
         title: What the user sees.
@@ -100,7 +100,7 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
 
 
 def train_one(method: str, run: Any, evaluation: Any) -> None:
-    """Trains a run to its end and notes that it is done."""
+    """Trains a run to its end and marks it as complete."""
     report = importlib.import_module(f"palaestra_baselines.{method}").train(run, evaluation)
     facts = {"steps": report.steps, "updates": report.updates, "cpu_s": report.cpu_s}
     (run.folder / "done.json").write_text(json.dumps(facts))

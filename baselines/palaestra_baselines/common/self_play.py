@@ -44,7 +44,7 @@ class LearningArgs(RunArgs):
         epsilon_until: Share of the training after which it is that of the end; falls linearly.
         learning_rate: Of Adam, at the start and at the end; falls linearly.
         gamma: Discount per decision.
-        tau: Share by which the target network follows the online network at each gradient step (Polyak averaging).
+        tau: Coefficient of Polyak averaging of the target network, at each gradient step.
         hidden: Widths of the utility networks.
         double: Choose the greedy actions of the target by the online network (double Q-learning).
         max_gradient_norm: Longer gradients are clipped to this norm.
@@ -79,7 +79,7 @@ class Report:
     """Result of a training.
 
     Attributes:
-        weights: Saved policy, the last one: none is chosen by an evaluation.
+        weights: Saved policy, always the last one; evaluations select none.
         steps: Decisions played.
         updates: Gradient steps.
         cpu_s: Processor time of all parts of the run, evaluations left out.
@@ -98,7 +98,7 @@ class Report:
 
 
 Evaluation = Callable[[Callable[[str], Opponent]], dict[str, float]]
-"""``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the weights of now."""
+"""``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the current weights."""
 
 
 class SelfPlay:
@@ -137,7 +137,7 @@ class SelfPlay:
         self._learnt: dict[str, Any] = {}
 
     def resume(self, **learnt: Any) -> None:
-        """Says what is learnt, and takes it up from the checkpoint if the run continues.
+        """Registers the learnt modules, and restores them from the checkpoint if the run resumes.
 
         Args:
             **learnt: Modules and optimizers by name.
@@ -162,7 +162,7 @@ class SelfPlay:
         return self.collector.steps < self.args.warmup_steps
 
     def goes_on(self, utilities: Utilities) -> bool:
-        """Whether there is more to play; evaluates ``utilities`` and saves everything where that is due."""
+        """Whether the training continues; evaluates ``utilities`` and writes a checkpoint where these are due."""
         self.cpu_s += time.process_time() - self._began_s
         steps = self.collector.steps
         if self.folder.is_due(steps):
@@ -184,7 +184,7 @@ class SelfPlay:
         return self.replay.sample(self.rng, self.args.batch_size)
 
     def count_update(self, loss: torch.Tensor) -> None:
-        """Notes a gradient step."""
+        """Counts a gradient step."""
         self.updates, self.loss = self.updates + 1, float(loss.detach())
 
     def _evaluate(self, utilities: Utilities) -> None:
@@ -221,7 +221,7 @@ class SelfPlay:
 
 
 def between(ends: tuple[float, float], share: float) -> float:
-    """Goes from the first to the second number linearly; stays there when ``share`` is over 1."""
+    """Linear interpolation from the first to the second number; constant where ``share`` is over 1."""
     return ends[0] + (ends[1] - ends[0]) * min(share, 1.0)
 
 
@@ -250,5 +250,5 @@ def follow(target: nn.Module, online: nn.Module, tau: float) -> None:
 
 
 def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Mean of ``values`` by ``weights``, which are 0 for what is no decision of a match."""
+    """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match."""
     return (values * weights).sum() / weights.sum()

@@ -25,7 +25,7 @@ class Batch:
         actions: int64 ``[B, A]``.
         rewards: float32 ``[B, T]`` of each team.
         continues: float32 ``[B]``: 0 where a rule ended the match, else 1.
-        weights: float32 ``[B]``: 0 where a lane started anew, which is no decision, else 1.
+        weights: float32 ``[B]``: 0 where a lane started its next match, which is no decision, else 1.
     """
 
     before: Position
@@ -94,7 +94,7 @@ class Replay:
             self._write(name, value)
 
     def write_decision(self, decision: Decision) -> None:
-        """Writes the decision at the last position and goes on to the next row."""
+        """Writes the decision at the last position and moves to the next row."""
         for name, value in vars(decision).items():
             self._write(name, value)
         self.head = (self.head + 1) % self.rows
@@ -157,7 +157,7 @@ class Replay:
         return {"head": self.head, "filled": self.filled, "arrays": {n: a[:used] for n, a in self.arrays.items()}}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to what `state` gave."""
+        """Restores what `state` returned."""
         self.head, self.filled = state["head"], state["filled"]
         for name, array in state["arrays"].items():
             self._array(name, array.shape[1:], array.dtype)[: len(array)] = array
@@ -170,8 +170,8 @@ def generalised_advantages(
 
         delta_t = r_t + gamma V_{t+1} - V_t,    A_t = delta_t + gamma lambda A_{t+1}
 
-    V_{t+1} is 0 where a rule ended the match, and that of the last position where the horizon cut it; A_{t+1} is 0 in
-    both cases.
+    V_{t+1} is 0 where a rule ended the match, and that of the last position where the horizon truncated it; A_{t+1} is
+    0 in both cases.
 
     Args:
         rollout: Says where matches end.
@@ -181,7 +181,8 @@ def generalised_advantages(
         gae_lambda: Decay of the estimate.
 
     Returns:
-        ``[L, B, K]``; 0 where a lane started anew. Added to ``values[:-1]`` they are the targets of the values.
+        ``[L, B, K]``; 0 where a lane started its next match. Added to ``values[:-1]`` they are the targets of the
+        values.
     """
     advantages = torch.zeros_like(rewards)
     carried = torch.zeros_like(rewards[0])

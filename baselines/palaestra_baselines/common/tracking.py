@@ -1,4 +1,4 @@
-"""How well a player flies commands: fixed flights of `palaestra/UcavTrack-v0`, the same for every player."""
+"""Tracking errors of a player: fixed flights of `palaestra/UcavTrack-v0`, the same for every player."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def evaluation_flights(
 
 
 def track(sim: Simulation, seed: int, player: Callable[[np.ndarray], np.ndarray] | None = None) -> Tracking:
-    """Flies all lanes to their end; settled is what lies more than five seconds after a command.
+    """Flies all lanes to their end; settled is the time from five seconds after a command on.
 
     Args:
         sim: As from `evaluation_flights`.

@@ -1,4 +1,4 @@
-"""Utility networks Q_i(o_i, a_i), and the greedy decentralised player that they become.
+"""Utility networks Q_i(o_i, a_i), and the greedy decentralised player made of them.
 
 All agents of a group (`palaestra_baselines.common.agents.Group`) share a perceptron. A group has agents of both teams
 where the teams are alike: observations look the same from either side. A bias of the first layer for each place in the

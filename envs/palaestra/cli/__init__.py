@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Ends with code 2, as `argparse` does."""
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, without line breaks; of a long story the first and the last line."""
+    """The message of an error, without line breaks; of a long message the first and the last line."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:

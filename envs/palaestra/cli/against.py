@@ -4,7 +4,7 @@ Each version has a process of its own. They take turns in short rounds, so that 
 the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
 the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
 median of their ratios is the figure. Both versions play the same matches: the same seeds, the same random actions,
-equally long. Where the results differ nevertheless the row says so.
+equally long. Where the results still differ, the row says so.
 """
 
 from __future__ import annotations

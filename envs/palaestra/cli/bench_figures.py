@@ -1,4 +1,4 @@
-"""The suite's speed figures: ratios to what anyone can measure on the same machine, each with the bar it is held to."""
+"""The suite's speed figures: ratios measured on this machine, each with its bar."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _two_team_game(setup: Setup) -> str:
 def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
     """The first team by random actions, the other by the default opponent; every face plays the same matches.
 
-    The batch loop writes the same float32 arrays as the face is given, and looks at nothing.
+    The batch loop writes the same float32 arrays as the face gets, and reads no result.
     """
     env: Any = registry.make_vec(id, lanes, copy=face == "copies", **options)
     actions = samples(env.action_space)

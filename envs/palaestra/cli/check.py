@@ -1,4 +1,4 @@
-"""Puts environments to the test: everything that palaestra promises of each of them (palaestra.testing)."""
+"""Checks that environments keep all of palaestra's promises (palaestra.testing)."""
 
 from __future__ import annotations
 

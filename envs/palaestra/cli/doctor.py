@@ -35,7 +35,7 @@ OPTIONAL = {
     "transformers": "text",
     "ray": "ray",
 }
-"""Package and the extra that brings it."""
+"""Package and the extra that installs it."""
 YARDSTICK = "palaestra/CartPole-v0"
 """Game whose cache says where all are kept."""
 

@@ -1,4 +1,4 @@
-"""From action tables to keys, and from keys to actions. Pure: knows no window, is tested without one.
+"""From action tables to keys, and from keys to actions. It needs no window.
 
 A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
 row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys stand for the places in it.
@@ -87,7 +87,7 @@ class _Free:
     taken: set[str] = field(default_factory=lambda: {*RESERVED, REST_KEY, SELECT_KEY})
 
     def take(self, sets: Iterable[Sequence[str]], count: int) -> Sequence[str]:
-        """The first set of keys of which ``count`` are free, or nothing."""
+        """The first set of keys of which ``count`` are free, or an empty one."""
         for keys in sets:
             free = [key for key in keys if key not in self.taken]
             if len(free) >= count:
@@ -162,7 +162,7 @@ def _has_rest(choice: Choice) -> bool:
 
 
 def meaning(choice: Choice, value: int) -> str:
-    """What an alternative is called."""
+    """Name of an alternative."""
     return choice.meanings[value] if choice.meanings else f"{choice.name} {value}"
 
 
@@ -173,7 +173,7 @@ class Hands:
     """
 
     def __init__(self, game: Game, agents: Sequence[str], keyboard: Keyboard) -> None:
-        """Hands in their laps."""
+        """No key is held."""
         self.game, self.agents, self.keyboard = game, tuple(agents), keyboard
         self._fields = {a: game.role_of(game.agents.index(a))[0].action for a in agents}
         self.values: dict[str, dict[str, Any]] = {}
@@ -229,7 +229,7 @@ def _choose(f: Choice, value: Any, keys: Sequence[Key], ids: np.ndarray | None) 
 
 
 def _swing(f: Continuous, value: np.ndarray, keys: Sequence[Key], seconds: float) -> np.ndarray:
-    """Numbers on their way to what their keys say."""
+    """Moves numbers towards the bounds that their keys name."""
     value = np.array(value, np.float64)
     flat, noops = value.reshape(-1), _at_rest(f).reshape(-1)
     lows, highs = (bound.reshape(-1) for bound in bounds(f))

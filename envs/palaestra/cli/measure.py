@@ -1,4 +1,4 @@
-"""Fair timing: the rivals take turns, in rounds, and the best round of each counts.
+"""Fair timing: the subjects take turns, in rounds, and the best round of each counts.
 
 Other work on the machine only ever adds time, so the least of several interleaved rounds is nearest to the truth, and a
 ratio of two of them is what carries over to other machines. Wall time counts where threads or processes work, the

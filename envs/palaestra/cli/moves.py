@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 POOL = 64
-"""Batches of actions, drawn before: fewer and the branch predictor would learn them."""
+"""Batches of actions, drawn before: with fewer the branch predictor would learn them."""
 
 
 def mover(sim: Any, slots: Sequence[int] | None = None, seed: int = 0) -> Callable[[], None]:

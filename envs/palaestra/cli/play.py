@@ -31,7 +31,7 @@ EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
 WAITING_FPS = 5.0
 """Games of at most so many decisions a second wait for the player by default."""
 WINDOW_FPS = 30.0
-"""How often a window that waits looks at the keyboard."""
+"""Rate at which a waiting window reads the keyboard."""
 UNSEEN = ("dummy", "offscreen")
 """Drivers that SDL falls back on where there is no screen."""
 CLICK = re.compile(r"click:(-?\d+)[,x](-?\d+)")
@@ -107,7 +107,7 @@ def _recorder(sim: Simulation) -> Any:
 
 
 class Session:
-    """Matches that a person plays; knows keys and pictures, no window.
+    """Matches that a person plays: keys and pictures, without a window.
 
     Attributes:
         sim: One lane.
@@ -168,7 +168,7 @@ class Session:
         self._clicked = {}
 
     def command(self, key: str) -> bool:
-        """Obeys a key of the program. Returns whether the player goes on."""
+        """Handles a key of the program. Returns whether the player continues."""
         if key == "escape":
             return False
         if key == "space":
@@ -297,7 +297,7 @@ class Session:
         return np.asarray(panel.finish())
 
     def entry(self, key: Key) -> tuple[str, bool]:
-        """What the legend says of a key, and whether the agent does that now."""
+        """Text of the legend for a key, and whether the agent does that now."""
         value = np.asarray(self._hands.values[key.agent][key.field]).reshape(-1)[key.index]
         stands_for = meant(key, self._lists()[key.agent].get(key.field))
         says = key.says if not key.listed else f"{key.field} {stands_for}" if stands_for >= 0 else "-"
@@ -361,7 +361,7 @@ def follow(session: Session, script: str) -> None:
 
 
 def _obey(session: Session, word: str) -> bool:
-    """Does what a key of the program or a click says. Returns whether the player goes on."""
+    """Does what a key of the program or a click says. Returns whether the player continues."""
     found = CLICK.fullmatch(word)
     if found is None:
         return session.command(word)
@@ -379,7 +379,7 @@ class Window:
         self._session = session
 
     def open(self) -> None:
-        """Plays until the player has enough.
+        """Plays until the player quits.
 
         Raises:
             ImportError: pygame is missing; names the command that installs it.
@@ -418,7 +418,7 @@ class Window:
             pygame.display.quit()
 
     def _listen(self, pygame: Any, held: list[str]) -> tuple[list[str], bool]:
-        """Keys that went down since the last look, and whether the player goes on; keeps ``held``."""
+        """Keys that went down since the last look, and whether the player continues; keeps ``held``."""
         fresh: list[str] = []
         for event in pygame.event.get():
             if event.type == pygame.QUIT:

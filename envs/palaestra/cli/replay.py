@@ -1,4 +1,4 @@
-"""Shows what a replay holds, proves it by playing it again, and makes pictures, tables and flight recordings of it."""
+"""Shows a replay, verifies it by re-simulation, and exports pictures, tables and flight recordings."""
 
 from __future__ import annotations
 

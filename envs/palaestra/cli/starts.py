@@ -1,4 +1,4 @@
-"""What only a fresh process can show: how long a first start takes, what a long run keeps in memory.
+"""Measurements that need a fresh process: time of a first start, memory of a long run.
 
 A process makes one measurement and ends. It runs under another version of palaestra too: see `palaestra.cli.turns`. Its
 words are the name of a function in `MEASUREMENTS` and its keywords as JSON; the answer is one JSON object on stdout.

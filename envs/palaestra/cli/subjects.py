@@ -37,7 +37,7 @@ def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) 
 
 
 def calibration() -> Subject:
-    """The yardstick of all machines: a compiled game that is well known."""
+    """The reference on all machines: a well-known compiled game."""
     return batch(CALIBRATION, CALIBRATION_LANES, None, name="calibration")
 
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def split(words: list[str]) -> list[str]:
-    """Words of our own: the name of the method, or a call for help."""
+    """Words of our own: the name of the method, or ``--help``."""
     return words[:1]
 
 

@@ -1,4 +1,4 @@
-"""The process of one rival in `palaestra.cli.against`: it prepares something to time and plays a round on request.
+"""The process of one version in `palaestra.cli.against`: it prepares something to time and plays a round on request.
 
 It runs under another version of palaestra too, so it uses public names only, and of this package only what imports
 nothing of palaestra (hence the relative imports: see `palaestra.cli.children`). One JSON object a line comes in by
@@ -49,7 +49,7 @@ class Turns:
             kind: Name of a function in `KINDS`.
             id: Registered id.
             lanes: Matches of a batch.
-            warm_up_calls: Calls before the first round, not fewer: both rivals must be equally far in their matches.
+            warm_up_calls: Calls before the first round, not fewer: both versions must be equally far in their matches.
             round_s: Seconds a round.
 
         Returns:
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[str, int], Prepared]] = {"actions": _actions, "script
 
 
 def _digest(sim: Any) -> str:
-    """Hash of what the simulation returned last: observations, rewards, the living, the finished."""
+    """Hash of what the simulation returned last: observations, rewards, alive agents, finished lanes."""
     sha = hashlib.sha256()
     observations = sim.observations if isinstance(sim.observations, dict) else {"": sim.observations}
     for array in (*observations.values(), sim.rewards, sim.alive, sim.acting, sim.terminated, sim.truncated):

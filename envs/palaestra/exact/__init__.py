@@ -1,4 +1,4 @@
-"""Ground truth for small games: matrix games with certificates, exact values, exact exploitability of any policy.
+"""Exact solutions of small games: matrix games with certificates, exact values, exact exploitability of any policy.
 
 Example::
 
@@ -14,13 +14,13 @@ Example::
     exact.nash_conv(solution, {"red": red, "blue": "random"}).gains
 
 Games define how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
-their own compiled step from each of them, so a solution is one of the environment itself. What is behind it:
+their own compiled step from each of them, so a solution is one of the environment itself. The modules:
 
 * `palaestra.exact.matrix_solver`: von Neumann's matrix games by a compiled simplex method;
-* `palaestra.exact.positions`: all positions and where every joint action leads;
+* `palaestra.exact.positions`: all positions and transitions;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
-* `palaestra.exact.solver_figures`: ``python -m palaestra.exact.solver_figures`` measures what is claimed.
+* `palaestra.exact.solver_figures`: ``python -m palaestra.exact.solver_figures`` measures the claimed figures.
 """
 
 from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv

@@ -2,7 +2,7 @@
 
 A row player chooses x, a column player y, and the row player gets x A y from the other. Von Neumann's theorem
 (Mathematische Annalen 100, 1928): max_x min_y x A y = min_y max_x x A y, the value. For any x and y it lies in
-[min(x A), max(A y)], and that is the certificate which comes with every answer: its width is zero for best strategies.
+[min(x A), max(A y)], and this interval is the certificate of every solution: its width is zero for optimal strategies.
 
 The work is done by `palaestra.exact.simplex`. Where the certificate is wider than `LOOSE` times the range of the
 payoffs, HiGHS solves the game once more (extra ``palaestra[exact]``) and the better answer counts.

@@ -1,9 +1,9 @@
-"""Policies of all kinds as probabilities of joint actions in every position of a table.
+"""Any policy as probabilities of joint actions in every position of a table.
 
 What a policy may be: an array of probabilities; a callable on batched observations; an
 `palaestra.core.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)`` if
 it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that gives
-logits or action values. Whatever looks at observations sees those that the
+logits or action values. Policies on observations get those that the
 simulation writes, in batches of `BATCH` positions, with masks and active agents as in a match.
 """
 
@@ -37,7 +37,7 @@ class Team:
     """
 
     def __init__(self, table: PositionTable, team: str) -> None:
-        """Notes the agents' choices.
+        """Reads the agents' choices.
 
         Raises:
             ValueError: No such team.
@@ -70,7 +70,7 @@ class Team:
             yield rows, board.sim
 
     def allowed(self) -> list[np.ndarray]:
-        """Which alternatives each agent has, bool ``[P, m]``: the no-op alone where it is not asked."""
+        """Which alternatives each agent has, bool ``[P, m]``: the no-op alone where it does not act."""
         start, actions = self.table.action_start[self.side], self.table.actions[self.side]
         rows = np.repeat(np.arange(len(self.table)), np.diff(start))
         found = []
@@ -151,7 +151,7 @@ def joint_policy(table: PositionTable, policy: Any, team: str, choose: Choose | 
 
     Raises:
         ValueError: A symmetric table, or a policy that is none; names position, agent and what is wrong.
-        TypeError: Nothing that could be a policy.
+        TypeError: An object of another kind.
     """
     if table.symmetric:
         raise ValueError(
@@ -286,7 +286,7 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
 
     Raises:
         ValueError: A script, a policy with memory, or a module without ``choose``.
-        TypeError: Nothing that could be a policy.
+        TypeError: An object of another kind.
     """
     game, team = side.table.game, side.name
     if isinstance(policy, str | Path):
@@ -366,10 +366,10 @@ def _agents_of(side: Team, given: Any) -> Any:
 
 
 def _ask_opponent(side: Team, policy: Opponent, sim: Any) -> Any:
-    """An opponent's actions; asked twice, it must say the same.
+    """An opponent's actions; two calls must give the same ones.
 
     Raises:
-        ValueError: It does not.
+        ValueError: They differ.
     """
     observations, legal, acting = _position(side, sim)
     n = sim.num_envs

@@ -1,10 +1,10 @@
-"""All positions of a small game and where every joint action leads: the game's own compiled step, played from each.
+"""All positions and transitions of a small game, found by playing its own compiled step from each position.
 
 A game says in its `palaestra.core.game.Enumeration` how its positions are counted. Here each of them is written into
 lanes of a simulation, one lane for every joint action and every outcome of the rules' draw, and one decision is played.
-So the table holds what the environment does, and the rules are written once.
+So the table is exact for the environment, and the rules are written once.
 
-The horizon is left aside: a match in the table ends by a rule or never.
+The horizon is ignored: a match in the table ends by a rule or never.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PositionTable:
 
     A joint action of a team is a number: its agents' choices as the digits, the first agent's the most significant. A
     position's cells are its row team's joint actions by its column team's, row after row; only legal joint actions of
-    agents to act have a place (an agent that is not to act does nothing).
+    agents to act have a number (an agent that does not act does nothing).
 
     Attributes:
         game: The rules.
@@ -110,7 +110,7 @@ class PositionTable:
 
 
 def solvable_game(game_or_id: Game | str, keywords: dict[str, Any]) -> tuple[Game, dict[str, float]]:
-    """The rules and parameters that a user's word stands for.
+    """The rules and parameters of the given id, game or table.
 
     Raises:
         ValueError: The game cannot be enumerated; says what is missing.
@@ -323,7 +323,7 @@ class Board:
         np.take(_bytes(states), which, axis=0, out=_bytes(self.sim.states))
         if outcome is not None:
             self.sim.states["rng"] = stream_before(np.array((outcome + 0.5) / self.enumeration.chance_outcomes))
-        if outcome is None or self.game.legal is not None:  # a decision looks at the masks, and at nothing else
+        if outcome is None or self.game.legal is not None:  # a decision reads the masks and nothing else
             self.sim.refresh()
 
     def allowed(self, team: str, joints: np.ndarray) -> np.ndarray:
@@ -359,7 +359,7 @@ class Board:
             Rewards of the first team, float64 ``[N]``, and the positions reached, -1 where a rule ended the match.
 
         Raises:
-            RuntimeError: Chance was asked more than once, or a position reached has no number.
+            RuntimeError: More than one random draw in a decision, or a position reached has no number.
         """
         self.write_state(numbers, outcome)
         before = self.sim.states["rng"].copy()

@@ -1,4 +1,4 @@
-"""What is claimed of the exact solvers, measured here and now: ``python -m palaestra.exact.solver_figures``.
+"""The claimed figures of the exact solvers, measured on this machine: ``python -m palaestra.exact.solver_figures``.
 
 Each figure is a plain dict: ``about``, ``value``, ``bar`` (None where it is reported for comparison), ``at_least``
 (whether more is better), ``holds`` and ``note``.

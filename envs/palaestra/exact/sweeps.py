@@ -1,6 +1,6 @@
-"""Sweeps over all positions of a game, compiled: what value iteration and best responses have in common.
+"""Sweeps over all positions of a game, compiled: shared by value iteration and best responses.
 
-In each position p stands a *local game*, the matrix of r + gamma * (mean value of the next positions). Five rules give
+Each position p has a *local game*, the matrix of r + gamma * (mean value of the next positions). Five rules give
 a local game a value; each of them makes a monotone operator T on values with T(V + c) <= T V + gamma c, and all the
 bounds of `palaestra.exact.values` need no more:
 
@@ -88,7 +88,7 @@ def expected(a, rows, columns, x, y):
 
 @compiled
 def commit(a, rows, columns, rule, x, y):
-    """One team commits itself, the other answers: pure strategies. Returns what the row team gets."""
+    """One team commits to a pure strategy, the other answers. Returns what the row team gets."""
     row, maximin, column, minimax = pure_security(a, rows, columns)
     if rule == MAXIMIN:
         for j in range(columns):
@@ -112,7 +112,7 @@ def sweep(
 ):  # fmt: skip
     """Applies T to ``values`` in all positions: brackets ``lower`` <= T V <= ``upper``, strategies into x and y.
 
-    ``loose`` is the width of a bracket below which the last strategies do and are not sought anew.
+    ``loose`` is the width of a bracket below which the last strategies are reused.
     """
     a = np.empty((width, width))
     t = np.empty((width + 2, width + 2))

@@ -7,13 +7,13 @@ lower <= T V <= upper, and with them, T being monotone and T(V + c) <= T V + gam
 
     V* <= upper + gamma c,    c = max(0, max_p(upper - V)) / (1 - gamma),    likewise from below.
 
-The bounds of all sweeps hold at the same time, so they only ever get narrower. Between two sweeps the strategies just
+The bounds of all sweeps hold at the same time, so they never get wider. Between two sweeps the strategies just
 found are followed for a while (Newton's method of Pollatschek and Avi-Itzhak, Management Science 15, 1969, stopped
-early), which takes a quarter of the sweeps. It alone may go in circles; where a residual does not fall as value
-iteration guarantees, the step is taken back and plain value iteration goes on.
+early), which takes a quarter of the sweeps. Alone it may cycle. Where a residual does not fall as value
+iteration guarantees, the step is undone and plain value iteration continues.
 
-The same iteration under another rule for the local games (`palaestra.exact.sweeps`) gives what pure strategies are
-worth and, in `palaestra.exact.exploitability`, best responses.
+The same iteration under another rule for the local games (`palaestra.exact.sweeps`) gives the values of
+pure strategies and, in `palaestra.exact.exploitability`, best responses.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Solution:
         sweeps: Sweeps of value iteration that were needed.
         rows: Best stationary strategy of the first team along `PositionTable.actions`; `policy` has it by position.
         columns: Likewise of the second.
-        pure_maximin: What the first team can be sure of if it must not mix, `[P]`; nan if that was not asked for.
-        pure_minimax: What it gets at most if the second team must not.
+        pure_maximin: Value that the first team can guarantee without mixing, `[P]`; nan without ``pure``.
+        pure_minimax: Most that it can get if the second team does not mix.
         pure_error: Guaranteed error of these two.
     """
 
@@ -145,7 +145,7 @@ def solve(
         pure: Also find what teams get that must not mix.
         symmetry: Visit one position of those that are alike.
         limit: Most transitions to hold: see `palaestra.exact.positions.enumerate_positions`.
-        max_sweeps: When to give up.
+        max_sweeps: Sweeps after which it fails.
         **keywords: The game's structural keywords and parameters.
 
     Raises:
@@ -176,7 +176,7 @@ def solve(
 
 
 def as_table(game_or_id: Any, symmetry: bool, limit: int | None, keywords: dict[str, Any]) -> PositionTable:
-    """The table that a user's word stands for.
+    """The table of the given id, game, table or solution.
 
     Raises:
         TypeError: Keywords beside a table that is made already.
@@ -204,14 +204,14 @@ def iterate(
 
     Args:
         table: Positions and transitions.
-        rule: What a local game is worth.
+        rule: Value of a local game.
         gamma: Discount a decision.
         tolerance: Guaranteed error.
         rows: Policy of the row team along `PositionTable.actions`, where the rule keeps it fixed.
         columns: Likewise of the column team.
         plan: Number of the plan of each joint action of the team that answers; if None each is a plan.
         weight: Its probability under that plan.
-        max_sweeps: When to give up.
+        max_sweeps: Sweeps after which it fails.
 
     Raises:
         ValueError: gamma or tolerance is out of range.
@@ -253,7 +253,7 @@ def iterate(
         least_error = min(error, least_error)
         if idle == patience:
             break
-        if followed and residual > gamma * before:  # the step was no good: go back to what value iteration gave
+        if followed and residual > gamma * before:  # the residual did not fall: undo the step
             values[:] = plain
             followed, pause = False, 2 * pause
             wait = pause
@@ -281,7 +281,7 @@ def _order(table: PositionTable, gamma: float, tolerance: float) -> np.ndarray |
     """The order of play for gamma = 1, else None.
 
     Raises:
-        ValueError: gamma or tolerance is out of range, or gamma is 1 and the game may go on for ever.
+        ValueError: gamma or tolerance is out of range, or gamma is 1 and the game may never end.
     """
     if not 0.0 < gamma <= 1.0:
         raise ValueError(f"gamma must be in (0, 1], got {gamma}")

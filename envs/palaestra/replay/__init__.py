@@ -1,8 +1,8 @@
-"""Replays: a match as a small file that plays itself again, to the bit, and proves it.
+"""Replays: a match as a small file that is re-simulated and compared bitwise.
 
-A replay holds no pictures and no trajectory but what came from outside: where each match began, every action, every
-change of a parameter or a player. The simulation plays it again under the same rules, and a hash of every state says
-that it is the same match::
+A replay holds the inputs of a match: the first state, every action, every change of a parameter or a player. It holds
+no pictures and no trajectory. The simulation plays the inputs again under the same rules. Hashes of every state are
+compared::
 
     replay = record("palaestra/UcavDogfight-v0", {"red": "expert", "blue": "novice"}, seed=7)
     replay.save("match.npz")
@@ -10,7 +10,7 @@ that it is the same match::
     for sim in frames(replay):
         print(sim.states["health"][0])
 
-A `Recorder` hears any simulation while something else plays it: a training run, a face, an adapter.
+A `Recorder` records any simulation while other code drives it: a training run, a face, an adapter.
 """
 
 from palaestra.replay.export import to_csv, to_gif

@@ -1,4 +1,4 @@
-"""What can be made of any replay: an animated picture, a table."""
+"""Exports of a replay: an animated GIF, a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
         replay: What to draw.
         path: File to write.
         lane: Which match.
-        every: Decisions from one picture to the next; as many more as it takes for viewers to keep up.
+        every: Decisions from one picture to the next; more where viewers are too slow for that.
         speed: Simulated seconds a second.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The file of a replay: an npz archive that NumPy opens, without pickles, sealed by a checksum."""
+"""The file of a replay: an npz archive that NumPy opens, without pickles, with a checksum."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Replay:
         return len(self.actions)
 
     def save(self, path: str | Path) -> None:
-        """Writes the file; it appears complete or not at all.
+        """Writes the file; the write is atomic.
 
         Raises:
             OSError: It cannot be written.

@@ -1,4 +1,4 @@
-"""Lanes of a simulation as rows of bytes: what a recorder compares and hashes, and a player puts back."""
+"""Lanes of a simulation as rows of bytes: a recorder compares and hashes them, playback restores them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palaestra.replay.file import CHECK_BYTES
 
 
 class LaneBytes:
-    """Everything of a lane that decides or says how it goes on: record without padding, masks, rewards and flags."""
+    """All bytes of a lane that decide or show how it continues: record without padding, masks, rewards and flags."""
 
     def __init__(self, sim: Simulation) -> None:
         """Finds the bytes; arrays are read anew each time, as ``out=`` may name others."""
@@ -32,7 +32,7 @@ class LaneBytes:
         return np.concatenate(self._parts(), axis=1)
 
     def write(self, lane: int, row: np.ndarray) -> None:
-        """Puts a lane back, uint8 ``[B]``.
+        """Restores a lane, uint8 ``[B]``.
 
         Raises:
             ValueError: The row is of another record.

@@ -1,4 +1,4 @@
-"""Playing a replay again: step by step for pictures and tables, or to the end for the proof."""
+"""Re-simulation of a replay: step by step for pictures and tables, or to the end for verification."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from palaestra.replay.provenance import engine_key
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a replay repeated, to the bit.
+    """Whether a replay repeated bitwise.
 
     Attributes:
-        ok: It did.
+        ok: All hashes are equal.
         steps: Decisions played.
         digest: SHA-256 of the run as it was played now.
-        lane: First lane that came out otherwise, -1 if none.
-        first_step: Number of decisions after which that lane was still the same.
+        lane: First lane that diverged, -1 if none.
+        first_step: Number of decisions after which that lane was still equal.
         last_step: Number of decisions after which it was not.
     """
 

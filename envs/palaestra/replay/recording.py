@@ -1,4 +1,4 @@
-"""Recording: a tape that hears a simulation, and whole matches between players."""
+"""Recording of a simulation, and of whole matches between players."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from palaestra.replay.provenance import engine_key
 
 
 class Recorder:
-    """Writes down what moves a simulation, from the next reset of all its lanes on.
+    """Records all inputs of a simulation, from the next reset of all its lanes on.
 
-    All inputs from outside are kept: actions (those of python opponents too, scripts play again by themselves),
-    resets, seeds, parameters, players, even match records written by hand. What an engine holds besides the record is
-    not: `Simulation.restore` of a game with bodies ends a recording with an error.
+    Inputs are actions, resets, seeds, parameters, players, and match records written by hand. Actions of Python
+    opponents are recorded; scripts are played again. What an engine holds besides the record is not
+    recorded: `Simulation.restore` of a game with bodies ends a recording with an error.
 
         with Recorder(envs.sim) as recorder:
             ...
@@ -32,11 +32,11 @@ class Recorder:
     """
 
     def __init__(self, sim: Simulation, *, check_every: int = 1) -> None:
-        """Starts to listen.
+        """Starts to record.
 
         Args:
             sim: Made by `palaestra.make_batch` or one of the faces (``env.unwrapped.sim``).
-            check_every: Operations between two checks; a replay that diverges says between which. 8 bytes a lane each.
+            check_every: Operations between two checks; a divergence lies between two of them. 8 bytes a lane each.
 
         Raises:
             ReplayError: The simulation cannot be made again from a file; says why.
@@ -70,7 +70,7 @@ class Recorder:
         self.stop()
 
     def stop(self) -> None:
-        """Listens no longer; what was recorded stays."""
+        """Stops recording; what was recorded stays."""
         if self._sim.recorder is self:
             self._sim.recorder = None
 
@@ -208,7 +208,7 @@ def record(
 
 
 def _plain(keywords: Mapping[str, Any], id: str) -> dict[str, Any]:
-    """The keywords as JSON holds them."""
+    """The keywords as JSON values."""
     plain = {}
     for name, value in keywords.items():
         try:

@@ -1,4 +1,4 @@
-"""Joint spaces: what several agents see and do as one observation and one action, and the way back."""
+"""Joint spaces: observations and actions of several agents as those of one, and the inverse."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Joint:
             self.observation_space = spaces.Dict({"observation": joined, "action_mask": self._mask_space()})
 
     def observe(self, seen: Mapping[str, Any]) -> Any:
-        """The members' observations as the team's; members that have left show nothing (zeros) and have one choice."""
+        """The members' observations as the team's; members that have left show zeros and have one choice."""
         rows = [seen[m] if m in seen else blank(space) for m, space in zip(self.members, self._seen, strict=True)]
         bare = [row["observation"] for row in rows] if self.masked else rows
         if len(bare) == 1:

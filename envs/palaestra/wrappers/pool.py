@@ -18,7 +18,7 @@ Policy = str | Path | Opponent | Callable[[Any], Any]
 
 SALT = np.uint64(0x7365_6C66_706C_6179)
 MATCH, MEMBER, OWN = range(3)
-"""Cells of the memory: matches begun in the lane, member that plays this one, and from here on what it remembers."""
+"""Cells of the memory: matches begun in the lane, member that plays this one, then the member's own memory."""
 NO_MEMBER = -1.0
 
 
@@ -32,8 +32,8 @@ class SelfPlayPool:
         ...
         pool.add("runs/generation_7.safetensors")
 
-    The member is drawn when a match starts, from the lane's seed and the number of its match, and stands in the memory
-    that the simulation owns: snapshots keep it, and a pool that grows does not change matches that run. With
+    The member is drawn when a match starts, from the lane's seed and the number of its match, and is kept in the
+    memory of the simulation: snapshots keep it, and a pool that grows does not change running matches. With
     ``draw="pfsp"`` (prioritised fictitious self-play; Vinyals et al., "Grandmaster level in StarCraft II using
     multi-agent reinforcement learning", Nature 575, 2019) member i is drawn with a weight of ``(1 - s_i) ** exponent``,
     s_i being the learner's share of points against it, ``(points + 1) / (matches + 2)``; report the results by `watch`
@@ -70,7 +70,7 @@ class SelfPlayPool:
             draw: ``"uniform"``, ``"latest"`` (the newest with a probability of ``latest_share``, else an older one) or
                 ``"pfsp"``.
             latest_share: See ``draw``.
-            exponent: See above; 0 is uniform, large numbers play the hardest members alone.
+            exponent: See above; 0 is uniform, large numbers select the hardest members only.
             room: Numbers that members may remember, at least; the first members' own need is always met.
             **keywords: Structural keywords of the id.
 
@@ -99,7 +99,7 @@ class SelfPlayPool:
         return OWN + (self._room or 0)
 
     def add(self, policy: Policy) -> int:
-        """Takes in a policy, which must not change any more. Returns its number.
+        """Adds a policy, which must not change any more. Returns its number.
 
         Args:
             policy: The file of a saved policy, a callable on batched observations, or an `Opponent`.
@@ -107,7 +107,7 @@ class SelfPlayPool:
         Raises:
             ValueError: A script's name (scripts play compiled, by `Simulation.set_opponent`), no file, or a policy that
                 remembers more than there is room for.
-            TypeError: Nothing that can play.
+            TypeError: An object of another kind.
         """
         member, file = self._loaded(policy)
         if self._room is not None and member.memory_size > self._room:
@@ -167,7 +167,7 @@ class SelfPlayPool:
         return drawn
 
     def watch(self, sim: Any) -> None:
-        """Books the matches that ended in the last step of a simulation in which the pool plays: call it after each."""
+        """Counts the matches that ended in the last step of a simulation with this pool; call it after each step."""
         over = (sim.terminated | sim.truncated) & (self.members_of(sim) >= 0)
         if not over.any():
             return
@@ -183,7 +183,7 @@ class SelfPlayPool:
                 assignment.memory[lanes, MEMBER] = NO_MEMBER
 
     def report(self, members: np.ndarray, points: np.ndarray) -> None:
-        """Books results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers."""
+        """Adds results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers."""
         np.add.at(self.matches, members, 1.0)
         np.add.at(self.points, members, points)
 

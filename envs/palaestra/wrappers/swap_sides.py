@@ -15,8 +15,8 @@ class SwapSides(gymnasium.Env):
     """Plays one match as the first team, the next as the second, and so on: for games whose teams are alike.
 
     ``reset(seed=s)`` starts on side ``s % 2`` and the next reset plays the same seed from the other side, as
-    `palaestra.evaluation` does; after that the streams of both sides go on. ``options={"side": "blue"}`` chooses.
-    ``info["side"]`` says which team is played.
+    `palaestra.evaluation` does; after that the random streams of both sides continue. ``options={"side": "blue"}``
+    chooses. ``info["side"]`` says which team is played.
     """
 
     def __init__(

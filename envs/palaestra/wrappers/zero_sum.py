@@ -1,4 +1,4 @@
-"""A ParallelEnv that watches the ledger: members share their reward, teams pay each other."""
+"""A ParallelEnv that checks rewards: members of a team have equal rewards, and team rewards add up to zero."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ZeroSumError(AssertionError):
 
 
 class CheckZeroSum(BaseParallelWrapper):
-    """Raises in the step in which team rewards do not cancel exactly or the members of a team differ by a bit.
+    """Raises in the step in which team rewards do not cancel exactly or the members of a team differ.
 
     Teams of different size have sums of agents' rewards that are not zero: what cancels are the teams' rewards, the
     common values of their members. A step in which a team has no member left is not added up, nor is anything where
@@ -29,7 +29,7 @@ class CheckZeroSum(BaseParallelWrapper):
         self._step = 0
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> Any:
-        """Starts a match and counts its steps anew."""
+        """Starts a match and its count of steps."""
         self._step = 0
         return super().reset(seed=seed, options=options)
 
