@@ -235,9 +235,10 @@ def td_loss(
 ) -> torch.Tensor:
     """Mean of (y - Q_tot(o, a, b))^2 with y = r + gamma Q_tot'(o', greedy a', greedy b'), ' for the target network.
 
-    The auxiliary loss is ours: ``sum_weight`` times the mean of (y - (sum_i Q_i - sum_j Q_j))^2. The hypernetworks of
-    the monotone mixer can explain most of the value from the state alone. The utility networks then get little gradient
-    and learn poor features. The auxiliary loss gives them the whole target.
+    The auxiliary loss is ours: ``sum_weight`` times the mean of (y - sum_i Q_i)^2 and (-y - sum_j Q_j)^2, i of the
+    first team and j of the second. The hypernetworks of the monotone mixer can explain most of the value from the state
+    alone. The utility networks then get little gradient and learn poor features. The auxiliary loss gives the sum of
+    each team the whole target, as in VDN.
 
     Args:
         online: The online network.
@@ -255,7 +256,9 @@ def td_loss(
     chosen = taken(online.utilities(batch.before.observations), batch.actions, batch.before)
     error = (online.mixer(chosen, batch.before.observations) - y) ** 2
     if sum_weight:
-        error = error + sum_weight * (chosen @ online.mixer.weights[:, None] - y) ** 2
+        signs = online.mixer.weights
+        sums = torch.stack([(chosen * (signs == sign)).sum(1) for sign in (1.0, -1.0)], 1)
+        error = error + sum_weight * ((sums - torch.cat([y, -y], 1)) ** 2).mean(1, keepdim=True)
     return weighted_mean(error.mean(1), batch.weights)
 
 

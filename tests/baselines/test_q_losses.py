@@ -204,11 +204,11 @@ class Doubled(Sums):
         return 2.0 * super().forward(utilities, observations)
 
 
-def test_the_auxiliary_loss_of_fm3q_is_the_squared_error_of_the_plain_sum_against_the_same_target():
+def test_the_auxiliary_loss_of_fm3q_is_the_squared_error_of_the_sum_of_each_team_against_its_target():
     online, target = (fm3q.Factorisation(Columns(k), Doubled()) for k in (0, 2))  # type: ignore[arg-type]
-    y, total, plain = 2.0 + 0.5 * 2 * (20 + 30 - 60 - 70), 2.0 * (1 + 4 - 5 - 8), 1.0 + 4 - 5 - 8
+    y, total = 2.0 + 0.5 * 2 * (20 + 30 - 60 - 70), 2.0 * (1 + 4 - 5 - 8)
     loss = fm3q.td_loss(online, target, batch(), 0.5, sum_weight=3.0)
-    assert float(loss) == pytest.approx((y - total) ** 2 + 3.0 * (y - plain) ** 2)
+    assert float(loss) == pytest.approx((y - total) ** 2 + 3.0 * mean(1 + 4 - y, 5 + 8 + y))
 
 
 def test_an_auxiliary_loss_needs_the_monotone_mixer():
