@@ -323,7 +323,7 @@ def test_no_text_names_a_path_of_one_machine():
     assert not offences, "\n".join(offences)
 
 
-def test_the_house_stands():
+def test_the_promised_files_and_folders_exist():
     for name in (
         "pyproject.toml",
         "envs",

@@ -1,4 +1,4 @@
-"""What Stable-Baselines3 is promised by `palaestra.adapters.sb3`."""
+"""The promises of `palaestra.adapters.sb3` to Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_truncated_row_says_so():
     assert all(info["TimeLimit.truncated"] and info["end_reason"] == "horizon" for info in infos)
 
 
-def test_what_a_step_returned_is_left_alone_by_later_steps():
+def test_later_steps_do_not_change_what_a_step_returned():
     vec = as_vec_env(CARTPOLE, 4)
     vec.seed(0)
     first = vec.reset()

@@ -137,7 +137,7 @@ def test_panels_become_a_picture(tmp_path: Path):
     assert (tmp_path / "a" / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_progress_prints_plain_lines_where_nobody_watches(capsys: pytest.CaptureFixture[str]):
+def test_progress_prints_plain_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]):
     with Progress("training", 2000, 500) as progress:
         progress.update(1000, reward=0.123456)
         progress.say("hello")

@@ -1,4 +1,4 @@
-"""The demo: what it prints is what was flown, and the recordings open."""
+"""The demo: its table agrees with its flights, and its recordings can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FM3Q: its mixers keep the promise of the factorisation, and it finds a saddle in seconds."""
+"""FM3Q: its mixers are monotone, and it finds a saddle point in seconds."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_weights_of_the_monotone_mixer_count_without_their_sign():
 
 
 @pytest.mark.parametrize("id", [SOCCER, "palaestra/TeamTag-2v2-v0"])
-def test_each_team_has_a_say_in_the_weights_of_the_monotone_mixer(id: str):
+def test_the_weights_of_the_monotone_mixer_depend_on_the_observations_of_both_teams(id: str):
     roster = roster_of(id)
     mixer, seen = mixer_of("monotone", roster, 0), what_is_seen(roster, 1, 0)
     ((role, rows),) = seen.items()
@@ -129,7 +129,7 @@ def test_pairs_need_teams_of_equal_size():
 
 
 @pytest.mark.parametrize("name", MIXERS)
-def test_tables_find_the_saddle_exactly(name: str):
+def test_tables_find_the_saddle_point_exactly(name: str):
     saddle = fm3q_tables.TableArgs(options=("game=saddle", "rounds=1"), mixer=name)  # type: ignore[arg-type]
     tables = fm3q_tables.fit_tables(saddle)
     for team in ("red", "blue"):
@@ -151,7 +151,7 @@ def test_no_deterministic_pair_is_safe_in_pennies():
     assert lost.total >= 2.0 - 1e-9  # a best response to either policy wins 1, where the value is 0
 
 
-def test_networks_find_the_saddle_in_seconds(tmp_path: Path):
+def test_networks_find_the_saddle_point_in_seconds(tmp_path: Path):
     run = fm3q.Args(
         env_id="palaestra/TeamMatrix-v0",
         options=("game=saddle", "rounds=1"),

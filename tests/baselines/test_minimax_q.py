@@ -37,7 +37,7 @@ def test_it_learns_the_value_and_policies_that_lose_little(report):
     assert report.steps >= 2_000_000
 
 
-def test_a_match_that_is_cut_at_the_horizon_goes_on_in_the_target():
+def test_a_match_that_is_truncated_at_the_horizon_is_bootstrapped_in_the_target():
     learner = minimax_q.Learner(minimax_q.Args(options=("horizon=1",), lanes=64))
     learner.values[:] = 1.0
     learner.step()  # of a first sample all is learnt
@@ -94,7 +94,7 @@ def test_a_stopped_run_ends_like_one_that_was_not(small, tmp_path):
     assert [row["exploitability"] for row in rows[0]] == [row["exploitability"] for row in rows[1]]
 
 
-def test_the_saved_policy_is_what_was_learnt_and_exact_can_judge_it(report):
+def test_the_saved_policy_is_the_learnt_one_and_exact_can_evaluate_it(report):
     solution = exact.solve(SOCCER, symmetry=False)
     for team in ("red", "blue"):
         found = exact.exploitability(solution, str(report.weights), team)

@@ -1,4 +1,4 @@
-"""The search for the PID's gains: it flies what it says, can be stopped, and the gains in use are its winner."""
+"""The search for the PID's gains: its flights, its resume after an interruption, and its winner, the gains in use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_same_flights_give_the_same_errors_and_poor_gains_poorer_ones(short)
     sim.close()
 
 
-def test_a_stopped_grid_goes_on_where_it_was(short, monkeypatch, capsys):
+def test_an_interrupted_grid_search_resumes(short, monkeypatch, capsys):
     first = pid.train(short)
     assert len(first.results) == 3
     flown = []

@@ -1,4 +1,4 @@
-"""The learned inner loop: it learns in seconds, its files are what they say, and a stopped run goes on."""
+"""The learned inner loop: it learns in seconds, its files load as saved, and an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_last_lanes_fly_wide_commands():
     vec.close()
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path):
+def test_an_interrupted_run_resumes(tmp_path: Path):
     ppo_tracking.train(small(tmp_path, total_steps=512, evaluations=1))
     report = ppo_tracking.train(small(tmp_path, resume=True))
     assert report.steps == 1024

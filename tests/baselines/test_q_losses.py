@@ -166,7 +166,7 @@ def test_the_target_takes_the_best_legal_action(method: str, expected: float):
 
 
 @pytest.mark.parametrize("method", PLAIN)
-def test_a_row_that_starts_a_lane_anew_is_not_learnt(method: str):
+def test_a_row_that_starts_the_next_match_has_no_weight_in_the_loss(method: str):
     both = replace(batch(), weights=torch.ones(2))
     assert loss_of(method, both) != pytest.approx(PLAIN[method], rel=0.1)
     assert loss_of(method, batch()) == pytest.approx(PLAIN[method])

@@ -1,4 +1,4 @@
-"""A method that is new to the skeleton: short, its update learns, and it covers landmarks in a minute."""
+"""A new method on the shared parts: it is short, its update learns, and it covers landmarks in a minute."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_gradient_step_has_the_given_rate_and_clips_the_norm_over_all_paramete
     assert weights[0].item() == pytest.approx(-1.3)
 
 
-def test_the_target_network_follows_by_a_share():
+def test_the_target_network_is_a_polyak_average():
     online, target = (torch.nn.Linear(1, 1) for _ in range(2))
     torch.nn.init.constant_(online.weight, 10.0)
     torch.nn.init.constant_(target.weight, 2.0)
@@ -210,7 +210,7 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_stopped_run_goes_on_to_the_bit(method: str, tmp_path: Path):
+def test_an_interrupted_run_resumes_bitwise_equal(method: str, tmp_path: Path):
     module = METHODS[method]
     whole = module.train(module.Args(**SMALL, directory=tmp_path / "whole"))
     halves = module.Args(**SMALL, directory=tmp_path / "halves")

@@ -1,4 +1,4 @@
-"""The figures of starts, presets and engines: what fresh processes are asked, what is made of their answers."""
+"""The figures of starts, presets and engines: the requests to fresh processes and the figures from their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The speed figures of the team games: what is moved, what is compared, what is said where mpe2 is missing."""
+"""The speed figures of the team games: subjects, ratios, and the message without mpe2."""
 
 import sys
 
@@ -28,7 +28,7 @@ def test_a_batch_plays_all_its_agents_by_actions_from_outside(monkeypatch: pytes
     subject.close()
 
 
-def test_a_parallel_env_starts_anew_after_a_match():
+def test_a_parallel_env_is_reset_after_a_match():
     env = registry.make_parallel(bench_figures_teams.TAG, max_cycles=3)
     subject = bench_figures_teams.parallel(env)
     for _ in range(7):

@@ -390,7 +390,7 @@ def report(passed: bool) -> SimpleNamespace:
 
 @pytest.fixture
 def kit(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A conformance kit that passes or fails as it is told and notes what it is asked."""
+    """A conformance kit with a given verdict; it records its arguments."""
     kit = SimpleNamespace(passes=True, asked=[])
 
     def check(id, level, **options):

@@ -84,7 +84,7 @@ def test_slow_games_wait():
     assert Session("palaestra/GridSoccer-v0").wait
 
 
-def test_the_programs_keys_pause_repeat_go_on_and_leave():
+def test_the_programs_keys_pause_repeat_continue_and_quit():
     session = started(DUEL, wait=False, seed=5)
     first = session.sim.states["place"].copy()
     session.decide(["1"])
@@ -182,7 +182,7 @@ def test_the_selected_agent_is_marked_below_the_picture():
     assert (session.frame() != before).any()
 
 
-def test_a_window_hears_the_mouse(monkeypatch: pytest.MonkeyPatch):
+def test_a_window_reads_the_mouse(monkeypatch: pytest.MonkeyPatch):
     pygame = pytest.importorskip("pygame")
     session = started(DEPOT, "red_0", wait=True)
     click = pygame.event.Event(pygame.MOUSEBUTTONDOWN, button=pygame.BUTTON_LEFT, pos=(8 * 11, 3))
@@ -266,7 +266,7 @@ def type_into(session: Session, monkeypatch: pytest.MonkeyPatch, *pictures: list
     return done
 
 
-def test_a_window_hears_keys_that_are_held_tapped_and_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_a_window_reads_keys_that_are_held_tapped_and_released(monkeypatch: pytest.MonkeyPatch):
     assert os.environ["SDL_VIDEODRIVER"] == "dummy"
     session = started(DUEL, wait=False, fps=1000, opponent="walker", teammates="walker")
     session.sim.states["place"][0, 0] = 2

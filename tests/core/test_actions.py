@@ -1,4 +1,4 @@
-"""An action outside its space is an error that says whose, what and where; and nothing has moved."""
+"""An action outside its space is an error that names agent, value and place, and changes nothing."""
 
 import re
 from collections.abc import Callable

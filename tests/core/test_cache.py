@@ -1,4 +1,4 @@
-"""Compiled games are kept on disk, and never served when anything that they were made of has changed."""
+"""Compiled games are kept on disk, and never loaded after a change of anything that they depend on."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""What the three faces show of one simulation: sizes, tables, fields of the world, candidates, rewards and texts."""
+"""The three faces of one simulation: sizes, tables, fields of the world, candidates, rewards and texts."""
 
 from typing import Any
 

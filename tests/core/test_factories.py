@@ -127,7 +127,7 @@ def test_a_file_that_was_written_anew_is_read_again(tmp_path: Path, kind: type):
     assert make(anything, {"what": kind(tmp_path)}) is not make(anything, {"what": kind(tmp_path)})  # a folder
 
 
-def test_a_factory_that_fails_is_asked_again():
+def test_a_factory_that_fails_is_called_again():
     calls = []
 
     def moody() -> Game:

@@ -1,4 +1,4 @@
-"""What the digest of the rules sees: all that decides how a match goes on, and nothing else."""
+"""The digest of the rules depends on everything that decides how a match continues, and on nothing else."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
 
 
 @pytest.mark.parametrize("what", OTHER_RULES)
-def test_what_decides_how_a_match_goes_on_is_in_the_digest(what: str):
+def test_what_decides_how_a_match_continues_is_in_the_digest(what: str):
     game, other = OTHER_RULES[what]
     assert rules_digest(game) != rules_digest(other)
 

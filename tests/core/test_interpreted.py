@@ -1,4 +1,4 @@
-"""Compiled or not, on one processor or another: the same source gives the same bits.
+"""Compiled or not, on one processor or another: the same source gives bitwise equal results.
 
 ``compiled=False`` interprets the rules of one simulation, ``NUMBA_DISABLE_JIT=1`` those of a process. Most tests of the
 core are cheap enough for the latter (marker `jitless`), where an index outside an array is an error.

@@ -1,4 +1,4 @@
-"""Lanes that go on from match records; and verbs with a mask, which leave every other lane as it is."""
+"""Lanes that continue from match records; and methods with a mask, which change no other lane."""
 
 import copy
 from typing import Any
@@ -94,7 +94,7 @@ def test_a_refresh_writes_masks_too():
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", GAMES)
-def test_a_loaded_lane_goes_on_like_the_lane_that_it_was_copied_from(name: str, mode: Any):
+def test_a_loaded_lane_continues_like_the_lane_that_it_was_copied_from(name: str, mode: Any):
     source, sim = in_the_middle(name, mode, decisions=4), in_the_middle(name, mode, decisions=8)
     sim.load_states(source.states[~MASK], MASK)
     rng = np.random.default_rng(8)

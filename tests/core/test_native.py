@@ -1,4 +1,4 @@
-"""A native function is compiled once and called by address: same bits, in every kernel and every process."""
+"""A native function is compiled once and called by address: bitwise equal results in every kernel and process."""
 
 import os
 import pickle

@@ -150,7 +150,7 @@ class TestAMatchGoesOnAsItWouldHave:
         np.testing.assert_array_equal(play(sim, 5, 40), ahead)
 
 
-def test_what_the_engine_keeps_decides_how_a_match_goes_on():
+def test_what_the_engine_keeps_decides_how_a_match_continues():
     sim = in_the_middle(OUTSIDE)
     snapshot = sim.snapshot()
     first = play(sim, 5)
@@ -257,7 +257,7 @@ def test_an_engine_that_does_not_come_back_is_found_out(monkeypatch):
 
 
 @every_engine
-def test_loaded_records_start_the_bodies_and_the_other_lanes_go_on(game):
+def test_loaded_records_start_the_bodies_and_the_other_lanes_continue(game):
     sim, other = in_the_middle(game), in_the_middle(game)
     records = sim.states[[0, 2]].copy()
     records["pucks"]["velocity_x_mps"] = 0.5

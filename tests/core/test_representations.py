@@ -94,7 +94,7 @@ def test_it_is_the_same_object_each_time():
     assert GAME.represented("nearest") is GAME.represented("nearest")
 
 
-def test_the_match_goes_on_alike_and_shows_another_side():
+def test_another_representation_shows_the_same_match():
     full, near = (
         started(GAME, opponents={"blue": "mix"}),
         started(GAME.represented("nearest"), opponents={"blue": "mix"}),

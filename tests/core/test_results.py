@@ -1,4 +1,4 @@
-"""What `step` and `evaluate` say of a match: it goes on, a rule ended it, or it was cut off; and how that is told."""
+"""Results of `step` and `evaluate`: a match continues, is terminated or truncated; and how that is reported."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_a_rule_cuts_a_match_off_by_truncated():
     assert sim.info["winner"].tolist() == [-1, -1]
 
 
-def test_zero_lets_it_go_on():
+def test_a_result_of_zero_continues_the_match():
     sim = ended("none", 3)
     assert not (sim.terminated | sim.truncated).any()
     assert sim.info["end_reason"].tolist() == [0, 0]

@@ -1,4 +1,4 @@
-"""Rewards of one's own, of any precision, and what a team has of them."""
+"""Rewards by agent, of any precision, and the reward of a team."""
 
 from typing import Any
 

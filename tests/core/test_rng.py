@@ -72,7 +72,7 @@ def test_a_stream_can_be_made_to_draw_any_outcome(n: int):
     np.testing.assert_array_equal(rng.draw_integers(streams, np.ones(n, np.bool_), n), np.arange(n))
 
 
-def test_in_the_opposite_stream_a_coin_falls_on_its_other_side():
+def test_the_opposite_stream_gives_the_other_outcome_of_a_fair_draw():
     streams = rng.lane_keys(np.arange(100, dtype=np.uint64), rng.SALT_RULES)
     opposite, everywhere = rng.opposite_stream(streams), np.ones(100, np.bool_)
     coins, others = (rng.draw_integers(s, everywhere, 2) for s in (streams, opposite))

@@ -1,4 +1,4 @@
-"""Under same_step a match that ends starts anew in the same call, after what it last showed was kept."""
+"""Under same_step the next match starts in the same call, and the last results of the ended one are kept."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_what_ended_shows_its_end_and_the_row_shows_the_new_match(name: str, thr
     sim.close()
 
 
-def test_a_lane_that_goes_on_leaves_the_last_end_as_it_is():
+def test_a_lane_in_mid_match_keeps_its_last_final_results():
     sim, rng = started(GAMES["orchard"], "same_step"), np.random.default_rng(0)
     for _ in range(3):
         sim.step(random_actions(sim, rng))

@@ -1,4 +1,4 @@
-"""Lane i under seed s is a single match under seed s + i, bit for bit, whatever the batch and the threads."""
+"""Lane i under seed s is a single match under seed s + i, bitwise, for any batch size and number of threads."""
 
 import copy
 
@@ -69,7 +69,7 @@ def test_equal_seeds_give_equal_matches_and_a_list_of_seeds_is_taken_as_it_is():
     np.testing.assert_array_equal(sim.lane_seeds, [5, 6, 7])
 
 
-def test_without_a_seed_the_streams_go_on():
+def test_without_a_seed_the_random_streams_continue():
     sim, twin = (simulation(GAMES["raid"], 2) for _ in range(2))
     for s in (sim, twin):
         s.reset(seed=5)

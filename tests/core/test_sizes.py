@@ -264,7 +264,7 @@ def test_two_threads_play_the_same(mode: Any):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))])
-def test_a_copy_in_the_middle_of_a_match_goes_on_alike(duplicate: Any):
+def test_a_copy_in_the_middle_of_a_match_continues_like_the_original(duplicate: Any):
     sim, rng = started(3, parameters={"horizon": [4, 9, 20]}, opponents={"blue": "mix"}), np.random.default_rng(0)
     for _ in range(5):
         sim.step(random_actions(sim, rng))

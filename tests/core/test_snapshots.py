@@ -1,4 +1,4 @@
-"""A match can be left in the middle and gone back to, copied and sent elsewhere."""
+"""A match in the middle can be saved, restored, copied and pickled."""
 
 import copy
 import dataclasses

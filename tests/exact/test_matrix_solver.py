@@ -1,4 +1,4 @@
-"""Matrix games: known values, certificates that hold on whatever comes, and errors that name the place."""
+"""Matrix games: known values, certificates that hold on all inputs, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_ties_and_almost_ties_are_certified(payoffs):
 
 @settings(max_examples=30)
 @given(SHAPES, st.integers(0, 2**31))
-def test_matrices_with_almost_a_saddle_are_certified(shape, seed):
+def test_matrices_with_almost_a_saddle_point_are_certified(shape, seed):
     pytest.importorskip("scipy", reason="the last of them need the extra palaestra[exact]")
     many = near_saddle(np.random.default_rng(seed), 24, *shape)
     solved = matrix_games(many)

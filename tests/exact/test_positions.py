@@ -1,4 +1,4 @@
-"""The table of positions is what the environment does, holds all of it, and refuses what it cannot hold."""
+"""The table of positions equals the environment, is complete, and refuses games that it cannot hold."""
 
 from __future__ import annotations
 

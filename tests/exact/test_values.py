@@ -123,7 +123,7 @@ def test_following_strategies_between_sweeps_changes_only_the_time(soccer, monke
     np.testing.assert_allclose(plain.values, soccer.values, atol=2e-8)
 
 
-def test_a_step_that_makes_things_worse_is_taken_back(soccer, monkeypatch):
+def test_a_step_that_increases_the_residual_is_undone(soccer, monkeypatch):
     def astray(*arguments):
         arguments[8][:] = 5.0 - arguments[8]
 

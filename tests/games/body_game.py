@@ -187,7 +187,7 @@ def clip(value, low, high):
 
 
 # The formulas of both engines: of numbers in the compiled one, of one array a lane in the other. They hold +, -, *, /
-# and sqrt alone, whose results are the same everywhere, so the order of the operations decides all bits.
+# and sqrt alone, whose results are the same everywhere, so the order of the operations decides every bit.
 
 
 def followed(value, target, share):

@@ -44,7 +44,7 @@ def author_fields(game: Game) -> list[str]:
 
 
 def assert_mirror_goes_on_as_mirror(game: Game, decisions: int = 25, lanes: int = 16) -> None:
-    """Plays random matches next to their mirrors, which must stay their mirrors to the bit (but for the sign of 0)."""
+    """Plays random matches next to their mirrors, which must stay their mirrors bitwise (except for the sign of 0)."""
     assert game.mirror is not None
     sim, twin = started(game, lanes, seed=5), started(game, lanes, seed=5)
     rng, order = np.random.default_rng(5), _slots_after_mirror(game)

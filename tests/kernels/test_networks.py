@@ -44,7 +44,7 @@ def test_it_equals_numpy(sizes):
     np.testing.assert_allclose(evaluate(make_network(layers), x), expected, rtol=1e-12, atol=1e-13)
 
 
-def test_compiled_and_interpreted_agree_to_the_bit():
+def test_compiled_and_interpreted_results_are_bitwise_equal():
     numba = pytest.importorskip("numba")
     compiled = numba.njit(error_model="numpy")(mlp)
     network = make_network(make_layers(22, 64, 64, 4))
@@ -63,7 +63,7 @@ def test_the_normalisation_folds_into_the_first_layer():
     np.testing.assert_allclose(evaluate(make_network(folded), x), expected, rtol=1e-10)
 
 
-def test_a_saved_network_comes_back_to_the_bit(tmp_path):
+def test_a_saved_network_loads_bitwise_equal(tmp_path):
     network = make_network(make_layers(7, 9, 3))
     save_network(tmp_path / "inner.npz", network)
     for saved, read in zip(network, load_network(tmp_path / "inner.npz"), strict=True):

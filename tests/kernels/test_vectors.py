@@ -20,6 +20,6 @@ def test_two_points_are_as_far_apart_as_a_ruler_says(i: int, j: int, apart: floa
     assert distance(POINTS, i, j) == apart
 
 
-def test_a_distance_is_the_same_both_ways_to_the_bit():
+def test_a_distance_is_bitwise_symmetric():
     points = np.random.default_rng(0).normal(size=(20, 2))
     assert all(distance(points, i, j) == distance(points, j, i) for i in range(20) for j in range(i))

@@ -1,4 +1,4 @@
-"""A replay plays a run again to the bit, says where it does not, and refuses what it cannot repeat."""
+"""A replay repeats a run bitwise, locates a divergence, and refuses runs that it cannot repeat."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def record_cartpole(**options) -> Replay:
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
-def test_a_replay_repeats_to_the_bit_in_every_autoreset_mode(mode: str):
+def test_a_replay_repeats_bitwise_in_every_autoreset_mode(mode: str):
     replay, sim = play_raid(autoreset_mode=mode)
     assert verify(replay).ok
     *_, last = frames(replay)

@@ -1,4 +1,4 @@
-"""ArenaDuel2v2 at length: what holds in whole matches, what the scripts do, and how their strength is felt."""
+"""ArenaDuel2v2 in whole matches: invariants, scripts, and the effect of their strength."""
 
 from itertools import pairwise
 from typing import Any
@@ -40,7 +40,7 @@ def test_dense_rewards_of_a_match_add_up_to_the_difference_of_the_hit_points():
 
 
 @pytest.mark.parametrize("game", [DUEL, SPARSE], ids=["dense", "sparse"])
-def test_a_match_turned_by_half_a_turn_with_exchanged_teams_goes_on_so(game: Any):
+def test_a_match_turned_by_half_a_turn_with_exchanged_teams_continues_as_the_turned_match(game: Any):
     assert_mirror_goes_on_as_mirror(game, decisions=30)
 
 

@@ -1,4 +1,4 @@
-"""Spread, Reference and SpeakerListener: what is paid, what is seen and heard, how the scripts play."""
+"""Spread, Reference and SpeakerListener: rewards, observations, messages, scripts."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_the_listener_sees_each_landmark_from_where_it_is():
 
 @pytest.mark.jitless
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_mirrored_match_goes_on_as_the_mirror(kind):
+def test_a_mirrored_match_continues_as_the_mirror(kind):
     assert_mirror_goes_on_as_mirror(kind(), decisions=15)
 
 

@@ -73,7 +73,7 @@ def test_a_player_sees_its_own_team_before_the_other_one():
 
 @pytest.mark.jitless
 @BOTH_ACTIONS
-def test_a_mirrored_match_goes_on_as_the_mirror(game):
+def test_a_mirrored_match_continues_as_the_mirror(game):
     assert_mirror_goes_on_as_mirror(game, decisions=20)
 
 

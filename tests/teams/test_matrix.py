@@ -1,4 +1,4 @@
-"""Matrix games of two against two: tables whose answers are known, and what the scripts make of them."""
+"""Matrix games of two against two: tables with known solutions, and the play of the scripts."""
 
 import itertools
 from typing import Any, get_args
@@ -48,7 +48,7 @@ def test_payoffs_use_the_whole_range(name: Any):
 
 
 @pytest.mark.parametrize(("name", "best"), WITH_SADDLE.items())
-def test_three_tables_have_one_saddle_without_chance_and_it_is_worth_nothing(name: Any, best: tuple[int, int]):
+def test_three_tables_have_one_pure_saddle_point_of_value_zero(name: Any, best: tuple[int, int]):
     table = gains(name)
     maximin, minimax = table.min(1), table.max(0)
     assert maximin.max() == minimax.min() == 0
@@ -57,7 +57,7 @@ def test_three_tables_have_one_saddle_without_chance_and_it_is_worth_nothing(nam
 
 
 @pytest.mark.parametrize("name", ["pennies", "repeated"])
-def test_the_others_have_no_saddle_without_chance_and_are_worth_nothing_with_a_common_coin(name: Any):
+def test_the_other_tables_have_no_pure_saddle_point_and_value_zero_with_a_shared_draw(name: Any):
     table = gains(name)
     assert (table.min(1).max(), table.max(0).min()) == (-1, 1)
     choices = len(payoff_of(name))
@@ -67,7 +67,7 @@ def test_the_others_have_no_saddle_without_chance_and_are_worth_nothing_with_a_c
 
 
 def certain(name: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """What red is sure of if its teammates toss coins of their own, [...], by their probabilities [..., k]."""
+    """What red guarantees if its teammates draw independently, [...], by their probabilities [..., k]."""
     k = len(payoff_of(name))
     joint = (first[..., :, None] * second[..., None, :]).reshape(*first.shape[:-1], k * k)
     return (joint @ gains(name)).min(-1)
@@ -77,7 +77,7 @@ def certain(name: Any, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     ("name", "probabilities", "value"),
     [("pennies", (0.5, 0.5), -0.5), ("repeated", (2**0.5 - 1, 2 - 2**0.5, 0.0), 5 - 4 * 2**0.5)],
 )
-def test_coins_of_their_own_make_a_team_sure_of_less(name: Any, probabilities: tuple[float, ...], value: float):
+def test_independent_draws_of_teammates_guarantee_less(name: Any, probabilities: tuple[float, ...], value: float):
     best = np.array(probabilities)
     assert certain(name, best, best) == pytest.approx(value)
     tried = np.random.default_rng(0).dirichlet(np.ones(len(best)), (2, 20_000))
@@ -95,11 +95,11 @@ def is_monotone(name: Any) -> bool:
     return True
 
 
-def test_of_all_tables_a_monotone_mixture_can_hold_the_saddle_alone():
+def test_a_monotone_mixer_can_represent_the_saddle_table_alone():
     assert [name for name in TABLES if is_monotone(name)] == ["saddle"]
 
 
-def test_no_sum_of_utilities_holds_the_saddle():
+def test_no_sum_of_utilities_represents_the_saddle_table():
     table = payoff_of("saddle")
     mixed = table[1:, 1:, 0, 0] - table[:1, 1:, 0, 0] - table[1:, :1, 0, 0] + table[0, 0, 0, 0]
     assert np.abs(mixed).max() > 0.1
@@ -199,7 +199,7 @@ def test_positions_are_counted_once_each_and_placed_as_they_were(name: Any, roun
 
 
 @pytest.mark.parametrize(("name", "best"), WITH_SADDLE.items())
-def test_maximin_plays_the_saddle(name: Any, best: tuple[int, int]):
+def test_maximin_plays_the_saddle_point(name: Any, best: tuple[int, int]):
     sim = started(4, game=name, opponents={"red": "maximin", "blue": "maximin"})
     sim.step()
     assert sim.states["last"].tolist() == [[*best, *best]] * 4
@@ -214,7 +214,7 @@ def test_maximin_plays_what_is_sure_and_not_what_might_be_most():
 
 
 @pytest.mark.parametrize("name", ["pennies", "repeated"])
-def test_maximin_mixes_by_a_coin_that_teammates_share_and_opponents_do_not(name: Any):
+def test_maximin_mixes_by_a_random_draw_that_only_teammates_share(name: Any):
     sim = started(64, game=name, opponents={"red": "maximin", "blue": "maximin"})
     shown = []
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""How the strength of the scripts of the matrix games is felt."""
+"""The effect of the strength of the scripts of the matrix games."""
 
 from itertools import pairwise
 from typing import Any, get_args

@@ -130,7 +130,7 @@ def test_rewards_add_up_to_zero_and_only_points_pay():
 # -- symmetry ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_coin_decides_the_side_of_the_serve_and_the_angle_is_within_40_degrees():
+def test_a_random_draw_decides_the_side_of_the_serve_and_the_angle_is_within_40_degrees():
     velocity = started(PAIRS, 512).states["ball_velocity"]
     assert 200 < (velocity[:, 0] > 0).sum() < 312
     slope = np.abs(velocity[:, 1]) / np.abs(velocity[:, 0])
@@ -139,7 +139,7 @@ def test_the_coin_decides_the_side_of_the_serve_and_the_angle_is_within_40_degre
     assert 200 < (velocity[:, 1] > 0).sum() < 312
 
 
-def test_the_other_side_of_the_coin_is_the_mirrored_serve():
+def test_the_opposite_draw_gives_the_mirrored_serve():
     sim: Any = started(PAIRS, 64, serve_deg=0)  # the coin is the first draw, an angle would be the second
     streams = np.arange(64, dtype=np.uint64)
     serves = []
@@ -151,11 +151,11 @@ def test_the_other_side_of_the_coin_is_the_mirrored_serve():
 
 
 @pytest.mark.parametrize("game", [PAIRS, SINGLES], ids=["pairs", "singles"])
-def test_a_mirrored_match_goes_on_as_the_mirror(game: Any):
+def test_a_mirrored_match_continues_as_the_mirror(game: Any):
     assert_mirror_goes_on_as_mirror(game, decisions=80)
 
 
-def test_a_match_upside_down_goes_on_upside_down():
+def test_a_match_reflected_top_to_bottom_continues_as_the_reflected_match():
     sim, twin = started(PAIRS, 8), started(PAIRS, 8)
     rng = np.random.default_rng(4)
     for name in author_fields(PAIRS):

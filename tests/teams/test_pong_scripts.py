@@ -1,4 +1,4 @@
-"""The scripts of TeamPong: what trackers and chasers do, and how their strength is felt."""
+"""The scripts of TeamPong: what trackers and chasers do, and the effect of their strength."""
 
 from itertools import pairwise
 from typing import Any

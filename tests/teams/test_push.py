@@ -85,7 +85,7 @@ def test_two_push_the_puck_faster_than_one():
 
 @pytest.mark.jitless
 @BOTH_ACTIONS
-def test_a_mirrored_match_with_exchanged_teams_goes_on_as_the_mirror(game):
+def test_a_mirrored_match_with_exchanged_teams_continues_as_the_mirror(game):
     assert_mirror_goes_on_as_mirror(game, decisions=20)
 
 

@@ -271,7 +271,7 @@ def mirror_into(mirrored: Any, sim: Any, actions: np.ndarray) -> np.ndarray:
 
 
 @EVERY_GAME
-def test_a_mirrored_match_goes_on_as_the_mirror_of_the_match(game: Any):
+def test_a_mirrored_match_continues_as_the_mirror_of_the_match(game: Any):
     lanes, half = 16, len(game.agents) // 2
     sim, mirrored, rng = started(game, lanes, seed=3), started(game, lanes), np.random.default_rng(0)
     goals = 0

@@ -1,4 +1,4 @@
-"""Positions of soccer: what is alike goes on alike, and Littman's game has the values that its page states."""
+"""Positions of soccer: symmetric positions have equal outcomes, and Littman's game has the values of its page."""
 
 import itertools
 from typing import Any
@@ -51,7 +51,7 @@ def canonical(game: Any, following: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-def test_positions_that_are_alike_go_on_alike(game: Any):
+def test_positions_that_are_alike_have_equal_outcomes(game: Any):
     some = np.random.default_rng(0).integers(game.enumeration.positions, size=6)
     alike = game.enumeration.canonical(some)
     assert (alike != some).sum() > 1
@@ -78,7 +78,7 @@ def littman() -> tuple[np.ndarray, np.ndarray]:
     return values[0], values[1]
 
 
-def test_without_mixing_the_two_sides_of_littmans_game_are_sure_of_different_values(littman: tuple):
+def test_without_mixing_the_two_sides_of_littmans_game_guarantee_different_values(littman: tuple):
     maximin, minimax = littman
     gap = minimax - maximin
     assert (gap > -1e-9).all()
@@ -86,7 +86,7 @@ def test_without_mixing_the_two_sides_of_littmans_game_are_sure_of_different_val
     np.testing.assert_allclose([gap.mean(), gap.max()], [0.09770680, 0.405], atol=1e-8)
 
 
-def test_the_side_with_the_ball_at_kick_off_is_sure_of_nothing_without_mixing(littman: tuple):
+def test_the_side_with_the_ball_at_kick_off_can_guarantee_zero_at_most_without_mixing(littman: tuple):
     sim: Any = simulation(GAMES["singles"], 16)
     sim.reset(seed=0)
     number = GAMES["singles"].enumeration.state_index(sim.states)

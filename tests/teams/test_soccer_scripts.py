@@ -1,4 +1,4 @@
-"""The scripts of soccer: what the striker does, and how its strength is felt."""
+"""The scripts of soccer: what the striker does, and the effect of its strength."""
 
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ PAIRS: Any = soccer.game(4, 5, 2)
 
 
 def played(game: Any, cells: list[tuple[int, int]], holder: int, lanes: int = 32) -> Any:
-    """One decision of red strikers from a position, blue stays: 32 matches with luck of their own."""
+    """One decision of red strikers from a position, blue stays: 32 matches with their own random draws."""
     sim: Any = simulation(game, lanes, autoreset_mode="off", opponents={"red": "striker"})
     sim.reset(seed=0)
     sim.states["row"], sim.states["column"] = np.array(cells).T

@@ -120,7 +120,7 @@ def test_teammates_come_before_opponents():
 
 @pytest.mark.jitless
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
-def test_a_mirrored_match_goes_on_as_the_mirror(actions):
+def test_a_mirrored_match_continues_as_the_mirror(actions):
     assert_mirror_goes_on_as_mirror(PAIRS if actions == "discrete" else FORCES)
 
 

@@ -118,7 +118,7 @@ def walk(s, a, move):
 
 
 def strike(s, a, damage):
-    """Hits every opponent next to the striker; the dice fall for each of them, hit or not."""
+    """Hits every opponent next to the striker; a random number is drawn for each of them, hit or not."""
     points = 0.0
     first = 2 if a < 2 else 0
     for b in range(first, first + 2):

@@ -149,7 +149,7 @@ rule("pettingzoo_state_test", "state is infinite", "outside of it's state space"
 
 @face("pettingzoo_max_cycles_test", "parallel", "AssertionError")
 def deaf_to_max_cycles(parallel: Any) -> None:
-    """max_cycles is not heard"""
+    """max_cycles is ignored"""
     parallel.sim.set_parameters(horizon=30)
 
 
@@ -180,7 +180,7 @@ rule("lanes_equal_single_envs", "lanes share their dice", "in a batch of 5 and a
 
 @face("same_seed_same_matches", "parallel", "two with seed")
 def deaf_to_seeds(parallel: Any) -> None:
-    """reset does not hear the seed"""
+    """reset ignores the seed"""
     reset = parallel.reset
     parallel.reset = lambda seed=None, options=None: reset(options=options)
 
@@ -273,7 +273,7 @@ def deaf_to_masks(sim: Any) -> None:
 
 @face("snapshot_continues", "batch", "restored")
 def forgetful_snapshot(sim: Any) -> None:
-    """the snapshot forgets the dice"""
+    """the snapshot lacks the random stream"""
     snapshot = sim.snapshot
 
     def forget() -> Any:
@@ -433,7 +433,7 @@ def forgiving_env(env: Any) -> None:
 
 @face("malformed_actions_raise", "batch", "has changed")
 def refusal_that_moves(sim: Any) -> None:
-    """a refused step has thrown the dice"""
+    """a refused step advances the random stream"""
     step = sim.step
 
     def throw(actions: Any = None, out: Any = None) -> None:

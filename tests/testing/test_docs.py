@@ -1,4 +1,4 @@
-"""Pages are made from the tables of the games, so they cannot say anything else."""
+"""Pages are generated from the tables of the games, so the two always agree."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path:
     assert docs.write(tmp_path) == []
 
 
-def test_a_readme_without_markers_is_left_alone(tmp_path: Path):
+def test_a_readme_without_markers_is_not_changed(tmp_path: Path):
     readme = tmp_path / "README.md"
     readme.write_text("mine\n", encoding="utf-8")
     docs.write(tmp_path)

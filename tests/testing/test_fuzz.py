@@ -1,4 +1,4 @@
-"""The fuzzer plays what it says, finds what is planted, and says where."""
+"""The fuzzer plays the reported steps, finds planted faults, and locates them."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Golden files: what every environment does is what was recorded, and a changed rule is seen."""
+"""Golden files: every environment plays as recorded, and a changed rule is detected."""
 
 from __future__ import annotations
 

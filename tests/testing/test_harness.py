@@ -1,4 +1,4 @@
-"""How checks run and how their results are told."""
+"""How checks run and how their results are reported."""
 
 import warnings
 
@@ -103,7 +103,7 @@ def test_a_report_prints_as_a_table():
     ]
 
 
-def test_a_report_knows_what_failed():
+def test_a_report_names_the_checks_that_failed():
     good, bad = Result("good", "passed", 0.0), Result("bad", "FAILED", 0.0, "why")
     report = Report(ID, "fast", [good, bad])
     assert not report.passed

@@ -1,4 +1,4 @@
-"""What a page and `palaestra info` tell of sizes, tables, lists, representations, own rewards and codecs."""
+"""Pages and `palaestra info` on sizes, tables, lists, representations, own rewards and codecs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flight recordings: what was flown can be read back, whatever stands in the texts, and strangers' files too."""
+"""Flight recordings: flights are read back, with any text in them, also from files of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cascaded PID on the real aircraft: it goes where it is told, at any bank, and stays in the aerodynamic tables."""
+"""The cascaded PID on the real aircraft: it tracks its commands at any bank and stays within the aerodynamic tables."""
 
 from __future__ import annotations
 

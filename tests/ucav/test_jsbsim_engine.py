@@ -1,4 +1,4 @@
-"""The engine behind the aircraft: an exact reset, honest units and signs, and flags instead of nonsense."""
+"""The engine behind the aircraft: an exact reset, documented units and signs, and flags for invalid states."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def test_the_autopilot_earns_most_of_what_there_is_in_every_mode():
         sim.close()
 
 
-def test_a_match_comes_back_to_the_bit_from_a_snapshot():
+def test_a_restored_snapshot_continues_bitwise_equal():
     sim = make_sim(2)
     sim.reset(seed=11)
     for step in range(20):

@@ -71,7 +71,7 @@ def test_own_rewards_are_no_zero_sum():
 
 
 @pytest.mark.parametrize("opponents", [{}, {"red": "nearest"}])
-def test_the_ledger_of_a_zero_sum_game_adds_up_and_half_of_it_is_left_alone(opponents: dict[str, str]):
+def test_zero_sum_rewards_of_both_teams_are_checked_and_those_of_a_single_team_are_not(opponents: dict[str, str]):
     env = CheckZeroSum(parallel(COURIERS, opponents=opponents))
     env.reset(seed=2)
     paid = 0.0

@@ -43,7 +43,7 @@ def test_a_seed_is_played_from_one_side_and_then_from_the_other():
         assert play(env) == single(sides[1], seed)
 
 
-def test_sides_alternate_and_the_streams_go_on():
+def test_sides_alternate_and_the_random_streams_continue():
     env, twin = SwapSides(DUEL), SwapSides(DUEL)
     matches = []
     for one in (env, twin):

@@ -1,4 +1,4 @@
-"""Teams as agents: what members see, do and earn, joined and taken apart, for our environments and for others'."""
+"""Teams as agents: observations, actions and rewards of members, joined and split, for our and other environments."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_a_team_without_a_player_is_refused(keywords: dict, complaint: str):
         SingleTeam(Scales(), **keywords)
 
 
-def test_a_balanced_ledger_goes_through():
+def test_rewards_that_add_up_to_zero_pass():
     env = CheckZeroSum(Scales())
     parallel_api_test(env, num_cycles=30)
     ours = CheckZeroSum(parallel(RAID))  # three against two
@@ -241,7 +241,7 @@ def test_a_balanced_ledger_goes_through():
         ours.step({a: ours.action_space(a).sample() for a in ours.agents})
 
 
-def test_an_unbalanced_step_is_named():
+def test_a_step_whose_rewards_do_not_add_up_to_zero_is_named():
     env = CheckZeroSum(parallel(DUEL, fault=NUMBER["rewards do not add up"]))
     with pytest.raises(ZeroSumError, match=r"step \d+: team rewards do not add up to 0: red -?\d\.\d, blue -?\d\.\d"):
         play_out(env)

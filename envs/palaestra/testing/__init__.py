@@ -1,4 +1,4 @@
-"""The conformance kit: whether an environment keeps what every environment of this suite promises. Ours and yours.
+"""The conformance kit: checks that an environment, ours or yours, keeps the promises of this suite.
 
 ::
 
@@ -9,7 +9,7 @@
     print(report)
     report.raise_if_failed()
 
-Gymnasium's and PettingZoo's own tests run first, then what they miss. `CHECKS` has every check with what it proves;
+Gymnasium's and PettingZoo's own tests run first, then the kit's. `CHECKS` has every check with what it proves;
 each is shown to catch a planted fault (tests/testing/faults.py). Golden hashes and playthroughs are in
 `palaestra.testing.golden`.
 """
@@ -49,7 +49,7 @@ def check(
     skip: Iterable[str] = (),
     **kwargs: Any,
 ) -> Report:
-    """Puts an environment to the test.
+    """Checks an environment.
 
     Args:
         id: Registered id, or a `Subject` that makes its faces in another way (then level and keywords are its own).
@@ -96,7 +96,7 @@ def check_all(
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
 ) -> list[Report]:
-    """Puts every registered environment to the test.
+    """Checks every registered environment.
 
     Args:
         level: As for `check`.

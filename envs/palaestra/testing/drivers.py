@@ -16,11 +16,11 @@ LANES = 3
 
 
 class Driver:
-    """A face and its player. ``play()`` goes one decision further and returns what the face said.
+    """A face and its player. ``play()`` plays one decision and returns the results of the face.
 
     Attributes:
         face: The batch, Env, VectorEnv or ParallelEnv.
-        name: What it is called in messages.
+        name: Name for messages.
         ended: Matches that have ended.
         given: The last action.
     """
@@ -28,21 +28,21 @@ class Driver:
     name = ""
 
     def __init__(self, face: Any, seed: int) -> None:
-        """Takes a face that was not reset yet."""
+        """Keeps a face that was not reset yet."""
         self.face, self.seed = face, seed
         self.ended = 0
         self.given: Any = None
 
     def start(self, seed: int | None = None) -> Any:
-        """First reset: what the face said."""
+        """First reset. Returns the results of the face."""
         raise NotImplementedError
 
     def play(self) -> Any:
-        """One decision (or the reset after a match): what the face said."""
+        """One decision, or the reset after a match. Returns the results of the face."""
         raise NotImplementedError
 
     def with_face(self, face: Any) -> Driver:
-        """A run that goes on from here with another face, a copy of this one's."""
+        """A run that continues from here with another face, a copy of this one's."""
         twin = copy.copy(self)
         twin.__dict__.update({k: copy.deepcopy(v) for k, v in vars(self).items() if k != "face"})
         twin.face = face

@@ -1,4 +1,4 @@
-"""What testing many ids costs: processor time of the kit an id, of compiling a kernel, and a forecast from both."""
+"""Cost of testing many ids: processor time of the kit for an id, of compiling a kernel, and a forecast from both."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Millions of decisions by chance and by scripts: team rewards cancel exactly, members share, mirrors hold.
+"""Millions of decisions by random players and scripts: zero-sum rewards, equal rewards of members, mirror symmetry.
 
 ::
 
     python -m palaestra.testing.fuzz --steps 1000000 --seed 0
     python -m palaestra.testing.fuzz palaestra/GridSoccer-v0 --steps 100000000
 
-Without ids all zero-sum ones are played; whatever part of the steps chance plays (half), scripts of every strength
-(a quarter) and held and extreme actions (a quarter). Games with a mirror play as many decisions again, mirrored. Ends
-with code 1 where a promise was broken.
+Without ids all zero-sum ones are played. The random player plays half of the steps, scripts of every strength a
+quarter, and held and extreme actions a quarter. Games with a mirror play as many decisions again, mirrored. The exit
+code is 1 where a promise was broken.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from palaestra.testing.players import Player
 
 LANES, ENGINE_LANES = 2048, 8
 DECISIONS = 500
-"""Decisions that a lane plays at least before more lanes are played: matches shall end."""
+"""Decisions that a lane plays at least before more lanes are played: matches should end."""
 STRENGTHS = ("", ":0.75", ":0.5", ":0.25")
 RUN_BITS = 32
-"""Parts of a run have seeds this many bits apart, so that no two lanes meet the same match."""
+"""Parts of a run have seeds this many bits apart, so that no two lanes play the same match."""
 
 
 @dataclass
@@ -132,7 +132,7 @@ def _add_up(sim: Any, seed: int, budget: int, verdict: Verdict) -> None:
 
 
 def unbalanced(sim: Any) -> str:
-    """Where the two team rewards do not add up to exactly 0, or members do not share theirs to the bit; or ``""``."""
+    """Where the two team rewards do not add up to exactly 0, or members' rewards are not bitwise equal; or ``""``."""
     (red, of_red), (blue, of_blue) = sim.game.teams.items()
     rewards = sim.rewards
     off = np.flatnonzero(rewards[:, of_red[0]].astype(np.float64) + rewards[:, of_blue[0]] != 0.0)

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m palaestra.testing.golden --update         # after a change of rules that is meant (raise the id's version)
+    python -m palaestra.testing.golden --update         # after an intended change of rules (raise the id's version)
     python -m palaestra.testing.golden --check
 
 A hash covers states, observations, masks, rewards, flags and info of 4 lanes over some hundred decisions, by random
@@ -38,7 +38,7 @@ LANES, STEPS, SCRIPT_STEPS, SEED = 4, 200, 100, 5
 UNIFORM_SEED = 4
 """Seed of a playthrough: one of the style "uniform", with new values in each decision (`players.STYLES`)."""
 DECISIONS, LOOK_EVERY = 25, (5, 10, 15, 25)
-"""Length of a playthrough, and how often it shows what is seen: as often as `MOST_LINES` allow."""
+"""Length of a playthrough, and how often it shows what is seen: as often as `MOST_LINES` allows."""
 MOST_LINES = 200
 SHOWN = 12
 """Numbers of an array that a playthrough writes out."""
@@ -230,7 +230,7 @@ def _value(value: Any) -> str:
 
 
 def shown_id(id: str) -> str:
-    """The id whose playthrough stands for all ids of its factory: the first of its page."""
+    """The id whose playthrough represents all ids of its factory: the first of its page."""
     return registry.page_of(id)[1][0].id
 
 
@@ -327,7 +327,7 @@ def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
 
 
 def orphans(folder: Path = FOLDER) -> list[Path]:
-    """Playthroughs of ids that are no more, or that another id of the factory stands for."""
+    """Playthroughs of ids that no longer exist, or that another id of the factory represents."""
     known = {playthrough_path(shown_id(id), folder) for id in registry.ROWS}
     return [p for p in sorted((folder / "playthroughs").glob("*.txt")) if p not in known]
 

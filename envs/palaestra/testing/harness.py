@@ -1,4 +1,4 @@
-"""What a check is, how checks run, and how their results are told."""
+"""Checks, how they run, and how their results are reported."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """One promise and the function that puts it to the test.
+    """One promise and the function that checks it.
 
     Attributes:
         name: Name of the function, what ``only=`` and ``skip=`` take.
-        group: Module in which it stands, for tables.
+        group: Its module, for tables.
         about: Its docstring: what it proves, in its first line, and the reasons for exceptions.
         run: Raises `CheckError` (or any exception) where the promise is broken, `Skipped` where there is none to keep.
         levels: At which levels it runs.
@@ -99,7 +99,7 @@ def conformance(
 
 @dataclass(frozen=True)
 class Result:
-    """How one check went.
+    """Result of one check.
 
     Attributes:
         name: Name of the check.

@@ -1,7 +1,7 @@
 """Random players whose every choice is a function of the lane's seed and the number of its decision alone.
 
-So the same lane plays the same in a batch of any size, behind any face, before and after a copy, and on any machine.
-Lanes differ in temper (`STYLES`): uniform noise alone hardly ever holds a stick in a corner, and there bounds break.
+So a lane plays the same actions in a batch of any size, behind any face, before and after a copy, and on any machine.
+Lanes differ in style (`STYLES`): uniform noise alone rarely holds an action at its bounds, where ranges are violated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One long random walk through many matches, watched by monitors; each monitor is a check of its own.
 
-The walk is played once for all of them: by random players of several tempers, by the game's scripts, and with a horizon
+The walk is played once for all of them: by random players of several styles, by the game's scripts, and with a horizon
 so short that matches are truncated.
 """
 
@@ -41,7 +41,7 @@ class WalkReport:
 
 @dataclass
 class Monitor:
-    """What the monitors know while they watch one walk.
+    """State of the monitors during one walk.
 
     Attributes:
         sim: The simulation, in ``autoreset_mode="same_step"``: finals and new matches are both seen.

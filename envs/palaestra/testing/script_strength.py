@@ -1,4 +1,4 @@
-"""What the strength of scripts means: a table of win rates by strength, for every zero-sum game with scripts.
+"""The strength of scripts: a table of win rates by strength, for every zero-sum game with scripts.
 
 ::
 

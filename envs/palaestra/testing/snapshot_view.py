@@ -67,7 +67,7 @@ def difference(
 
 
 def first_difference(a: np.ndarray, b: np.ndarray, path: tuple[str, ...] = ()) -> tuple | None:
-    """Fields, index and the two values of the first entry that differs in a bit. Padding does not count."""
+    """Fields, index and the two values of the first entry that is not bitwise equal. Padding does not count."""
     if a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes():  # nearly always, and fast
         return None
     if a.dtype.names is not None:
@@ -94,7 +94,7 @@ def record_change(sim: Any, before: np.ndarray, lane: int) -> str:
 
 
 def unlike(a: Any, b: Any, path: str = "") -> str:
-    """Where two results of a face differ (dicts, tuples, arrays, numbers), bit for bit; ``""`` if they are the same."""
+    """Where two results of a face differ (dicts, tuples, arrays, numbers), bitwise; ``""`` if they are the same."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if set(a) != set(b):
             return f"{path or 'result'} has the keys {sorted(map(str, a))} and {sorted(map(str, b))}"

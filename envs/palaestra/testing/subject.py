@@ -1,4 +1,4 @@
-"""What is put to the test: an id, its keywords, and how its faces are made."""
+"""The subject of the checks: an id, its keywords, and how its faces are made."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Subject:
         return int(self.batch(1).states["parameters"]["horizon"][0])
 
     def opponents(self, but: str | None = None) -> dict[str, str]:
-        """Scripts (or chance) for all teams, or for all teams but one."""
+        """Scripts (or the random player) for all teams, or for all teams but one."""
         player = "mix" if self.game.scripts else "random"
         return {team: player for team in self.game.teams if team != but}
 

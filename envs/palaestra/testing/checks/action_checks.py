@@ -1,4 +1,4 @@
-"""Actions: what is malformed is refused and moves nothing; what is illegal or not asked for does nothing."""
+"""Actions: malformed ones are refused and change nothing; illegal ones, and those of idle agents, do nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED = 60
 
 
 OUT_OF_RANGE = ("is n", "is -1", "is above", "is below", "is NaN", "is inf", "is -inf", "is 2**70")
-"""Beginnings of what is wrong with the value alone: an agent that is not asked may send anything."""
+"""Beginnings of what is wrong with the value alone: an agent that does not act may send any value."""
 
 
 def malformed(space: spaces.Space, good: Any) -> Iterator[tuple[str, Any]]:
@@ -278,7 +278,7 @@ def _compare_counts(subject: Subject, sims: Any, counts: np.ndarray, where: list
 
 @conformance(order=904)
 def inactive_actions_are_ignored(subject: Subject) -> None:
-    """Whatever is given for an agent that is dead, not there yet or not asked changes nothing and is not counted."""
+    """Actions of an agent that is dead, not there yet or not acting change nothing and are not counted."""
     sims = subject.batch(8), subject.batch(8)
     players = Player(sims[0]), Player(sims[1])
     for sim in sims:

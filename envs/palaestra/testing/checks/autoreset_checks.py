@@ -1,4 +1,4 @@
-"""How finished matches start anew: the three autoreset modes and the reset of chosen lanes."""
+"""Start of the next match: the three autoreset modes and the reset of chosen lanes."""
 
 from __future__ import annotations
 

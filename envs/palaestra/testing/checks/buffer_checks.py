@@ -1,4 +1,4 @@
-"""What a face returns belongs to the user: it is never the simulation's memory, and nothing changes it later."""
+"""Results of a face belong to the caller: they share no memory with the simulation and never change later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codecs: what they say lies in the spaces they declare, and what they cannot understand moves nothing."""
+"""Codecs: encoded values lie in the declared spaces, and a refused text changes nothing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _refuses_gibberish(face: Any, name: str) -> None:
 
 
 def _encode_finals(subject: Subject, name: str) -> int:
-    """Encodes what was last seen of matches that a batch has started anew at once; returns how often."""
+    """Encodes the last observations of matches that ended under same_step; returns how many."""
     sim = subject.batch(2, autoreset_mode="same_step", horizon=SHORT)
     sim.reset(seed=SEED)
     agent_ios = {agent: AgentIO(sim, (slot,), codec=name) for slot, agent in enumerate(subject.game.agents)}

@@ -1,4 +1,4 @@
-"""Snapshots and copies: everything that decides how a match goes on travels with it, and nothing is shared."""
+"""Snapshots and copies: they hold everything that decides how a match continues, and share nothing."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _stay(sim: Any, player: Player, steps: int) -> list[SnapshotView]:
 
 @conformance(order=401)
 def snapshot_continues(subject: Subject) -> None:
-    """A restored snapshot shows what it showed and goes on as it went on, here and in another simulation.
+    """A restored snapshot shows the same state and continues bitwise equal, here and in another simulation.
 
-    Some lanes are taken between two matches, and python opponents with a memory play along.
+    Some lanes are taken between two matches, and Python opponents with a memory play too.
     """
     first = next(iter(subject.game.teams))
     setups: list[dict[str, Any]] = [{"horizon": SHORT}, {}]
@@ -80,7 +80,7 @@ def _check_snapshot(subject: Subject, options: dict[str, Any], remembering: str 
 
 @conformance(order=402)
 def deepcopy_continues(subject: Subject) -> None:
-    """A deep copy of each face in mid-match goes on like its original; what one plays does not touch the other."""
+    """A deep copy of each face in mid-match continues like its original; the two do not affect each other."""
     _check_copies(subject, copy.deepcopy, "deepcopy")
 
 

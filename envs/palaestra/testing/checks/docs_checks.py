@@ -13,7 +13,7 @@ from palaestra.testing.subject import Subject
 def documentation_is_complete(subject: Subject) -> None:
     """The page has all sections in order, a table of every action, observation and parameter, and no marker left over.
 
-    Third-party games that have not begun a page are left in peace.
+    Third-party games without a page are skipped.
     """
     text = pages.docstring(subject.id)
     if not re.search(r"^## ", text, re.MULTILINE) and not subject.id.startswith("palaestra/"):

@@ -1,4 +1,4 @@
-"""A lane is a match of its own: seeds, batch sizes, threads, processes and faces do not change a bit of it."""
+"""A lane is a match of its own: seeds, batch sizes, threads, processes and faces do not change it bitwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from palaestra.testing.subject import Subject
 
 SEED = 20
 SHORT = 7
-"""Horizon of matches that shall end and start anew often."""
+"""Horizon of matches that should end and start often."""
 
 
 def compare_with_singles(subject: Subject, seed: int, rounds: Any, **options: Any) -> int:
@@ -208,7 +208,7 @@ def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> li
 
 @conformance(order=205)
 def threads_do_not_change_results(subject: Subject) -> None:
-    """Two threads play the same matches as one, to the bit; an engine outside is told their number."""
+    """Two threads play bitwise the same matches as one; an external engine gets their number."""
     lanes = 4 if subject.is_engine_game else 8
     one, two = subject.batch(lanes, threads=1, horizon=SHORT), subject.batch(lanes, threads=2, horizon=SHORT)
     same = _side_by_side(subject, one, two, subject.rounds(16, 60, 2000), "with one thread and with two")
@@ -217,7 +217,7 @@ def threads_do_not_change_results(subject: Subject) -> None:
 
 @conformance(order=206, levels=("full",))
 def workers_do_not_change_results(subject: Subject) -> None:
-    """Two worker processes play the same matches as none, to the bit."""
+    """Two worker processes play bitwise the same matches as none."""
     main = getattr(sys.modules["__main__"], "__file__", None)
     if main is not None and not Path(main).exists():
         raise Skipped("worker processes import the main module, but this one is no file")

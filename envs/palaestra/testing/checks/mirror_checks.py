@@ -20,7 +20,7 @@ SEED = 700
 class Mirror:
     """Plays every decision of a simulation a second time, mirrored, in another of the same game.
 
-    Numbers are compared by value: to the bit, but for the sign of zero.
+    Numbers are compared by value: bitwise except for the sign of zero.
     """
 
     def __init__(self, sim: Any, twin: Any) -> None:
@@ -37,11 +37,11 @@ class Mirror:
         lanes = np.flatnonzero(before["pending"] == RUNNING)
         sim.step()
         twin.states[...] = before
-        twin.states["current_player"] = CALLER  # the moves of scripts are given by hand
+        twin.states["current_player"] = CALLER  # the actions of scripts are repeated from outside
         twin.buffers.action_words[...] = sim.buffers.action_words
         self._game.mirror(twin.states, twin.buffers.action_records)
         twin.states["rng"] = opposite_stream(before["rng"])
-        twin.refresh()  # the masks by which the moves are judged
+        twin.refresh()  # the masks that decide which actions are legal
         twin.step()
         for place, found in self._differences():
             wrong = _first_unequal(*found, lanes)

@@ -1,4 +1,4 @@
-"""Pictures: drawn without a display, new each time, and looking does not touch."""
+"""Pictures: drawn without a display, a new array each time, without an effect on the match."""
 
 from __future__ import annotations
 

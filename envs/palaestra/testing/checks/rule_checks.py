@@ -34,7 +34,7 @@ def rewards_are_finite(subject: Subject) -> None:
 
 @conformance(order=603)
 def team_rewards_are_equal(subject: Subject) -> None:
-    """All members of a team carry the same reward, dead or alive, to the bit."""
+    """All members of a team have bitwise the same reward, dead or alive."""
     report_on(subject, "equal rewards")
 
 
@@ -46,7 +46,7 @@ def zero_sum_is_exact(subject: Subject) -> None:
 
 @conformance(order=605)
 def masks_allow_an_action(subject: Subject) -> None:
-    """Masks and lists of candidates are well formed and allow a choice; agents not asked have the no-op alone."""
+    """Masks and lists of candidates are well formed and allow a choice; agents that do not act have the no-op alone."""
     report_on(subject, "masks")
 
 
@@ -64,7 +64,7 @@ def end_reasons_are_valid(subject: Subject) -> None:
 
 @conformance(order=608)
 def dead_agents_stay_dead(subject: Subject) -> None:
-    """An agent that leaves is flagged in that step and in no other, is not asked any more, and does not come back."""
+    """An agent that leaves is flagged in that step and in no other, does not act any more, and does not come back."""
     report_on(subject, "deaths")
 
 
@@ -79,7 +79,7 @@ def reset_fields_are_constant(subject: Subject) -> None:
 
 @conformance(order=610)
 def unused_slots_are_inactive(subject: Subject) -> None:
-    """Slots of the kernel's memory beyond the agents are never alive, never asked and never paid."""
+    """Slots of the kernel's memory beyond the agents are never alive, never act and get no reward."""
     if subject.game.slots == len(subject.game.agents):
         raise Skipped("every slot is an agent")
     report_on(subject, "hidden slots")

@@ -1,4 +1,4 @@
-"""Scripts are players like any other: their moves are legal, and their luck is their own."""
+"""Scripts: their actions are legal, and they have their own random stream."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _check_ranges(sim: Any, place: str) -> None:
 
 @conformance(order=1003)
 def scripts_change_only_actions(subject: Subject) -> None:
-    """The moves of scripts, given by hand, lead to the same matches: a script changes no state and takes no dice."""
+    """The actions of scripts, given from outside, give the same matches: scripts change no state or random draw."""
     steps = 0
     names = _players(subject)
     played, repeated = subject.batch(3), subject.batch(3)

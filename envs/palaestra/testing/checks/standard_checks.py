@@ -1,4 +1,4 @@
-"""The checks that Gymnasium and PettingZoo bring along, with the reason for every exception."""
+"""The checks of Gymnasium and PettingZoo, with the reason for every exception."""
 
 from __future__ import annotations
 
