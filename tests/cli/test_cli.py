@@ -341,7 +341,7 @@ def test_replay_lists_the_contents_of_the_file(match: Path, run):
 
 
 def test_replay_proves_itself(match: Path, run):
-    assert "repeats to the bit: 20 decisions" in run("replay", match, "--verify").out
+    assert "repeats bitwise: 20 decisions" in run("replay", match, "--verify").out
     printed = run("replay", match, "--verify", "--json").json()
     assert printed["verification"]["ok"]
     assert printed["verification"]["digest"] == printed["digest"]

@@ -1,6 +1,6 @@
 """The particle games next to mpe2: from the same state the same actions give the same states, observations and rewards.
 
-States are compared as float64: they are equal to the bit but for what the contact force leaves out (4e-19 N). What
+States are compared as float64: they are bitwise equal except for what the contact force leaves out (4e-19 N). What
 leaves a simulation is float32 in both, rewards are compared as mpe2's float64 rounded to float32.
 """
 

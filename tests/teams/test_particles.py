@@ -33,7 +33,7 @@ def test_two_bodies_push_each_other_by_the_smoothed_spring(gap, angle):
     expected = STIFFNESS_N_PER_M * MARGIN_M * np.logaddexp(0.0, (0.2 - apart) / MARGIN_M)
     if apart > 1e-9:
         assert math.hypot(x, y) == pytest.approx(expected, rel=1e-9, abs=1e-18)
-        assert push(s, scratch, 1) == (-x, -y), "action and reaction are equal to the bit"
+        assert push(s, scratch, 1) == (-x, -y), "action and reaction are bitwise equal"
         assert x * math.cos(angle) + y * math.sin(angle) <= 0.0, "it pushes away"
 
 

@@ -355,7 +355,7 @@ rule("masks_allow_an_action", "candidate offered twice", r"goal are \[0, 8, 0\]:
 rule("masks_allow_an_action", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
 rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
 rule("end_reasons_are_valid", "end without a reason", "end_reason is 0")
-rule("end_reasons_are_valid", "winner out of nowhere", "while the match goes on")
+rule("end_reasons_are_valid", "winner out of nowhere", "while the match is running")
 rule(
     "end_reasons_are_valid",
     "terminated by the reason of a truncation",

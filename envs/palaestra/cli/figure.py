@@ -1,4 +1,4 @@
-"""What a speed figure is, and what figures are asked with."""
+"""A speed figure, and the setup for measuring figures."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class Session:
             lines[-1].append((x, words, on))
             x += long
         panel = Canvas(width, ROW * (len(lines) + 2) + 12)
-        state = "paused, space goes on" if self.paused else "your move" if self.wait else ""
+        state = "paused, space continues" if self.paused else "your move" if self.wait else ""
         state = f"{self.verdict()}: n plays the next match, r this one again" if self.over else state
         mark = SELECT_KEY in self.commands
         names = ", ".join(f"[{a}]" if mark and a == self.selected else a for a in self.agents)

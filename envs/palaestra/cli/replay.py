@@ -19,7 +19,7 @@ EXAMPLE = "palaestra replay match.npz --verify --gif match.gif"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a replay")
-    parser.add_argument("--verify", action="store_true", help="play it again and compare every state, to the bit")
+    parser.add_argument("--verify", action="store_true", help="play it again and compare every state bitwise")
     parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
     parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")

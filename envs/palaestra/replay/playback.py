@@ -41,7 +41,7 @@ class Verification:
     def __str__(self) -> str:
         """One line for people."""
         if self.ok:
-            return f"the replay repeats to the bit: {self.steps} decisions, {self.digest[:16]}"
+            return f"the replay repeats bitwise: {self.steps} decisions, {self.digest[:16]}"
         if self.lane < 0:
             return "the replay repeats, but its digest is not that of the file"
         if self.last_step - self.first_step <= 1:

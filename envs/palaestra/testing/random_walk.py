@@ -301,7 +301,7 @@ def _reasons(monitor: Monitor) -> str:
         reason = int((sim.final_info if over else sim.info)["end_reason"][lane])
         winner = int((sim.final_info if over else sim.info)["winner"][lane])
         if not over and reason != 0:
-            return f"lane {lane}: end_reason is {reason} while the match goes on"
+            return f"lane {lane}: end_reason is {reason} while the match is running"
         if over and not 0 < reason < known:
             return f"lane {lane}: the match is over, but end_reason is {reason}, not one of 1 to {known - 1}"
         cut = reason == HORIZON or reason >= 2 + len(game.end_reasons)
@@ -312,7 +312,7 @@ def _reasons(monitor: Monitor) -> str:
         if not -1 <= winner < len(game.teams):
             return f"lane {lane}: winner is {winner}, not a team (0 to {len(game.teams) - 1}) and not -1"
         if not over and winner != -1:
-            return f"lane {lane}: winner is {winner} while the match goes on"
+            return f"lane {lane}: winner is {winner} while the match is running"
     return ""
 
 
@@ -330,7 +330,7 @@ def _deaths(monitor: Monitor) -> str:
         place = f"lane {lane}, {sim.game.agents[slot]}"
         return f"{place}: alive {was} before and {now} after the step, but agent_terminated is {said}"
     for lane, slot in np.argwhere(sim.acting & ~sim.alive):
-        return f"lane {lane}, {sim.game.agents[slot]}: is asked for an action but not alive"
+        return f"lane {lane}, {sim.game.agents[slot]}: has to act but is not alive"
     return ""
 
 
