@@ -343,8 +343,7 @@ def test_pictures_go_at_the_pace_of_the_match_where_a_screen_shows_them(driver, 
     monkeypatch.setattr(pygame.display, "get_driver", lambda: driver)
     monkeypatch.setattr(pygame.time, "Clock", lambda: SimpleNamespace(tick=ticks.append))
     env = single(render_mode="human")
-    env.reset(seed=1)
-    env.render()
+    env.reset(seed=1)  # draws the first picture
     env.close()
     assert ticks == [env.metadata["render_fps"]] * waits
 

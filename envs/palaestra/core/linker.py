@@ -130,7 +130,7 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
         "offsets": [member_offset(dtype, name) for name in dtype.names],
         "itemsize": dtype.itemsize,
     }
-    record = np.dtype(layout)
+    record = np.dtype(layout)  # type: ignore[call-overload]
     members = {name: _member(record[name], member_offset(dtype, name)) for name in dtype.names}
     row = type("Row", (np.void,), {"__slots__": (), **members})
     return np.dtype((row, record))  # type: ignore[call-overload]
