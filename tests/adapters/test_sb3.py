@@ -94,7 +94,7 @@ def flat(vec: SimulationVecEnv) -> np.ndarray:
 
 
 def make_auction(lanes: int = 2, **options) -> KernelSimulation:
-    sim = KernelSimulation(auction(), lanes, autoreset_mode="same_step")
+    sim = KernelSimulation(auction(), lanes, autoreset_mode="same_step", compiled=False)
     for team, opponent in options.items():
         sim.set_opponent(team, opponent)
     return sim

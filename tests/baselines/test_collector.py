@@ -149,7 +149,7 @@ def test_random_starts_are_spread_over_all_positions():
 def test_a_game_of_larger_capacity_is_collected_like_its_own_size():
     kept = []
     for capacity in (None, 6):
-        sim = KernelSimulation(duel.game(players=2, capacity=capacity, reward_dtype="f8"), 4)
+        sim = KernelSimulation(duel.game(players=2, capacity=capacity, reward_dtype="f8"), 4, compiled=False)
         replay = Replay(21, 4)
         collector = Collector(sim, Roster(sim.game), replay, 3)
         for _ in range(20):

@@ -1,5 +1,6 @@
 """The three faces of one simulation: sizes, tables, fields of the world, candidates, rewards and texts."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -333,6 +334,18 @@ def test_all_faces_render_text():
 def test_a_game_without_text_has_no_such_mode():
     with pytest.raises(ValueError, match=r"Depot renders 'rgb_array' or 'human', not 'ansi'"):
         single(depot.game(render_text=None), render_mode="ansi")
+
+
+@pytest.mark.parametrize(("driver", "waits"), [("dummy", 0), ("x11", 1)])
+def test_pictures_go_at_the_pace_of_the_match_where_a_screen_shows_them(driver, waits, monkeypatch):
+    pygame = pytest.importorskip("pygame")
+    ticks = []
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: driver)
+    monkeypatch.setattr(pygame.time, "Clock", lambda: SimpleNamespace(tick=ticks.append))
+    env = single(render_mode="human")
+    env.reset(seed=1)  # draws the first picture
+    env.close()
+    assert ticks == [env.metadata["render_fps"]] * waits
 
 
 # -- fixed agents ------------------------------------------------------------------------------------------------------

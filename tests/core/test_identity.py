@@ -179,7 +179,7 @@ def test_a_constant_that_was_changed_is_seen_although_the_game_is_the_same(monke
 
 def test_a_snapshot_of_rules_before_a_change_is_refused_after_it(monkeypatch: pytest.MonkeyPatch):
     def simulation() -> KernelSimulation:
-        sim = KernelSimulation(COURIERS, 2)
+        sim = KernelSimulation(COURIERS, 2, compiled=False)
         sim.reset(seed=1)
         return sim
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from palaestra.core.game import Game
+from palaestra.core.linker import record_view
 from palaestra.core.physics import PhysicsSimulation
 from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
@@ -31,13 +32,13 @@ class Flight:
         self.scripts = (game.scripts.index(red), game.scripts.index(blue))
         states: Any = np.zeros(1, game.state_dtype)
         self.states = states
-        self.s: Any = states.view(np.recarray)[0]
+        self.s: Any = record_view(states)[0]
         for parameter in game.parameters:
             setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
         self.s.alive[:] = 1
         self.s.rng = self.s.script_rng = seed
         self.s.info.winner = -1
-        self.actions: Any = np.zeros(1, game.action_dtype).view(np.recarray)[0]
+        self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
         self.rewards = np.zeros(2, np.float32)
         with np.errstate(over="ignore"):
             game.reset(self.s, None)
@@ -82,7 +83,7 @@ def apart(red: str, blue: str = "straight", **options: Any) -> Flight:
 
 
 def memory() -> Any:
-    return np.zeros(1, aiming.WISH).view(np.recarray)[0]
+    return record_view(np.zeros(1, aiming.WISH))[0]
 
 
 # ------------------------------------------------------------------------------------------------------ what they fly

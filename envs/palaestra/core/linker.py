@@ -130,7 +130,15 @@ def _attribute_dtype(dtype: np.dtype) -> np.dtype:
         "offsets": [member_offset(dtype, name) for name in dtype.names],
         "itemsize": dtype.itemsize,
     }
-    return np.dtype((np.record, np.dtype(layout)))  # type: ignore[call-overload]
+    record = np.dtype(layout)  # type: ignore[call-overload]
+    members = {name: _member(record[name], member_offset(dtype, name)) for name in dtype.names}
+    row = type("Row", (np.void,), {"__slots__": (), **members})
+    return np.dtype((row, record))  # type: ignore[call-overload]
+
+
+def _member(dtype: np.dtype, offset: int) -> property:
+    """Attribute of a row: several times as fast as that of `numpy.record`, which looks its fields up by name."""
+    return property(lambda row: row.getfield(dtype, offset), lambda row, value: row.setfield(value, dtype, offset))
 
 
 def link(game: Game, compiled: bool = True) -> Kernel:
