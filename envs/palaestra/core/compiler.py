@@ -89,12 +89,36 @@ def known_options() -> frozenset[str]:
     return frozenset(dir(CPUTargetOptions))
 
 
+def load_lightly(dispatcher: Any) -> Any:
+    """Lets a dispatcher load stored machine code without building numba's registries; returns the dispatcher.
+
+    The registries hold typing rules and implementations. Only the compiler needs them, and building them takes longer
+    than the rest of a warm start. Where nothing stored fits, or numba's internals have changed, the dispatcher loads or
+    compiles as numba does by itself.
+    """
+    cache = dispatcher._cache
+    load_after_registries = cache.load_overload
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        stored = None
+        with contextlib.suppress(AttributeError, ImportError):
+            from numba.core.runtime import rtsys
+
+            rtsys.initialize(context)  # the symbols that machine code refers to
+            with cache._guard_against_spurious_io_errors():
+                stored = cache._load_overload(signature, context)
+        return load_after_registries(signature, context) if stored is None else stored
+
+    cache.load_overload = load_overload
+    return dispatcher
+
+
 def compile_cached(function: types.FunctionType) -> Callable:
     """Compiles a driver with the disk cache where one can be written, else without, with one warning."""
     import numba
 
     try:
-        return numba.njit(cache=True, **options(inside=False))(function)
+        return load_lightly(numba.njit(cache=True, **options(inside=False))(function))
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
