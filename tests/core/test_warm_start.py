@@ -24,9 +24,9 @@ def total():
     return sim.states.tobytes().hex()[:4000]
 
 if "broken" in sys.argv:
-    from numba.core import runtime
+    from numba.core.runtime import nrt
 
-    del runtime.rtsys
+    del nrt.rtsys
 states = total()
 registries = "numba.cpython.heapq" in sys.modules
 

@@ -102,7 +102,7 @@ def load_lightly(dispatcher: Any) -> Any:
     def load_overload(signature: Any, context: Any) -> Any:
         stored = None
         with contextlib.suppress(AttributeError, ImportError):
-            from numba.core.runtime import rtsys
+            from numba.core.runtime.nrt import rtsys
 
             rtsys.initialize(context)  # the symbols that machine code refers to
             with cache._guard_against_spurious_io_errors():
