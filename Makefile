@@ -31,7 +31,7 @@ test: $(READY) ## The fast tests
 	PYTHONPATH=tests $(BIN)/palaestra doctor --warm --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(TEST_GAMES:%=--game %) >/dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-mutate: $(READY) ## Whether the tests catch broken lines: an hour
+mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
 
 check: $(READY) ## The full conformance test of every environment

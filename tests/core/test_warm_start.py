@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from palaestra.core.linker import jit_disabled
+
 PLAY = """
 import sys
 
@@ -53,7 +55,7 @@ def played(folder: Path, *words: str) -> tuple[bool, str]:
     return registries == "True", states
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+@pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 def test_a_warm_start_builds_no_registries_and_gives_the_same_bits(tmp_path: Path):
     cold_registries, cold = played(tmp_path)
     warm_registries, warm = played(tmp_path)

@@ -92,9 +92,10 @@ def known_options() -> frozenset[str]:
 def load_lightly(dispatcher: Any) -> Any:
     """Lets a dispatcher load stored machine code without building numba's registries; returns the dispatcher.
 
-    The registries hold typing rules and implementations. Only the compiler needs them, and building them takes longer
-    than the rest of a warm start. Where nothing stored fits, or numba's internals have changed, the dispatcher loads or
-    compiles as numba does by itself.
+    The registries hold typing rules and implementations. Only the compiler needs them, and building them takes long.
+    Stored code refers to symbols of numba's run-time system and helper library alone. They
+    are there without the registries; only hashes of strings, which hooks do not have, need more. Where nothing stored
+    fits, or numba's internals have changed, the dispatcher loads or compiles as numba does by itself.
     """
     cache = dispatcher._cache
     load_after_registries = cache.load_overload

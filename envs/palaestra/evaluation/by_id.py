@@ -18,18 +18,6 @@ from typing import Any
 from palaestra import registry
 from palaestra.core.opponents import OpponentSpec, player_name
 from palaestra.evaluation.matches import EVALUATION_RUN, MatchTable, Progress, Tournament, play_pair, play_tournament
-from palaestra.evaluation.ratings import Rating, fit_elo, wilson_interval
-
-__all__ = [
-    "EVALUATION_RUN",
-    "MatchTable",
-    "Rating",
-    "Tournament",
-    "evaluate",
-    "fit_elo",
-    "tournament",
-    "wilson_interval",
-]
 
 
 def evaluate(
