@@ -6,6 +6,7 @@ Nothing here imports numba before something is compiled.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import multiprocessing
 import os
@@ -160,6 +161,18 @@ def announcement(game: str) -> Iterator[None]:
 
     with event.install_listener("numba:compile", Listener()):
         yield
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Collects no garbage inside: most of what the compiler makes lives on, and looking through it takes long."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager
