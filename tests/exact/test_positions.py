@@ -9,10 +9,12 @@ import pytest
 from games import duel, two_team, two_team_homogeneous
 from games.duel import step as play
 
+from palaestra import registry
 from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled
 from palaestra.core.rng import integer
-from palaestra.exact import enumerate_positions
-from palaestra.exact.positions import Board, joint_actions
+from palaestra.exact import enumerate_positions, positions
+from palaestra.exact.positions import Board, PositionTable, joint_actions
 
 SOCCER = "palaestra/GridSoccer-v0"
 TABLES = {
@@ -151,16 +153,30 @@ def test_an_enumeration_that_does_not_fit_the_rules_is_found_out():
         enumerate_positions(duel.game(step=draws_twice))
 
 
+def assert_same_tables(one: PositionTable, other: PositionTable) -> None:
+    for name in ("numbers", "rewards", "next", "starts", "cell_start"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
+    for name in ("action_start", "actions", "joint_actions"):
+        for ours, theirs in zip(getattr(one, name), getattr(other, name), strict=True):
+            np.testing.assert_array_equal(ours, theirs, name)
+
+
 @pytest.mark.parametrize("players", [1, 2])
 @pytest.mark.parametrize("sizes", [{"capacity": 6}, {"listed": True}, {"capacity": 6, "listed": True}], ids=str)
 def test_capacity_and_lists_of_candidates_change_no_entry_of_the_table(players: int, sizes: dict):
     plain = enumerate_positions(duel.game(players=players, tries=2))
-    other = enumerate_positions(duel.game(players=players, tries=2, **sizes))
-    for name in ("numbers", "rewards", "next", "starts", "cell_start"):
-        np.testing.assert_array_equal(getattr(other, name), getattr(plain, name), name)
-    for name in ("action_start", "actions", "joint_actions"):
-        for ours, theirs in zip(getattr(other, name), getattr(plain, name), strict=True):
-            np.testing.assert_array_equal(ours, theirs, name)
+    assert_same_tables(plain, enumerate_positions(duel.game(players=players, tries=2, **sizes)))
+
+
+@pytest.mark.parametrize("tries", [0, 2])
+def test_interpreted_rules_give_the_table_of_compiled_ones(tries: int, monkeypatch: pytest.MonkeyPatch):
+    game, made = duel.game(tries=tries), []
+    for most in (0, 2000):
+        monkeypatch.setattr(positions, "INTERPRETED_TO", most)
+        made.append(enumerate_positions(game))
+    boards = [Board(rules, {}) for rules in (game, registry.make_game(SOCCER)[0])]
+    assert [board.sim.compiled for board in boards] == [False, not jit_disabled()]
+    assert_same_tables(*made)
 
 
 def test_rewards_in_double_precision_are_solved_like_others():
