@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from games import duel, two_team, two_team_homogeneous
 from games.duel import step as play
+from games.play import simulation
 
 from palaestra import registry
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import jit_disabled
 from palaestra.core.rng import integer
 from palaestra.exact import enumerate_positions, positions
 from palaestra.exact.positions import Board, PositionTable, joint_actions
 
 SOCCER = "palaestra/GridSoccer-v0"
+
+
 TABLES = {
     "simultaneous": lambda: enumerate_positions(SOCCER, symmetry=False),
-    "alternating": lambda: enumerate_positions(SOCCER, symmetry=False, order="alternating"),
+    "alternating": lambda: enumerate_positions(SOCCER, symmetry=False, rows=3, columns=3, order="alternating"),
     "pairs": lambda: enumerate_positions(duel.game(players=2, tries=3)),
 }
 
@@ -36,8 +38,9 @@ def test_placing_a_position_and_counting_it_is_the_identity(table):
 
 
 def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
-    game, lanes = table.game, 64
-    sim = KernelSimulation(game, lanes)
+    game = table.game
+    lanes = 64 if len(table) > 500 else 16
+    sim = simulation(game, lanes)
     sim.reset(seed=3)
     rng = np.random.default_rng(3)
     assert np.isin(table.index[game.enumeration.state_index(sim.states)], table.starts).all()
@@ -66,7 +69,7 @@ def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
 
 
 def test_a_team_that_is_not_to_move_has_one_joint_action():
-    table = enumerate_positions(SOCCER, order="alternating", symmetry=False)
+    table = TABLES["alternating"]()
     red, blue = (np.diff(start) for start in table.action_start)
     assert ((red == 1) ^ (blue == 1)).all()
     assert set(red * blue) == {5}
