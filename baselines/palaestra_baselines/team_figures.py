@@ -70,7 +70,7 @@ GAMES: dict[str, dict[str, Any]] = {
 """Arguments of the comparison: the same for all methods."""
 METHODS: dict[str, Callable[..., LearningArgs]] = {
     "fm3q": fm3q.Args,
-    "fm3q_auxiliary": partial(fm3q.Args, sum_weight=1.0),
+    "fm3q_auxiliary": partial(fm3q.Args, auxiliary_weight=1.0),
     "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
     "vdn": vdn.Args,
     "iql": iql.Args,

@@ -488,9 +488,12 @@ def test_doctor_warms_every_game_and_lists_failures(run, monkeypatch: pytest.Mon
     missing = registry.Row("test/Missing-v0", "a_package_that_nobody_has:game", "test")
     monkeypatch.setattr(registry, "ROWS", {MELEE: registry.ROWS[MELEE], broken.id: broken, missing.id: missing})
     monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {"folder": "x", "writable": True, "note": ""})
+    monkeypatch.setattr("palaestra.cli.warm.compile_solvers", lambda: None)
     printed = run("doctor", "--warm", "--json")
-    assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing"]
+    assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing", "ready"]
+    assert printed.json()["games"][-1]["id"] == "palaestra.exact"
     assert printed.code == 1
+    assert [game["id"] for game in run("doctor", "--warm", "--json", MELEE).json()["games"]] == [MELEE]
 
 
 def test_the_extras_of_doctor_are_those_of_the_package():

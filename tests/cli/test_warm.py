@@ -48,6 +48,13 @@ def test_a_game_that_cannot_be_made_does_not_stop_the_others(compiled: list[str]
     assert [row["status"] for row in rows] == ["missing", "failed", "ready"]
 
 
+def test_solvers_are_compiled_like_a_game(monkeypatch: pytest.MonkeyPatch):
+    calls = []
+    monkeypatch.setattr(warm, "compile_solvers", lambda: calls.append(1))
+    (row,) = warm.warm([warm.SOLVERS])
+    assert (row["id"], row["status"], calls) == ("palaestra.exact", "ready", [1])
+
+
 @needs_compiler
 def test_kernels_are_compiled_in_processes_of_their_own():
     (row,) = warm.warm([CARTPOLE], jobs=2)

@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 from games import duel, two_team, two_team_homogeneous
 from games.duel import step as play
+from games.play import simulation
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra import registry
+from palaestra.core.linker import jit_disabled
 from palaestra.core.rng import integer
-from palaestra.exact import enumerate_positions
-from palaestra.exact.positions import Board, joint_actions
+from palaestra.exact import enumerate_positions, positions
+from palaestra.exact.positions import Board, PositionTable, joint_actions
 
 SOCCER = "palaestra/GridSoccer-v0"
+
+
 TABLES = {
     "simultaneous": lambda: enumerate_positions(SOCCER, symmetry=False),
-    "alternating": lambda: enumerate_positions(SOCCER, symmetry=False, order="alternating"),
+    "alternating": lambda: enumerate_positions(SOCCER, symmetry=False, rows=3, columns=3, order="alternating"),
     "pairs": lambda: enumerate_positions(duel.game(players=2, tries=3)),
 }
 
@@ -34,8 +38,9 @@ def test_placing_a_position_and_counting_it_is_the_identity(table):
 
 
 def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
-    game, lanes = table.game, 64
-    sim = KernelSimulation(game, lanes)
+    game = table.game
+    lanes = 64 if len(table) > 500 else 16
+    sim = simulation(game, lanes)
     sim.reset(seed=3)
     rng = np.random.default_rng(3)
     assert np.isin(table.index[game.enumeration.state_index(sim.states)], table.starts).all()
@@ -64,7 +69,7 @@ def test_random_play_only_ever_makes_moves_that_are_in_the_table(table):
 
 
 def test_a_team_that_is_not_to_move_has_one_joint_action():
-    table = enumerate_positions(SOCCER, order="alternating", symmetry=False)
+    table = TABLES["alternating"]()
     red, blue = (np.diff(start) for start in table.action_start)
     assert ((red == 1) ^ (blue == 1)).all()
     assert set(red * blue) == {5}
@@ -151,16 +156,30 @@ def test_an_enumeration_that_does_not_fit_the_rules_is_found_out():
         enumerate_positions(duel.game(step=draws_twice))
 
 
+def assert_same_tables(one: PositionTable, other: PositionTable) -> None:
+    for name in ("numbers", "rewards", "next", "starts", "cell_start"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(one, name), name)
+    for name in ("action_start", "actions", "joint_actions"):
+        for ours, theirs in zip(getattr(one, name), getattr(other, name), strict=True):
+            np.testing.assert_array_equal(ours, theirs, name)
+
+
 @pytest.mark.parametrize("players", [1, 2])
 @pytest.mark.parametrize("sizes", [{"capacity": 6}, {"listed": True}, {"capacity": 6, "listed": True}], ids=str)
 def test_capacity_and_lists_of_candidates_change_no_entry_of_the_table(players: int, sizes: dict):
     plain = enumerate_positions(duel.game(players=players, tries=2))
-    other = enumerate_positions(duel.game(players=players, tries=2, **sizes))
-    for name in ("numbers", "rewards", "next", "starts", "cell_start"):
-        np.testing.assert_array_equal(getattr(other, name), getattr(plain, name), name)
-    for name in ("action_start", "actions", "joint_actions"):
-        for ours, theirs in zip(getattr(other, name), getattr(plain, name), strict=True):
-            np.testing.assert_array_equal(ours, theirs, name)
+    assert_same_tables(plain, enumerate_positions(duel.game(players=players, tries=2, **sizes)))
+
+
+@pytest.mark.parametrize("tries", [0, 2])
+def test_interpreted_rules_give_the_table_of_compiled_ones(tries: int, monkeypatch: pytest.MonkeyPatch):
+    game, made = duel.game(tries=tries), []
+    for most in (0, 2000):
+        monkeypatch.setattr(positions, "INTERPRETED_TO", most)
+        made.append(enumerate_positions(game))
+    boards = [Board(rules, {}) for rules in (game, registry.make_game(SOCCER)[0])]
+    assert [board.sim.compiled for board in boards] == [False, not jit_disabled()]
+    assert_same_tables(*made)
 
 
 def test_rewards_in_double_precision_are_solved_like_others():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from games import duel
 
-from palaestra.exact import enumerate_positions, matrix_game, solve, values
+from palaestra.core.linker import jit_disabled
+from palaestra.exact import enumerate_positions, matrix_game, positions, simplex, solve, sweeps, values
 from palaestra.exact.sweeps import GAME
 from palaestra.exact.values import iterate, local_payoffs
 
@@ -83,7 +84,8 @@ def test_littmans_soccer_is_worth_what_is_known(soccer):
     assert soccer.start_value == pytest.approx(0.0, abs=1e-8)
 
 
-def test_in_alternating_order_a_deterministic_policy_is_optimal():
+def test_in_alternating_order_a_deterministic_policy_is_optimal(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(positions, "INTERPRETED_TO", 50_000)
     solution = solve(SOCCER, order="alternating")
     assert len(solution.without_pure_saddle) == 0
     for policy in (solution.policy("red"), solution.policy("blue")):
@@ -180,3 +182,17 @@ def test_numbers_out_of_range_are_refused(keywords, message):
 def test_a_table_takes_no_keywords():
     with pytest.raises(TypeError, match="keywords already"):
         solve(enumerate_positions(duel.game()), tries=3)
+
+
+@pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+def test_what_is_compiled_beforehand_is_what_the_solvers_call():
+    values.compile_solvers()
+    names = ("bracket", "solve_matrices", "sweep", "solve_positions", "follow_policies", "order_of_play", "margins")
+    functions = [getattr(simplex, name, None) or getattr(sweeps, name) for name in names]
+    assert [len(function.signatures) for function in functions] == [1] * len(names)
+    solution = solve(SOCCER)
+    payoffs = local_payoffs(solution.table, 0.9, solution.values, 3)
+    for one in (payoffs, 1.0 - payoffs.T):
+        matrix_game(one)
+    solve(duel.game(tries=2), 1.0)
+    assert [len(function.signatures) for function in functions] == [1] * len(names)

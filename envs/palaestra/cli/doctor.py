@@ -1,4 +1,4 @@
-"""Shows what is installed, what is missing and where compiled games are kept; --warm compiles every game now."""
+"""Shows what is installed, what is missing and where compiled games are kept; --warm compiles games and solvers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from palaestra import __version__, registry
 from palaestra.cli.common import add_json, print_json
-from palaestra.cli.warm import prune, warm
+from palaestra.cli.warm import SOLVERS, prune, warm
 from palaestra.console import find_id, print_table
 
 ABOUT = "what is installed, what is missing, where compiled games are kept"
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.warm:
         games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
-        reported["games"] = warm(games, args.jobs)
+        reported["games"] = warm(games if args.ids else [*games, SOLVERS], args.jobs)
         reported["removed"] = prune(games, time.time())
     if args.json:
         print_json(reported)

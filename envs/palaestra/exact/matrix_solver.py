@@ -151,7 +151,7 @@ def highs(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float, float]:
     if solution.x is None:
         return np.full(m, 1 / m), np.full(n, 1 / n), -np.inf, np.inf, np.inf
     x, y = _strategy(solution.x[:m]), _strategy(-solution.ineqlin.marginals)
-    lower, upper = bracket(a, m, n, x, y, least)
+    lower, upper = bracket(np.ascontiguousarray(a), m, n, x, y, least)
     return x, y, least + lower, least + upper, (upper - lower) / span
 
 

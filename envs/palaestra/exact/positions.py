@@ -1,4 +1,4 @@
-"""All positions and transitions of a small game, found by playing its own compiled step from each position.
+"""All positions and transitions of a small game, found by playing its own step from each position.
 
 A game says in its `palaestra.core.game.Enumeration` how its positions are counted. Here each of them is written into
 lanes of a simulation, one lane for every joint action and every outcome of the rules' draw, and one decision is played.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ CHUNK = 1 << 15
 """Lanes that are played at once."""
 MEMORY_SHARE = 0.25
 """Share of the machine's memory that a table may take unless a limit is given."""
+INTERPRETED_TO = 2_000
+"""Transitions up to which the rules are interpreted: compiling a game takes longer than playing them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,10 +306,19 @@ class Board:
         self.game, self.parameters, self.enumeration = game, parameters, game.enumeration
         self.teams = tuple(game.teams)
         self._words = ActionTable(game).words
+        self._compiled = self._most_transitions() > INTERPRETED_TO
         self._make(1)
 
+    def _most_transitions(self) -> int:
+        """Transitions if every joint action is legal in every position."""
+        return self.enumeration.positions * self.enumeration.chance_outcomes * prod(int(n) for n in self._words["n"])
+
+    def _simulation(self, lanes: int) -> Simulation:
+        options: dict[str, Any] = {"autoreset_mode": "off", "parameters": self.parameters, "compiled": self._compiled}
+        return KernelSimulation(self.game, lanes, **options)
+
     def _make(self, lanes: int) -> None:
-        self.sim: Simulation = KernelSimulation(self.game, lanes, autoreset_mode="off", parameters=self.parameters)
+        self.sim = self._simulation(lanes)
         self._blank = self.sim.states[:1].copy()
         self._blank["info"]["winner"] = -1
         self._blank["seeded"] = 1
@@ -378,7 +390,7 @@ class Board:
     def kickoffs(self) -> np.ndarray:
         """Positions after the reset, one for each outcome of its draw."""
         chance_outcomes = self.enumeration.initial_chance_outcomes
-        sim = KernelSimulation(self.game, chance_outcomes, autoreset_mode="off", parameters=self.parameters)
+        sim = self._simulation(chance_outcomes)
         sim.seed(0)
         sim.states["rng"] = stream_before((np.arange(chance_outcomes) + 0.5) / chance_outcomes)
         sim.reset()

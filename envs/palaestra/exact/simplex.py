@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.exact.compiled import compiled
+from palaestra.exact.compiled import compiled, inner
 
 METHODS = ("saddle", "simplex", "refined", "highs")
 SADDLE, SIMPLEX, REFINED, HIGHS = range(4)
@@ -31,6 +31,23 @@ RETRY_OVER = 1e-10
 """Relative gap over which the game is solved once more with the players exchanged, along another way of pivots."""
 PATIENCE = 12
 """Pivots without gain before Bland's rule takes over; it cannot cycle."""
+
+
+# Loops instead of assignments to slices: for those numba compiles messages about shapes, which takes seconds.
+
+
+@inner
+def copy_numbers(source, n, to):
+    """The first n numbers."""
+    for k in range(n):
+        to[k] = source[k]
+
+
+@inner
+def clear(p, n):
+    """Writes n zeros."""
+    for k in range(n):
+        p[k] = 0.0
 
 
 @compiled
@@ -54,7 +71,7 @@ def bracket(a, m, n, x, y, base):
     return min(lower, upper), max(lower, upper)  # rounding may cross them
 
 
-@compiled
+@inner
 def pure_security(a, m, n):
     """Row and payoff that are best against an answer that knows the row (max min), likewise of the column (min max)."""
     row, maximin = 0, -np.inf
@@ -74,7 +91,7 @@ def pure_security(a, m, n):
     return row, maximin, column, minimax
 
 
-@compiled
+@inner
 def least_and_range(a, m, n):
     """Least payoff, and the largest less that."""
     least, most = a[0, 0], a[0, 0]
@@ -85,7 +102,7 @@ def least_and_range(a, m, n):
     return least, most - least
 
 
-@compiled
+@inner
 def lay_out(a, m, n, least, span, exchanged, t, row_label, column_label):
     """Writes the first tableau: payoffs moved into [1, 2], slack variables (n, n + 1, ...) basic.
 
@@ -103,7 +120,7 @@ def lay_out(a, m, n, least, span, exchanged, t, row_label, column_label):
     t[rows, columns] = 0.0
 
 
-@compiled
+@inner
 def entering_column(t, m, n, column_label, bland):
     """The column with the lowest reduced cost, or by Bland's rule that of the lowest label; -1 at the optimum."""
     chosen, least = -1, -OPTIMAL
@@ -117,7 +134,7 @@ def entering_column(t, m, n, column_label, bland):
     return chosen
 
 
-@compiled
+@inner
 def leaving_row(t, m, n, column, row_label, bland):
     """The row that bounds the step; of equal ones that with the largest pivot, or of the lowest label."""
     chosen, best = -1, np.inf
@@ -135,7 +152,7 @@ def leaving_row(t, m, n, column, row_label, bland):
     return chosen
 
 
-@compiled
+@inner
 def exchange(t, m, n, r, c):
     """One pivot."""
     inverse = 1.0 / t[r, c]
@@ -151,7 +168,7 @@ def exchange(t, m, n, r, c):
             t[i, j] -= factor * t[r, j]
 
 
-@compiled
+@inner
 def pivot_to_optimum(t, m, n, row_label, column_label):
     """Pivots until no reduced cost is negative, or for so long that something must be wrong."""
     idle, gained = 0, 0.0
@@ -169,7 +186,7 @@ def pivot_to_optimum(t, m, n, row_label, column_label):
         gained = max(gained, t[m, n])
 
 
-@compiled
+@inner
 def normalise(p, n):
     """Makes a strategy of numbers that should be non-negative."""
     total = 0.0
@@ -180,11 +197,11 @@ def normalise(p, n):
         p[j] = p[j] / total if total > 0.0 else 1.0 / n
 
 
-@compiled
+@inner
 def read_strategies(t, m, n, row_label, column_label, x, y):
     """Takes both strategies from an optimal tableau."""
-    x[:m] = 0.0
-    y[:n] = 0.0
+    clear(x, m)
+    clear(y, n)
     for i in range(m):
         if row_label[i] < n:
             y[row_label[i]] = t[i, n]
@@ -195,7 +212,7 @@ def read_strategies(t, m, n, row_label, column_label, x, y):
     normalise(y, n)
 
 
-@compiled
+@inner
 def eliminate(t, k):
     """Solves the k equations ``t[:k, :k] z = t[:k, k]`` in place by elimination; z stands in column k."""
     for c in range(k):
@@ -219,7 +236,7 @@ def eliminate(t, k):
     return True
 
 
-@compiled
+@inner
 def basis_lines(m, n, row_label, column_label, rows, columns):
     """Rows and columns of the payoffs in use, equally many. Returns how many."""
     k = 0
@@ -235,7 +252,7 @@ def basis_lines(m, n, row_label, column_label, rows, columns):
     return k
 
 
-@compiled
+@inner
 def refine(a, m, n, t, rows, columns, k, x, y):
     """Solves the last basis again from the payoffs: the k rows in use pay the same against the k columns in use."""
     for transposed in range(2):
@@ -251,19 +268,19 @@ def refine(a, m, n, t, rows, columns, k, x, y):
         if not eliminate(t, k + 1):
             return
         if transposed:
-            x[:m] = 0.0
+            clear(x, m)
             for i in range(k):
                 x[rows[i]] = t[i, k + 1]
         else:
-            y[:n] = 0.0
+            clear(y, n)
             for j in range(k):
                 y[columns[j]] = t[j, k + 1]
     normalise(x, m)
     normalise(y, n)
 
 
-@compiled
-def try_simplex(a, m, n, least, span, exchanged, x, y, t, labels):
+@inner
+def try_simplex(a, m, n, least, span, exchanged, x, y, t, labels, kept_x, kept_y):
     """One run of the simplex method. Returns the bracket less ``least`` and the method."""
     row_label, column_label, rows, columns = labels[0], labels[1], labels[2], labels[3]
     lay_out(a, m, n, least, span, exchanged, t, row_label, column_label)
@@ -280,17 +297,19 @@ def try_simplex(a, m, n, least, span, exchanged, x, y, t, labels):
         k = basis_lines(n, m, row_label, column_label, columns, rows)
     else:
         k = basis_lines(m, n, row_label, column_label, rows, columns)
-    before_x, before_y = x[:m].copy(), y[:n].copy()
+    copy_numbers(x, m, kept_x)
+    copy_numbers(y, n, kept_y)
     refine(a, m, n, t, rows, columns, k, x, y)
     refined_lower, refined_upper = bracket(a, m, n, x, y, least)
     if refined_upper - refined_lower < upper - lower:
         return refined_lower, refined_upper, REFINED
-    x[:m], y[:n] = before_x, before_y
+    copy_numbers(kept_x, m, x)
+    copy_numbers(kept_y, n, y)
     return lower, upper, SIMPLEX
 
 
-@compiled
-def solve_matrix(a, m, n, x, y, t, labels):
+@inner
+def solve_matrix(a, m, n, x, y, t, labels, kept):
     """Solves one matrix game.
 
     Args:
@@ -301,6 +320,7 @@ def solve_matrix(a, m, n, x, y, t, labels):
         y: Receives the column player's, n numbers.
         t: Work, at least ``[max(m, n) + 2, max(m, n) + 2]``.
         labels: Work, int64, at least ``[4, max(m, n)]``.
+        kept: Work, at least ``[4, max(m, n)]``.
 
     Returns:
         Certified lower and upper bound of the value, their difference over the range of the payoffs (more exact than
@@ -308,20 +328,24 @@ def solve_matrix(a, m, n, x, y, t, labels):
     """
     row, maximin, column, minimax = pure_security(a, m, n)
     if maximin >= minimax:
-        x[:m] = 0.0
-        y[:n] = 0.0
+        clear(x, m)
+        clear(y, n)
         x[row] = 1.0
         y[column] = 1.0
         return maximin, minimax, 0.0, SADDLE
     least, span = least_and_range(a, m, n)
-    lower, upper, method = try_simplex(a, m, n, least, span, False, x, y, t, labels)
-    if upper - lower > RETRY_OVER * span:
-        before_x, before_y = x[:m].copy(), y[:n].copy()
-        other_lower, other_upper, other = try_simplex(a, m, n, least, span, True, x, y, t, labels)
-        if other_upper - other_lower < upper - lower:
-            lower, upper, method = other_lower, other_upper, other
+    lower, upper, method = -np.inf, np.inf, SIMPLEX
+    for exchanged in range(2):
+        copy_numbers(x, m, kept[2])
+        copy_numbers(y, n, kept[3])
+        low, high, how = try_simplex(a, m, n, least, span, exchanged == 1, x, y, t, labels, kept[0], kept[1])
+        if exchanged == 0 or high - low < upper - lower:
+            lower, upper, method = low, high, how
         else:
-            x[:m], y[:n] = before_x, before_y
+            copy_numbers(kept[2], m, x)
+            copy_numbers(kept[3], n, y)
+        if upper - lower <= RETRY_OVER * span:
+            break
     return least + lower, least + upper, (upper - lower) / span, method
 
 
@@ -331,6 +355,6 @@ def solve_matrices(a, x, y, lower, upper, gap, method):
     count, m, n = a.shape
     size = max(m, n) + 2
     t = np.empty((size, size))
-    labels = np.empty((4, size), np.int64)
+    labels, kept = np.empty((4, size), np.int64), np.empty((4, size))
     for k in range(count):
-        lower[k], upper[k], gap[k], method[k] = solve_matrix(a[k], m, n, x[k], y[k], t, labels)
+        lower[k], upper[k], gap[k], method[k] = solve_matrix(a[k], m, n, x[k], y[k], t, labels, kept)

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.exact.compiled import compiled
-from palaestra.exact.simplex import SADDLE, bracket, pure_security, solve_matrix
+from palaestra.exact.compiled import compiled, inner
+from palaestra.exact.simplex import SADDLE, bracket, clear, pure_security, solve_matrix
 
 GAME, MAXIMIN, MINIMAX, ROWS_ANSWER, COLUMNS_ANSWER, EVALUATE = range(6)
 
@@ -30,7 +30,7 @@ ROUNDING = 1e-15
 """Relative error of sums of local payoffs, added to every bracket (8 units in the last place and a little)."""
 
 
-@compiled
+@inner
 def local_game(p, cell_start, rewards, following, columns, rows, gamma, values, x, use_x, y, use_y, a):
     """Writes the local game of a position. Cells that a fixed policy never plays are left out (zero)."""
     chance_outcomes = following.shape[1]
@@ -48,7 +48,7 @@ def local_game(p, cell_start, rewards, following, columns, rows, gamma, values, 
             cell += 1
 
 
-@compiled
+@inner
 def best_answer(a, rows, columns, x, y, for_rows, plan, weight, gains):
     """Best plan of one team against the other's fixed policy, written into its policy.
 
@@ -75,7 +75,7 @@ def best_answer(a, rows, columns, x, y, for_rows, plan, weight, gains):
     return gains[chosen] if for_rows else -gains[chosen]
 
 
-@compiled
+@inner
 def expected(a, rows, columns, x, y):
     """What two policies give the row team."""
     total = 0.0
@@ -86,7 +86,7 @@ def expected(a, rows, columns, x, y):
     return total
 
 
-@compiled
+@inner
 def commit(a, rows, columns, rule, x, y):
     """One team commits to a pure strategy, the other answers. Returns what the row team gets."""
     row, maximin, column, minimax = pure_security(a, rows, columns)
@@ -98,8 +98,8 @@ def commit(a, rows, columns, rule, x, y):
         for i in range(rows):
             if a[i, column] > a[row, column]:
                 row = i
-    x[:rows] = 0.0
-    y[:columns] = 0.0
+    clear(x, rows)
+    clear(y, columns)
     x[row] = 1.0
     y[column] = 1.0
     return maximin if rule == MAXIMIN else minimax
@@ -116,8 +116,11 @@ def sweep(
     """
     a = np.empty((width, width))
     t = np.empty((width + 2, width + 2))
-    labels = np.empty((4, width + 2), np.int64)
-    gains = np.empty(plan.max() + 1)
+    labels, kept = np.empty((4, width + 2), np.int64), np.empty((4, width + 2))
+    plans = 0
+    for k in range(len(plan)):
+        plans = max(plans, plan[k] + 1)
+    gains = np.empty(plans)
     use_x = rule in (COLUMNS_ANSWER, EVALUATE)
     use_y = rule in (ROWS_ANSWER, EVALUATE)
     for p in range(len(values)):
@@ -131,7 +134,7 @@ def sweep(
                 lo, up = bracket(a, rows, columns, xp, yp, base)
                 lower[p], upper[p] = base + lo, base + up
             if method[p] == SADDLE or upper[p] - lower[p] > loose:
-                lower[p], upper[p], _, method[p] = solve_matrix(a, rows, columns, xp, yp, t, labels)
+                lower[p], upper[p], _, method[p] = solve_matrix(a, rows, columns, xp, yp, t, labels, kept)
         else:
             if rule in (MAXIMIN, MINIMAX):
                 value = commit(a, rows, columns, rule, xp, yp)
@@ -139,8 +142,8 @@ def sweep(
                 value = expected(a, rows, columns, xp, yp)
             else:
                 own = row_start if rule == ROWS_ANSWER else column_start
-                plans, weights = plan[own[p] : own[p + 1]], weight[own[p] : own[p + 1]]
-                value = best_answer(a, rows, columns, xp, yp, rule == ROWS_ANSWER, plans, weights, gains)
+                planned, weights = plan[own[p] : own[p + 1]], weight[own[p] : own[p + 1]]
+                value = best_answer(a, rows, columns, xp, yp, rule == ROWS_ANSWER, planned, weights, gains)
             lower[p], upper[p] = value, value
         largest = 0.0
         for i in range(rows):
@@ -155,7 +158,7 @@ def solve_positions(which, cell_start, row_start, column_start, payoffs, values,
     """Solves the matrix games ``payoffs`` (along the cells) of the positions where ``which`` is set, and clears it."""
     a = np.empty((width, width))
     t = np.empty((width + 2, width + 2))
-    labels = np.empty((4, width + 2), np.int64)
+    labels, kept = np.empty((4, width + 2), np.int64), np.empty((4, width + 2))
     for p in range(len(which)):
         if which[p]:
             which[p] = False
@@ -164,7 +167,7 @@ def solve_positions(which, cell_start, row_start, column_start, payoffs, values,
                 for j in range(n):
                     a[i, j] = payoffs[cell_start[p] + i * n + j]
             x, y = rows[row_start[p] : row_start[p + 1]], columns[column_start[p] : column_start[p + 1]]
-            lower, upper, _, _ = solve_matrix(a, m, n, x, y, t, labels)
+            lower, upper, _, _ = solve_matrix(a, m, n, x, y, t, labels, kept)
             values[p] = lower + (upper - lower) / 2
 
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.game import Game
-from palaestra.exact.matrix_solver import highs
+from palaestra.exact.matrix_solver import highs, matrix_game
 from palaestra.exact.positions import PositionTable, enumerate_positions
-from palaestra.exact.simplex import HIGHS, SADDLE
+from palaestra.exact.simplex import HIGHS, SADDLE, bracket
 from palaestra.exact.sweeps import (
     GAME,
     MAXIMIN,
@@ -37,6 +37,7 @@ from palaestra.exact.sweeps import (
     follow_policies,
     margins,
     order_of_play,
+    solve_positions,
     sweep,
 )
 
@@ -172,6 +173,23 @@ def solve(
         maximin,
         minimax,
         pure_error,
+    )
+
+
+def compile_solvers() -> None:
+    """Compiles all that the solvers call, by solving a game of one position: later processes load it from the disk."""
+    table = enumerate_positions("palaestra/TeamMatrix-v0")
+    found = iterate(table, GAME, 0.5, 1e-6)
+    payoffs = local_payoffs(table, 0.5, found.values, 0)
+    matrix_game(payoffs)
+    bracket(payoffs, *payoffs.shape, found.rows, found.columns, payoffs.min())
+    arrays = (table.cell_start, table.rewards, table.next, *table.action_start)
+    follow_policies(*arrays, 0.5, found.rows, found.columns, found.values, 0.1, 1)
+    order, residual = order_of_play(table.next, table.cell_start), np.zeros(len(table))
+    margins(order, table.cell_start, table.next, 0.5, residual, residual.copy())
+    which, width = np.zeros(len(table), np.bool_), max(len(joint) for joint in table.joint_actions)
+    solve_positions(
+        which, table.cell_start, *table.action_start, table.rewards, found.values, found.rows, found.columns, width
     )
 
 
