@@ -252,6 +252,10 @@ def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
 def keep_wish(s, slot, which, interval_s): ...
 
 
+def ask(body, wish, gain):
+    return 0.4 * body.roll_rad, 3.0 * gain
+
+
 def note_macro(body, autopilot, roll_rad, flight_path_rad, speed_mps):
     body.aileron_command, body.elevator_command, body.throttle_command = roll_rad, flight_path_rad, speed_mps
 
@@ -274,6 +278,7 @@ def test_the_hooks_that_macros_alone_have_give_the_same_bits_compiled(monkeypatc
     start = apart("expert", "weave", game=MACRO)
     start.last(3.0)
     monkeypatch.setattr(pilots, "decide", keep_wish)
+    monkeypatch.setattr(pilots, "demand", ask)
     monkeypatch.setattr(dogfight, "steer", note_macro)
     game = replace(
         MACRO, reset=start_nothing, advance=stand_still, evaluate=play_on, observe=show_nothing, physics=None,
