@@ -40,7 +40,7 @@ class Flight:
             game, 1, compiled=game is STICK, autoreset_mode="off", opponents=opponents, parameters=parameters
         )
         self.sim.reset(seed=seed)
-        self.engine = self.sim.engine
+        self.engine: Any = self.sim.engine
         self.states = self.sim.states
         self.s: Any = record_view(self.states)[0]
 
