@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.lib.recfunctions import repack_fields
 
 from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import record_view
 from palaestra.core.physics import PhysicsSimulation
-from palaestra.ucav import aiming, dogfight, expert, pilots
+from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
@@ -244,54 +241,6 @@ def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
     sticks = [aiming.stick_for(share) for share in shares]
     assert np.all(np.diff(sticks) > 0.0)
     assert sticks[-1] == 1.0
-
-
-# ------------------------------------------------------------------------------------------------------------ kernels
-
-
-def keep_wish(s, slot, which, interval_s): ...
-
-
-def ask(body, wish, gain):
-    return 0.4 * body.roll_rad, 3.0 * gain
-
-
-def note_macro(body, autopilot, roll_rad, flight_path_rad, speed_mps):
-    body.aileron_command, body.elevator_command, body.throttle_command = roll_rad, flight_path_rad, speed_mps
-
-
-def stand_still(s, world, scratch): ...
-
-
-def play_on(s, world, rewards, scratch):
-    return False
-
-
-def start_nothing(s, world): ...
-
-
-def show_nothing(s, world, observations, scratch): ...
-
-
-def test_the_hooks_that_macros_alone_have_give_the_same_bits_compiled(monkeypatch):
-    """The rest is compiled with the sticks, in the kernel of the registered ids."""
-    start = apart("expert", "weave", game=MACRO)
-    start.last(3.0)
-    monkeypatch.setattr(pilots, "decide", keep_wish)
-    monkeypatch.setattr(pilots, "demand", ask)
-    monkeypatch.setattr(dogfight, "steer", note_macro)
-    game = replace(
-        MACRO, reset=start_nothing, advance=stand_still, evaluate=play_on, observe=show_nothing, physics=None,
-        physics_options={}, engine_version=None,
-    )  # fmt: skip
-    after = []
-    for compiled in (True, False):
-        sim = KernelSimulation(game, 1, compiled=compiled, opponents={"red": "expert", "blue": "weave"})
-        sim.load_states(start.states.copy())
-        sim.step()
-        assert np.abs(sim.actions[0, RED]).min() > 0.0
-        after.append(repack_fields(sim.states, recurse=True).tobytes() + sim.actions.tobytes())
-    assert after[0] == after[1] != start.states.tobytes()
 
 
 # --------------------------------------------------------------------------------------------------------- tournament
