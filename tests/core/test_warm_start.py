@@ -25,13 +25,14 @@ if "broken" in sys.argv:
 states = total()
 registries = "numba.cpython.heapq" in sys.modules
 
-import numba
+if not registries:
+    import numba
 
-@numba.njit
-def norm(values):
-    return np.sqrt((values * values).sum())
+    @numba.njit
+    def norm(values):
+        return np.sqrt((values * values).sum())
 
-assert norm(np.array([3.0, 4.0])) == 5.0
+    assert norm(np.array([3.0, 4.0])) == 5.0
 print(registries, states)
 """
 
