@@ -71,7 +71,7 @@ def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_war
         plain, seen_plainly = play(cartpole.game())
     assert len(warned) == 1
     assert plain.kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
-    names = [{driver.py_func.__qualname__ for driver in s.kernel.drivers.values()} for s in (sim, plain)]
+    names = [s.kernel.cache_names() for s in (sim, plain)]
     assert names[0].isdisjoint(names[1])
     assert b"NRT_" not in machine_code(sim)
     assert b"NRT_" in machine_code(plain)

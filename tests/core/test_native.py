@@ -114,7 +114,7 @@ def kernels() -> Kernels:
         patch.setattr(linker, "_linked", {})
         patch.setattr(binder, "loaded", {})
         patch.setattr(compiler, "compile_cached", compile_anew)
-        made = {}
+        made, names = {}, []
         for step in (by_address, by_keyword, inlined):
             sim = made[step.__name__] = KernelSimulation(game(step), 3)
             sim.reset(seed=4)

@@ -117,7 +117,7 @@ def all_bytes(sim: Simulation) -> np.ndarray:
 def _written(dtype: np.dtype) -> np.ndarray:
     """Which bytes of a record belong to fields, not to the padding between them, bool ``[bytes]``."""
     base, shape = dtype.subdtype or (dtype, ())
-    if base.names is None:
+    if base.fields is None:
         return np.ones(dtype.itemsize, np.bool_)
     one = np.zeros(base.itemsize, np.bool_)
     for kind, offset, *_ in base.fields.values():
