@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,8 @@ ROOT_FLOOR = 3
 """`palaestra` itself hands on what the registry offers."""
 READERS = ("envs", "baselines", "examples", "tests")
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
+MEMBER_BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}
+"""Functions that are told a member's name as a text."""
 LONGEST = 600
 # Files that may be longer than LONGEST lines: path -> why it is not two files.
 LONG_FILES: dict[str, str] = {}
@@ -51,6 +55,51 @@ IGNORED_FOLDERS = {".venv", "build", "dist", "runs", "__pycache__"}
 
 def python_files(root: Path) -> list[Path]:
     return sorted(f for f in root.rglob("*.py") if not IGNORED_FOLDERS & set(f.relative_to(root).parts))
+
+
+@dataclass
+class Facts:
+    """What the rules of this repository ask about the text of a file; each is read once for all rules.
+
+    Attributes:
+        imports: Imports anywhere: at the top, in functions, for types, by name.
+        for_types: Numbers of the lines under ``if TYPE_CHECKING``.
+        private_definitions: Private names that the file defines: functions, classes, module and class variables,
+            attributes of objects.
+        private_uses: Line and name of every use of a private member of an object other than ``self`` and ``cls``.
+    """
+
+    imports: list[ast.Import | ast.ImportFrom | ast.Call] = field(default_factory=list)
+    for_types: set[int] = field(default_factory=set)
+    private_definitions: set[str] = field(default_factory=set)
+    private_uses: list[tuple[int, str]] = field(default_factory=list)
+
+
+@functools.cache
+def facts(source: str) -> Facts:
+    found = Facts()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.private_definitions.add(node.name)
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                found.private_definitions.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                found.private_definitions.add(node.attr)
+            if is_private(node.attr) and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+                found.private_uses.append((node.lineno, node.attr))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.imports.append(node)
+            found.private_uses += [(node.lineno, alias.name) for alias in node.names if is_private(alias.name)]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            found.for_types.update(range(node.lineno, (node.end_lineno or 0) + 1))
+        elif isinstance(node, ast.Call) and all(isinstance(a, ast.Constant) for a in node.args[:1]):
+            found.imports.append(node)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MEMBER_BY_NAME:
+            found.private_uses += [(node.lineno, str(a.value)) for a in node.args[1:2] if isinstance(a, ast.Constant)]
+    found.private_definitions = set(filter(is_private, found.private_definitions))
+    return found
 
 
 def module_name(file: Path, package: str, root: Path) -> str:
@@ -63,7 +112,7 @@ def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tup
 
     ``from a import b`` counts as ``a.b``: whether b is a module does not show, and the rules ask for prefixes only.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in facts(source).imports:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -74,7 +123,7 @@ def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tup
                 anchor = ".".join(ancestors[: len(ancestors) - up])
                 base = f"{anchor}.{base}".rstrip(".")
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        elif node.args and isinstance(node.args[0], ast.Constant):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called in {"import_module", "__import__"} and isinstance(node.args[0].value, str):
                 yield node.lineno, node.args[0].value
@@ -121,9 +170,7 @@ def import_graph(modules: dict[str, str]) -> dict[str, set[str]]:
     """What each of the modules (sources by name) imports of the others, at the top or late, but for types alone."""
     graph: dict[str, set[str]] = {}
     for module, source in modules.items():
-        tree = ast.parse(source)
-        for_types = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
-        lines = {line for n in for_types for line in range(n.lineno, (n.end_lineno or 0) + 1)}
+        lines = facts(source).for_types
         graph[module] = set()
         for line, name in imported_modules(source, module, is_package=False):
             target = name if name in modules else name.rpartition(".")[0]
@@ -227,36 +274,14 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__") and name.strip("_") != ""
 
 
-def private_definitions(source: str) -> set[str]:
-    """Private names that a file defines: functions, classes, module and class variables, attributes of objects."""
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            names.add(node.attr)
-    return {name for name in names if is_private(name)}
-
-
-def private_reaches(source: str, defined: set[str]) -> Iterator[tuple[int, str]]:
+def private_reaches(source: str, defined: set[str]) -> list[tuple[int, str]]:
     """Line and name of every use of another object's private member, among the names that our packages define.
 
     A file may use what it defines itself, on whichever object, and every object its own. Members of named tuples
     (``_replace``, ``_fields``, ...) are public.
     """
-    theirs = defined - private_definitions(source) - {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and node.attr in theirs:
-            if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
-                yield node.lineno, node.attr
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, alias.name) for alias in node.names if alias.name in theirs)
-        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-            is_by_name = getattr(node.func, "id", "") in {"getattr", "setattr", "delattr", "hasattr"}
-            if is_by_name and node.args[1].value in theirs:
-                yield node.lineno, str(node.args[1].value)
+    own = facts(source).private_definitions | {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
+    return [(line, name) for line, name in facts(source).private_uses if name in defined - own]
 
 
 def test_the_reader_of_private_members_sees_every_reach_and_nothing_else():
@@ -271,7 +296,7 @@ class Own:
 """
     defined = {"_hidden", "_wi", "_words", "_mine", "_mode", "_replace", "_seats", "_"}
     assert sorted(private_reaches(source, defined)) == [(2, "_hidden"), (5, "_wi"), (8, "_mode"), (8, "_words")]
-    assert private_definitions("_a = 1\nclass _B:\n  _c: int = 0\n  def _d(self): self._e = __f__ = _") == {
+    assert facts("_a = 1\nclass _B:\n  _c: int = 0\n  def _d(self): self._e = __f__ = _").private_definitions == {
         "_a", "_B", "_c", "_d", "_e",
     }  # fmt: skip
 
@@ -279,7 +304,7 @@ class Own:
 @pytest.mark.parametrize("folder", READERS)
 def test_code_outside_the_core_uses_no_private_member(folder: str):
     ours = [file for root in SOURCES.values() for file in python_files(root)]
-    defined = set().union(*(private_definitions(file.read_text(encoding="utf-8")) for file in ours))
+    defined = set().union(*(facts(file.read_text(encoding="utf-8")).private_definitions for file in ours))
     reaches = [
         f"{file.relative_to(HOUSE)}:{line} uses {name}"
         for file in python_files(HOUSE / folder)

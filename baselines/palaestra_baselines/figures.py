@@ -2,7 +2,7 @@
 
     python -m palaestra_baselines.figures             # all of them
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
-    python -m palaestra_baselines.figures fm3q_exact fm3q_limit team_learning    # see `team_figures` beside this
+    python -m palaestra_baselines.figures fm3q_exact fm3q_limit fm3q_features team_learning  # see `team_figures`
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
@@ -135,6 +135,7 @@ FIGURES: dict[str, Callable[[Args], None]] = {
     "tracking": tracking,
     "fm3q_exact": team_figures.fm3q_exact,
     "fm3q_limit": team_figures.fm3q_limit,
+    "fm3q_features": team_figures.fm3q_features,
     "team_learning": team_figures.team_learning,
 }
 """Figure by name, in the order in which they are made."""

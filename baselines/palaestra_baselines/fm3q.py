@@ -75,13 +75,13 @@ class Args(LearningArgs):
         mixer: How utilities become a total: `Monotone`, the difference of sums, or pairs.
         embedding: Rows of W1 of the monotone mixer.
         mixer_hidden: Width of the hidden layer of its hypernetworks.
-        sum_weight: Weight of the auxiliary loss of the monotone mixer, see `td_loss`; 0 is the paper's loss.
+        auxiliary_weight: Weight of the auxiliary loss of the monotone mixer, see `td_loss`; 0 is the paper's method.
     """
 
     mixer: Literal["monotone", "vdn", "pairwise"] = "monotone"
     embedding: int = 16
     mixer_hidden: int = 64
-    sum_weight: float = 0.0
+    auxiliary_weight: float = 0.0
     directory: Path = Path("runs/fm3q")
 
 
@@ -206,8 +206,10 @@ def make_mixer(args: Args, roster: Roster) -> Any:
     Raises:
         ValueError: The mixer is not monotone, and there is an auxiliary loss.
     """
-    if args.sum_weight and args.mixer != "monotone":
-        raise ValueError(f"sum_weight is for the mixer 'monotone', got {args.sum_weight:g} with {args.mixer!r}")
+    if args.auxiliary_weight and args.mixer != "monotone":
+        raise ValueError(
+            f"auxiliary_weight is for the mixer 'monotone', got {args.auxiliary_weight:g} with {args.mixer!r}"
+        )
     if args.mixer == "monotone":
         return Monotone(roster, args.embedding, args.mixer_hidden)
     return Difference(roster) if args.mixer == "vdn" else Pairwise(roster)
@@ -217,12 +219,12 @@ def make_mixer(args: Args, roster: Roster) -> Any:
 
 
 class Factorisation(nn.Module):
-    """Utilities and mixer: Q_tot as a whole."""
+    """Utilities and mixer: Q_tot as a whole; and the heads of the auxiliary loss, if there is one."""
 
-    def __init__(self, utilities: Utilities, mixer: Any) -> None:
-        """Keeps both modules."""
+    def __init__(self, utilities: Utilities, mixer: Any, heads: nn.ModuleDict | None = None) -> None:
+        """Keeps the modules."""
         super().__init__()
-        self.utilities, self.mixer = utilities, mixer
+        self.utilities, self.mixer, self.heads = utilities, mixer, heads
 
 
 def td_loss(
@@ -231,14 +233,15 @@ def td_loss(
     batch: Batch,
     gamma: float,
     double: bool = True,
-    sum_weight: float = 0.0,
+    auxiliary_weight: float = 0.0,
 ) -> torch.Tensor:
     """Mean of (y - Q_tot(o, a, b))^2 with y = r + gamma Q_tot'(o', greedy a', greedy b'), ' for the target network.
 
-    The auxiliary loss is ours: ``sum_weight`` times the mean of (y - sum_i Q_i)^2 and (-y - sum_j Q_j)^2, i of the
-    first team and j of the second. The hypernetworks of the monotone mixer can explain most of the value from the state
-    alone. The utility networks then get little gradient and learn poor features. The auxiliary loss gives the sum of
-    each team the whole target, as in VDN.
+    The auxiliary loss is ours. The hypernetworks of the monotone mixer can explain most of the value from the state
+    alone; the utility networks then get little gradient and learn poor features. Therefore a second head on the same
+    features has utilities q_i of its own, which VDN's loss trains: ``auxiliary_weight`` times the mean of
+    (y - sum_i q_i)^2 and (-y - sum_j q_j)^2, i of the first team and j of the second. The heads are used for nothing
+    else.
 
     Args:
         online: The online network.
@@ -246,19 +249,21 @@ def td_loss(
         batch: Decisions.
         gamma: Discount per decision.
         double: Whether the online network chooses the greedy actions.
-        sum_weight: Weight of the auxiliary loss; only for the monotone mixer.
+        auxiliary_weight: Weight of the auxiliary loss; above 0 ``online`` has heads.
     """
     with torch.no_grad():
         values = target.utilities(batch.after.observations)
         choice = online.utilities(batch.after.observations) if double else values
         following = target.mixer(greedy(values, choice, batch.after), batch.after.observations)
         y = batch.rewards[:, :1] + gamma * batch.continues[:, None] * following
-    chosen = taken(online.utilities(batch.before.observations), batch.actions, batch.before)
+    features = online.utilities.features(batch.before.observations)
+    chosen = taken(online.utilities.values(features), batch.actions, batch.before)
     error = (online.mixer(chosen, batch.before.observations) - y) ** 2
-    if sum_weight:
+    if auxiliary_weight:
+        others = taken(online.utilities.values(features, online.heads), batch.actions, batch.before)
         signs = online.mixer.weights
-        sums = torch.stack([(chosen * (signs == sign)).sum(1) for sign in (1.0, -1.0)], 1)
-        error = error + sum_weight * ((sums - torch.cat([y, -y], 1)) ** 2).mean(1, keepdim=True)
+        sums = torch.stack([(others * (signs == sign)).sum(1) for sign in (1.0, -1.0)], 1)
+        error = error + auxiliary_weight * ((sums - torch.cat([y, -y], 1)) ** 2).mean(1, keepdim=True)
     return weighted_mean(error.mean(1), batch.weights)
 
 
@@ -274,7 +279,8 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """
     with RunFolder(args, METHOD) as folder:
         play = SelfPlay(args, folder, evaluation)
-        online = Factorisation(Utilities(play.roster, args.hidden), make_mixer(args, play.roster))
+        utilities, mixer = Utilities(play.roster, args.hidden), make_mixer(args, play.roster)
+        online = Factorisation(utilities, mixer, utilities.other_heads() if args.auxiliary_weight else None)
         target = copy.deepcopy(online).requires_grad_(False)
         optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
         play.resume(online=online, target=target, optimizer=optimizer)
@@ -290,7 +296,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
                     network.utilities.standardise(play.replay.observed())
             rate = between(args.learning_rate, play.share)
             for _ in range(args.updates):
-                loss = td_loss(online, target, play.sample(), args.gamma, args.double, args.sum_weight)
+                loss = td_loss(online, target, play.sample(), args.gamma, args.double, args.auxiliary_weight)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
                 play.count_update(loss)

@@ -3,6 +3,7 @@
 ``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
                   games and as networks on two-against-two soccer in alternating order
 ``fm3q_limit``    its limit where play is simultaneous and the best policy mixes
+``fm3q_features`` FM3Q with and without an auxiliary loss for the features of its utility networks
 ``team_learning`` FM3Q with the monotone mixer and with the difference of sums, VDN and IQL in self-play, evaluated
                   against scripts and against each other
 """
@@ -70,7 +71,6 @@ GAMES: dict[str, dict[str, Any]] = {
 """Arguments of the comparison: the same for all methods."""
 METHODS: dict[str, Callable[..., LearningArgs]] = {
     "fm3q": fm3q.Args,
-    "fm3q_auxiliary": partial(fm3q.Args, sum_weight=1.0),
     "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
     "vdn": vdn.Args,
     "iql": iql.Args,
@@ -78,11 +78,16 @@ METHODS: dict[str, Callable[..., LearningArgs]] = {
 """Arguments by name of the method; the part before the underscore is its module."""
 TITLES = {
     "fm3q": "FM3Q",
-    "fm3q_auxiliary": "FM3Q, auxiliary loss",
     "fm3q_sums": "FM3Q, sums",
     "vdn": "VDN",
     "iql": "IQL",
 }
+AUXILIARY: dict[str, Callable[..., LearningArgs]] = {
+    "fm3q": fm3q.Args,
+    "fm3q_auxiliary": partial(fm3q.Args, auxiliary_weight=1.0),
+}
+"""FM3Q as in the paper, and with the auxiliary loss of `palaestra_baselines.fm3q.td_loss`."""
+AUXILIARY_TITLES = {"fm3q": "FM3Q", "fm3q_auxiliary": "FM3Q, auxiliary loss"}
 WANTED = 0.7
 """Methods are compared by the decisions until they first win this share of the matches."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100
@@ -228,35 +233,9 @@ def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[st
 
 def team_learning(args: FigureArgs) -> None:
     """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
-    runs = {
-        (game, method): [
-            make(**GAMES[game], seed=seed, directory=args.runs / game / method, resume=True, quiet=True)
-            for seed in range(args.seeds)
-        ]
-        for game in GAMES
-        for method, make in METHODS.items()
-    }
-    in_turn = [[(method.partition("_")[0], run, None) for run in group] for (_, method), group in runs.items()]
-    train_all("team_learning", [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
+    runs = train_methods("team_learning", args, METHODS)
     logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
-    curves = [
-        {"game": g, "method": m, "seed": seed, **row}
-        for (g, m), group in logs.items()
-        for seed, log in enumerate(group)
-        for row in log
-    ]
-    write_rows(args.assets / "figures" / "team_learning.csv", curves)
-    panels = [
-        {
-            "label": f"matches won against {GAMES[game]['opponent']}",
-            "x_label": f"decisions, {game.replace('_', ' ')}",
-            "curves": {TITLES[m]: curve_by_evaluation(logs[game, m], "win_rate") for m in METHODS},
-            "lines": {"70 %": WANTED},
-        }
-        for game in GAMES
-    ]
-    title = f"Self-play, {args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(args.assets / "figures" / "team_learning.png", panels, title)
+    write_curves("team_learning", args, logs, TITLES)
     results = [script_row(game) for game in GAMES]
     results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
@@ -264,10 +243,51 @@ def team_learning(args: FigureArgs) -> None:
     for game in GAMES:
         last = [log[-1]["win_rate"] for log in logs[game, "fm3q"]]
         install(runs[game, "fm3q"][int(np.argmax(last))], args.assets, f"fm3q_{game}")
-    for row in [*results, *duels]:
-        print(
-            "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
-        )
+    print_rows([*results, *duels])
+
+
+def train_methods(
+    title: str, args: FigureArgs, methods: Mapping[str, Callable[..., LearningArgs]]
+) -> dict[tuple[str, str], list[LearningArgs]]:
+    """Trains the missing runs of all methods on both games, the first seeds of all first; runs by game and method."""
+    runs = {
+        (game, method): [
+            make(**GAMES[game], seed=seed, directory=args.runs / game / method, resume=True, quiet=True)
+            for seed in range(args.seeds)
+        ]
+        for game in GAMES
+        for method, make in methods.items()
+    }
+    in_turn = [[(method.partition("_")[0], run, None) for run in group] for (_, method), group in runs.items()]
+    train_all(title, [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
+    return runs
+
+
+def write_curves(
+    name: str,
+    args: FigureArgs,
+    logs: Mapping[tuple[str, str], list[list[dict[str, float]]]],
+    titles: Mapping[str, str],
+) -> None:
+    """Writes the evaluations of all runs as CSV, and their curves as a picture with a panel for each game."""
+    curves = [
+        {"game": g, "method": m, "seed": seed, **row}
+        for (g, m), group in logs.items()
+        for seed, log in enumerate(group)
+        for row in log
+    ]
+    write_rows(args.assets / "figures" / f"{name}.csv", curves)
+    panels = [
+        {
+            "label": f"matches won against {GAMES[game]['opponent']}",
+            "x_label": f"decisions, {game.replace('_', ' ')}",
+            "curves": {titles[m]: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game},
+            "lines": {"70 %": WANTED},
+        }
+        for game in GAMES
+    ]
+    title = f"Self-play, {args.seeds} seeds: IQM and 95 % bootstrap interval"
+    plot_panels(args.assets / "figures" / f"{name}.png", panels, title)
 
 
 def script_row(game: str) -> dict[str, Any]:
@@ -330,7 +350,28 @@ def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[
     return {"part": "duel", "game": game, "a": a, "b": b, "won": float(scores.mean()), "low": low, "high": high}
 
 
+# ------------------------------------------------------------------------------------------------------- fm3q_features
+
+
+def fm3q_features(args: FigureArgs) -> None:
+    """FM3Q with and without the auxiliary loss, which trains the features of the utilities and nothing else."""
+    runs = train_methods("fm3q_features", args, AUXILIARY)
+    logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
+    write_curves("fm3q_features", args, logs, AUXILIARY_TITLES)
+    rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
+    write_rows(args.assets / "figures" / "fm3q_features_results.csv", rows)
+    print_rows(rows)
+
+
 # --------------------------------------------------------------------------------------------------------------- parts
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Prints a line for each row."""
+    for row in rows:
+        print(
+            "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
+        )
 
 
 def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:

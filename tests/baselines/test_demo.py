@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,14 @@ from palaestra.ucav.acmi import read_acmi
 from palaestra_baselines import demo
 
 QUICK = ("--matches", "2", "--inner-loop", "pid", "--cone-half-angle-deg", "30", "--quiet")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted() -> Iterator[None]:
+    """The matches as plain Python: the kernel of the macros would be compiled for these few alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo.palaestra, "make_batch", functools.partial(palaestra.make_batch, compiled=False))
+        yield
 
 
 @pytest.fixture(scope="module")

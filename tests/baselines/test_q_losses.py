@@ -31,6 +31,12 @@ class Columns(torch.nn.Module):
     def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
         return observations["all"][..., self.first : self.first + 2]
 
+    def features(self, observations: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return observations
+
+    def values(self, features: dict[str, torch.Tensor], heads: Any = None) -> torch.Tensor:
+        return self(features) if heads is None else heads["all"](self(features))
+
 
 class Sums(torch.nn.Module):
     """The difference of the teams' sums, times a factor, plus what the first agent observes first times another."""
@@ -204,13 +210,21 @@ class Doubled(Sums):
         return 2.0 * super().forward(utilities, observations)
 
 
-def test_the_auxiliary_loss_of_fm3q_is_the_squared_error_of_the_sum_of_each_team_against_its_target():
-    online, target = (fm3q.Factorisation(Columns(k), Doubled()) for k in (0, 2))  # type: ignore[arg-type]
+class Tripled(torch.nn.Module):
+    """Three times its input."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        return 3.0 * values
+
+
+def test_the_auxiliary_loss_of_fm3q_is_the_squared_error_of_the_sum_of_each_teams_heads_against_its_target():
+    heads = torch.nn.ModuleDict({"all": Tripled()})
+    online, target = (fm3q.Factorisation(Columns(k), Doubled(), heads) for k in (0, 2))  # type: ignore[arg-type]
     y, total = 2.0 + 0.5 * 2 * (20 + 30 - 60 - 70), 2.0 * (1 + 4 - 5 - 8)
-    loss = fm3q.td_loss(online, target, batch(), 0.5, sum_weight=3.0)
-    assert float(loss) == pytest.approx((y - total) ** 2 + 3.0 * mean(1 + 4 - y, 5 + 8 + y))
+    loss = fm3q.td_loss(online, target, batch(), 0.5, auxiliary_weight=3.0)
+    assert float(loss) == pytest.approx((y - total) ** 2 + 3.0 * mean(3 * (1 + 4) - y, 3 * (5 + 8) + y))
 
 
 def test_an_auxiliary_loss_needs_the_monotone_mixer():
     with pytest.raises(ValueError, match="monotone"):
-        fm3q.make_mixer(fm3q.Args(mixer="vdn", sum_weight=1.0), None)  # type: ignore[arg-type]
+        fm3q.make_mixer(fm3q.Args(mixer="vdn", auxiliary_weight=1.0), None)  # type: ignore[arg-type]

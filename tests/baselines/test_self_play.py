@@ -185,6 +185,20 @@ def test_inputs_are_standardised_but_not_magnified_where_they_hardly_change():
     torch.testing.assert_close(at_mean[0, 0], network.layers[1](torch.relu(bias)))
 
 
+def test_other_heads_read_the_same_features_and_leave_the_last_layers_alone():
+    roster = two_team_roster(registry.make_game(SOCCER)[0])
+    utilities = Utilities(roster, (8, 8))
+    heads = utilities.other_heads()
+    observations = {"player": torch.rand(3, 2, roster.sizes["player"])}
+    features = utilities.features(observations)
+    torch.testing.assert_close(utilities.values(features), utilities(observations))
+    utilities.values(features, heads).sum().backward()
+    network: Any = utilities.networks["player"]
+    assert network.layers[0].weight.grad.abs().max() > 0
+    assert network.layers[-1].weight.grad is None
+    assert [head.weight.grad.abs().max() > 0 for head in heads.children()] == [True]  # type: ignore[union-attr]
+
+
 # -- evaluations -------------------------------------------------------------------------------------------------------
 
 

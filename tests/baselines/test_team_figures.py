@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import importlib
+import itertools
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.runs import FigureArgs, finished, train_all
 
 SMALL = {
-    "total_steps": 600,
+    "total_steps": 320,
     "lanes": 16,
     "warmup_steps": 100,
     "updates": 1,
@@ -39,6 +41,8 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     games = {game: {**given, **SMALL, "matches": 8, "updates": 1} for game, given in team_figures.GAMES.items()}
     monkeypatch.setattr(team_figures, "GAMES", games)
     monkeypatch.setattr(team_figures, "TABLES", ("saddle",))
+    methods = {name: team_figures.METHODS[name] for name in ("fm3q", "fm3q_sums", "iql")}
+    monkeypatch.setattr(team_figures, "METHODS", methods)
     monkeypatch.setattr(team_figures, "TEST_MATCHES", 8)
     monkeypatch.setattr(team_figures, "DUEL_MATCHES", 4)
     return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
@@ -73,14 +77,36 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
 ):
     team_figures.team_learning(args)
     first = capsys.readouterr().out
-    assert len(rows_of(args, "team_learning")) == 2 * 5 * 2 * 3  # games, methods, seeds, evaluations
+    assert len(rows_of(args, "team_learning")) == 2 * 3 * 2 * 3  # games, methods, seeds, evaluations
     parts = [row["part"] for row in rows_of(args, "team_learning_results")]
-    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 10, 20]
+    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 6, 6]
     assert (args.assets / "figures" / "team_learning.png").exists()
     assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
     monkeypatch.setattr(fm3q, "train", lambda *_: pytest.fail("it trained again"))
     team_figures.team_learning(args)
     assert capsys.readouterr().out == first
+
+
+def test_the_auxiliary_loss_has_curves_and_finals_beside_fm3q_without_it(args: FigureArgs):
+    team_figures.fm3q_features(args)
+    assert {row["method"] for row in rows_of(args, "fm3q_features")} == set(team_figures.AUXILIARY)
+    rows = rows_of(args, "fm3q_features_results")
+    assert [(row["part"], row["game"], row["a"]) for row in rows] == [
+        ("final", game, method) for game in team_figures.GAMES for method in team_figures.AUXILIARY
+    ]
+    assert (args.assets / "figures" / "fm3q_features.png").exists()
+    for game in team_figures.GAMES:
+        run = team_figures.AUXILIARY["fm3q_auxiliary"](**team_figures.GAMES[game], directory=args.runs / game)
+        assert run.auxiliary_weight > 0  # type: ignore[attr-defined]
+
+
+def test_every_method_has_a_title_and_takes_the_arguments_of_both_games():
+    assert list(team_figures.TITLES) == list(team_figures.METHODS)
+    assert list(team_figures.AUXILIARY_TITLES) == list(team_figures.AUXILIARY)
+    for (name, make), given in itertools.product(team_figures.METHODS.items(), team_figures.GAMES.values()):
+        run = make(**given)
+        method = importlib.import_module(f"palaestra_baselines.{name.partition('_')[0]}")
+        assert isinstance(run, method.Args)
 
 
 def test_the_first_reach_is_an_evaluation_not_a_guess_between_two():

@@ -286,10 +286,11 @@ def test_a_helper_is_compiled_once_for_all_constants():
     assert sim.states["x"][0] == 8
 
 
-def test_a_game_is_made_without_importing_all_of_scipy_and_numba_still_finds_it():
+def test_a_game_is_made_without_importing_coverage_and_all_of_scipy_and_both_are_still_found():
     program = (
         "import sys, numpy as np, palaestra; palaestra.make_batch('palaestra/CartPole-v0', 1); "
-        "made = 'scipy.linalg' in sys.modules; import numba; from numba.np import arraymath; "
+        "made = 'scipy.linalg' in sys.modules or 'coverage' in sys.modules; "
+        "import coverage, numba; from numba.np import arraymath; "
         "dot = numba.njit(lambda a: np.dot(a, a)); print(made, dot(np.eye(2)).tolist(), arraymath._HAVE_BLAS)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -135,15 +135,16 @@ def match_hash(
     threads: int = 1,
     mode: str = "next_step",
     opponents: dict[str, str] | None = None,
+    compiled: bool = True,
     **sizes: int,
 ) -> str:
     """Hash of all bytes of three lanes that random actions play against a script drawn for each match.
 
-    ``name`` is a module of this folder, or the full name of another; ``opponents`` names other players, ``sizes`` are
-    keywords of the game.
+    ``name`` is a module of this folder, or the full name of another; ``opponents`` names other players, ``compiled`` is
+    an option of `Simulation`, ``sizes`` are keywords of the game.
     """
     game = importlib.import_module(name if "." in name else f"games.{name}").game(**sizes)
-    sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode)
+    sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode, compiled=compiled)
     if opponents is None:
         opponents = {list(game.teams)[1]: "mix"} if len(game.teams) > 1 else {}
     for team, player in opponents.items():

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.pitch import in_turn
 from games.play import simulation
 
 from palaestra.core.rng import stream_before
@@ -12,9 +13,9 @@ from palaestra.teams import soccer
 
 GAMES: dict[str, Any] = {
     "singles": soccer.game(),
-    "singles in turn": soccer.game(order="alternating"),
+    "singles in turn": in_turn(),
     "pairs": soccer.game(3, 3, 2),
-    "pairs in turn": soccer.game(3, 3, 2, "alternating"),
+    "pairs in turn": in_turn(3, 3, 2),
 }
 DISCOUNT = 0.9
 

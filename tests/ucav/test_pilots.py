@@ -5,44 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.recfunctions import repack_fields
 
 from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import record_view
 from palaestra.core.physics import PhysicsSimulation
-from palaestra.ucav import aiming, dogfight, expert
+from palaestra.ucav import aiming, dogfight, expert, pilots
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
-from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
 STICK, MACRO = dogfight.game(), dogfight.game(commands="macro")
 
 
 class Flight:
-    """One match, played by the hooks as plain Python."""
+    """One match of two scripts.
+
+    With sticks it runs compiled, in the kernel of the registered ids, with macros as plain Python: both scripts are
+    played in both ways.
+    """
 
     def __init__(self, red: str, blue: str, game: Game = STICK, seed: int = 1, **parameters: float) -> None:
-        self.game: Any = game  # not every kind of game has every hook
-        self.scripts = (game.scripts.index(red), game.scripts.index(blue))
-        states: Any = np.zeros(1, game.state_dtype)
-        self.states = states
-        self.s: Any = record_view(states)[0]
-        for parameter in game.parameters:
-            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
-        self.s.alive[:] = 1
-        self.s.rng = self.s.script_rng = seed
-        self.s.info.winner = -1
-        self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
-        self.rewards = np.zeros(2, np.float32)
-        with np.errstate(over="ignore"):
-            game.reset(self.s, None)
-        self.engine = JsbsimEngine(game, 1)
+        self.game = game
+        opponents = {"red": red, "blue": blue}
+        self.sim = PhysicsSimulation(
+            game, 1, compiled=game is STICK, autoreset_mode="off", opponents=opponents, parameters=parameters
+        )
+        self.sim.reset(seed=seed)
+        self.engine = self.sim.engine
+        self.states = self.sim.states
+        self.s: Any = record_view(self.states)[0]
 
     def put(self, slot: int, **values: float) -> Flight:
         for name, value in values.items():
@@ -52,21 +52,11 @@ class Flight:
     def fly(self, seconds: float) -> Iterator[Any]:
         """The match record after every decision, until a rule ends the match."""
         if self.s.steps == 0:
-            self.engine.load(self.states, [0])
+            self.sim.load_states(self.states.copy())
         for _ in range(round(seconds * self.game.render_fps)):
-            with np.errstate(over="ignore"):
-                for slot, which in enumerate(self.scripts):
-                    self.game.script(self.s, None, slot, which, self.actions, None)
-            self.s.steps += 1
-            over = False
-            for _ in range(self.game.periods):
-                self.game.command(self.s, None, self.actions, None)
-                self.engine.advance(self.states, [0])
-                over = self.game.evaluate(self.s, None, self.rewards, None)
-                if over:
-                    break
+            self.sim.step()
             yield self.s
-            if over:
+            if self.sim.terminated[0]:
                 return
 
     def last(self, seconds: float) -> Any:
@@ -100,7 +90,7 @@ def test_straight_holds_course_and_height(game):
 @pytest.mark.parametrize("game", [STICK, MACRO])
 def test_level_turn_turns_level_to_one_side_for_ever(game):
     headings = []
-    for s in apart("level_turn", game=game).fly(50):
+    for s in apart("level_turn", game=game, seed=6).fly(50):
         headings.append(float(s.body[RED].heading_rad))
         assert abs(s.body[RED].altitude_m - 5000.0) < 200.0
     turned = np.unwrap(headings)
@@ -204,7 +194,7 @@ def test_a_script_gives_actions_inside_their_space():
     for game in (STICK, MACRO):
         flight = Flight("expert", "pure_pursuit", game=game)
         for _ in flight.fly(20):
-            values = np.array(flight.actions.pilot.tolist())
+            values = flight.sim.actions
             assert np.all(np.abs(values) <= 1.0)
 
 
@@ -254,6 +244,49 @@ def test_the_stick_for_a_share_is_monotonic_and_full_at_one():
     sticks = [aiming.stick_for(share) for share in shares]
     assert np.all(np.diff(sticks) > 0.0)
     assert sticks[-1] == 1.0
+
+
+# ------------------------------------------------------------------------------------------------------------ kernels
+
+
+def keep_wish(s, slot, which, interval_s): ...
+
+
+def note_macro(body, autopilot, roll_rad, flight_path_rad, speed_mps):
+    body.aileron_command, body.elevator_command, body.throttle_command = roll_rad, flight_path_rad, speed_mps
+
+
+def stand_still(s, world, scratch): ...
+
+
+def play_on(s, world, rewards, scratch):
+    return False
+
+
+def start_nothing(s, world): ...
+
+
+def show_nothing(s, world, observations, scratch): ...
+
+
+def test_the_hooks_that_macros_alone_have_give_the_same_bits_compiled(monkeypatch):
+    """The rest is compiled with the sticks, in the kernel of the registered ids."""
+    start = apart("expert", "weave", game=MACRO)
+    start.last(3.0)
+    monkeypatch.setattr(pilots, "decide", keep_wish)
+    monkeypatch.setattr(dogfight, "steer", note_macro)
+    game = replace(
+        MACRO, reset=start_nothing, advance=stand_still, evaluate=play_on, observe=show_nothing, physics=None,
+        physics_options={}, engine_version=None,
+    )  # fmt: skip
+    after = []
+    for compiled in (True, False):
+        sim = KernelSimulation(game, 1, compiled=compiled, opponents={"red": "expert", "blue": "weave"})
+        sim.load_states(start.states.copy())
+        sim.step()
+        assert np.abs(sim.actions[0, RED]).min() > 0.0
+        after.append(repack_fields(sim.states, recurse=True).tobytes() + sim.actions.tobytes())
+    assert after[0] == after[1] != start.states.tobytes()
 
 
 # --------------------------------------------------------------------------------------------------------- tournament

@@ -52,12 +52,17 @@ class UtilityNetwork(nn.Module):
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
 
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Utilities ``[..., A_group, choices]`` of observations ``[..., A_group, inputs]``."""
+    def features(self, observations: torch.Tensor) -> torch.Tensor:
+        """Last hidden layer ``[..., A_group, width]`` of observations ``[..., A_group, inputs]``."""
         hidden = self.layers[0]((observations - self.mean) * self.scale) + self.place_bias[self.places]
-        for layer in self.layers[1:]:
+        for layer in self.layers[1:-1]:
             hidden = layer(torch.relu(hidden))
-        return hidden
+        return torch.relu(hidden)
+
+    def another_head(self) -> nn.Linear:
+        """A layer of random weights like the last: other utilities from the same features."""
+        last = cast(nn.Linear, self.layers[-1])
+        return nn.Linear(last.in_features, last.out_features)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player, the scaling of the input folded into the first layer."""
@@ -89,12 +94,27 @@ class Utilities(nn.Module):
 
     def forward(self, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Utilities ``[..., A, M]`` of observations ``[..., A_role, size]`` by role."""
+        return self.values(self.features(observations))
+
+    def features(self, observations: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Last hidden layers ``[..., A_group, width]`` by group."""
+        networks: Any = self.networks.items()
+        return {name: network.features(group_rows(self.groups[name], observations)) for name, network in networks}
+
+    def values(self, features: Mapping[str, torch.Tensor], heads: nn.ModuleDict | None = None) -> torch.Tensor:
+        """Utilities ``[..., A, M]`` of features, by the networks' last layers or by other ``heads``, by group."""
         parts = []
-        for name, network in self.networks.items():
-            part = network(group_rows(self.groups[name], observations))
-            missing = self.missing[name]
+        networks: Any = self.networks.items()
+        for name, network in networks:
+            head = network.layers[-1] if heads is None else heads[name]
+            part, missing = head(features[name]), self.missing[name]
             parts.append(nn.functional.pad(part, (0, missing), value=NEVER) if missing else part)
         return parts[0] if len(parts) == 1 else torch.cat(parts, -2)[..., self.order, :]
+
+    def other_heads(self) -> nn.ModuleDict:
+        """Layers of random weights like the last, by group: see `values`."""
+        networks: Any = self.networks.items()
+        return nn.ModuleDict({name: network.another_head() for name, network in networks})
 
     def standardise(self, observed: Mapping[str, np.ndarray]) -> None:
         """Scales inputs by mean and standard deviation of observations ``[N, A_role, size]`` by role."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections.abc import Sequence
@@ -85,6 +86,13 @@ class Canvas:
         self._image = image_module.new("RGB", (width * OVERSAMPLING, height * OVERSAMPLING), background)
         self._pen = draw_module.Draw(self._image, "RGBA")
         self._words: list[tuple[Point, str, Color, int, str]] = []
+
+    def copy(self) -> Canvas:
+        """A panel that shows the same and is drawn on by itself: what never changes is drawn once."""
+        same = copy.copy(self)
+        same._image, same._words = self._image.copy(), self._words.copy()
+        same._pen = self._draw_module.Draw(same._image, "RGBA")
+        return same
 
     def line(self, points: Sequence[Point], color: Color, width: float = 1.0) -> None:
         """A polyline."""

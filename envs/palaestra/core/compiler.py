@@ -6,6 +6,7 @@ Nothing here imports numba before something is compiled.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import multiprocessing
 import os
@@ -54,11 +55,21 @@ def made_with() -> str:
     return repr((options(inside=False), options(inside=True, batch_loop=True)))
 
 
-def _look_for_scipy_alone() -> None:
-    """Lets numba see whether SciPy is there without importing it, which takes longer than loading a game.
+def _import_numba() -> None:
+    """Imports numba without two packages that it looks for and that take longer to import than a game to load.
 
-    It does so when `numba.np.arraymath` is imported, for `np.cov`; what needs SciPy imports it when it is compiled.
+    *Coverage*: numba tells a running measurement which lines it compiled. None runs where nothing has imported it.
+    *SciPy*, when `numba.np.arraymath` is imported, for `np.cov`: what needs SciPy imports it when it is compiled.
     """
+    if "numba" not in sys.modules:
+        is_hidden = "coverage" not in sys.modules
+        if is_hidden:
+            sys.modules["coverage"] = None  # type: ignore[assignment] (an import of it fails)
+        try:
+            import numba  # noqa: F401
+        finally:
+            if is_hidden:
+                del sys.modules["coverage"]
     if "numba.np.arraymath" in sys.modules:
         return
     with contextlib.suppress(ImportError, AttributeError):  # another numba: it imports SciPy, as it would without us
@@ -81,7 +92,7 @@ def _look_for_scipy_alone() -> None:
 
 def known_options() -> frozenset[str]:
     """Names of the options that this numba can read; those of its public interface where it does not say."""
-    _look_for_scipy_alone()
+    _import_numba()
     try:
         from numba.core.cpu import CPUTargetOptions
     except ImportError:
@@ -160,6 +171,18 @@ def announcement(game: str) -> Iterator[None]:
 
     with event.install_listener("numba:compile", Listener()):
         yield
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Collects no garbage inside: most of what the compiler makes lives on, and looking through it takes long."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

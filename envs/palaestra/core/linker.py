@@ -95,7 +95,7 @@ class Kernel:
             return driver
         if name not in self._entry_points:
             try:
-                with compiler.announcement(self._name):
+                with compiler.announcement(self._name), compiler.without_garbage_collection():
                     self._builder.load_natives()
                     driver(*arguments)
             except Exception as error:

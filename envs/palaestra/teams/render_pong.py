@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,8 @@ def draw_pong(game: Game, world: Any, s: np.void) -> np.ndarray:
         ImportError: Pillow is missing.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
-    canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
+    canvas = arena().copy()
     draw_header(canvas, game, match)
-    draw_arena(canvas)
     for slot in range(len(match.paddle_y)):
         draw_paddle(canvas, match, slot)
     draw_ball(canvas, match)
@@ -60,8 +60,10 @@ def draw_header(canvas: Canvas, game: Game, match: Any) -> None:
     canvas.text((WIDTH - MARGIN, base), f"{int(match.steps)} / {match.parameters.horizon:.0f}", MUTED, 14, "rs")
 
 
-def draw_arena(canvas: Canvas) -> None:
+@functools.cache
+def arena() -> Canvas:
     """The floor, the middle line, and the walls in the colours of the teams that guard them."""
+    canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
     left, top = place(-HALF_WIDTH, HALF_HEIGHT)
     right, bottom = place(HALF_WIDTH, -HALF_HEIGHT)
     middle = (left + right) / 2
@@ -77,6 +79,7 @@ def draw_arena(canvas: Canvas) -> None:
     canvas.dashes((middle, top), (middle, bottom), LINE, 2, 8)
     for edge in (top, bottom):
         canvas.line([(left, edge), (right, edge)], LINE, 3)
+    return canvas
 
 
 def draw_paddle(canvas: Canvas, match: Any, slot: int) -> None:

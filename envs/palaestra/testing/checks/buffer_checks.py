@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from palaestra.testing.drivers import LANES, Driver, EnvDriver, ParallelDriver, 
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.snapshot_view import unlike
 from palaestra.testing.subject import Subject
+
+byte_bounds: Callable[[np.ndarray], tuple[int, int]] = vars(getattr(np.lib, "array_utils", np))["byte_bounds"]
+"""First address of an array and the one behind its last; NumPy 2 moved it."""
 
 
 def arrays_in(value: Any, path: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -51,24 +54,40 @@ def results_share_no_memory(subject: Subject) -> None:
 
     Fields that are an array of the world may be views of it, as long as they are read-only.
     """
-    world = [np.asarray(member) for member in subject.game.world or ()]
+    world = Memory((f"world array {k}", np.asarray(member)) for k, member in enumerate(subject.game.world or ()))
     for driver in _drivers(subject):
-        earlier: list[tuple[str, np.ndarray]] = []
+        earlier = Memory(())
         for number in range(100 if subject.level == "full" else 2 * SHORT + 2):
             result = driver.start() if number == 0 else driver.play()
-            arrays, live = list(arrays_in(result, f"{driver.name} call {number} ")), memory_of(driver.face.sim)
+            arrays, live = list(arrays_in(result, f"{driver.name} call {number} ")), Memory(memory_of(driver.face.sim))
             for where, array in arrays:
-                if not array.flags.writeable and any(_shared(array, member) for member in world):
+                if not array.flags.writeable and world.shared_by(array):
                     continue
-                for name, memory in live:
-                    require(not _shared(array, memory), f"{where} is the simulation's own memory ({name})")
-                for other, before in earlier if array.flags.writeable else ():
-                    require(not _shared(array, before), f"{where} shares memory with {other}")
-            earlier = arrays
+                name = live.shared_by(array)
+                require(not name, f"{where} is the simulation's own memory ({name})")
+                other = earlier.shared_by(array) if array.flags.writeable else ""
+                require(not other, f"{where} shares memory with {other}")
+            earlier = Memory(arrays)
 
 
-def _shared(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.size > 0 and b.size > 0 and np.may_share_memory(a, b) and np.shares_memory(a, b)
+class Memory:
+    """Arrays by name; those that may share memory with another array are found by their addresses."""
+
+    def __init__(self, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
+        """Notes where the arrays lie."""
+        self._arrays = [(name, array) for name, array in arrays if array.size > 0]
+        self._bounds = np.array([byte_bounds(array) for _, array in self._arrays], np.uint64).reshape(-1, 2)
+
+    def shared_by(self, array: np.ndarray) -> str:
+        """Name of an array that shares memory with this one, or ``""``."""
+        if array.size == 0:
+            return ""
+        low, high = map(np.uint64, byte_bounds(array))
+        for k in np.flatnonzero((self._bounds[:, 0] < high) & (self._bounds[:, 1] > low)).tolist():
+            name, memory = self._arrays[k]
+            if np.shares_memory(array, memory):
+                return name
+        return ""
 
 
 @conformance(order=502)
