@@ -175,9 +175,6 @@ def reset(s, world):
 def step(s, world, actions, rewards, scratch):
     s.x += 1.0
     return False
-def step_quickly(s, world, actions, rewards, scratch):
-    s.x += 2.0
-    return False
 def step_slowly(s, world, actions, rewards, scratch):
     s.x += 0.5
     return False
@@ -188,9 +185,8 @@ def game(name, step=step):
     return Game(name=name, roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
 """
 PLAY = """
-import os
 import sys
-from rules import game, step_quickly, step_slowly
+from rules import game, step_slowly
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.workers import ProcessSimulation
 def play(kind, game, **options):
@@ -200,10 +196,7 @@ def play(kind, game, **options):
     sim.close()
 if __name__ == "__main__":
     play(KernelSimulation, game("Tiny"))
-    if sys.argv[1] == "first":
-        del os.environ["PALAESTRA_VERBOSE"]  # and stderr is no terminal
-        play(KernelSimulation, game("Quiet", step_quickly))
-    else:
+    if sys.argv[1] == "again":
         play(ProcessSimulation, game("Shared", step_slowly), workers=1)
 """
 
@@ -225,7 +218,23 @@ def said(folder: Path, how: str) -> list[str]:
     return run.stderr.splitlines()
 
 
-def test_a_wait_for_the_compiler_is_announced_once_and_neither_in_the_background_nor_by_workers(tmp_path: Path):
+def test_no_message_is_printed_in_the_background(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    import numba
+
+    def compile_one() -> str:
+        with compiler.announcement("Background"):
+            assert numba.njit(lambda x: x)(1) == 1
+        return capsys.readouterr().err
+
+    monkeypatch.delenv("PALAESTRA_VERBOSE", raising=False)
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    assert compile_one() == ""  # no terminal
+    monkeypatch.setenv("PALAESTRA_VERBOSE", "1")
+    assert compile_one() == "palaestra: compiling Background (in every process: no cache)\n"
+    assert compile_one() == ""
+
+
+def test_a_wait_for_the_compiler_is_announced_once_and_not_by_workers(tmp_path: Path):
     assert said(tmp_path, "first") == ["palaestra: compiling Tiny (once; kept in the cache)"]
     assert said(tmp_path, "again") == ["palaestra: compiling Shared (once; kept in the cache)"]  # Tiny was loaded
 
