@@ -65,7 +65,7 @@ def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, st
 
 
 def test_a_match_is_recorded_from_its_start_to_its_end():
-    args = demo.Args(matches=3, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True)
+    args = demo.Args(matches=2, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True)
     result = demo.hunt(args, "level_turn")
     for records, shot in zip(result.records, result.kills, strict=True):
         assert records["steps"].tolist() == list(range(len(records)))
@@ -75,7 +75,7 @@ def test_a_match_is_recorded_from_its_start_to_its_end():
 
 
 def test_the_hunter_banks_towards_the_target_and_climbs_to_its_height():
-    sim = palaestra.make_batch(demo.ENV_ID, 64, commands="macro", opponents={"blue": "straight"}, autoreset_mode="off")
+    sim = palaestra.make_batch(demo.ENV_ID, 40, commands="macro", opponents={"blue": "straight"}, autoreset_mode="off")
     sim.reset(seed=0)
     seen = sim.observations[:, :1]
     hunter = demo.Hunter(sim.game)

@@ -33,8 +33,9 @@ SMALL = {
 def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> figures.Args:
     """Arguments of a figure that takes seconds."""
     monkeypatch.setattr(ppo_tracking, "Args", functools.partial(ppo_tracking.Args, **SMALL))
-    few = lambda flights, workers, script: evaluation_flights(2, workers, script)  # noqa: E731
-    monkeypatch.setattr(figures, "evaluation_flights", few)
+    few = lambda flights, workers, script=None: evaluation_flights(2, workers, script, horizon=150)  # noqa: E731
+    for module in (figures, ppo_tracking):
+        monkeypatch.setattr(module, "evaluation_flights", few)
     return figures.Args(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
 
 

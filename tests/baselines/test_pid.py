@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselines]")
 import palaestra_assets
+from palaestra.core.kernel import KernelSimulation
 from palaestra.ucav.autopilot import GAINS, Gains
 from palaestra_baselines import pid
 
@@ -19,6 +21,8 @@ TABLE = Path(palaestra_assets.__file__).parent / "tables" / "pid_grid.csv"
 
 @pytest.fixture
 def short(tmp_path, monkeypatch):
+    """A search of seconds, interpreted: no other test needs the kernel of the game with gains as parameters."""
+    monkeypatch.setattr(pid, "PhysicsSimulation", partial(pid.PhysicsSimulation, compiled=False))
     monkeypatch.setattr(pid, "GRID", {"roll": (1.0, 2.0), "speed": (0.1,)})
     return pid.Args(grid=True, flights=2, horizon=80, directory=tmp_path / "runs", table=tmp_path / "grid.csv")
 
@@ -41,6 +45,50 @@ def test_the_same_flights_give_the_same_errors_and_poor_gains_poorer_ones(short)
     assert poor.rms["roll_deg"] > 1.5 * report.results[GAINS].rms["roll_deg"]
     assert poor.reward < report.results[GAINS].reward
     sim.close()
+
+
+def test_the_script_with_gains_as_parameters_compiles_and_hands_on_every_gain(monkeypatch):
+    """Everything else of this kernel is compiled with the registered id."""
+    monkeypatch.setattr(pid, "steer_with", weigh_gains)
+    game = replace(
+        pid.tuning_game(), reset=start_nothing, observe=show_nothing, command=move_nothing, advance=stand_still,
+        evaluate=play_on, physics=None, physics_options={}, engine_version=None,
+    )  # fmt: skip
+    gains = {f"gain_{name}": 0.5**k for k, name in enumerate(Gains._fields, 1)}
+    actions = []
+    for compiled in (True, False):
+        sim = KernelSimulation(game, 1, compiled=compiled, parameters=gains, opponents={"pilot": "pid"})
+        sim.reset(seed=0)
+        sim.states["body"]["aileron_command"] = 0.75
+        sim.step(sim.actions)
+        assert sim.states["body"]["aileron_command"].item() == 0.75
+        actions.append(sim.actions.ravel().tolist())
+    weighed = sum(k * gain for k, gain in enumerate(gains.values(), 1)) / 13
+    assert actions[0] == actions[1] == [weighed, 0.25, 0.125, 0.5]
+
+
+def weigh_gains(gains, body, autopilot, roll_command_rad, flight_path_command_rad, speed_command_mps):
+    total = 0.0
+    for k in range(len(gains)):
+        total += (k + 1) * gains[k]
+    body.aileron_command, body.elevator_command = total / 13, 0.25
+    body.rudder_command, body.throttle_command = 0.125, 0.75
+
+
+def start_nothing(s, world): ...
+
+
+def show_nothing(s, world, observations, scratch): ...
+
+
+def move_nothing(s, world, actions, scratch): ...
+
+
+def stand_still(s, world, scratch): ...
+
+
+def play_on(s, world, rewards, scratch):
+    return False
 
 
 def test_an_interrupted_grid_search_resumes(short, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,13 @@ from palaestra_baselines.common.tracking import ENV_ID, TEST_SEED, evaluation_fl
 SMALL = ppo_tracking.Args(
     total_steps=1024, lanes=8, workers=0, rollout_steps=32, batch_size=128, evaluations=2, flights=2, quiet=True
 )
+
+
+@pytest.fixture(autouse=True)
+def short_flights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluations of trainings fly 20 s instead of 60 s."""
+    if request.node.get_closest_marker("learning") is None:
+        monkeypatch.setattr(ppo_tracking, "evaluation_flights", functools.partial(evaluation_flights, horizon=200))
 
 
 def small(folder: Path, **changes) -> ppo_tracking.Args:
@@ -112,8 +120,10 @@ def test_the_pid_settles_on_the_evaluation_flights():
 
 
 def test_it_learns_to_hold_a_command_in_seconds(tmp_path: Path):
-    args = small(tmp_path, total_steps=24_576, lanes=64, batch_size=512, std=(0.4, 0.3), wide_share=0.0, evaluations=1)
-    args = dataclasses.replace(args, roll_scale_deg=(15.0, 15.0), flight_path_scale_deg=(5.0, 5.0), flights=8)
+    args = small(tmp_path, total_steps=16_384, lanes=64, batch_size=512, epochs=10, std=(0.4, 0.3), wide_share=0.0)
+    args = dataclasses.replace(
+        args, roll_scale_deg=(15.0, 15.0), flight_path_scale_deg=(5.0, 5.0), flights=8, evaluations=1
+    )
     report = ppo_tracking.train(args)
     untrained, learnt = report.log[0], report.log[-1]
     assert learnt["roll_rms_deg"] < 0.2 * untrained["roll_rms_deg"]

@@ -41,7 +41,7 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     games = {game: {**given, **SMALL, "matches": 8, "updates": 1} for game, given in team_figures.GAMES.items()}
     monkeypatch.setattr(team_figures, "GAMES", games)
     monkeypatch.setattr(team_figures, "TABLES", ("saddle",))
-    methods = {name: team_figures.METHODS[name] for name in ("fm3q", "fm3q_sums", "iql")}
+    methods = {name: team_figures.METHODS[name] for name in ("fm3q", "iql")}
     monkeypatch.setattr(team_figures, "METHODS", methods)
     monkeypatch.setattr(team_figures, "TEST_MATCHES", 8)
     monkeypatch.setattr(team_figures, "DUEL_MATCHES", 4)
@@ -77,9 +77,9 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
 ):
     team_figures.team_learning(args)
     first = capsys.readouterr().out
-    assert len(rows_of(args, "team_learning")) == 2 * 3 * 2 * 3  # games, methods, seeds, evaluations
+    assert len(rows_of(args, "team_learning")) == 2 * 2 * 2 * 3  # games, methods, seeds, evaluations
     parts = [row["part"] for row in rows_of(args, "team_learning_results")]
-    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 6, 6]
+    assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 4, 2]
     assert (args.assets / "figures" / "team_learning.png").exists()
     assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
     monkeypatch.setattr(fm3q, "train", lambda *_: pytest.fail("it trained again"))

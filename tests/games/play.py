@@ -22,7 +22,7 @@ from palaestra.core.linker import Kernel, link
 from palaestra.core.physics import PhysicsSimulation
 from palaestra.core.simulation import Simulation
 
-COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel")
+COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel", "pitch")
 """Games of this folder that `make test` compiles beforehand."""
 
 

@@ -139,7 +139,7 @@ def test_equal_matches_give_equal_files_that_begin_as_tacview_wants(tmp_path: Pa
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")) | st.just("\n") | st.just(",")))
 def test_any_text_survives_but_for_backslashes(tmp_path_factory: pytest.TempPathFactory, text: str):
-    path = tmp_path_factory.mktemp("text") / "text.acmi"
+    path = tmp_path_factory.getbasetemp() / "text.acmi"
     with AcmiWriter(path, Title="a, b", Comments=text) as writer:
         writer.begin(1.0)
         writer.update(0x2A, None, Pilot=text, Group="x")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaestra.core.game import Game
+from palaestra.core.linker import record_view
 from palaestra.core.spaces import box_space
 from palaestra.kernels.networks import make_network, save_network
 from palaestra.ucav import dogfight, pursuit, shaping
@@ -29,11 +30,11 @@ class Match:
 
     def __init__(self, game: Game = STICK, seed: int = 1, **parameters: float) -> None:
         self.game: Any = game  # not every kind of game has every hook
-        self.s: Any = np.zeros(1, game.state_dtype).view(np.recarray)[0]
+        self.s: Any = record_view(np.zeros(1, game.state_dtype))[0]
         for parameter in game.parameters:
             setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
-        self.scratch: Any = np.zeros(1, game.scratch_dtype).view(np.recarray)[0]
-        self.actions: Any = np.zeros(1, game.action_dtype).view(np.recarray)[0]
+        self.scratch: Any = record_view(np.zeros(1, game.scratch_dtype))[0]
+        self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
         self.rewards = np.zeros(2, np.float32)
         self.start(seed)
 
@@ -66,7 +67,7 @@ class Match:
         return any(bool(self.game.evaluate(self.s, None, self.rewards, None)) for _ in range(self.game.periods))
 
     def see(self) -> Any:
-        rows: Any = np.zeros(1, self.game.observation_dtype).view(np.recarray)[0]
+        rows: Any = record_view(np.zeros(1, self.game.observation_dtype))[0]
         self.game.observe(self.s, self.game.world, rows, self.scratch)
         return rows.pilot
 
