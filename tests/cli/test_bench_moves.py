@@ -49,7 +49,7 @@ palaestra.register(MIXED, mixed_game, family="test")
 
 @pytest.fixture
 def sim():
-    sim = palaestra.make_batch(MIXED, LANES)
+    sim = palaestra.make_batch(MIXED, LANES, compiled=False)
     sim.reset(seed=0)
     yield sim
     sim.close()

@@ -56,7 +56,6 @@ def test_a_key_walks_to_the_nearest_parcel_and_the_legend_names_it():
     ("words", "says"),
     [
         ((COURIERS, "--a", "nearest", "--b", "random", "--matches", "8"), "8 wins, 0 losses, 0 draws"),
-        ((LARGE, "--a", "nearest", "--b", "random", "--matches", "8", "--set", "observation=nearest"), "8 wins"),
         ((COURIERS, "--players", "nearest", "shared_plan", "--matches", "4"), "nearest against shared_plan"),
         ((BODY, "--a", "steer", "--matches", "4"), "mean return"),
         ((COMPILED, "--a", "steer", "--matches", "4", "--set", "reward=sparse"), "mean return"),
@@ -66,6 +65,13 @@ def test_matches_are_evaluated(words: tuple[str, ...], says: str, run):
     printed = run("eval", *words)
     assert printed.code == 0, printed.err
     assert says in printed.out
+
+
+def test_matches_with_another_representation_are_evaluated(run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # no other test evaluates this representation
+    printed = run("eval", LARGE, "--a", "nearest", "--b", "random", "--matches", "2", "--set", "observation=nearest")
+    assert printed.code == 0, printed.err
+    assert "2 wins" in printed.out
 
 
 def test_the_ends_of_an_evaluation_have_their_names(run):

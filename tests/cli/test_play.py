@@ -23,6 +23,12 @@ palaestra.register(DUEL, "testing.broken_games:duel", family="test")
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 
 
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match is played for a few decisions: the kernels of these games take the compiler longer."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
 def started(id: str = DUEL, *agents: str, **options: Any) -> Session:
     session = Session(id, agents or None, **options)
     session.start()

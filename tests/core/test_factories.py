@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,8 @@ import palaestra
 from palaestra import registry
 from palaestra.core import factories
 from palaestra.core.factories import make
-from palaestra.core.game import Game
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import link
 from palaestra.core.worlds import read_only
@@ -179,14 +179,31 @@ def test_arrays_within_tuples_are_read_only_and_the_author_s_own_are_not():
     assert read_only(None) is None
 
 
-def writing_reset(s, world):
-    world.adjacency[0, 0] = 1
+class Prices(NamedTuple):
+    prices: np.ndarray
+
+
+def writing_game() -> Game:
+    """One runner, the smallest game with a world; its first rule writes into it."""
+
+    def reset(s, world):
+        world.prices[0] = 1.0
+
+    def step(s, world, actions, rewards, scratch):
+        return False
+
+    def observe(s, world, observations, scratch):
+        observations.runner[0].x = s.x
+
+    role = Role("runner", ("red_0",), (Field("x", (), 0, 1),), (Choice("go", 2),))
+    hooks: dict[str, Any] = {"reset": reset, "step": step, "observe": observe}
+    return Game("Writer", (role,), (("x", "f8"),), world=Prices(np.zeros(3)), **hooks)
 
 
 @pytest.mark.parametrize("interpreted", ["0", "1"])
 def test_a_rule_that_writes_into_the_world_does_not_play(interpreted: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", interpreted)
-    game = make(lambda: replace(two_team.game(), reset=writing_reset), {})
+    game = make(writing_game, {})
     with pytest.raises(Exception, match=r"readonly array|read-only"):
         KernelSimulation(game, 1).reset(seed=0)
 

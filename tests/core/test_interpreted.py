@@ -39,8 +39,9 @@ def test_the_interpreted_twin_gives_the_same_bits(name: str):
 
 @compares
 def test_a_plain_processor_gives_the_same_bits(tmp_path):
-    generic = python(HASH, "two_team_homogeneous", "60", NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path))
-    assert generic == match_hash("two_team_homogeneous", 60)
+    cartpole = "palaestra.calibration.cartpole"
+    generic = python(HASH, cartpole, "200", NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path))
+    assert generic == match_hash(cartpole, 200)
 
 
 def assert_the_same_bits(sim: Simulation, twin: Simulation, decisions: int) -> None:

@@ -13,6 +13,7 @@ import pytest
 from games import duel, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
+from palaestra.calibration import cartpole
 from palaestra.core import compiler, linker
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
@@ -46,54 +47,34 @@ def play(game: Game, decisions: int = 12) -> tuple[KernelSimulation, bytes]:
     return sim, seen
 
 
-def twins() -> Game:
-    """Two runners: the smallest game whose rows are slices."""
-
-    def reset(s, world):
-        s.x[0], s.x[1] = 0.0, 0.5
-
-    def step(s, world, actions, rewards, scratch):
-        for k in range(2):
-            s.x[k] = 0.7 * s.x[k] + 0.1 * actions.runner[k].go
-            rewards[k] = s.x[k]
-        return False
-
-    def observe(s, world, observations, scratch):
-        for k in range(2):
-            observations.runner[k].x = s.x[k]
-
-    role = Role("runner", ("red_0", "red_1"), (Field("x", (), 0, 1),), (Choice("go", 2),))
-    return Game("Twins", roles=(role,), state=(("x", "f8", (2,)),), reset=reset, step=step, observe=observe)
+def machine_code(sim: KernelSimulation) -> bytes:
+    """The stored machine code of a game, which has the names of all functions outside that it calls."""
+    kernel = sim.kernel
+    files = [f for folder in kernel.cache_folders() for n in kernel.cache_names() for f in folder.glob(f"*.{n}-*.nbc")]
+    return b"".join(file.read_bytes() for file in files)
 
 
-def drivers(sim: KernelSimulation) -> list[Any]:
-    return list(sim.kernel.drivers.values())
-
-
-def intermediate_code(sim: KernelSimulation) -> str:
-    return "".join(text for driver in drivers(sim) for text in driver.inspect_llvm().values())
-
-
-@pytest.mark.usefixtures("compiles_anew")
 @pytest.mark.parametrize("game", [two_team_homogeneous.game, duel.game])
 def test_kernels_count_no_references(game: Callable[[], Game]):
     sim, _ = play(game())
-    code = intermediate_code(sim)
-    assert "step_lanes" in code
-    assert "NRT_" not in code
+    code = machine_code(sim)
+    assert b"step_lanes" in code
+    assert b"NRT_" not in code
 
 
-@pytest.mark.usefixtures("compiles_anew")
 def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_warning(monkeypatch: pytest.MonkeyPatch):
-    sim, seen = play(twins())
+    sim, seen = play(cartpole.game())
+    monkeypatch.setattr(linker, "_linked", {})
+    monkeypatch.setattr(compiler, "_warned", set())
     monkeypatch.setattr(compiler, "known_options", lambda: frozenset({"nogil", "error_model"}))
     with pytest.warns(RuntimeWarning, match="does not know the options") as warned:
-        plain, seen_plainly = play(twins())
+        plain, seen_plainly = play(cartpole.game())
     assert len(warned) == 1
     assert plain.kernel is not sim.kernel  # nor would the one be loaded for the other: see the name
-    names = [{driver.py_func.__qualname__ for driver in drivers(s)} for s in (sim, plain)]
+    names = [s.kernel.cache_names() for s in (sim, plain)]
     assert names[0].isdisjoint(names[1])
-    assert "NRT_" in intermediate_code(plain)
+    assert b"NRT_" not in machine_code(sim)
+    assert b"NRT_" in machine_code(plain)
     assert seen == seen_plainly
 
 
@@ -127,9 +108,8 @@ def helper(s):
     return total[0]
 
 
-def helped(s, world, actions, rewards, scratch):
-    s.x[0] += helper(s)
-    return False
+def helped(s, world):
+    s.x[0] = helper(s)
 
 
 def listing(s, world):
@@ -149,9 +129,8 @@ def middle(s):  # here
     return s.x[1:3]
 
 
-def slicing(s, world, actions, rewards, scratch):
+def slicing(s, world):
     s.x[0] = middle(s)[0]
-    return False
 
 
 def line_of(function: Callable) -> str:
@@ -165,11 +144,11 @@ def line_of(function: Callable) -> str:
 @pytest.mark.parametrize(
     ("hooks", "hook", "function", "what"),
     [
-        ({"step": helped}, "step", helper, "allocates memory in 'helper'"),
+        ({"reset": helped}, "reset", helper, "allocates memory in 'helper'"),
         ({"reset": listing}, "reset", listing, "allocates memory in 'listing'"),
         ({"step": temporary}, "step", temporary, "allocates memory in 'temporary'"),
         ({"observe": copying}, "observe", copying, "allocates memory in 'copying'"),
-        ({"step": slicing}, "step", middle, "returns an array that a function made in 'middle'"),
+        ({"reset": slicing}, "reset", middle, "returns an array that a function made in 'middle'"),
     ],
 )
 def test_a_hook_that_needs_memory_is_refused_by_name(hooks: dict, hook: str, function: Callable, what: str):
@@ -196,55 +175,68 @@ def reset(s, world):
 def step(s, world, actions, rewards, scratch):
     s.x += 1.0
     return False
+def step_slowly(s, world, actions, rewards, scratch):
+    s.x += 0.5
+    return False
 def observe(s, world, observations, scratch):
     observations.runner[0].x = s.x
-def game():
+def game(name, step=step):
     role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
-    return Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
+    return Game(name=name, roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
 """
 PLAY = """
 import sys
-from rules import game
+from rules import game, step_slowly
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.workers import ProcessSimulation
-if __name__ == "__main__":
-    sim = ProcessSimulation(game(), 2, workers=2) if sys.argv[1] == "workers" else KernelSimulation(game(), 2)
+def play(kind, game, **options):
+    sim = kind(game, 2, **options)
     sim.reset(seed=1)
     sim.step([[0], [0]])
     sim.close()
+if __name__ == "__main__":
+    play(KernelSimulation, game("Tiny"))
+    if sys.argv[1] == "again":
+        play(ProcessSimulation, game("Shared", step_slowly), workers=1)
 """
 
 
-def said(folder: Path, how: str = "here", **environment: str | None) -> list[str]:
-    """Lines on stderr of a process that plays a game."""
+def said(folder: Path, how: str) -> list[str]:
+    """Lines on stderr of a process that plays."""
     (folder / "rules.py").write_text(RULES)
     (folder / "play.py").write_text(PLAY)
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
+    places = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "NUMBA_CACHE_DIR": str(folder / "cache")}
     run = subprocess.run(
         [sys.executable, str(folder / "play.py"), how],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
-        env={k: v for k, v in variables.items() if v is not None},
+        env={**os.environ, **places, "PALAESTRA_VERBOSE": "1"},
     )
     assert run.returncode == 0, run.stderr
     return run.stderr.splitlines()
 
 
-def test_a_wait_for_the_compiler_is_announced_once(tmp_path: Path):
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == ["palaestra: compiling Tiny (once; kept in the cache)"]
-    assert said(tmp_path, PALAESTRA_VERBOSE="1", **cache) == []  # nothing was compiled
+def test_no_message_is_printed_in_the_background(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    import numba
+
+    def compile_one() -> str:
+        with compiler.announcement("Background"):
+            assert numba.njit(lambda x: x)(1) == 1
+        return capsys.readouterr().err
+
+    monkeypatch.delenv("PALAESTRA_VERBOSE", raising=False)
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    assert compile_one() == ""  # no terminal
+    monkeypatch.setenv("PALAESTRA_VERBOSE", "1")
+    assert compile_one() == "palaestra: compiling Background (in every process: no cache)\n"
+    assert compile_one() == ""
 
 
-def test_no_message_is_printed_in_the_background(tmp_path: Path):
-    assert said(tmp_path, PALAESTRA_VERBOSE=None, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == []  # no terminal
-
-
-def test_workers_are_silent(tmp_path: Path):
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert len(said(tmp_path, "workers", PALAESTRA_VERBOSE="1", **cache)) == 1
+def test_a_wait_for_the_compiler_is_announced_once_and_not_by_workers(tmp_path: Path):
+    assert said(tmp_path, "first") == ["palaestra: compiling Tiny (once; kept in the cache)"]
+    assert said(tmp_path, "again") == ["palaestra: compiling Shared (once; kept in the cache)"]  # Tiny was loaded
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,38 @@ def game(step: Callable, **changes: Any) -> Game:
     return Game(name="Flight", roles=(role,), state=state, parameters=parameters, **hooks)
 
 
-def played(rules: Game, decisions: int = 20) -> bytes:
-    sim = KernelSimulation(rules, 3)
+Kernels = tuple[dict[str, KernelSimulation], list[str], list[Any]]
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Kernels:
+    """The three games on three lanes, the names of all functions compiled for them, and the native functions loaded.
+
+    Nothing is served from memory or disk: what was loaded from the disk has no intermediate code to look at.
+    """
+    if jit_disabled():
+        return {step.__name__: KernelSimulation(game(step), 3) for step in (by_address, by_keyword, inlined)}, [], []
+    import numba
+    from numba.core import event
+
+    def compile_anew(function: Any) -> Any:
+        return numba.njit(**compiler.options(inside=False))(function)
+
+    with pytest.MonkeyPatch.context() as patch, event.install_recorder("numba:compile") as recorder:
+        patch.setattr(linker, "_linked", {})
+        patch.setattr(binder, "loaded", {})
+        patch.setattr(compiler, "compile_cached", compile_anew)
+        made, names = {}, []
+        for step in (by_address, by_keyword, inlined):
+            sim = made[step.__name__] = KernelSimulation(game(step), 3)
+            sim.reset(seed=4)
+            sim.step([[0]] * 3)
+            if step is by_keyword:
+                names = [e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if e.is_start]
+        return made, names, list(binder.loaded)
+
+
+def played(sim: KernelSimulation, decisions: int = 20) -> bytes:
     sim.reset(seed=4)
     seen = b""
     for _ in range(decisions):
@@ -105,29 +135,16 @@ def played(rules: Game, decisions: int = 20) -> bytes:
     return seen
 
 
-def test_a_call_by_address_gives_the_bits_of_the_function():
-    assert played(game(by_address)) == played(game(inlined))
-
-
-@pytest.fixture
-def compiles_anew(monkeypatch: pytest.MonkeyPatch):
-    """Nothing is served from memory or disk: what was loaded from the disk has no intermediate code to look at."""
-    import numba
-
-    monkeypatch.setattr(linker, "_linked", {})
-    monkeypatch.setattr(binder, "loaded", {})
-    monkeypatch.setattr(
-        compiler, "compile_cached", lambda function: numba.njit(**compiler.options(inside=False))(function)
-    )
+def test_a_call_by_address_gives_the_bits_of_the_function(kernels: Kernels):
+    made, *_ = kernels
+    assert played(made["by_address"]) == played(made["inlined"])
 
 
 @compiled_only
-@pytest.mark.usefixtures("compiles_anew")
-def test_kernels_call_it_and_do_not_hold_it():
+def test_kernels_call_it_and_do_not_hold_it(kernels: Kernels):
     code = []
-    for step in (by_address, inlined):
-        sim = KernelSimulation(game(step), 1)
-        driver: Any = sim.kernel.drivers["step_lanes"]
+    for name in ("by_address", "inlined"):
+        driver: Any = kernels[0][name].kernel.drivers["step_lanes"]
         (text,) = driver.inspect_llvm().values()
         code.append(text)
     assert f"call i32 @{fly.symbol()}" in code[0]
@@ -135,36 +152,28 @@ def test_kernels_call_it_and_do_not_hold_it():
 
 
 @compiled_only
-@pytest.mark.usefixtures("compiles_anew")
-def test_two_games_compile_it_once():
-    from numba.core import event
-
-    with event.install_recorder("numba:compile") as recorder:
-        for step in (by_address, by_keyword):
-            sim = KernelSimulation(game(step), 1)
-            sim.reset(seed=1)
-            sim.step([[0]])
-    names = [e.data["dispatcher"].py_func.__name__ for _, e in recorder.buffer if e.is_start]
+def test_two_games_compile_it_once(kernels: Kernels):
+    _, names, loaded = kernels
     assert names.count("step_lanes") == 2
     assert names.count("fly_frame") == 1
     assert names.count("drag") == 1
-    assert list(binder.loaded) == [fly.symbol()]
+    assert loaded == [fly.symbol()]
 
 
-def test_arguments_may_be_given_by_keyword():
-    sim = KernelSimulation(game(by_keyword), 1)
+def test_arguments_may_be_given_by_keyword(kernels: Kernels):
+    sim = kernels[0]["by_keyword"]
     sim.reset(seed=1)
-    sim.step([[0]])
+    sim.step([[0]] * 3)
     assert sim.states["speed_mps"][0] == 13.0  # 10 + 1 s * (1 + 2 - 0.01 * 10 * 10) + 1
 
 
 @compiled_only
-def test_an_error_inside_reaches_the_caller():
-    sim = KernelSimulation(game(by_address), 1)
+def test_an_error_inside_reaches_the_caller(kernels: Kernels):
+    sim = kernels[0]["by_address"]
     sim.reset(seed=1)
     sim.states["body"]["speed_mps"] = 1e7
     with pytest.raises(ValueError, match="too fast"):
-        sim.step([[0]])
+        sim.step([[0]] * 3)
 
 
 @compiled_only
@@ -184,28 +193,29 @@ def few(s, world, actions, rewards, scratch):
     return False
 
 
-def other_record(s, world, actions, rewards, scratch):
+def other_record(s, world):
     s.speed_mps = fly(s.engine[0], s.engine, s.table, s.offset, 1.0)
-    return False
 
 
-def flat_table(s, world, actions, rewards, scratch):
+def flat_table(s, world):
     s.speed_mps = fly(s.body[0], s.engine, s.offset, s.offset, 1.0)
-    return False
 
 
 @compiled_only
 @pytest.mark.parametrize(
-    ("step", "message"),
+    ("hook", "function", "message"),
     [
-        (few, r"Flight: the hook 'step' calls the native function 'fly_frame': missing a required argument: 'table'"),
-        (other_record, r"Flight: the hook 'step' calls the native function 'fly_frame': 'body' is Record\(thrust.*"),
-        (flat_table, r"Flight: the hook 'step' calls the native function 'fly_frame': 'table' is .*, not .*2d, C"),
+        ("step", few, "missing a required argument: 'table'"),
+        ("reset", other_record, r"'body' is Record\(thrust.*"),
+        ("reset", flat_table, "'table' is .*, not .*2d, C"),
     ],
 )
-def test_a_wrong_call_is_refused_by_name(step: Callable, message: str):
-    with pytest.raises(ValueError, match=message + r".* \(test_native.py:\d+\)"):
-        KernelSimulation(game(step), 1)
+def test_a_wrong_call_is_refused_by_name(hook: str, function: Callable, message: str):
+    message = (
+        f"Flight: the hook '{hook}' calls the native function 'fly_frame': {message}" + r".* \(test_native.py:\d+\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        KernelSimulation(game(**{"step": by_address, hook: function}), 1)
 
 
 def hoarder(body):
@@ -215,9 +225,8 @@ def hoarder(body):
 hoard = native(hoarder, (BODY,))
 
 
-def hoarding(s, world, actions, rewards, scratch):
+def hoarding(s, world):
     hoard(s.body[0])
-    return False
 
 
 def runaway(body):
@@ -227,14 +236,13 @@ def runaway(body):
 again = native(runaway, (BODY,))
 
 
-def running(s, world, actions, rewards, scratch):
+def running(s, world):
     again(s.body[0])
-    return False
 
 
 @compiled_only
 @pytest.mark.parametrize(
-    ("step", "message"),
+    ("reset", "message"),
     [
         (
             hoarding,
@@ -243,9 +251,9 @@ def running(s, world, actions, rewards, scratch):
         (running, "Flight: the native function 'runaway' calls its own address: let it call 'runaway'"),
     ],
 )
-def test_a_native_function_that_cannot_be_is_refused_by_name(step: Callable, message: str):
+def test_a_native_function_that_cannot_be_is_refused_by_name(reset: Callable, message: str):
     with pytest.raises(ValueError, match=message):
-        KernelSimulation(game(step), 1)
+        KernelSimulation(game(by_address, reset=reset), 1)
 
 
 def test_types_are_checked_where_they_are_written_down():
@@ -286,7 +294,7 @@ move = native(frame, (BODY, "f8"), returns="f8")
 def reset(s, world):
     s.body[0].x = 0.0
 def step(s, world, actions, rewards, scratch):
-    s.x = {call}(s.body[0], 0.5)
+    s.x = move(s.body[0], 0.5)
     return False
 def observe(s, world, observations, scratch):
     observations.runner[0].x = s.x
@@ -303,7 +311,7 @@ from palaestra.core.kernel import KernelSimulation
 from palaestra.core.workers import ProcessSimulation
 if __name__ == "__main__":
     if sys.argv[1] == "workers":
-        sim = ProcessSimulation(rules.game(), 2, workers=2)
+        sim = ProcessSimulation(rules.game(), 2, workers=1)
     else:
         sim = KernelSimulation(rules.game(), 2)
     sim.reset(seed=1)
@@ -319,9 +327,9 @@ if __name__ == "__main__":
 """
 
 
-def play(folder: Path, how: str = "here", call: str = "move", **environment: str | None) -> list[str]:
+def play(folder: Path, how: str = "here", **environment: str | None) -> list[str]:
     """What a process of its own plays: the bytes of x, and how much it took from the cache and compiled."""
-    (folder / "rules.py").write_text(SHARED.replace("{call}", call))
+    (folder / "rules.py").write_text(SHARED)
     path = os.pathsep.join([str(folder), *(p for p in sys.path if p)])
     places = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(folder / "cache")}
     return python(PLAY, how, **places, **environment).split()
@@ -334,7 +342,6 @@ def test_every_process_finds_it_anew_and_gives_the_same_bits(tmp_path: Path):
     assert play(tmp_path) == [x, "2", "0"]
     assert play(tmp_path, "workers")[0] == x  # spawned, with the game pickled to them
     assert play(tmp_path, NUMBA_DISABLE_JIT="1")[0] == x
-    assert play(tmp_path, call="frame")[0] == x
 
 
 def test_pickled_it_is_resolved_anew():

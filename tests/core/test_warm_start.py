@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import inspect
 
+import numpy as np
 import pytest
+from games.play import python
 
+import palaestra
 from palaestra.core.linker import jit_disabled
 
 PLAY = """
@@ -16,52 +16,43 @@ import sys
 
 import numpy as np
 import palaestra
-from palaestra.core import compiler
 
-def total():
+if "broken" in sys.argv:
+    from numba.core.runtime import nrt
+
+    del nrt.rtsys
+{total}
+states = total()
+registries = "numba.cpython.heapq" in sys.modules
+
+if not registries:
+    import numba
+
+    @numba.njit
+    def norm(values):
+        return np.sqrt((values * values).sum())
+
+    assert norm(np.array([3.0, 4.0])) == 5.0
+print(registries, states)
+"""
+
+
+def total() -> str:
+    """The states after 20 decisions."""
     sim = palaestra.make_batch("palaestra/CartPole-v0", 4)
     sim.reset(seed=3)
     for _ in range(20):
         sim.step(np.ones(sim.actions.shape, np.int64))
     return sim.states.tobytes().hex()[:4000]
 
-if "broken" in sys.argv:
-    from numba.core.runtime import nrt
 
-    del nrt.rtsys
-states = total()
-registries = "numba.cpython.heapq" in sys.modules
-
-import numba
-
-@numba.njit
-def norm(values):
-    return np.sqrt((values * values).sum())
-
-assert norm(np.array([3.0, 4.0])) == 5.0
-print(registries, states)
-"""
-
-
-def played(folder: Path, *words: str) -> tuple[bool, str]:
-    """Whether the compiler's registries were built, and the states after 20 decisions."""
-    variables = os.environ | {
-        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-        "NUMBA_CACHE_DIR": str(folder / "cache"),
-    }
-    run = subprocess.run([sys.executable, "-c", PLAY, *words], capture_output=True, text=True, env=variables)
-    assert run.returncode == 0, run.stderr
-    registries, states = run.stdout.split()
-    return registries == "True", states
+def played(*words: str) -> list[str]:
+    """Whether a process of its own built the compiler's registries, and its states."""
+    return python(PLAY.replace("{total}", inspect.getsource(total)), *words).split()
 
 
 @pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
-def test_a_warm_start_builds_no_registries_and_gives_the_same_bits(tmp_path: Path):
-    cold_registries, cold = played(tmp_path)
-    warm_registries, warm = played(tmp_path)
-    assert cold_registries
-    assert not warm_registries
-    assert warm == cold
-    fallen_back, same = played(tmp_path, "broken")  # numba's internals are not what they were
-    assert fallen_back
-    assert same == cold
+def test_a_warm_start_builds_no_registries_and_gives_the_same_bits():
+    states = total()  # the machine code is stored now
+    assert played() == ["False", states]
+    assert played("broken") == ["True", states]  # numba's internals are not what they were

@@ -101,7 +101,7 @@ def test_there_are_no_more_workers_than_lanes_and_at_least_one():
 
 
 def test_a_dead_worker_is_named_and_everything_is_freed():
-    sim = ProcessSimulation(GAME, 1, workers=3)
+    sim = ProcessSimulation(GAME, 1, workers=3, compiled=False)
     assert len(sim.processes) == 1
     sim.reset(seed=1)
     process, name = sim.processes[0], sim.memory.name

@@ -365,6 +365,11 @@ def game(engine: Literal["outside", "compiled"] = "outside") -> Game:
     )
 
 
+def compiled_game() -> Game:
+    """The rules with the compiled engine, for `palaestra doctor --warm --game`."""
+    return game("compiled")
+
+
 palaestra.register("tests/Body-v0", game, about="pucks that an engine outside moves")
 palaestra.register("tests/BodyCompiled-v0", game, about="the same, the engine compiled", engine="compiled")
 

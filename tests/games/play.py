@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.lib.recfunctions import repack_fields
 
 from palaestra import registry
 from palaestra.core.fields import Choice
@@ -110,7 +110,19 @@ def seen_bytes(sim: Simulation) -> np.ndarray:
 
 def all_bytes(sim: Simulation) -> np.ndarray:
     """What leaves the simulation and its match records without their padding, uint8 ``[N, bytes]``."""
-    return np.concatenate([seen_bytes(sim), _bytes(repack_fields(sim.states, recurse=True))], axis=1)
+    return np.concatenate([seen_bytes(sim), _bytes(sim.states)[:, _written(sim.states.dtype)]], axis=1)
+
+
+@functools.cache
+def _written(dtype: np.dtype) -> np.ndarray:
+    """Which bytes of a record belong to fields, not to the padding between them, bool ``[bytes]``."""
+    base, shape = dtype.subdtype or (dtype, ())
+    if base.fields is None:
+        return np.ones(dtype.itemsize, np.bool_)
+    one = np.zeros(base.itemsize, np.bool_)
+    for kind, offset, *_ in base.fields.values():
+        one[offset : offset + kind.itemsize] = _written(kind)
+    return np.tile(one, math.prod(shape))
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:
@@ -128,9 +140,10 @@ def match_hash(
 ) -> str:
     """Hash of all bytes of three lanes that random actions play against a script drawn for each match.
 
-    ``opponents`` names other players, ``compiled`` is an option of `Simulation`, ``sizes`` are keywords of the game.
+    ``name`` is a module of this folder, or the full name of another; ``opponents`` names other players, ``compiled`` is
+    an option of `Simulation`, ``sizes`` are keywords of the game.
     """
-    game = importlib.import_module(f"games.{name}").game(**sizes)
+    game = importlib.import_module(name if "." in name else f"games.{name}").game(**sizes)
     sim = KernelSimulation(game, 3, threads=threads, autoreset_mode=mode, compiled=compiled)
     if opponents is None:
         opponents = {list(game.teams)[1]: "mix"} if len(game.teams) > 1 else {}

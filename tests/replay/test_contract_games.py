@@ -67,7 +67,8 @@ def resting(observations) -> np.ndarray:
     return np.zeros((*rows.shape[:2], 2), np.int64)
 
 
-def test_a_replay_keeps_the_representation_that_was_played():
+def test_a_replay_keeps_the_representation_that_was_played(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # no other test plays this representation
     env = gymnasium.make(COURIERS, observation="nearest:flat")
     with Recorder(env.unwrapped.sim) as recorder:  # type: ignore[attr-defined]
         env.reset(seed=1)

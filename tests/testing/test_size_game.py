@@ -8,6 +8,7 @@ from games.play import match_hash
 
 from palaestra.core.linker import jit_disabled
 from palaestra.testing import check
+from palaestra.testing.subject import Level
 
 PRESETS = ("tests/Couriers-3-v0", "tests/Couriers-v0", "tests/Couriers-40-v0")
 SIZES = (  # decisions, keywords: rules in plain Python take long where agents are many
@@ -19,7 +20,7 @@ PLAYERS = (None, {"red": "shared_plan", "blue": "nearest"}, {"red": "random", "b
 
 
 @pytest.mark.parametrize(("id", "level"), [("tests/Couriers-v0", "fast"), ("tests/Couriers-3-v0", "preset")])
-def test_a_size_passes_the_kit(id: str, level: str):
+def test_a_size_passes_the_kit(id: str, level: Level):
     report = check(id, level)
     assert report.passed, str(report)
 

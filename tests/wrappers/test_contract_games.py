@@ -23,7 +23,8 @@ def parallel(id: str, **keywords: Any) -> Any:
 
 @pytest.mark.parametrize("mask", ["obs", "info"])
 @pytest.mark.parametrize("observation", ["dict", "nearest"])
-def test_a_team_observes_the_lists_of_its_members(mask: str, observation: str):
+def test_a_team_observes_the_lists_of_its_members(mask: str, observation: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # a few decisions, and a representation with a kernel of its own
     env = TeamAsAgent(parallel(COURIERS, mask=mask, observation=observation))
     parallel_api_test(env, num_cycles=20)
     seen, infos = env.reset(seed=1)

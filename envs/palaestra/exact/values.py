@@ -182,7 +182,7 @@ def compile_solvers() -> None:
     found = iterate(table, GAME, 0.5, 1e-6)
     payoffs = local_payoffs(table, 0.5, found.values, 0)
     matrix_game(payoffs)
-    bracket(payoffs, *payoffs.shape, found.rows, found.columns, payoffs.min())
+    bracket(payoffs, len(payoffs), payoffs.shape[1], found.rows, found.columns, payoffs.min())
     arrays = (table.cell_start, table.rewards, table.next, *table.action_start)
     follow_policies(*arrays, 0.5, found.rows, found.columns, found.values, 0.1, 1)
     order, residual = order_of_play(table.next, table.cell_start), np.zeros(len(table))
