@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from games import depot, duel, two_team
-from games.play import simulation
+from games.play import all_bytes, simulation
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import parallel_api_test
@@ -380,8 +380,21 @@ def test_actions_of_the_dead_are_ignored_or_left_out():
     env.step({"red_0": 0, "red_1": 0, "blue_0": 0})
     with pytest.raises(ValueError, match="no action for blue_1"):
         env.step({"red_0": 0, "red_1": 0, "blue_0": 0})
-    with pytest.raises(KeyError, match="'green_0' is not in the match"):
+    with pytest.raises(KeyError, match="'green_0' is no agent: possible_agents are red_0, red_1"):
         env.step({"green_0": 0})
+
+
+def test_actions_of_agents_that_are_not_in_the_match_are_ignored():
+    """Libraries whose buffers have a row for every possible agent send actions of all of them."""
+    env, other = parallel(mask=None), parallel(mask=None)
+    for face in (env, other):
+        face.reset(seed=1)
+    while env.agents:
+        everybody = dict.fromkeys(env.possible_agents, 1)
+        seen = env.step({a: everybody[a] if a in env.agents else "anything" for a in everybody})
+        assert seen[1:4] == other.step({a: everybody[a] for a in other.agents})[1:4]
+        assert all_bytes(env.sim).tobytes() == all_bytes(other.sim).tobytes()
+    assert env.sim.states["steps"][0] > 2
 
 
 def test_fixed_agents_is_a_keyword_of_pettingzoos_entry_point():

@@ -164,11 +164,13 @@ class GameParallelEnv(ParallelEnv):
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Plays one decision. Agents that are not asked now may be left out.
+        """Plays one decision.
+
+        Agents that are not asked now may be left out; actions of agents that left the match are ignored.
 
         Raises:
             ActionError: An action outside its space, or one missing of an agent that is asked.
-            KeyError: An action of an agent that is not in the match.
+            KeyError: An action of an agent that does not exist.
         """
         sim = self.sim
         if not self.agents:
@@ -219,7 +221,9 @@ class GameParallelEnv(ParallelEnv):
             actions = {a: action for a, action in actions.items() if a not in slot or self._alive_row[slot[a]]}
         for agent, action in actions.items():
             if agent not in agents:
-                raise KeyError(f"{agent!r} is not in the match: its agents are {', '.join(agents)}")
+                if agent in self._slot:
+                    continue
+                raise KeyError(f"{agent!r} is no agent: possible_agents are {', '.join(self.possible_agents)}")
             if type(action) in PLAIN_INTEGERS and agent in one_word:
                 column, choice = one_word[agent]
                 write_choice(memory, column, action, choice)
