@@ -64,10 +64,12 @@ def _register_everywhere(row: Row) -> None:
             row.id,
             entry_point="palaestra.registry:make_env",
             vector_entry_point="palaestra.registry:make_vec",
-            kwargs={"id": row.id},
+            kwargs={"game_id": row.id},
         )
     if hasattr(pettingzoo, "register") and not _pettingzoo_knows(row.id):
-        pettingzoo.register("parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"id": row.id})
+        pettingzoo.register(
+            "parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"game_id": row.id}
+        )
 
 
 def _pettingzoo_knows(id: str) -> bool:
@@ -211,25 +213,28 @@ def _form(sim: Any, keywords: dict[str, Any]) -> Any:
     return sim.game.shown_as({**row(sim.origin[0]).kwargs, **keywords}.get("observation"))[1]
 
 
-def make_env(id: str, **keywords: Any) -> Any:
-    """Gymnasium's entry point; keywords as for `GameEnv` and `make_batch`."""
+def make_env(game_id: str, **keywords: Any) -> Any:
+    """Gymnasium's entry point; keywords as for `GameEnv` and `make_batch`.
+
+    The id is not named ``id``: `gymnasium.make_vec` hands all registered keywords to `gymnasium.make` beside its own.
+    """
     from palaestra.core.faces.gym_env import GameEnv
 
-    sim, face = against(id, 1, {**keywords, "autoreset_mode": "off"})
+    sim, face = against(game_id, 1, {**keywords, "autoreset_mode": "off"})
     return GameEnv(sim, observation=_form(sim, keywords), **face)
 
 
-def make_vec(id: str, num_envs: int = 1, **keywords: Any) -> Any:
+def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
     from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
     mode = keywords.pop("autoreset_mode", "next_step")
     names = {v: k for k, v in GYMNASIUM_MODES.items()}
-    sim, face = against(id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
+    sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
     return GameVectorEnv(sim, observation=_form(sim, keywords), **face)
 
 
-def make_parallel(id: str, **keywords: Any) -> Any:
+def make_parallel(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
@@ -237,8 +242,8 @@ def make_parallel(id: str, **keywords: Any) -> Any:
     for name in GYMNASIUM_KEYWORDS:
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
-    sim = make_batch(id, 1, **{**keywords, "autoreset_mode": "off"})
-    return GameParallelEnv(sim, name=zoo_name(id), observation=_form(sim, keywords), **face)
+    sim = make_batch(game_id, 1, **{**keywords, "autoreset_mode": "off"})
+    return GameParallelEnv(sim, name=zoo_name(game_id), observation=_form(sim, keywords), **face)
 
 
 def zoo_name(id: str) -> str:

@@ -75,7 +75,9 @@ def test_the_views_cannot_be_written():
 
 
 def test_an_unknown_name_gets_the_near_one_proposed():
-    with pytest.raises(TypeError, match="'damge' is not a Raid parameter: did you mean 'damage'"):
+    with pytest.raises(
+        TypeError, match="unexpected keyword argument 'damge': it is not a Raid parameter; did you mean 'damage'"
+    ):
         started(damge=1.0)
     with pytest.raises(TypeError, match="known: horizon, damage, hit_chance, arrival"):
         started(xyz=1.0)

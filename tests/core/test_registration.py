@@ -34,6 +34,23 @@ def test_registering_again_changes_nothing_and_says_nothing():
         assert pettingzoo.spec("parallel", "palaestra/CartPole-v0").id == "palaestra/CartPole-v0"
 
 
+@pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])
+@pytest.mark.parametrize("id", ["palaestra/CartPole-v0", "palaestra/TeamMatrix-v0"])
+def test_gymnasium_makes_vectors_of_an_id_in_all_its_modes(id: str, mode: str):
+    envs = gymnasium.make_vec(id, num_envs=2, vectorization_mode=mode, horizon=3)
+    observations, _ = envs.reset(seed=1)
+    assert len(observations) == 2
+    truncated = [envs.step(envs.action_space.sample())[3].all() for _ in range(3)]
+    assert truncated == [False, False, True]
+    envs.close()
+
+
+def test_an_unknown_keyword_is_refused_in_the_words_of_python():
+    """Libraries recognise an environment that does not take their keyword by these words."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'"):
+        gymnasium.make("palaestra/CartPole-v0", frameskip=1)
+
+
 def test_a_file_imported_under_another_name_has_compiled_code_of_its_own(monkeypatch: pytest.MonkeyPatch):
     # The cache on disk names the module of a world: under another name it could not be read.
     spec = importlib.util.spec_from_file_location("raid_by_another_name", two_team.__file__)

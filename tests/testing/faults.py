@@ -77,7 +77,9 @@ def games() -> None:
     register(SPOKEN, "testing.broken_games:spoken")
     register(CROWD, "testing.broken_crowd:crowd")
     register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
-    gymnasium.register(CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"id": CALLABLE})
+    gymnasium.register(
+        CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"game_id": CALLABLE}
+    )
     register(CALLABLE, "testing.broken_games:tug")
 
 
