@@ -10,6 +10,7 @@ from games import depot, duel, two_team
 from games.play import all_bytes, simulation
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test
 
 from palaestra.calibration import cartpole
@@ -346,6 +347,39 @@ def test_pictures_go_at_the_pace_of_the_match_where_a_screen_shows_them(driver, 
     env.reset(seed=1)  # draws the first picture
     env.close()
     assert ticks == [env.metadata["render_fps"]] * waits
+
+
+# -- attributes of the lanes of a vector -------------------------------------------------------------------------------
+
+
+def test_a_vector_has_what_gymnasiums_own_vectors_have():
+    cartpole = "palaestra/CartPole-v0"
+    sync = gymnasium.make_vec(cartpole, 2, vectorization_mode="sync", render_mode="rgb_array")
+    ours: Any = gymnasium.make_vec(cartpole, 2, render_mode="rgb_array")
+    for envs in (sync, ours):
+        envs.reset(seed=1)
+    assert ours.autoreset_mode is sync.autoreset_mode is AutoresetMode.NEXT_STEP  # type: ignore[attr-defined]
+    for name in ("observation_space", "action_space", "render_mode"):
+        assert ours.get_attr(name) == ours.call(name) == sync.get_attr(name)  # type: ignore[attr-defined]
+    for one, other in zip(ours.call("render"), sync.call("render"), strict=True):  # type: ignore[attr-defined]
+        assert np.array_equal(one, other)
+    assert vector().call("render") == (None, None, None)
+
+
+def test_lanes_of_a_vector_have_parameters_of_their_own():
+    envs = vector(two_team.game(), observation="dict")
+    envs.set_attr("damage", [0.0, 1.0, 2.0])
+    assert envs.get_attr("damage") == (0.0, 1.0, 2.0)
+    envs.set_attr("damage", 1.0)
+    assert envs.sim.parameters["damage"].tolist() == [1.0] * 3
+    with pytest.raises(ValueError, match="each of the 3 lanes, got 2"):
+        envs.set_attr("damage", [1.0, 2.0])
+    with pytest.raises(AttributeError, match=r"no parameter 'damge', only horizon, damage"):
+        envs.set_attr("damge", 1.0)
+    with pytest.raises(AttributeError, match=r"no step\(\) of their own"):
+        envs.call("step")
+    with pytest.raises(AttributeError, match="'nothing'"):
+        envs.get_attr("nothing")
 
 
 # -- fixed agents ------------------------------------------------------------------------------------------------------

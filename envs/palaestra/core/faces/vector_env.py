@@ -60,8 +60,9 @@ class GameVectorEnv(VectorEnv):
         game = sim.game
         self.sim, self.copy = sim, copy
         self.num_envs = sim.num_envs
+        self.autoreset_mode = GYMNASIUM_MODES[sim.autoreset_mode]
         self.metadata = {
-            "autoreset_mode": GYMNASIUM_MODES[sim.autoreset_mode],
+            "autoreset_mode": self.autoreset_mode,
             "render_modes": render_modes(game, window=False),
             "render_fps": game.render_fps,
         }
@@ -165,6 +166,48 @@ class GameVectorEnv(VectorEnv):
             final_info[name], final_info[f"_{name}"] = map_arrays(only_finished, view), over
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What each lane has under a name, as Sync and Async have of their environments: a tuple of N.
+
+        Lanes have the parameters of the rules (numbers or words), ``observation_space``, ``action_space``, the other
+        attributes of this object, and ``render``.
+
+        Raises:
+            AttributeError: Nothing of this name, or a method of all lanes together.
+        """
+        if name == "render":
+            return (None,) * self.num_envs if self.render_mode is None else self.render()
+        if name in self.sim.parameters:
+            return tuple(self.sim.parameters[name].tolist())
+        value = getattr(self, f"single_{name}" if name in ("observation_space", "action_space") else name)
+        if callable(value):
+            raise AttributeError(f"lanes have no {name}() of their own: call it on the vector environment")
+        return (value,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """As `call`."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Changes a parameter of the rules, see `Simulation.set_parameters`.
+
+        Args:
+            name: Of the parameter.
+            values: A list or tuple of N values, one a lane; or one value for all lanes.
+
+        Raises:
+            AttributeError: The rules have no such parameter.
+            ValueError: Not N values, or a value outside its range.
+        """
+        known = self.sim.parameters
+        if name not in known:
+            raise AttributeError(f"{self.sim.game.name} has no parameter {name!r}, only {', '.join(known)}")
+        if isinstance(values, list | tuple):
+            if len(values) != self.num_envs:
+                raise ValueError(f"set_attr wants a value for each of the {self.num_envs} lanes, got {len(values)}")
+            values = np.array(values)
+        self.sim.set_parameters(**{name: values})
 
     def render(self) -> Any:
         """Pictures, or texts, of all lanes as a tuple; None without a render mode."""
