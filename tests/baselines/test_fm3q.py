@@ -138,11 +138,14 @@ def test_tables_find_the_saddle_point_exactly(name: str):
         assert tables.loss < 1e-4  # it holds the whole table, the others only its greedy choices
 
 
-def test_tables_look_ahead_over_rounds():
-    rounds = fm3q_tables.TableArgs(options=("game=saddle", "rounds=2"), mixer="vdn", gamma=1.0, iterations=2, steps=150)
-    tables = fm3q_tables.fit_tables(rounds)
-    lost = exact.nash_conv(tables.rules, {team: tables.policy(team) for team in ("red", "blue")}, gamma=1.0)
-    assert lost.total < 1e-9
+def test_tables_look_ahead_by_one_decision_more_in_each_iteration():
+    pitch: Any = {"env_id": "palaestra/GridSoccer-v0", "options": ("rows=3", "columns=3", "order=alternating")}
+    worth = []
+    for iterations in (1, 2):
+        args = fm3q_tables.TableArgs(**pitch, mixer="vdn", gamma=0.9, iterations=iterations, steps=60)
+        red, blue = fm3q_tables.fit_tables(args).utilities.max(2).T
+        worth.append(int((abs(red - blue) > 0.5).sum()))
+    assert worth == [48, 96]  # positions from which a goal is certain in one decision, and in two
 
 
 def test_no_deterministic_pair_is_safe_in_pennies():
