@@ -160,7 +160,7 @@ def test_a_team_is_shown_the_fields_of_its_own_team():
     env.reset(seed=1)
     env.sim.states["info"]["goals"][0] = 1, 2
     env.sim.refresh()
-    goals = {agent: agent_io.observe_one()["goals"].item() for agent, agent_io in env.agent_ios.items()}
+    goals = {agent: float(agent_io.observe_one()["goals"]) for agent, agent_io in env.agent_ios.items()}
     assert goals == {a: 1.0 if a.startswith("red") else 2.0 for a in env.possible_agents}
 
 
