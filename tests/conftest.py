@@ -21,7 +21,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# What is imported and collected lives as long as the run: looking for garbage in it takes 7 % of the time.
+# What is imported and collected lives as long as the run: looking for garbage in it takes time.
 gc.disable()
 
 

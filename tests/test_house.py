@@ -43,8 +43,8 @@ FAMILIES = sorted(
 )
 ROOT_FLOOR = 3
 """`palaestra` itself hands on what the registry offers."""
-READERS = ("envs", "baselines", "examples", "tests")
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
+READERS = ("envs", "baselines", "examples", "tests")
 MEMBER_BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}
 """Functions that are told a member's name as a text."""
 LONGEST = 600

@@ -484,7 +484,7 @@ def _about(f: Field | Table | Choice | Continuous | Parameter) -> str:
 def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:
     """Refuses a keyword and suggests the near one.
 
-    The message has Python's words: TorchRL recognises by them that an environment does not take a keyword.
+    The message has Python's words: some libraries try a keyword and look for them.
     """
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
