@@ -66,17 +66,17 @@ def _register_everywhere(row: Row) -> None:
             vector_entry_point="palaestra.registry:make_vec",
             kwargs={"game_id": row.id},
         )
-    if hasattr(pettingzoo, "register") and not _pettingzoo_knows(row.id):
-        pettingzoo.register(
-            "parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"game_id": row.id}
-        )
+    for api in ("parallel", "aec"):
+        if hasattr(pettingzoo, "register") and not _pettingzoo_knows(api, row.id):
+            entry_point = f"palaestra.registry:make_{api}"
+            pettingzoo.register(api, row.id, entry_point=entry_point, kwargs={"game_id": row.id})
 
 
-def _pettingzoo_knows(id: str) -> bool:
+def _pettingzoo_knows(api: Any, id: str) -> bool:
     from pettingzoo.env_registry.exceptions import PettingZooRegistryError
 
     try:
-        return pettingzoo.spec("parallel", id).id == id
+        return pettingzoo.spec(api, id).id == id
     except PettingZooRegistryError:
         return False
 
@@ -245,6 +245,13 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
     sim = make_batch(game_id, 1, **{**keywords, "autoreset_mode": "off"})
     return GameParallelEnv(sim, name=zoo_name(game_id), observation=_form(sim, keywords), **face)
+
+
+def make_aec(game_id: str, **keywords: Any) -> Any:
+    """PettingZoo's entry point for agents that are asked one after the other; keywords as for `make_parallel`."""
+    from palaestra.core.faces.aec_env import GameAECEnv
+
+    return GameAECEnv(make_parallel(game_id, **keywords))
 
 
 def zoo_name(id: str) -> str:
