@@ -229,6 +229,11 @@ def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
     from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
+    if (steps := keywords.get("max_episode_steps")) is not None:
+        gymnasium.logger.warn(
+            f"max_episode_steps={steps} sets the horizon of the rules here, while gymnasium.make wraps a TimeLimit "
+            "around them, which tells no winner: say max_cycles= on every face"
+        )
     mode = keywords.pop("autoreset_mode", "next_step")
     names = {v: k for k, v in GYMNASIUM_MODES.items()}
     sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
