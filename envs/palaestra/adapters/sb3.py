@@ -6,7 +6,8 @@
     PPO("MlpPolicy", as_vec_env("palaestra/CartPole-v0", 64)).learn(100_000)
 
 A row of the VecEnv is a lane, played by one team (``agents="joint"``: a team of several is one agent with a joint
-action), or one agent of a lane (``agents="rows"``: all agents share the policy). As Stable-Baselines3 wants it, a lane
+action), or one agent of a lane (``agents="rows"``: all agents share the policy, those of unlike roles are padded; see
+`palaestra.adapters.rows`, whose rows these are). As Stable-Baselines3 wants it, a lane
 that ends starts anew in the same step; its rows get ``terminal_observation`` and ``TimeLimit.truncated`` in their info,
 all other infos are empty dicts, the same objects in every step.
 
@@ -20,13 +21,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
 
-from palaestra import registry
-from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
+from palaestra.adapters.agent_rows import AgentRows, AgentsMode, row_of, simulation_of
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -38,8 +38,6 @@ except ImportError as error:
     raise ImportError(
         'palaestra.adapters.sb3 needs Stable-Baselines3, which is not installed: pip install "palaestra[baselines]"'
     ) from error
-
-AgentsMode = Literal["joint", "rows"]
 
 
 def as_vec_env(
@@ -75,7 +73,7 @@ def as_vec_env(
     """
     if isinstance(sim, str):
         keywords |= {"observation": observation} if observation is not None else {}
-        made = _simulation(sim, num_envs or 1, team, agents, keywords)
+        made = simulation_of(sim, num_envs or 1, team, agents, keywords, "as_vec_env")
         return SimulationVecEnv(made, team, agents, made.game.shown_as(observation)[1], monitor, render_mode)
     given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
     if given:
@@ -84,26 +82,12 @@ def as_vec_env(
     return SimulationVecEnv(sim, team, agents, form, monitor, render_mode)
 
 
-def _simulation(id: str, num_envs: int, team: str | None, agents: AgentsMode, keywords: dict[str, Any]) -> Simulation:
-    if keywords.setdefault("autoreset_mode", "same_step") != "same_step":
-        raise ValueError('Stable-Baselines3 knows autoreset_mode="same_step" only')
-    if agents == "rows" and team is None:
-        if "opponent" in keywords:
-            raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: player}')
-        return registry.make_batch(id, num_envs, **keywords)
-    sim, face = registry.against(id, num_envs, {**keywords, "control": team})
-    face.pop("control")
-    if face:
-        sim.close()
-        raise TypeError(f"{', '.join(face)}: not a keyword of as_vec_env")
-    return sim
-
-
 class SimulationVecEnv(VecEnv):
     """Rows of a `Simulation`; see the module for what a row is, `as_vec_env` for the arguments.
 
     Attributes:
         sim: The simulation.
+        rows: Its rows.
         slots: Slots of a lane that the policy plays.
         rows_per_lane: Rows of one lane: 1, or the number of slots with ``agents="rows"``.
     """
@@ -118,35 +102,15 @@ class SimulationVecEnv(VecEnv):
         render_mode: str | None = None,
     ) -> None:
         """See `as_vec_env`."""
-        game = sim.game
-        if sim.autoreset_mode != "same_step":
-            raise ValueError(f'the simulation must be made with autoreset_mode="same_step", not {sim.autoreset_mode!r}')
-        if agents not in ("joint", "rows"):
-            raise ValueError(f'agents must be "joint" or "rows", got {agents!r}')
-        if team is not None and team not in game.teams:
-            raise ValueError(f"{game.name} has no team {team!r}: choose from {', '.join(game.teams)}")
         self.sim, self.monitor = sim, monitor
-        self.slots = _slots(sim, team, agents)
-        self.rows_per_lane = len(self.slots) if agents == "rows" else 1
-        self._joint = AgentIO(sim, self.slots, observation, codec=NO_CODEC)
-        self._agent_ios = [self._joint]
-        if agents == "rows":
-            roles = {game.role_of(slot)[0].name for slot in self.slots}
-            if len(roles) > 1:
-                names = ", ".join(sorted(roles))
-                raise ValueError(f'agents="rows" needs agents with the same tables, not {names}: choose a team')
-            self._agent_ios = [AgentIO(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
-        # Rows of one role without shared fields lie side by side in the simulation: one reshape instead of a loop.
-        shared = game.team_observation or game.lane_observation
-        self._side_by_side = agents == "rows" and self._joint.form == "flat" and not shared
-        first = self._agent_ios[0]
-        if isinstance(first.action_space, gymnasium.spaces.Dict):
+        self.rows = AgentRows(sim, team, agents, observation)
+        self.slots, self.rows_per_lane = self.rows.slots, self.rows.rows_per_lane
+        game, space = sim.game, self.rows.action_space
+        if isinstance(space, gymnasium.spaces.Dict):
             raise ValueError(f"{game.name} has composite actions, a Dict, which Stable-Baselines3 has no policy for")
         self._render_mode = check_render_mode(render_mode, ["rgb_array"] if game.render else [], game.name)
-        rows = sim.num_envs * self.rows_per_lane
-        super().__init__(rows, first.observation_space, first.action_space)
-        self._adds_up = agents == "joint" and game.reward == "agent"
-        self._reward_slots: Any = list(self.slots) if self._adds_up or self.rows_per_lane > 1 else self.slots[0]
+        rows = self.rows.num_rows
+        super().__init__(rows, self.rows.observation_space, space)
         self._empty_infos: list[dict[str, Any]] = [{} for _ in range(rows)]
         self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
         self._started_s = time.time()
@@ -168,7 +132,7 @@ class SimulationVecEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
-        return self._observe()
+        return self.rows.observe()
 
     def step_async(self, actions: np.ndarray) -> None:
         """Takes the actions of all rows.
@@ -176,10 +140,7 @@ class SimulationVecEnv(VecEnv):
         Raises:
             ActionError: Wrong shape or kind.
         """
-        if self.rows_per_lane > 1:
-            actions = np.asarray(actions)
-            actions = actions.reshape(self.sim.num_envs, self.rows_per_lane, *actions.shape[1:])
-        self._joint.write(actions)
+        self.rows.write(actions)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Plays one decision in all lanes. All arrays are the caller's own.
@@ -189,15 +150,13 @@ class SimulationVecEnv(VecEnv):
         """
         sim = self.sim
         sim.step()
-        rewards = np.array(sim.rewards[:, self._reward_slots])
-        rewards = rewards.sum(axis=1) if self._adds_up else rewards.reshape(-1)
+        rewards = self.rows.rewards()
         over = sim.terminated | sim.truncated
         if self.monitor:
             self._returns += rewards
             self._lengths += 1
         infos = self._final_infos(over) if over.any() else self._empty_infos
-        dones = over if self.rows_per_lane == 1 else np.repeat(over, self.rows_per_lane)
-        return self._observe(), rewards, dones, infos
+        return self.rows.observe(), rewards, self.rows.of_lanes(over), infos
 
     def close(self) -> None:
         """Frees the simulation."""
@@ -208,18 +167,17 @@ class SimulationVecEnv(VecEnv):
     @property
     def acting(self) -> np.ndarray:
         """Rows whose action counts in the next step, bool ``[rows]``."""
-        if self.rows_per_lane > 1:
-            return self.sim.acting[:, list(self.slots)].reshape(-1)
-        return self.sim.acting[:, list(self.slots)].any(axis=1)
+        return self.rows.of_rows(self.sim.acting)
 
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
 
         Raises:
-            AttributeError: The game forbids nothing.
+            AttributeError: Nothing is forbidden.
         """
-        masks = [agent_io.action_masks() for agent_io in self._agent_ios]
-        return np.stack(masks, axis=1).reshape(self.num_envs, -1)
+        if not self.rows.forbids:
+            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
+        return self.rows.action_masks()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Values of a name, one a row.
@@ -270,27 +228,17 @@ class SimulationVecEnv(VecEnv):
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
-    def _observe(self) -> Any:
-        if self.rows_per_lane == 1:
-            return _writable(self._agent_ios[0].observe(copy=True))
-        if self._side_by_side:
-            return self._joint.observe(copy=True).reshape(self.num_envs, -1)
-        return _interleave([agent_io.observe(copy=False) for agent_io in self._agent_ios], self.num_envs)
-
     def _final_infos(self, over: np.ndarray) -> list[dict[str, Any]]:
         infos = list(self._empty_infos)
         lanes = np.flatnonzero(over)
-        ends = self._ends_of(lanes)
-        for k, agent_io in enumerate(self._agent_ios):
-            seen = agent_io.final_rows(lanes)
-            for i, lane in enumerate(lanes.tolist()):
-                row = lane * self.rows_per_lane + k
-                infos[row] = info = {**ends[i], "terminal_observation": _writable(_row_of(seen, i))}
-                if self.monitor:
-                    seconds = round(time.time() - self._started_s, 6)
-                    info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
+        seen, ends = self.rows.final_rows(lanes), self._ends_of(lanes)
+        for i, row in enumerate(np.flatnonzero(self.rows.of_lanes(over)).tolist()):
+            infos[row] = info = {**ends[i // self.rows_per_lane], "terminal_observation": row_of(seen, i)}
+            if self.monitor:
+                seconds = round(time.time() - self._started_s, 6)
+                info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
         if self.monitor:
-            over_rows = np.repeat(over, self.rows_per_lane)
+            over_rows = self.rows.of_lanes(over)
             self._returns[over_rows], self._lengths[over_rows] = 0.0, 0
         return infos
 
@@ -311,40 +259,6 @@ class SimulationVecEnv(VecEnv):
 
     def _mask_of(self, row: int) -> np.ndarray:
         return self.action_masks()[row]
-
-
-def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, ...]:
-    """Slots that the policy plays; all others must have an opponent."""
-    game = sim.game
-    open_slots = {name: slots for name in game.teams if (slots := sim.open_slots(name))}
-    open_teams = list(open_slots)
-    wanted = [team] if team is not None else open_teams if agents == "rows" else [next(iter(game.teams))]
-    idle = [name for name in open_teams if name not in wanted]
-    taken = [name for name in wanted if name not in open_teams]
-    if idle:
-        raise ValueError(f"{', '.join(idle)} has no player: call sim.set_opponent({idle[0]!r}, ...) first")
-    if taken or not wanted:
-        raise ValueError(f"{', '.join(taken) or 'every team'} of {game.name} is played by an opponent already")
-    return tuple(slot for name in wanted for slot in open_slots[name])
-
-
-def _row_of(rows: Any, i: int) -> Any:
-    return {name: _row_of(member, i) for name, member in rows.items()} if isinstance(rows, dict) else rows[i]
-
-
-def _writable(seen: Any) -> Any:
-    """The same with copies of the arrays of the world, as torch takes no array that cannot be written to."""
-    if isinstance(seen, dict):
-        return {name: _writable(member) for name, member in seen.items()}
-    return seen if seen.flags.writeable else seen.copy()
-
-
-def _interleave(parts: list[Any], rows: int) -> Any:
-    """Observations of the agent interfaces, row ``lane * A + k`` from agent interface k."""
-    if isinstance(parts[0], dict):
-        return {name: _interleave([part[name] for part in parts], rows) for name in parts[0]}
-    stacked = np.stack(parts, axis=1)
-    return stacked.reshape(rows, *stacked.shape[2:])
 
 
 __all__ = ["AgentsMode", "SimulationVecEnv", "as_vec_env"]

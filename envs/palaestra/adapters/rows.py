@@ -1,0 +1,257 @@
+"""The agents of all lanes as rows of one Gymnasium VectorEnv: one policy for all of them, no dependency but Gymnasium.
+
+    from palaestra.adapters.rows import rows
+
+    envs = rows("palaestra/TeamTag-v0", num_envs=64)  # 64 lanes of 4 agents: 256 rows
+    observations, infos = envs.reset(seed=0)
+    observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
+
+Row ``lane * A + k`` is agent k of a lane, in the order of ``envs.agents``: the order that SuperSuit's
+``pettingzoo_env_to_vec_env_v1`` and ``concat_vec_envs_v1`` give. Agents of a team with an opponent have no row. Which
+row plays where is in ``envs.lane`` and ``envs.team`` (int64 ``[rows]``).
+
+* **Unlike roles** are padded: flat observations with zeros, choices with alternatives that the mask forbids (chosen all
+  the same they are the choice's ``noop``), real numbers with some that are ignored.
+* **Black death:** rows of agents that are dead, have not arrived or are not asked now stay in the batch. Their actions
+  are ignored; dead ones see what the game shows to the dead (zeros, as a rule) and are paid what the batch pays them:
+  their team's reward, or what the game gives to the dead where each agent has a reward of its own. All rows of a lane
+  end together. An action counts where ``infos["acting"]`` was set before it: leave the others out of the loss.
+* **Autoreset** is Gymnasium's SAME_STEP: rows of a lane that has ended show the next match; ``infos["final_obs"]`` (by
+  row, None where no match ended) and ``infos["final_info"]`` hold the end of the last one.
+
+Infos are numbers ``[rows, ...]``, the same keys in every step: ``acting``, ``alive``, ``team``, ``winner`` (number of a
+team, -1) and ``end_reason`` (number, 0 while a match goes on), the game's own fields, and ``illegal`` and
+``action_mask`` (int8 ``[rows, M]``) where choices may be forbidden.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from palaestra.adapters.agent_rows import AgentRows, AgentsMode, row_of, simulation_of
+from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.screen import check_render_mode
+from palaestra.core.simulation import Simulation
+
+MaskMode = Literal["info", "obs"] | None
+
+
+def rows(
+    sim: Simulation | str,
+    num_envs: int | None = None,
+    *,
+    team: str | None = None,
+    agents: AgentsMode = "rows",
+    observation: str | None = None,
+    mask: MaskMode = "info",
+    pad: bool = True,
+    render_mode: str | None = None,
+    **keywords: Any,
+) -> RowsVectorEnv:
+    """Makes a VectorEnv whose rows are the agents of all lanes of a simulation or of an id.
+
+    Args:
+        sim: A simulation in ``autoreset_mode="same_step"``, or an id.
+        num_envs: Number of lanes, for an id only; 1 if None. The VectorEnv's own ``num_envs`` is the number of rows.
+        team: Team that the policy plays, the others have opponents (the game's default ones for an id). None is all
+            agents that have no opponent.
+        agents: ``"rows"``: a row is one agent. ``"joint"``: a row is a lane, its action that of the whole team.
+        observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes), or for an id one of the game's representations
+            (``"name"``, ``"name:dict"``); None is the game's default.
+        mask: ``"info"`` gives ``infos["action_mask"]`` where choices may be forbidden, ``"obs"`` always makes
+            observations ``{"observation", "action_mask"}``, None leaves the masks to `RowsVectorEnv.action_masks`.
+        pad: False refuses agents of unlike roles instead of padding them.
+        render_mode: ``"rgb_array"`` or None.
+        **keywords: For an id: as for `palaestra.make_batch` (``opponents``, ``workers``, ``threads``, parameters, ...)
+            and, with ``team``, ``opponent``.
+
+    Raises:
+        ValueError: The simulation cannot be seen in this way; says what to change.
+        TypeError: An unknown keyword, or one that goes with an id only.
+    """
+    if isinstance(sim, str):
+        keywords |= {"observation": observation} if observation is not None else {}
+        made = simulation_of(sim, num_envs or 1, team, agents, keywords, "rows")
+        return RowsVectorEnv(made, team, agents, made.game.shown_as(observation)[1], mask, pad, render_mode)
+    given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
+    if given:
+        raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
+    form: Any = observation  # its agent interface refuses what is no form
+    return RowsVectorEnv(sim, team, agents, form, mask, pad, render_mode)
+
+
+class RowsVectorEnv(VectorEnv):
+    """Rows of a `Simulation`; see the module for what a row is, `rows` for the arguments.
+
+    Attributes:
+        sim: The simulation.
+        agents: Names of the agents of a lane that have a row, in the order of these.
+        lane: Lane of each row, int64 ``[rows]``, read-only.
+        team: Number of the team of each row, likewise; ``list(sim.game.teams)`` has the names.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        team: str | None = None,
+        agents: AgentsMode = "rows",
+        observation: Form | None = None,
+        mask: MaskMode = "info",
+        pad: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        """See `rows`."""
+        if mask not in (None, "info", "obs"):
+            raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
+        self._rows = AgentRows(sim, team, agents, observation, pad)
+        self.sim, self.lane, self.team = sim, self._rows.lane, self._rows.team
+        self.agents = tuple(sim.game.agents[slot] for slot in self._rows.slots)
+        self.num_envs = self._rows.num_rows
+        self.autoreset_mode = AutoresetMode.SAME_STEP
+        modes = ["rgb_array"] if sim.game.render else []
+        self.metadata = {
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": modes,
+            "render_fps": sim.game.render_fps,
+        }
+        self.render_mode = check_render_mode(render_mode, modes, sim.game.name)
+        self.single_observation_space, self.single_action_space = self._rows.observation_space, self._rows.action_space
+        self._wraps_masks = mask == "obs"
+        self._shows_masks = mask == "info" and self._rows.forbids
+        if self._wraps_masks:
+            masks = spaces.Box(0, 1, (self._rows.mask_width,), np.int8)
+            self.single_observation_space = spaces.Dict(
+                {"observation": self.single_observation_space, "action_mask": masks}
+            )
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._lane_fields = [f.name for f in sim.game.info] + ["winner", "end_reason"]
+        self._all = np.ones(self.num_envs, np.bool_)
+        self._all.flags.writeable = False
+
+    def reset(
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts a match in all lanes. Lane i gets the stream ``seed + i``, or the i-th of a list of one seed a lane.
+
+        Raises:
+            ValueError: ``options["reset_mask"]``, as lanes start anew by themselves; a list of another length.
+        """
+        if "reset_mask" in (options or {}):
+            raise ValueError(
+                "lanes start anew in the step in which their match ends: reset() starts all, no reset_mask"
+            )
+        self.sim.reset(seed=seed)
+        return self._observe(), self._infos(self._columns(self.sim.info), self._all)
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Plays one decision in all lanes. All arrays are the caller's own.
+
+        Raises:
+            ActionError: An action outside its space; names lane and agent. No match has moved.
+        """
+        sim, of_lanes = self.sim, self._rows.of_lanes
+        self._rows.write(actions)
+        sim.step()
+        infos = self._infos(self._columns(sim.info), self._all)
+        lanes_over = sim.terminated | sim.truncated
+        if lanes_over.any():
+            self._add_ends(np.flatnonzero(lanes_over), of_lanes(lanes_over), infos)
+        return self._observe(), self._rows.rewards(), of_lanes(sim.terminated), of_lanes(sim.truncated), infos
+
+    def action_masks(self) -> np.ndarray:
+        """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
+
+        Raises:
+            AttributeError: Actions are real numbers.
+        """
+        return self._rows.action_masks()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What each row has under a name, a tuple of ``[rows]``: a parameter of the rules, or an attribute of this.
+
+        Raises:
+            AttributeError: Nothing of this name, or a method of all rows together.
+        """
+        if name in self.sim.parameters:
+            return tuple(self._rows.of_lanes(self.sim.parameters[name]).tolist())
+        if name == "render":
+            pictures = self.render()
+            return (None,) * self.num_envs if pictures is None else tuple(pictures[lane] for lane in self.lane)
+        value = getattr(self, f"single_{name}" if name in ("observation_space", "action_space") else name)
+        if callable(value):
+            raise AttributeError(f"rows have no {name}() of their own: call it on the vector environment")
+        return (value,) * self.num_envs
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """As `call`."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Changes a parameter of the rules in all lanes (a number or word), or in each (``[N]``).
+
+        Raises:
+            AttributeError: The rules have no such parameter.
+        """
+        known = self.sim.parameters
+        if name not in known:
+            raise AttributeError(f"{self.sim.game.name} has no parameter {name!r}, only {', '.join(known)}")
+        self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
+
+    def render(self) -> Any:
+        """Pictures (uint8 ``[H, W, 3]``) of all lanes as a tuple; None without a render mode."""
+        return None if self.render_mode is None else tuple(self.sim.render(i) for i in range(self.sim.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Frees the simulation."""
+        self.sim.close()
+
+    # -- helpers -------------------------------------------------------------------------------------------------------
+
+    def _observe(self) -> Any:
+        seen = self._rows.observe()
+        if not self._wraps_masks:
+            return seen
+        return {"observation": seen, "action_mask": self._rows.action_masks().view(np.int8)}
+
+    def _columns(self, info: dict[str, np.ndarray], final: bool = False) -> dict[str, np.ndarray]:
+        """Infos of all rows, of the running matches or of the last ones."""
+        rows = self._rows
+        columns = {name: rows.of_lanes(info[name]) for name in self._lane_fields}
+        columns["team"] = self.team.copy()
+        for name, flags in (("acting", self.sim.acting), ("alive", self.sim.alive)):
+            columns[name] = np.zeros(self.num_envs, np.bool_) if final else rows.of_rows(flags)
+        if self.sim.legal is not None:
+            columns["illegal"] = rows.of_rows(info["illegal"])
+        if self._shows_masks:
+            columns["action_mask"] = rows.action_masks(final).view(np.int8)
+        return columns
+
+    def _infos(self, columns: dict[str, np.ndarray], which: np.ndarray) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        for name, column in columns.items():
+            infos[name], infos[f"_{name}"] = column, which
+        return infos
+
+    def _add_ends(self, lanes: np.ndarray, over: np.ndarray, infos: dict[str, Any]) -> None:
+        """What was last seen in the ``lanes`` whose match ended in this step, for their rows ``over``."""
+        seen = self._rows.final_rows(lanes)
+        if self._wraps_masks:
+            seen = {"observation": seen, "action_mask": self._rows.action_masks(final=True)[over].view(np.int8)}
+        finals = np.full(self.num_envs, None, dtype=object)
+        for i, row in enumerate(np.flatnonzero(over).tolist()):
+            finals[row] = row_of(seen, i)
+        columns = self._columns(self.sim.final_info, final=True)
+        for column in columns.values():
+            column[~over] = 0
+        columns["winner"][~over] = -1
+        infos["final_obs"], infos["_final_obs"] = finals, over
+        infos["final_info"], infos["_final_info"] = self._infos(columns, over), over
+
+
+__all__ = ["RowsVectorEnv", "rows"]
