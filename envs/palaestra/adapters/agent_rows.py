@@ -18,40 +18,51 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
-from palaestra.adapters.padding import ActionPadding, common_action, common_observation
+from palaestra.adapters.padding import Part, common_action, common_observation
 from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.masks import Masks
-from palaestra.core.fields import Choice
 from palaestra.core.simulation import Simulation
 
 AgentsMode = Literal["rows", "joint"]
 
 
 def simulation_of(
-    id: str, num_envs: int, team: str | None, agents: AgentsMode, keywords: dict[str, Any], caller: str
-) -> Simulation:
-    """The simulation of an id whose rows ``caller`` shows.
+    given: Simulation | str,
+    num_envs: int | None,
+    team: str | None,
+    agents: AgentsMode,
+    observation: str | None,
+    keywords: dict[str, Any],
+    caller: str,
+) -> tuple[Simulation, Form | None]:
+    """The simulation that ``caller`` was given, or that of an id, and the form of its observations.
 
     Raises:
         ValueError: Another ``autoreset_mode``.
         TypeError: A keyword that is none of ``caller``, `palaestra.make_batch` or the game.
     """
+    if not isinstance(given, str):
+        if extra := [*keywords, *(["num_envs"] if num_envs is not None else [])]:
+            raise TypeError(f"{', '.join(extra)}: only for an id; a simulation has them already")
+        form: Any = observation  # its agent interface refuses what is no form
+        return given, form
     if "control" in keywords:
         raise TypeError(f"control: not a keyword of {caller}, say team={keywords['control']!r}")
     if keywords.setdefault("autoreset_mode", "same_step") != "same_step":
         raise ValueError(f'{caller} knows autoreset_mode="same_step" only, not {keywords["autoreset_mode"]!r}')
+    keywords |= {"observation": observation} if observation is not None else {}
     if agents == "rows" and team is None:
         if "opponent" in keywords:
             raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: player}')
-        return registry.make_batch(id, num_envs, **keywords)
-    sim, face = registry.against(id, num_envs, {**keywords, "control": team})
+        sim = registry.make_batch(given, num_envs or 1, **keywords)
+        return sim, sim.game.shown_as(observation)[1]
+    sim, face = registry.against(given, num_envs or 1, {**keywords, "control": team})
     face.pop("control")
     if face:
         sim.close()
         raise TypeError(f"{', '.join(face)}: not a keyword of {caller}")
-    return sim
+    return sim, sim.game.shown_as(observation)[1]
 
 
 class AgentRows:
@@ -105,27 +116,24 @@ class AgentRows:
         self.lane = np.repeat(np.arange(sim.num_envs), len(units))
         self.team = np.tile(np.array([io.team for io in ios]), sim.num_envs)
         self.lane.flags.writeable = self.team.flags.writeable = False
-        alike = all(io.observation_space == ios[0].observation_space for io in ios)
-        alike = alike and all(io.action_space == ios[0].action_space for io in ios)
-        if not alike and not pad:
+        first = (ios[0].observation_space, ios[0].action_space)
+        if not pad and any((io.observation_space, io.action_space) != first for io in ios):
             names = ", ".join(dict.fromkeys(game.role_of(slot)[0].name for slot in self.slots))
             raise ValueError(f"{game.name}: the roles {names} have different spaces: say pad=True, or choose a team")
         self.observation_space = common_observation(game.name, [io.observation_space for io in ios])
         self.action_space = common_action(game.name, [io.action_space for io in ios])
-        by_slot = [_Part(io, k, 1, io.action_space, self.action_space) for k, io in enumerate(ios)]
+        by_slot = [Part(io, k, 1, io.action_space, self.action_space) for k, io in enumerate(ios)]
         self._moved = by_slot if agents == "joint" else self._by_role(ios, observation)
         # Rows of one role without shared fields lie side by side in the simulation: a copy a role instead of one a row.
         shared = game.team_observation or game.lane_observation
         self._observed = by_slot if shared or ios[0].form == "dict" else self._moved
-        self.forbids = game.legal is not None or any(
-            part.padding is not None and part.mask_width for part in self._moved
-        )
+        self.forbids = game.legal is not None or any(part.padding and part.mask_width for part in self._moved)
         self.mask_width = self._moved[0].mask_width
         self._is_joint, self._adds_up = agents == "joint", agents == "rows" or game.reward == "agent"
         side_by_side = self.slots == tuple(range(self.slots[0], self.slots[-1] + 1))
         self._own: Any = slice(self.slots[0], self.slots[-1] + 1) if side_by_side else list(self.slots)
 
-    def _by_role(self, ios: list[AgentIO], observation: Form | None) -> list[_Part]:
+    def _by_role(self, ios: list[AgentIO], observation: Form | None) -> list[Part]:
         """Parts of one role each, whose slots lie side by side; of one agent each where no AgentIO holds them all."""
         parts, start = [], 0
         for _, members in itertools.groupby(self.slots, lambda slot: self.sim.game.role_of(slot)[0].name):
@@ -133,7 +141,7 @@ class AgentRows:
             evenly = len(set(np.diff(slots).tolist())) < 2
             for group in [slots] if evenly else [(slot,) for slot in slots]:
                 io = AgentIO(self.sim, group, observation, codec=NO_CODEC)
-                parts.append(_Part(io, start, len(group), ios[start].action_space, self.action_space))
+                parts.append(Part(io, start, len(group), ios[start].action_space, self.action_space))
                 start += len(group)
         return parts
 
@@ -200,54 +208,16 @@ class AgentRows:
         Raises:
             ActionError: Wrong shape or kind. Ranges are the simulation's business.
         """
-        if isinstance(actions, Mapping):
-            given: Any = {name: self._by_lane(a) for name, a in actions.items()}
-        else:
-            given = self._by_lane(actions)
+        is_dict = isinstance(actions, Mapping)
+        by_lane = {name: self._by_lane(a) for name, a in actions.items()} if is_dict else self._by_lane(actions)
         for part in self._moved:
-            part.write(given)
+            part.write(by_lane)
 
     def _by_lane(self, actions: Any) -> np.ndarray:
         array = np.asarray(actions)
         if array.shape[:1] != (self.num_rows,):
             raise ActionError(f"there are {self.num_rows} rows, and actions of shape {array.shape}")
         return array.reshape(self.sim.num_envs, self.rows_per_lane, *array.shape[1:])
-
-
-class _Part:
-    """Neighbouring rows of each lane that are one `AgentIO`: agents of one role, or a team as one.
-
-    Attributes:
-        io: What they see and move.
-        at: Their places among the rows of a lane.
-        count: Number of these.
-        mask_width: Numbers in the mask of a row.
-        padding: Of their actions, None where they have those of all rows.
-    """
-
-    def __init__(self, io: AgentIO, start: int, count: int, own: spaces.Space, common: spaces.Space) -> None:
-        self.io, self.at, self.count = io, slice(start, start + count), count
-        choices = [(b.count, f) for b in io.blocks for f in b.role.action if isinstance(f, Choice)]
-        width = sum(agents * f.n * f.size for agents, f in choices) // count
-        noops = [f.noop for _, f in choices for _ in range(f.size)]
-        self.padding = None if own == common else ActionPadding(own, common, noops)
-        self._own_width, self.mask_width = width, width if self.padding is None else self.padding.mask_width
-
-    def masks(self, legal: Any, lanes: int) -> np.ndarray:
-        """Masks bool ``[N, count, M]``; ``legal`` is the simulation's, of this match or of the last."""
-        if legal is None:
-            own = np.ones((lanes, self.count, self._own_width), np.bool_)
-        else:
-            own = Masks(legal, self.io.blocks).whole().reshape(lanes, self.count, -1)
-        return own if self.padding is None else self.padding.masks(own)
-
-    def write(self, actions: Any) -> None:
-        """Takes actions ``[N, A, ...]`` of all rows, or a dict of such."""
-        if isinstance(actions, dict):
-            self.io.write({name: array[:, self.at] for name, array in actions.items()})
-            return
-        own = actions[:, self.at]
-        self.io.write(own if self.padding is None else self.padding.own_actions(own))
 
 
 def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, ...]:
@@ -276,6 +246,3 @@ def _interleave(parts: list[Any]) -> Any:
         return {name: _interleave([part[name] for part in parts]) for name in parts[0]}
     stacked = np.stack(parts, axis=1)
     return stacked.reshape(-1, *stacked.shape[2:])
-
-
-__all__ = ["AgentRows", "AgentsMode", "row_of", "simulation_of"]

@@ -14,6 +14,9 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra.core.actions import ActionError
+from palaestra.core.faces.agent_io import AgentIO
+from palaestra.core.faces.masks import Masks
+from palaestra.core.fields import Choice
 
 
 def common_observation(name: str, own: Sequence[spaces.Space]) -> spaces.Space:
@@ -113,3 +116,39 @@ class ActionPadding:
         if columns.dtype.kind not in "iu":
             raise ActionError(f"actions must be integers, got {columns.dtype}")
         return np.where((columns >= self._own) & (columns < self._common), self._noops, columns)
+
+
+class Part:
+    """Neighbouring rows of each lane that are one `AgentIO`: agents of one role, or a team as one.
+
+    Attributes:
+        io: What they see and move.
+        at: Their places among the rows of a lane.
+        count: Number of these.
+        mask_width: Numbers in the mask of a row.
+        padding: Of their actions, None where they have those of all rows.
+    """
+
+    def __init__(self, io: AgentIO, start: int, count: int, own: spaces.Space, common: spaces.Space) -> None:
+        self.io, self.at, self.count = io, slice(start, start + count), count
+        choices = [(b.count, f) for b in io.blocks for f in b.role.action if isinstance(f, Choice)]
+        width = sum(agents * f.n * f.size for agents, f in choices) // count
+        noops = [f.noop for _, f in choices for _ in range(f.size)]
+        self.padding = None if own == common else ActionPadding(own, common, noops)
+        self._own_width, self.mask_width = width, width if self.padding is None else self.padding.mask_width
+
+    def masks(self, legal: Any, lanes: int) -> np.ndarray:
+        """Masks bool ``[N, count, M]``; ``legal`` is the simulation's, of this match or of the last."""
+        if legal is None:
+            own = np.ones((lanes, self.count, self._own_width), np.bool_)
+        else:
+            own = Masks(legal, self.io.blocks).whole().reshape(lanes, self.count, -1)
+        return own if self.padding is None else self.padding.masks(own)
+
+    def write(self, actions: Any) -> None:
+        """Takes actions ``[N, A, ...]`` of all rows, or a dict of such."""
+        if isinstance(actions, dict):
+            self.io.write({name: array[:, self.at] for name, array in actions.items()})
+            return
+        own = actions[:, self.at]
+        self.io.write(own if self.padding is None else self.padding.own_actions(own))

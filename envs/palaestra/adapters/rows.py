@@ -74,15 +74,8 @@ def rows(
         ValueError: The simulation cannot be seen in this way; says what to change.
         TypeError: An unknown keyword, or one that goes with an id only.
     """
-    if isinstance(sim, str):
-        keywords |= {"observation": observation} if observation is not None else {}
-        made = simulation_of(sim, num_envs or 1, team, agents, keywords, "rows")
-        return RowsVectorEnv(made, team, agents, made.game.shown_as(observation)[1], mask, pad, render_mode)
-    given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
-    if given:
-        raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-    form: Any = observation  # its agent interface refuses what is no form
-    return RowsVectorEnv(sim, team, agents, form, mask, pad, render_mode)
+    made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "rows")
+    return RowsVectorEnv(made, team, agents, form, mask, pad, render_mode)
 
 
 class RowsVectorEnv(VectorEnv):
@@ -181,8 +174,8 @@ class RowsVectorEnv(VectorEnv):
         if name in self.sim.parameters:
             return tuple(self._rows.of_lanes(self.sim.parameters[name]).tolist())
         if name == "render":
-            pictures = self.render()
-            return (None,) * self.num_envs if pictures is None else tuple(pictures[lane] for lane in self.lane)
+            pictures = self.render() or (None,) * self.sim.num_envs
+            return tuple(pictures[lane] for lane in self.lane)
         value = getattr(self, f"single_{name}" if name in ("observation_space", "action_space") else name)
         if callable(value):
             raise AttributeError(f"rows have no {name}() of their own: call it on the vector environment")

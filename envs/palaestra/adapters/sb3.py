@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -71,15 +70,8 @@ def as_vec_env(
         ValueError: The simulation cannot be seen in this way; says what to change.
         TypeError: Keywords that go with an id only.
     """
-    if isinstance(sim, str):
-        keywords |= {"observation": observation} if observation is not None else {}
-        made = simulation_of(sim, num_envs or 1, team, agents, keywords, "as_vec_env")
-        return SimulationVecEnv(made, team, agents, made.game.shown_as(observation)[1], monitor, render_mode)
-    given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
-    if given:
-        raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-    form: Any = observation  # its agent interface refuses what is no form
-    return SimulationVecEnv(sim, team, agents, form, monitor, render_mode)
+    made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "as_vec_env")
+    return SimulationVecEnv(made, team, agents, form, monitor, render_mode)
 
 
 class SimulationVecEnv(VecEnv):
@@ -109,10 +101,9 @@ class SimulationVecEnv(VecEnv):
         if isinstance(space, gymnasium.spaces.Dict):
             raise ValueError(f"{game.name} has composite actions, a Dict, which Stable-Baselines3 has no policy for")
         self._render_mode = check_render_mode(render_mode, ["rgb_array"] if game.render else [], game.name)
-        rows = self.rows.num_rows
-        super().__init__(rows, self.rows.observation_space, space)
-        self._empty_infos: list[dict[str, Any]] = [{} for _ in range(rows)]
-        self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
+        super().__init__(self.rows.num_rows, self.rows.observation_space, space)
+        self._empty_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._started_s = time.time()
         self._teams = list(game.teams)
 
@@ -148,10 +139,9 @@ class SimulationVecEnv(VecEnv):
         Raises:
             ActionError: An action outside its space; names lane and agent. No match has moved.
         """
-        sim = self.sim
-        sim.step()
+        self.sim.step()
         rewards = self.rows.rewards()
-        over = sim.terminated | sim.truncated
+        over = self.sim.terminated | self.sim.truncated
         if self.monitor:
             self._returns += rewards
             self._lengths += 1
@@ -193,7 +183,7 @@ class SimulationVecEnv(VecEnv):
             return [self._render_mode for _ in rows]
         if attr_name == "action_masks":
             self.action_masks()
-            return [partial(self._mask_of, row) for row in rows]
+            return [lambda row=row: self.action_masks()[row] for row in rows]
         if attr_name in self.sim.parameters:
             values = self.sim.parameters[attr_name]
             return [float(values[row // self.rows_per_lane]) for row in rows]
@@ -237,9 +227,8 @@ class SimulationVecEnv(VecEnv):
             if self.monitor:
                 seconds = round(time.time() - self._started_s, 6)
                 info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
-        if self.monitor:
-            over_rows = self.rows.of_lanes(over)
-            self._returns[over_rows], self._lengths[over_rows] = 0.0, 0
+        over_rows = self.rows.of_lanes(over)
+        self._returns[over_rows], self._lengths[over_rows] = 0.0, 0
         return infos
 
     def _ends_of(self, lanes: np.ndarray) -> list[dict[str, Any]]:
@@ -256,9 +245,6 @@ class SimulationVecEnv(VecEnv):
         else:
             columns["illegal"] = [int(counts[list(self.slots)].sum()) for counts in columns["illegal"]]
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def _mask_of(self, row: int) -> np.ndarray:
-        return self.action_masks()[row]
 
 
 __all__ = ["AgentsMode", "SimulationVecEnv", "as_vec_env"]
