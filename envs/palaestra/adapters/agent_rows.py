@@ -181,7 +181,7 @@ class AgentRows:
 
     def of_lanes(self, by_lane: np.ndarray) -> np.ndarray:
         """What stands in the lanes (``[N, ...]``) of the rows, ``[rows, ...]``, a copy."""
-        return np.repeat(by_lane, self.rows_per_lane, axis=0)
+        return by_lane.repeat(self.rows_per_lane, axis=0)
 
     # -- what rows may choose and do -----------------------------------------------------------------------------------
 
@@ -235,9 +235,11 @@ def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, 
     return tuple(sorted(slot for name in wanted for slot in open_slots[name]))
 
 
-def row_of(rows: Any, i: int) -> Any:
-    """Row i of an array, or of each array of nested dicts."""
-    return {name: row_of(member, i) for name, member in rows.items()} if isinstance(rows, dict) else rows[i]
+def listed(rows: Any) -> list[Any]:
+    """The rows of an array, or of nested dicts of arrays, one by one."""
+    if not isinstance(rows, dict):
+        return list(rows)
+    return [dict(zip(rows, row, strict=True)) for row in zip(*map(listed, rows.values()), strict=True)]
 
 
 def _interleave(parts: list[Any]) -> Any:

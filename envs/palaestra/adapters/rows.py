@@ -33,7 +33,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, row_of, simulation_of
+from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -107,25 +107,24 @@ class RowsVectorEnv(VectorEnv):
         self.num_envs = self._rows.num_rows
         self.autoreset_mode = AutoresetMode.SAME_STEP
         modes = ["rgb_array"] if sim.game.render else []
-        self.metadata = {
-            "autoreset_mode": self.autoreset_mode,
-            "render_modes": modes,
-            "render_fps": sim.game.render_fps,
-        }
+        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": modes}
+        self.metadata["render_fps"] = sim.game.render_fps
         self.render_mode = check_render_mode(render_mode, modes, sim.game.name)
         self.single_observation_space, self.single_action_space = self._rows.observation_space, self._rows.action_space
         self._wraps_masks = mask == "obs"
         self._shows_masks = mask == "info" and self._rows.forbids
         if self._wraps_masks:
-            masks = spaces.Box(0, 1, (self._rows.mask_width,), np.int8)
-            self.single_observation_space = spaces.Dict(
-                {"observation": self.single_observation_space, "action_mask": masks}
-            )
+            mask_space = spaces.Box(0, 1, (self._rows.mask_width,), np.int8)
+            parts = {"observation": self.single_observation_space, "action_mask": mask_space}
+            self.single_observation_space = spaces.Dict(parts)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._lane_fields = [f.name for f in sim.game.info] + ["winner", "end_reason"]
+        self._own_fields = [f.name for f in sim.game.info]
         self._all = np.ones(self.num_envs, np.bool_)
-        self._all.flags.writeable = False
+        nobody, no_reason = np.full(self.num_envs, -1), np.zeros(self.num_envs, np.int64)
+        self._running = {"winner": nobody, "end_reason": no_reason, "team": self.team}  # of all matches that go on
+        for constant in (self._all, nobody, no_reason):
+            constant.flags.writeable = False
 
     def reset(
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
@@ -140,7 +139,7 @@ class RowsVectorEnv(VectorEnv):
                 "lanes start anew in the step in which their match ends: reset() starts all, no reset_mask"
             )
         self.sim.reset(seed=seed)
-        return self._observe(), self._infos(self._columns(self.sim.info), self._all)
+        return self._observe(), self._infos()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Plays one decision in all lanes. All arrays are the caller's own.
@@ -151,11 +150,14 @@ class RowsVectorEnv(VectorEnv):
         sim, of_lanes = self.sim, self._rows.of_lanes
         self._rows.write(actions)
         sim.step()
-        infos = self._infos(self._columns(sim.info), self._all)
-        lanes_over = sim.terminated | sim.truncated
-        if lanes_over.any():
-            self._add_ends(np.flatnonzero(lanes_over), of_lanes(lanes_over), infos)
-        return self._observe(), self._rows.rewards(), of_lanes(sim.terminated), of_lanes(sim.truncated), infos
+        infos = self._infos()
+        over = sim.terminated | sim.truncated
+        if not over.any():  # the common case
+            terminated, truncated = np.zeros((2, self.num_envs), np.bool_)
+        else:
+            terminated, truncated = of_lanes(sim.terminated), of_lanes(sim.truncated)
+            self._add_ends(np.flatnonzero(over), terminated | truncated, infos)
+        return self._observe(), self._rows.rewards(), terminated, truncated, infos
 
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
@@ -166,11 +168,7 @@ class RowsVectorEnv(VectorEnv):
         return self._rows.action_masks()
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What each row has under a name, a tuple of ``[rows]``: a parameter of the rules, or an attribute of this.
-
-        Raises:
-            AttributeError: Nothing of this name, or a method of all rows together.
-        """
+        """What each row has under a name: a parameter of the rules, an attribute of this, or a picture (``render``)."""
         if name in self.sim.parameters:
             return tuple(self._rows.of_lanes(self.sim.parameters[name]).tolist())
         if name == "render":
@@ -186,11 +184,7 @@ class RowsVectorEnv(VectorEnv):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Changes a parameter of the rules in all lanes (a number or word), or in each (``[N]``).
-
-        Raises:
-            AttributeError: The rules have no such parameter.
-        """
+        """Changes a parameter of the rules in all lanes (a number or word), or in each (a list ``[N]``)."""
         known = self.sim.parameters
         if name not in known:
             raise AttributeError(f"{self.sim.game.name} has no parameter {name!r}, only {', '.join(known)}")
@@ -212,20 +206,23 @@ class RowsVectorEnv(VectorEnv):
             return seen
         return {"observation": seen, "action_mask": self._rows.action_masks().view(np.int8)}
 
+    def _infos(self) -> dict[str, Any]:
+        """Infos of the matches that go on."""
+        sim, of_rows = self.sim, self._rows.of_rows
+        flags = {"acting": of_rows(sim.acting), "alive": of_rows(sim.alive)}
+        return self._with_flags({**self._columns(sim.info), **self._running, **flags}, self._all)
+
     def _columns(self, info: dict[str, np.ndarray], final: bool = False) -> dict[str, np.ndarray]:
-        """Infos of all rows, of the running matches or of the last ones."""
         rows = self._rows
-        columns = {name: rows.of_lanes(info[name]) for name in self._lane_fields}
-        columns["team"] = self.team.copy()
-        for name, flags in (("acting", self.sim.acting), ("alive", self.sim.alive)):
-            columns[name] = np.zeros(self.num_envs, np.bool_) if final else rows.of_rows(flags)
+        columns = {name: rows.of_lanes(info[name]) for name in self._own_fields}
         if self.sim.legal is not None:
             columns["illegal"] = rows.of_rows(info["illegal"])
         if self._shows_masks:
             columns["action_mask"] = rows.action_masks(final).view(np.int8)
         return columns
 
-    def _infos(self, columns: dict[str, np.ndarray], which: np.ndarray) -> dict[str, Any]:
+    def _with_flags(self, columns: dict[str, np.ndarray], which: np.ndarray) -> dict[str, Any]:
+        """Gymnasium's form: beside each column, which rows have it."""
         infos: dict[str, Any] = {}
         for name, column in columns.items():
             infos[name], infos[f"_{name}"] = column, which
@@ -233,18 +230,20 @@ class RowsVectorEnv(VectorEnv):
 
     def _add_ends(self, lanes: np.ndarray, over: np.ndarray, infos: dict[str, Any]) -> None:
         """What was last seen in the ``lanes`` whose match ended in this step, for their rows ``over``."""
-        seen = self._rows.final_rows(lanes)
+        rows, info = self._rows, self.sim.final_info
+        seen = rows.final_rows(lanes)
         if self._wraps_masks:
-            seen = {"observation": seen, "action_mask": self._rows.action_masks(final=True)[over].view(np.int8)}
+            seen = {"observation": seen, "action_mask": rows.action_masks(final=True)[over].view(np.int8)}
         finals = np.full(self.num_envs, None, dtype=object)
-        for i, row in enumerate(np.flatnonzero(over).tolist()):
-            finals[row] = row_of(seen, i)
-        columns = self._columns(self.sim.final_info, final=True)
+        finals[over] = np.fromiter(listed(seen), object)
+        columns = self._columns(info, final=True)
         for column in columns.values():
             column[~over] = 0
-        columns["winner"][~over] = -1
+        for name, constant in self._running.items():
+            columns[name] = constant if name == "team" else np.where(over, rows.of_lanes(info[name]), constant)
+        columns["acting"] = columns["alive"] = np.zeros(self.num_envs, np.bool_)
         infos["final_obs"], infos["_final_obs"] = finals, over
-        infos["final_info"], infos["_final_info"] = self._infos(columns, over), over
+        infos["final_info"], infos["_final_info"] = self._with_flags(columns, over), over
 
 
 __all__ = ["RowsVectorEnv", "rows"]

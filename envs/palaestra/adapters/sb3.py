@@ -25,7 +25,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, row_of, simulation_of
+from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -221,9 +221,9 @@ class SimulationVecEnv(VecEnv):
     def _final_infos(self, over: np.ndarray) -> list[dict[str, Any]]:
         infos = list(self._empty_infos)
         lanes = np.flatnonzero(over)
-        seen, ends = self.rows.final_rows(lanes), self._ends_of(lanes)
+        seen, ends = listed(self.rows.final_rows(lanes)), self._ends_of(lanes)
         for i, row in enumerate(np.flatnonzero(self.rows.of_lanes(over)).tolist()):
-            infos[row] = info = {**ends[i // self.rows_per_lane], "terminal_observation": row_of(seen, i)}
+            infos[row] = info = {**ends[i // self.rows_per_lane], "terminal_observation": seen[i]}
             if self.monitor:
                 seconds = round(time.time() - self._started_s, 6)
                 info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
