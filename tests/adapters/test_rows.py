@@ -168,10 +168,20 @@ def test_agents_of_a_team_with_an_opponent_have_no_row():
 def test_a_lane_may_be_one_row():
     envs = rows(simulation(blue="random"), agents="joint", observation="dict")
     assert envs.num_envs == 2
+    assert envs.single_action_space == spaces.MultiDiscrete([2, 3, 4])
     _, infos = envs.reset(seed=0)
     assert infos["alive"].shape == (2,)
-    _, rewards, _, _, _ = envs.step({"digger": np.array([1, 0]), "carrier": np.array([[2, 0], [1, 2]])})
+    _, rewards, _, _, _ = envs.step(np.array([[1, 2, 0], [0, 1, 2]]))
     np.testing.assert_array_equal(rewards, [21, 12])
+
+
+def test_a_list_of_seeds_has_one_a_lane_and_none_goes_on():
+    envs = rows(TAG, 2)
+    first = envs.reset(seed=[7, 3])[0]
+    np.testing.assert_array_equal(first[:4], rows(TAG, 1).reset(seed=7)[0])
+    again = envs.reset(seed=[7, None])[0]
+    np.testing.assert_array_equal(again[:4], first[:4])
+    assert not np.array_equal(again[4:], first[4:])
 
 
 def test_what_a_step_returned_does_not_change_later():
@@ -233,17 +243,42 @@ def test_masks_are_all_ones_where_roles_are_alike_and_nothing_is_forbidden():
         rows(simulation(workshop(roles=(pusher,)))).action_masks()
 
 
+def test_a_row_that_is_not_asked_may_do_nothing():
+    envs = rows(simulation())
+    envs.reset(seed=0)
+    play(envs, WAIT, 2)
+    np.testing.assert_array_equal(envs.action_masks()[:2], [[0, 1, 0, 1, 0, 0, 0], [1, 1, 0, 1, 0, 0, 0]])
+
+
 def test_masks_in_observations():
-    envs = rows(simulation(workshop(legal=legal)), mask="obs")
+    envs = rows(simulation(workshop(legal=legal)), mask="obs", mask_keys=("obs", "mask"))
     seen, infos = envs.reset(seed=0)
     assert seen in envs.observation_space
     assert "action_mask" not in infos
     *_, infos = play(envs, WAIT, LAST)
     dead, alive = infos["final_obs"][:2]
     assert dead in envs.single_observation_space
-    np.testing.assert_array_equal(dead["action_mask"], [0, 1, 0, 1, 0, 0, 0])  # the noop of its tool
-    np.testing.assert_array_equal(alive["action_mask"], [1, 1, 0, 1, 0, 0, 0])
-    assert (dead["observation"].tolist(), alive["observation"].tolist()) == ([0, 0, 0], [2, 0, 0])
+    np.testing.assert_array_equal(dead["mask"], [0, 1, 0, 1, 0, 0, 0])  # the noop of its tool
+    np.testing.assert_array_equal(alive["mask"], [1, 1, 0, 1, 0, 0, 0])
+    assert (dead["obs"].tolist(), alive["obs"].tolist()) == ([0, 0, 0], [2, 0, 0])
+
+
+def test_masks_of_the_last_observations_are_in_the_final_infos():
+    envs = rows(simulation(workshop(legal=legal, horizon=1)))
+    envs.reset(seed=0)
+    *_, infos = play(envs, WAIT)
+    assert infos["action_mask"][0].tolist() == [1, 1, 0, 1, 0, 0, 0]  # of the next match
+    assert infos["final_info"]["action_mask"][0].tolist() == [1, 0, 0, 1, 0, 0, 0]
+
+
+def test_choices_of_a_row_as_one_number():
+    envs = rows(simulation(workshop(legal=legal)), choices="discrete")
+    assert envs.single_action_space == spaces.Discrete(12)
+    envs.reset(seed=0)
+    allowed = [np.flatnonzero(mask).tolist() for mask in envs.action_masks()[:4]]
+    assert allowed == [[0, 1], [0, 1], [0, 2, 3, 4, 6, 7], [0, 2, 3, 4, 6, 7]]
+    _, rewards, *_ = envs.step(np.array([0, 11, 6, 4] * 2))
+    np.testing.assert_array_equal(rewards, [0, 1, 12, 10] * 2)  # blue_0 has two tools: 11 is their noop
 
 
 def test_a_list_of_candidates_is_a_dense_mask():

@@ -20,7 +20,7 @@ from gymnasium import spaces
 from palaestra import registry
 from palaestra.adapters.padding import Part, common_action, common_observation
 from palaestra.core.actions import ActionError
-from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.simulation import Simulation
 
@@ -39,8 +39,7 @@ def simulation_of(
     """The simulation that ``caller`` was given, or that of an id, and the form of its observations.
 
     Raises:
-        ValueError: Another ``autoreset_mode``.
-        TypeError: A keyword that is none of ``caller``, `palaestra.make_batch` or the game.
+        ValueError, TypeError: A keyword, or its value, that ``caller``, `palaestra.make_batch` or the game refuses.
     """
     if not isinstance(given, str):
         if extra := [*keywords, *(["num_envs"] if num_envs is not None else [])]:
@@ -71,12 +70,10 @@ class AgentRows:
     Attributes:
         sim: The simulation.
         slots: Slots of a lane that the rows play, in their order.
-        rows_per_lane: A.
-        num_rows: N * A.
+        rows_per_lane, num_rows: A, and N * A.
         lane: Lane of each row, int64 ``[rows]``, read-only.
         team: Number of the team of each row in the order of ``game.teams``, likewise.
-        observation_space: Space of one row.
-        action_space: Space of one row.
+        observation_space, action_space: Spaces of one row.
         mask_width: Numbers M in the mask of a row, 0 where actions are real numbers.
         forbids: Whether some choice of some row may be forbidden: by the game, or as its role does not have it.
     """
@@ -87,6 +84,7 @@ class AgentRows:
         team: str | None = None,
         agents: AgentsMode = "rows",
         observation: Form | None = None,
+        choices: ChoicesMode = "separate",
         pad: bool = True,
     ) -> None:
         """Finds the rows.
@@ -97,6 +95,7 @@ class AgentRows:
                 opponent.
             agents: ``"rows"`` or ``"joint"``.
             observation: ``"flat"``, ``"dict"`` or None, the game's default.
+            choices: ``"discrete"`` makes the choices of a row one Discrete and multiplies their masks out.
             pad: Whether agents of unlike roles are padded to one space; else they are refused.
 
         Raises:
@@ -111,7 +110,7 @@ class AgentRows:
             raise ValueError(f"{game.name} has no team {team!r}: choose from {', '.join(game.teams)}")
         self.sim, self.slots = sim, _slots(sim, team, agents)
         units = [self.slots] if agents == "joint" else [(slot,) for slot in self.slots]
-        ios = [AgentIO(sim, unit, observation, codec=NO_CODEC) for unit in units]
+        ios = [AgentIO(sim, unit, observation, codec=NO_CODEC, choices=choices) for unit in units]
         self.rows_per_lane, self.num_rows = len(units), sim.num_envs * len(units)
         self.lane = np.repeat(np.arange(sim.num_envs), len(units))
         self.team = np.tile(np.array([io.team for io in ios]), sim.num_envs)
@@ -123,7 +122,7 @@ class AgentRows:
         self.observation_space = common_observation(game.name, [io.observation_space for io in ios])
         self.action_space = common_action(game.name, [io.action_space for io in ios])
         by_slot = [Part(io, k, 1, io.action_space, self.action_space) for k, io in enumerate(ios)]
-        self._moved = by_slot if agents == "joint" else self._by_role(ios, observation)
+        self._moved = by_slot if agents == "joint" or choices == "discrete" else self._by_role(ios, observation)
         # Rows of one role without shared fields lie side by side in the simulation: a copy a role instead of one a row.
         shared = game.team_observation or game.lane_observation
         self._observed = by_slot if shared or ios[0].form == "dict" else self._moved
@@ -188,6 +187,8 @@ class AgentRows:
     def action_masks(self, final: bool = False) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense, the caller's own.
 
+        Where the game forbids nothing all is allowed, and the no-op alone to a row that is not asked.
+
         Args:
             final: Those of the last observations of the matches that ended in this step, valid in their rows.
 
@@ -196,10 +197,9 @@ class AgentRows:
         """
         if not self.mask_width:
             raise AttributeError(f"{self.sim.game.name} has real numbers as actions: no mask forbids any")
-        legal = self.sim.final_legal if final else self.sim.legal
         masks = np.empty((self.sim.num_envs, self.rows_per_lane, self.mask_width), np.bool_)
         for part in self._moved:
-            masks[:, part.at] = part.masks(legal, self.sim.num_envs)
+            masks[:, part.at] = part.masks(final)
         return masks.reshape(self.num_rows, -1)
 
     def write(self, actions: Any) -> None:

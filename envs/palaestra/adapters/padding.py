@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.core.faces.masks import Masks
+from palaestra.core.faces.blocks import choice_sizes as choice_sizes_of
 from palaestra.core.fields import Choice
 
 
@@ -131,18 +131,18 @@ class Part:
 
     def __init__(self, io: AgentIO, start: int, count: int, own: spaces.Space, common: spaces.Space) -> None:
         self.io, self.at, self.count = io, slice(start, start + count), count
-        choices = [(b.count, f) for b in io.blocks for f in b.role.action if isinstance(f, Choice)]
-        width = sum(agents * f.n * f.size for agents, f in choices) // count
-        noops = [f.noop for _, f in choices for _ in range(f.size)]
-        self.padding = None if own == common else ActionPadding(own, common, noops)
-        self._own_width, self.mask_width = width, width if self.padding is None else self.padding.mask_width
+        self.padding: ActionPadding | None = None
+        self.mask_width = (int(io.joint.space.n) if io.joint else sum(choice_sizes_of(io.blocks))) // count
+        if own != common:  # then a row is one agent
+            noops = [f.noop for f in io.blocks[0].role.action if isinstance(f, Choice) for _ in range(f.size)]
+            noops = [int(np.ravel_multi_index(noops, io.joint.sizes))] if io.joint else noops
+            self.padding = ActionPadding(own, common, noops)
+            self.mask_width = self.padding.mask_width
 
-    def masks(self, legal: Any, lanes: int) -> np.ndarray:
-        """Masks bool ``[N, count, M]``; ``legal`` is the simulation's, of this match or of the last."""
-        if legal is None:
-            own = np.ones((lanes, self.count, self._own_width), np.bool_)
-        else:
-            own = Masks(legal, self.io.blocks).whole().reshape(lanes, self.count, -1)
+    def masks(self, final: bool) -> np.ndarray:
+        """Masks bool ``[N, count, M]``, of the matches that just ended if ``final``."""
+        own = self.io.action_masks(final)
+        own = own.reshape(len(own), self.count, -1)
         return own if self.padding is None else self.padding.masks(own)
 
     def write(self, actions: Any) -> None:
@@ -151,4 +151,5 @@ class Part:
             self.io.write({name: array[:, self.at] for name, array in actions.items()})
             return
         own = actions[:, self.at]
-        self.io.write(own if self.padding is None else self.padding.own_actions(own))
+        own = own if self.padding is None else self.padding.own_actions(own)
+        self.io.write(own.reshape(len(own), -1))

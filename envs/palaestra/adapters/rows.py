@@ -26,7 +26,7 @@ team, -1) and ``end_reason`` (number, 0 while a match goes on), the game's own f
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -34,11 +34,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
-from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
-
-MaskMode = Literal["info", "obs"] | None
 
 
 def rows(
@@ -48,7 +46,9 @@ def rows(
     team: str | None = None,
     agents: AgentsMode = "rows",
     observation: str | None = None,
-    mask: MaskMode = "info",
+    mask: MaskMode = "auto",
+    mask_keys: tuple[str, str] = MASK_KEYS,
+    choices: ChoicesMode = "separate",
     pad: bool = True,
     render_mode: str | None = None,
     **keywords: Any,
@@ -63,8 +63,10 @@ def rows(
         agents: ``"rows"``: a row is one agent. ``"joint"``: a row is a lane, its action that of the whole team.
         observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes), or for an id one of the game's representations
             (``"name"``, ``"name:dict"``); None is the game's default.
-        mask: ``"info"`` gives ``infos["action_mask"]`` where choices may be forbidden, ``"obs"`` always makes
+        mask: ``"info"`` (the default where some choice may be forbidden) gives ``infos["action_mask"]``, ``"obs"``
             observations ``{"observation", "action_mask"}``, None leaves the masks to `RowsVectorEnv.action_masks`.
+        mask_keys: Other names for the two parts with ``mask="obs"``.
+        choices: ``"discrete"`` makes the choices of a row one Discrete and multiplies their masks out.
         pad: False refuses agents of unlike roles instead of padding them.
         render_mode: ``"rgb_array"`` or None.
         **keywords: For an id: as for `palaestra.make_batch` (``opponents``, ``workers``, ``threads``, parameters, ...)
@@ -75,7 +77,7 @@ def rows(
         TypeError: An unknown keyword, or one that goes with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "rows")
-    return RowsVectorEnv(made, team, agents, form, mask, pad, render_mode)
+    return RowsVectorEnv(AgentRows(made, team, agents, form, choices, pad), mask, mask_keys, render_mode)
 
 
 class RowsVectorEnv(VectorEnv):
@@ -85,64 +87,67 @@ class RowsVectorEnv(VectorEnv):
         sim: The simulation.
         agents: Names of the agents of a lane that have a row, in the order of these.
         lane: Lane of each row, int64 ``[rows]``, read-only.
-        team: Number of the team of each row, likewise; ``list(sim.game.teams)`` has the names.
+        team: Number of the team of each row, likewise.
+        team_names, end_reasons: Names of the numbers in ``team`` and in the infos.
     """
 
     def __init__(
         self,
-        sim: Simulation,
-        team: str | None = None,
-        agents: AgentsMode = "rows",
-        observation: Form | None = None,
-        mask: MaskMode = "info",
-        pad: bool = True,
+        agent_rows: AgentRows,
+        mask: MaskMode = "auto",
+        mask_keys: tuple[str, str] = MASK_KEYS,
         render_mode: str | None = None,
     ) -> None:
         """See `rows`."""
-        if mask not in (None, "info", "obs"):
+        if mask not in (None, "info", "obs", "auto"):
             raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
-        self._rows = AgentRows(sim, team, agents, observation, pad)
+        self._rows, sim = agent_rows, agent_rows.sim
         self.sim, self.lane, self.team = sim, self._rows.lane, self._rows.team
+        self.team_names, self.end_reasons = sim.game.team_names, sim.game.all_end_reasons
         self.agents = tuple(sim.game.agents[slot] for slot in self._rows.slots)
         self.num_envs = self._rows.num_rows
         self.autoreset_mode = AutoresetMode.SAME_STEP
         modes = ["rgb_array"] if sim.game.render else []
-        self.metadata = {"autoreset_mode": self.autoreset_mode, "render_modes": modes}
-        self.metadata["render_fps"] = sim.game.render_fps
+        frames = {"render_modes": modes, "render_fps": sim.game.render_fps}
+        self.metadata = {"autoreset_mode": self.autoreset_mode, **frames}
         self.render_mode = check_render_mode(render_mode, modes, sim.game.name)
         self.single_observation_space, self.single_action_space = self._rows.observation_space, self._rows.action_space
-        self._wraps_masks = mask == "obs"
-        self._shows_masks = mask == "info" and self._rows.forbids
-        if self._wraps_masks:
-            mask_space = spaces.Box(0, 1, (self._rows.mask_width,), np.int8)
-            parts = {"observation": self.single_observation_space, "action_mask": mask_space}
+        has_masks = self._rows.mask_width > 0
+        self._shows_masks = has_masks and (mask == "info" or (mask == "auto" and self._rows.forbids))
+        self._mask_keys, self._wraps = check_mask_keys(mask_keys, mask), mask == "obs"
+        if self._wraps:
+            parts: dict[str, spaces.Space] = {self._mask_keys[0]: self.single_observation_space}
+            if has_masks:
+                parts[self._mask_keys[1]] = spaces.Box(0, 1, (self._rows.mask_width,), np.int8)
             self.single_observation_space = spaces.Dict(parts)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._own_fields = [f.name for f in sim.game.info]
         self._all = np.ones(self.num_envs, np.bool_)
-        nobody, no_reason = np.full(self.num_envs, -1), np.zeros(self.num_envs, np.int64)
+        nobody, no_reason = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
         self._running = {"winner": nobody, "end_reason": no_reason, "team": self.team}  # of all matches that go on
         for constant in (self._all, nobody, no_reason):
             constant.flags.writeable = False
 
     def reset(
-        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts a match in all lanes. Lane i gets the stream ``seed + i``, or the i-th of a list of one seed a lane.
+        """Starts a match in all lanes.
 
-        Raises:
-            ValueError: ``options["reset_mask"]``, as lanes start anew by themselves; a list of another length.
+        Args:
+            seed: Lane i gets ``seed + i``, or the i-th of a list of one a lane; a lane whose seed is None goes on.
+            options: None are known; ``"reset_mask"`` is refused (ValueError).
         """
         if "reset_mask" in (options or {}):
-            raise ValueError(
-                "lanes start anew in the step in which their match ends: reset() starts all, no reset_mask"
-            )
-        self.sim.reset(seed=seed)
+            raise ValueError("lanes start anew when their match ends: reset() starts all of them, no reset_mask")
+        if isinstance(seed, list) and None in seed:
+            self.sim.seed([s or 0 for s in seed], np.array([s is not None for s in seed]))
+            seed = None
+        self.sim.reset(seed=seed if isinstance(seed, int) or seed is None else np.asarray(seed, np.uint64))
         return self._observe(), self._infos()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Plays one decision in all lanes. All arrays are the caller's own.
+        """Plays one decision in all lanes. Arrays are the caller's own, or read-only where they never change.
 
         Raises:
             ActionError: An action outside its space; names lane and agent. No match has moved.
@@ -160,11 +165,7 @@ class RowsVectorEnv(VectorEnv):
         return self._observe(), self._rows.rewards(), terminated, truncated, infos
 
     def action_masks(self) -> np.ndarray:
-        """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
-
-        Raises:
-            AttributeError: Actions are real numbers.
-        """
+        """Masks bool ``[rows, M]`` of the choices side by side; AttributeError where actions are real numbers."""
         return self._rows.action_masks()
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -202,9 +203,13 @@ class RowsVectorEnv(VectorEnv):
 
     def _observe(self) -> Any:
         seen = self._rows.observe()
-        if not self._wraps_masks:
-            return seen
-        return {"observation": seen, "action_mask": self._rows.action_masks().view(np.int8)}
+        return self._wrapped(seen, slice(None)) if self._wraps else seen
+
+    def _wrapped(self, seen: Any, which: Any, final: bool = False) -> dict[str, Any]:
+        parts = {self._mask_keys[0]: seen}
+        if self._rows.mask_width:
+            parts[self._mask_keys[1]] = self._rows.action_masks(final)[which].view(np.int8)
+        return parts
 
     def _infos(self) -> dict[str, Any]:
         """Infos of the matches that go on."""
@@ -223,17 +228,13 @@ class RowsVectorEnv(VectorEnv):
 
     def _with_flags(self, columns: dict[str, np.ndarray], which: np.ndarray) -> dict[str, Any]:
         """Gymnasium's form: beside each column, which rows have it."""
-        infos: dict[str, Any] = {}
-        for name, column in columns.items():
-            infos[name], infos[f"_{name}"] = column, which
-        return infos
+        return {**columns, **{f"_{name}": which for name in columns}}
 
     def _add_ends(self, lanes: np.ndarray, over: np.ndarray, infos: dict[str, Any]) -> None:
         """What was last seen in the ``lanes`` whose match ended in this step, for their rows ``over``."""
         rows, info = self._rows, self.sim.final_info
         seen = rows.final_rows(lanes)
-        if self._wraps_masks:
-            seen = {"observation": seen, "action_mask": rows.action_masks(final=True)[over].view(np.int8)}
+        seen = self._wrapped(seen, over, final=True) if self._wraps else seen
         finals = np.full(self.num_envs, None, dtype=object)
         finals[over] = np.fromiter(listed(seen), object)
         columns = self._columns(info, final=True)

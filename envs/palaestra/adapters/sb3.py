@@ -26,6 +26,7 @@ import gymnasium
 import numpy as np
 
 from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
+from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -46,6 +47,7 @@ def as_vec_env(
     team: str | None = None,
     agents: AgentsMode = "joint",
     observation: str | None = None,
+    choices: ChoicesMode = "separate",
     monitor: bool = False,
     render_mode: str | None = None,
     **keywords: Any,
@@ -61,6 +63,7 @@ def as_vec_env(
             ``lane * A + k``.
         observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes, for ``MultiInputPolicy``), or for an id one of the
             game's representations (``"name"``, ``"name:dict"``); None is the game's default.
+        choices: ``"discrete"`` makes the choices of a row one Discrete, for DQN.
         monitor: Put the return and length of each finished match into ``info["episode"]``, as SB3's Monitor does.
         render_mode: ``"rgb_array"`` or None.
         **keywords: For an id: as for `palaestra.make_batch` (``workers``, ``threads``, parameters, ...), and
@@ -71,7 +74,7 @@ def as_vec_env(
         TypeError: Keywords that go with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "as_vec_env")
-    return SimulationVecEnv(made, team, agents, form, monitor, render_mode)
+    return SimulationVecEnv(made, team, agents, form, choices, monitor, render_mode)
 
 
 class SimulationVecEnv(VecEnv):
@@ -90,12 +93,13 @@ class SimulationVecEnv(VecEnv):
         team: str | None = None,
         agents: AgentsMode = "joint",
         observation: Form | None = None,
+        choices: ChoicesMode = "separate",
         monitor: bool = False,
         render_mode: str | None = None,
     ) -> None:
         """See `as_vec_env`."""
         self.sim, self.monitor = sim, monitor
-        self.rows = AgentRows(sim, team, agents, observation)
+        self.rows = AgentRows(sim, team, agents, observation, choices)
         self.slots, self.rows_per_lane = self.rows.slots, self.rows.rows_per_lane
         game, space = sim.game, self.rows.action_space
         if isinstance(space, gymnasium.spaces.Dict):
@@ -162,10 +166,8 @@ class SimulationVecEnv(VecEnv):
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
 
         Raises:
-            AttributeError: Nothing is forbidden.
+            AttributeError: Actions are real numbers.
         """
-        if not self.rows.forbids:
-            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
         return self.rows.action_masks()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
@@ -181,7 +183,7 @@ class SimulationVecEnv(VecEnv):
         if attr_name == "render_mode":
             return [self._render_mode for _ in rows]
         if attr_name == "action_masks":
-            self.action_masks()
+            self.action_masks()  # raises where there are none
             return [lambda row=row: self.action_masks()[row] for row in rows]
         if attr_name in self.sim.parameters:
             values = self.sim.parameters[attr_name]
