@@ -165,6 +165,15 @@ def test_agents_of_a_team_with_an_opponent_have_no_row():
     assert rows(TAG, 2, team="blue", opponent="random").agents == ("blue_0",)
 
 
+def test_an_agent_with_an_opponent_has_no_row():
+    envs = rows(simulation(depot.game(), blue_0="random"))
+    assert envs.agents == ("red_0", "red_1", "blue_1")
+    envs.reset(seed=0)
+    observations, rewards, *_ = envs.step(np.array([2, 0, 0, 12, 3, 0]))
+    np.testing.assert_allclose(rewards, [1 / 3, 0, 0, 1 / 3, 2 / 3, 0])
+    assert observations[:, 0].tolist() == [1, 1, 0, 11, 2, 0]  # blue_1 has not arrived
+
+
 def test_a_lane_may_be_one_row():
     envs = rows(simulation(blue="random"), agents="joint", observation="dict")
     assert envs.num_envs == 2
@@ -175,13 +184,24 @@ def test_a_lane_may_be_one_row():
     np.testing.assert_array_equal(rewards, [21, 12])
 
 
+def test_a_team_in_one_row_is_alive_while_one_of_it_is():
+    envs = rows(simulation(depot.game(), blue="random"), agents="joint")
+    _, infos = envs.reset(seed=0)
+    for order in (2, 1, 2):  # red_0 goes to and fro until its fuel is spent
+        *_, infos = play(envs, [[order, 0], [order, 0]])
+    assert envs.sim.alive[:, :2].tolist() == [[False, True]] * 2
+    assert infos["alive"].tolist() == infos["acting"].tolist() == [True, True]
+
+
 def test_a_list_of_seeds_has_one_a_lane_and_none_goes_on():
     envs = rows(TAG, 2)
     first = envs.reset(seed=[7, 3])[0]
     np.testing.assert_array_equal(first[:4], rows(TAG, 1).reset(seed=7)[0])
     again = envs.reset(seed=[7, None])[0]
     np.testing.assert_array_equal(again[:4], first[:4])
-    assert not np.array_equal(again[4:], first[4:])
+    lane = rows(TAG, 1)
+    lane.reset(seed=3)
+    np.testing.assert_array_equal(again[4:], lane.reset()[0])
 
 
 def test_what_a_step_returned_does_not_change_later():
@@ -390,7 +410,10 @@ def test_the_end_of_a_match_is_in_the_final_infos_of_its_rows_alone():
     assert infos["winner"].tolist() == [-1] * 8
     assert infos["cargo"].tolist() == [0] * 4 + [1] * 4
     assert [None if row is None else row.tolist() for row in infos["final_obs"]][2:5] == [[3, 1, -1], [4, 1, -1], None]
+    assert not (final["alive"] | final["acting"]).any()
     np.testing.assert_array_equal(observations[2], [3, 0, -1])  # the next match
+    *_, infos = play(envs, WAIT, LAST - 1)
+    assert infos["final_info"]["cargo"].tolist() == [0] * 4 + [LAST] * 4  # nothing of the match before
 
 
 def test_gymnasiums_statistics_count_rows():
