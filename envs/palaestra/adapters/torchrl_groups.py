@@ -1,0 +1,176 @@
+"""Groups of `palaestra.adapters.torchrl`: agents of one team and one role, as tensors ``[N, A, ...]``."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torchrl.data import Binary, Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
+
+from palaestra.core import spaces as spaces_of
+from palaestra.core.actions import write_actions
+from palaestra.core.faces.blocks import Block, Form, observation_views, of_role
+from palaestra.core.faces.masks import Masks
+from palaestra.core.simulation import Simulation
+
+
+class Group:
+    """Views of the rows of some agents.
+
+    Attributes:
+        name: Name of the group.
+        team: Number of the team.
+        slots: Slots of the agents.
+        shape: ``(N, A)``.
+        observation_space: Space of one agent's observations.
+        action_space: Space of one agent's actions.
+    """
+
+    def __init__(
+        self, sim: Simulation, team: int, block: Block, slots: list[int], name: str, form: Form, discrete: bool
+    ) -> None:
+        """Finds the views.
+
+        Args:
+            sim: The simulation.
+            team: Number of the team.
+            block: Rows of the agents among those of their role.
+            slots: Slots of the agents.
+            name: Name of the group.
+            form: ``"flat"`` or ``"dict"``.
+            discrete: Whether several choices of an agent are one.
+
+        Raises:
+            ValueError: The fields have different dtypes and the form is ``"flat"``, or choices that cannot be one.
+        """
+        game, role = sim.game, block.role
+        self.team, self.name, self.slots, self._block = team, name, slots, block
+        self.shape = (sim.num_envs, len(slots))
+        which = slice(slots[0], slots[-1] + 1, slots[1] - slots[0] if len(slots) > 1 else 1)
+        self._rewards, self._acting = sim.rewards[:, which, None], sim.acting[:, which]
+        shared = [*game.team_observation, *game.lane_observation]
+        fields = [*role.observation, *shared]
+        self.observation_space = spaces_of.box_space(fields) if form == "flat" else spaces_of.dict_space(fields)
+        self._shared = {f.name for f in shared}
+        self._seen: Any = observation_views(sim, sim.buffers.observations, [block], form, team)
+        self.action_space = spaces_of.action_space(role.action)
+        self._sizes: list[int] = []  # of the choices that are to be one
+        if discrete and isinstance(self.action_space, spaces.MultiDiscrete):
+            self._sizes = self.action_space.nvec.tolist()
+            self.action_space = spaces.Discrete(prod(self._sizes))
+        self._take_masks(sim)
+
+    def _take_masks(self, sim: Simulation) -> None:
+        masks = Masks(sim.legal, [self._block]) if sim.legal is not None else None
+        if masks is None or not (masks.dense or masks.candidates):
+            self._masks = None
+        elif masks.candidates:
+            self._masks = lambda: masks.whole().reshape(*self.shape, -1)
+        else:
+            rows = of_role(sim.legal, self._block.role)[:, self._block.rows]
+            self._masks = lambda: rows != 0
+
+    # -- what is seen --------------------------------------------------------------------------------------------------
+
+    def read(self, paid: bool) -> dict[str, Any]:
+        """Copies of what stands in the rows; of the rewards too if ``paid``."""
+        found: dict[str, Any] = {"observation": self._observe(), "mask": torch.from_numpy(self._acting.copy())}
+        if self._masks is not None:
+            found["action_mask"] = self._joint_masks(torch.from_numpy(self._masks()))
+        if paid:
+            found["reward"] = torch.from_numpy(self._rewards.copy())
+        return found
+
+    def _observe(self) -> Any:
+        if isinstance(self._seen, dict):
+            return {name: self._members(array, name in self._shared) for name, array in self._seen.items()}
+        own, *shared = self._seen if isinstance(self._seen, list) else [self._seen]
+        rows = torch.from_numpy(own.reshape(*self.shape, -1).copy())
+        if shared:
+            parts = [self._members(array.reshape(len(array), -1), True) for array in shared]
+            rows = torch.cat([rows, *parts], -1)
+        return rows
+
+    def _members(self, array: np.ndarray, is_shared: bool) -> torch.Tensor:
+        """A field ``[N, A, ...]``, expanded over the agents where they share it, over the lanes where these do."""
+        n, count = self.shape
+        tensor = torch.from_numpy(array[: 1 if array.strides[0] == 0 else n].copy())
+        if is_shared or count == 1:
+            tensor = tensor.unsqueeze(1)
+        if tensor.ndim == 2:
+            tensor = tensor.unsqueeze(2)
+        return tensor.expand(n, count, *tensor.shape[2:])
+
+    def _joint_masks(self, mask: torch.Tensor) -> torch.Tensor:
+        """Masks ``[N, A, M]``, multiplied out where the choices are one."""
+        if not self._sizes:
+            return mask
+        joint, *others = mask.split(self._sizes, -1)
+        for other in others:
+            joint = (joint.unsqueeze(-1) & other.unsqueeze(-2)).flatten(-2)
+        return joint
+
+    # -- what is done --------------------------------------------------------------------------------------------------
+
+    def write(self, actions: Any) -> None:
+        """Takes the actions of all agents.
+
+        Raises:
+            ActionError: Wrong shape or kind. Ranges are the simulation's business.
+        """
+        if isinstance(self.action_space, spaces.Dict):
+            given: Any = {name: actions.get(name).cpu().numpy() for name in self.action_space}
+        else:
+            given = actions.cpu().numpy()
+        if self._sizes:  # the first digit is left as it is: what is too large shows there
+            places = np.cumprod([1, *self._sizes[:0:-1]])[::-1]
+            digits = given[..., None] // places
+            digits[..., 1:] %= self._sizes[1:]
+            given = digits
+        write_actions(self._block.role, self._block.actions, given, flat=True)
+
+    # -- specs ---------------------------------------------------------------------------------------------------------
+
+    def observation_spec(self) -> Composite:
+        """Spec of what `read` gives, rewards left aside."""
+        members: dict[str, Any] = {
+            "observation": _spec(self.observation_space, self.shape),
+            "mask": Binary(self.shape[1], self.shape, dtype=torch.bool),
+        }
+        if self._masks is not None:
+            width = self._joint_masks(torch.from_numpy(self._masks())).shape[-1]
+            members["action_mask"] = Binary(width, (*self.shape, width), dtype=torch.bool)
+        return Composite(members, shape=self.shape)
+
+    def action_spec(self) -> Composite:
+        """Spec of what `write` takes."""
+        return Composite({"action": _spec(self.action_space, self.shape)}, shape=self.shape)
+
+    def reward_spec(self) -> Composite:
+        """Spec of the rewards."""
+        return Composite({"reward": unbounded(self._rewards)}, shape=self.shape)
+
+
+def unbounded(array: np.ndarray) -> Unbounded:
+    """Spec of tensors like the array, without bounds."""
+    return Unbounded(array.shape, dtype=torch.from_numpy(array[:0].copy()).dtype)
+
+
+def _spec(space: Any, shape: tuple[int, int]) -> TensorSpec:
+    """Spec of ``shape`` values of a space; numbers get an axis of their own."""
+    if isinstance(space, spaces.Dict):
+        return Composite({name: _spec(member, shape) for name, member in space.items()}, shape=shape)
+    if isinstance(space, spaces.Discrete):
+        return Categorical(int(space.n), shape, dtype=torch.int64)
+    if isinstance(space, spaces.MultiDiscrete):
+        return MultiCategorical(space.nvec.tolist(), (*shape, len(space.nvec)), dtype=torch.int64)
+    low, high = (torch.from_numpy(np.atleast_1d(bound)) for bound in (space.low, space.high))
+    size = (*shape, *low.shape)
+    if not np.isfinite(space.low).all() or not np.isfinite(space.high).all():
+        return Unbounded(size, dtype=low.dtype)
+    return Bounded(low.expand(size), high.expand(size), size, dtype=low.dtype)
