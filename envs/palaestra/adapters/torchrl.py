@@ -39,14 +39,14 @@ from palaestra.core.simulation import Simulation
 try:
     import torch
     from tensordict import TensorDict, TensorDictBase
-    from torchrl.data import Binary, Composite
+    from torchrl.data import Composite
     from torchrl.envs import EnvBase
 except ImportError as error:
     raise ImportError(
         "palaestra.adapters.torchrl needs TorchRL, which is not installed: pip install torchrl tensordict"
     ) from error
 
-from palaestra.adapters.torchrl_groups import Group, unbounded
+from palaestra.adapters.torchrl_groups import Group, flags, unbounded
 
 
 class TorchRLEnv(EnvBase):
@@ -124,11 +124,11 @@ class TorchRLEnv(EnvBase):
         seen["info"] = Composite({name: unbounded(_column(a)) for name, a in self._info.items()}, shape=shape)
         if self._has_state:
             seen["state"] = unbounded(self.sim.buffers.state)
-        flags = {name: Binary(1, (*shape, 1), dtype=torch.bool) for name in ("done", "terminated", "truncated")}
+        ends = {name: flags((*shape, 1)) for name in ("done", "terminated", "truncated")}
         self.observation_spec = Composite(seen, shape=shape).to(device)
         self.action_spec = Composite({g.name: g.action_spec() for g in self._groups}, shape=shape).to(device)
         self.reward_spec = Composite({g.name: g.reward_spec() for g in self._groups}, shape=shape).to(device)
-        self.done_spec = Composite(flags, shape=shape).to(device)
+        self.done_spec = Composite(ends, shape=shape).to(device)
 
     # -- TorchRL's verbs -----------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from torchrl.data import Binary, Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
+from torchrl.data import Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
 
 from palaestra.core import spaces as spaces_of
 from palaestra.core.actions import write_actions
@@ -140,11 +140,11 @@ class Group:
         """Spec of what `read` gives, rewards left aside."""
         members: dict[str, Any] = {
             "observation": _spec(self.observation_space, self.shape),
-            "mask": Binary(self.shape[1], self.shape, dtype=torch.bool),
+            "mask": flags(self.shape),
         }
         if self._masks is not None:
             width = self._joint_masks(torch.from_numpy(self._masks())).shape[-1]
-            members["action_mask"] = Binary(width, (*self.shape, width), dtype=torch.bool)
+            members["action_mask"] = flags((*self.shape, width))
         return Composite(members, shape=self.shape)
 
     def action_spec(self) -> Composite:
@@ -159,6 +159,11 @@ class Group:
 def unbounded(array: np.ndarray) -> Unbounded:
     """Spec of tensors like the array, without bounds."""
     return Unbounded(array.shape, dtype=torch.from_numpy(array[:0].copy()).dtype)
+
+
+def flags(shape: tuple[int, ...]) -> Categorical:
+    """Spec of bools."""
+    return Categorical(2, shape, dtype=torch.bool)
 
 
 def _spec(space: Any, shape: tuple[int, int]) -> TensorSpec:
