@@ -458,6 +458,19 @@ def open_bounds(env: Any) -> None:
     env.step = refuse
 
 
+@face("real_numbers_are_clipped", "batch", r"numbers beyond their bounds and at them: lane \d, red_0", TUG)
+def unclipped_batch(sim: Any) -> None:
+    """numbers beyond their bounds become no-ops"""
+    step, columns = sim.step, sim.action_table.words["column"]
+
+    def drop(actions: Any = None) -> None:
+        reals = sim.buffers.action_reals
+        reals[:, columns] = np.where(np.abs(reals[:, columns]) > 1.0, 0.0, reals[:, columns])
+        step(actions)
+
+    sim.step = drop
+
+
 rule("illegal_actions_become_noops", "illegal actions hurt", "after an illegal action and after the no-op")
 
 
@@ -561,7 +574,7 @@ for fault, match in (
     ("codec writes into the row", "read-only .* in encode"),
     ("codec stumbles", "raises KeyError .*, not ValueError"),
     ("codec promises too much", "refused .* a total codec"),
-    ("codec pulls too hard", r"decoded to .* pull = 2 is not in \[-0.3, 0.7\]"),
+    ("codec pulls too hard", r"decoded to .* pull = 2.0 is not in \[-0.3, 0.7\]"),
 ):
     number = broken_games.NUMBER[fault]
     FAULTS.append(Fault("codec_results_are_in_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
