@@ -30,7 +30,7 @@ from palaestra import registry
 try:
     from benchmarl.environments.common import TaskClass
     from tensordict import TensorDictBase
-    from torchrl.data import Bounded, Categorical, Composite
+    from torchrl.data import Categorical, Composite
     from torchrl.envs import EnvBase
 except ImportError as error:
     raise ImportError(
@@ -44,14 +44,24 @@ class PalaestraTask(TaskClass):
     """A registered id as a BenchMARL task. Several choices of an agent are one (BenchMARL has no MultiDiscrete)."""
 
     def __init__(self, id: str, **config: Any) -> None:
-        """Names the id; nothing is made yet.
+        """Makes one match to see what kind of actions it has.
 
         Args:
             id: Registered id.
             **config: Keywords of `TorchRLEnv`: ``opponents``, ``observation``, ``threads``, parameters of the game, ...
+
+        Raises:
+            ValueError: The agents have both choices and real numbers, which no algorithm of BenchMARL plays.
         """
         super().__init__(registry.zoo_name(id), config)
         self.id = id
+        env = self.get_env_fun(1, False, None, "cpu")()
+        self.teams = tuple(env.sim.game.teams)
+        kinds = {isinstance(leaf, Categorical) for leaf in env.full_action_spec.values(True, True)}
+        env.close()
+        if len(kinds) > 1:
+            raise ValueError(f"{id} has both choices and real numbers as actions: BenchMARL plays one kind")
+        self.is_discrete = kinds.pop()
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
@@ -65,20 +75,13 @@ class PalaestraTask(TaskClass):
 
         return make
 
-    def _has_only(self, kind: type) -> bool:
-        """Whether the actions of all agents are of a kind."""
-        env = self.get_env_fun(1, False, None, "cpu")()
-        leaves = list(env.full_action_spec.values(True, True))
-        env.close()
-        return all(isinstance(leaf, kind) for leaf in leaves)
-
     def supports_continuous_actions(self) -> bool:
-        """Whether all actions are real numbers."""
-        return self._has_only(Bounded)
+        """Whether actions are real numbers."""
+        return not self.supports_discrete_actions()
 
     def supports_discrete_actions(self) -> bool:
-        """Whether all actions are choices."""
-        return self._has_only(Categorical)
+        """Whether actions are choices."""
+        return self.is_discrete
 
     def max_steps(self, env: EnvBase) -> int:
         """The horizon of a match."""
@@ -117,8 +120,7 @@ class PalaestraTask(TaskClass):
     def log_info(self, batch: TensorDictBase) -> dict[str, float]:
         """Share of the matches ended in the batch that each team has won."""
         winners = batch.get(("next", "info", "winner"))[batch.get(("next", "done"))]
-        teams = registry.make_game(self.id)[0].teams
-        shares = {team: (winners == k).float().mean().item() for k, team in enumerate(teams)}
+        shares = {team: (winners == number).float().mean().item() for number, team in enumerate(self.teams)}
         return {f"collection/info/win_rate_{team}": share for team, share in shares.items() if len(winners)}
 
     @staticmethod

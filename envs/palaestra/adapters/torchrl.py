@@ -155,15 +155,16 @@ class TorchRLEnv(EnvBase):
         return self._read(paid=True)
 
     def _read(self, paid: bool) -> TensorDict:
-        sim, shape = self.sim, self.batch_size
-        found: dict[str, Any] = {g.name: TensorDict(g.read(paid), g.shape) for g in self._groups}
-        found["info"] = TensorDict({name: torch.from_numpy(_column(a).copy()) for name, a in self._info.items()}, shape)
+        sim, shape, device = self.sim, self.batch_size, self.device
+        found: dict[str, Any] = {g.name: TensorDict(g.read(paid), g.shape, device=device) for g in self._groups}
+        info = {name: torch.from_numpy(_column(array).copy()) for name, array in self._info.items()}
+        found["info"] = TensorDict(info, shape, device=device)
         if self._has_state:
             found["state"] = torch.from_numpy(sim.state().copy())
-        found["terminated"] = torch.from_numpy(sim.terminated.copy()).unsqueeze(1)
-        found["truncated"] = torch.from_numpy(sim.truncated.copy()).unsqueeze(1)
+        found["terminated"] = torch.from_numpy(sim.terminated[:, None].copy())
+        found["truncated"] = torch.from_numpy(sim.truncated[:, None].copy())
         found["done"] = found["terminated"] | found["truncated"]
-        return TensorDict(found, shape, device=self.device)
+        return TensorDict(found, shape, device=device)
 
     def close(self, *, raise_if_closed: bool = True) -> None:
         """Frees the simulation; may be called twice."""
