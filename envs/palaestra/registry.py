@@ -23,7 +23,7 @@ GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 PETTINGZOO_KEYWORDS = ("fixed_agents",)
 """Keywords of PettingZoo's face alone."""
-FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "codec", "render_mode")
+FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "mask_keys", "choices", "codec", "render_mode")
 """Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
 

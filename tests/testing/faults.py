@@ -139,6 +139,20 @@ def numpy_terminations(parallel: Any) -> None:
     replace_step(parallel, lambda _, r: (*r[:2], {a: np.bool_(t) for a, t in r[2].items()}, *r[3:]))
 
 
+@face("infos_are_numbers", "env", "info side is 'left', no number")
+def wordy_info(env: Any) -> None:
+    """infos hold words"""
+    reset = env.reset
+    env.reset = lambda **options: ((result := reset(**options))[0], {**result[1], "side": "left"})
+
+
+@face("infos_are_numbers", "env", r"decision 1: info has .*'winner'.*, before \[\]")
+def late_info(env: Any) -> None:
+    """the first observation comes without info"""
+    reset = env.reset
+    env.reset = lambda **options: (reset(**options)[0], {})
+
+
 @face("pettingzoo_seed_tests", "parallel", "Incorrect info")
 def random_info(parallel: Any) -> None:
     """infos hold fresh noise"""

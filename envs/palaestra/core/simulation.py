@@ -117,7 +117,7 @@ class Simulation(ABC):
             threads: Threads that share the lanes; an external engine receives their number.
             compiled: False runs the rules as plain Python, with the same bits, index checks and no compilation: for
                 tests and for debuggers. ``NUMBA_DISABLE_JIT=1`` says so for the whole process.
-            out_of_range: ``"clip"``: finite real numbers beyond their bounds become the nearer bound (in `actions` too);
+            out_of_range: ``"clip"``: finite real numbers beyond their bounds become the nearer bound, in `actions` too;
                 ``"raise"``: they are refused. NaN, infinity and wrong choices are always refused.
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Players by name of team or agent; the caller of `step` plays the others.
