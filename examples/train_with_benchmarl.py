@@ -2,9 +2,9 @@
 
     python examples/train_with_benchmarl.py [decisions]
 
-The win rates, rewards and losses go to CSV files in a temporary folder, whose name is printed; in 300 thousand
-decisions the reward of a match rises from below 1 to several touches. Leave ``opponents`` out and the runner learns as well, with
-a policy of its own.
+The win rates, rewards and losses go to CSV files in a temporary folder, whose name is printed. In 250 thousand
+decisions the reward of a match rises from below 1 to about 6. Leave ``opponents`` out and the runner learns as well,
+with a policy of its own.
 """
 
 # pyright: reportMissingImports=false
@@ -44,4 +44,4 @@ def main(decisions: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 250_000)

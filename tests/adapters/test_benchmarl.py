@@ -83,7 +83,8 @@ def test_masks_and_continuous_actions_reach_benchmarl(tmp_path):
     task = PalaestraTask("tests/Couriers-v0", observation="nearest:flat", opponents={"blue": "random"})
     env = task.get_env_fun(2, False, 0, "cpu")()
     assert task.supports_discrete_actions()
-    assert task.action_mask_spec(env)["red", "action_mask"].shape[-1] == task.action_spec(env)["red", "action"].n
+    masks: Any = task.action_mask_spec(env)
+    assert masks["red", "action_mask"].shape[-1] == task.action_spec(env)["red", "action"].n
     assert task.max_steps(env) == env.sim.parameters["horizon"][0]
     trained(task, VdnConfig, tmp_path)
     melee = PalaestraTask("tests/Melee-v0")

@@ -38,7 +38,12 @@ with warnings.catch_warnings(action="ignore"):  # TorchRL warns of itself
 
 torch.set_num_threads(1)
 TAG, ARENA = "palaestra/TeamTag-v0", "palaestra/ArenaDuel2v2-v0"
-EVERY_HIT_KILLS = {"front_damage": 2000.0, "side_damage": 2000.0, "rear_damage": 2000.0, "range_m": 10.0}
+EVERY_HIT_KILLS: dict[str, Any] = {
+    "front_damage": 2000.0,
+    "side_damage": 2000.0,
+    "rear_damage": 2000.0,
+    "range_m": 10.0,
+}
 """Parameters of the arena."""
 
 
@@ -260,13 +265,13 @@ def test_the_mask_stands_choice_after_choice():
 def test_discrete_choices_multiply_out_actions_and_masks():
     env = plain(locks(), 1, choices="discrete")
     pairs = list(itertools.product(range(3), range(2)))
+    allowed = [door < 2 and key == 1 for door, key in pairs]
     for number, (door, key) in enumerate(pairs):
         then = played(env, env.reset(), red=[[number]])
         assert then["red", "reward"].item() == 10 * door + key
-    allowed = [door < 2 and key == 1 for door, key in pairs]
-    assert then["red", "action_mask"].tolist() == [[allowed]]
+        assert then["red", "action_mask"].tolist() == [[allowed]]
     for wrong in (-1, 6):
-        with pytest.raises(ActionError, match="lane 0, red_0: door"):
+        with pytest.raises(ActionError, match="lane 0, red_0: joint choice"):
             played(env, env.reset(), red=[[wrong]])
 
 
@@ -350,18 +355,16 @@ def test_a_collector_feeds_a_ppo_update():
     loss.make_value_estimator(gamma=0.99, lmbda=0.95)
     before = network.weight.detach().clone()
     optimizer = torch.optim.Adam(loss.parameters(), 1e-2)
-    for data in Collector(env, actor, frames_per_batch=8 * 60, total_frames=8 * 60):
-        for name in ("done", "terminated"):
-            flag = data["next", name].unsqueeze(-1).expand(data["next", "red", "reward"].shape)
-            data["next", "red", name] = flag
-        assert data["next", "done"].any()  # a match lasts 50 decisions
-        with torch.no_grad():
-            loss.value_estimator(
-                data, params=loss.critic_network_params, target_params=loss.target_critic_network_params
-            )
-        losses = loss(data)
-        total = losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
-        total.backward()
-        optimizer.step()
+    data = next(iter(Collector(env, actor, frames_per_batch=8 * 60, total_frames=8 * 60)))
+    for name in ("done", "terminated"):
+        flag = data["next", name].unsqueeze(-1).expand(data["next", "red", "reward"].shape)
+        data["next", "red", name] = flag
+    assert data["next", "done"].any()  # a match lasts 50 decisions
+    with torch.no_grad():
+        loss.value_estimator(data, params=loss.critic_network_params, target_params=loss.target_critic_network_params)
+    losses = loss(data)
+    total = losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
+    total.backward()
+    optimizer.step()
     assert torch.isfinite(total)
     assert not torch.equal(before, network.weight)

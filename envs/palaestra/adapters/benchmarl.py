@@ -55,13 +55,16 @@ class PalaestraTask(TaskClass):
         """
         super().__init__(registry.zoo_name(id), config)
         self.id = id
-        env = self.get_env_fun(1, False, None, "cpu")()
+        env = TorchRLEnv(id, 1, **config)
         self.teams = tuple(env.sim.game.teams)
-        kinds = {isinstance(leaf, Categorical) for leaf in env.full_action_spec.values(True, True)}
+        kinds = {
+            "discrete" if isinstance(leaf, Categorical) else "separate"
+            for leaf in env.full_action_spec.values(True, True)
+        }
         env.close()
         if len(kinds) > 1:
             raise ValueError(f"{id} has both choices and real numbers as actions: BenchMARL plays one kind")
-        self.is_discrete = kinds.pop()
+        self.choices: Any = kinds.pop()
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
@@ -69,7 +72,7 @@ class PalaestraTask(TaskClass):
         """A function that makes an environment of ``num_envs`` lanes; lane i plays the stream ``seed + i``."""
 
         def make() -> EnvBase:
-            env = TorchRLEnv(self.id, num_envs, choices="discrete", device=device, **self.config)
+            env = TorchRLEnv(self.id, num_envs, choices=self.choices, device=device, **self.config)
             env.set_seed(seed)
             return env
 
@@ -81,7 +84,7 @@ class PalaestraTask(TaskClass):
 
     def supports_discrete_actions(self) -> bool:
         """Whether actions are choices."""
-        return self.is_discrete
+        return self.choices == "discrete"
 
     def max_steps(self, env: EnvBase) -> int:
         """The horizon of a match."""

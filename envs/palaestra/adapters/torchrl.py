@@ -28,12 +28,13 @@ no-op. Agents that are dead or not asked are only offered the no-op, and their a
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.faces.blocks import blocks_of
+from palaestra.core.faces.agent_io import ChoicesMode
+from palaestra.core.faces.blocks import Form, blocks_of
 from palaestra.core.simulation import Simulation
 
 try:
@@ -64,7 +65,7 @@ class TorchRLEnv(EnvBase):
         num_envs: int | None = None,
         *,
         observation: str | None = None,
-        choices: Literal["discrete"] | None = None,
+        choices: ChoicesMode = "separate",
         state: bool = True,
         device: Any = "cpu",
         **keywords: Any,
@@ -76,7 +77,7 @@ class TorchRLEnv(EnvBase):
             num_envs: Number of lanes N, for an id only; 1 if None.
             observation: ``"flat"`` or ``"dict"``, or for an id one of the game's representations; None is the game's
                 default.
-            choices: ``"discrete"`` makes the several choices of an agent one, whose mask is the product of theirs.
+            choices: ``"separate"``, or ``"discrete"`` to make the choices of an agent one and multiply their masks out.
             state: Whether there is a global state.
             device: Where the tensors go; the simulation itself runs on the CPU.
             **keywords: For an id: as for `palaestra.make_batch` (``opponents``, ``threads``, parameters, ...).
@@ -85,28 +86,25 @@ class TorchRLEnv(EnvBase):
             ValueError: The simulation cannot be seen in this way; says what to change.
             TypeError: Keywords that go with an id only.
         """
-        if isinstance(sim, str):
-            if observation is not None:
-                keywords["observation"] = observation
-            sim = registry.make_batch(sim, num_envs or 1, **{"autoreset_mode": "off", **keywords})
-        elif given := [*keywords, *(["num_envs"] if num_envs is not None else [])]:
-            raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-        if sim.autoreset_mode != "off":
-            raise ValueError(f'TorchRL resets by itself: use autoreset_mode="off", not {sim.autoreset_mode!r}')
-        if choices not in (None, "discrete"):
-            raise ValueError(f'choices must be None or "discrete", got {choices!r}')
-        super().__init__(device=device, batch_size=(sim.num_envs,))
-        self.sim, self._choices, self._has_state = sim, choices, state
-        self._form = sim.game.shown_as(observation)[1]
+        if choices not in ("separate", "discrete"):
+            raise ValueError(f'choices must be "separate" or "discrete", got {choices!r}')
+        if isinstance(sim, str) and observation is None:
+            observation = registry.row(sim).kwargs.get("observation")
+        made = _simulation(sim, num_envs, observation, keywords)
+        super().__init__(device=device, batch_size=(made.num_envs,))
+        self.sim = made
+        self._choices: ChoicesMode = choices
+        self._has_state = state
+        self._form = made.game.shown_as(observation)[1]
         self._take_views()
-        self.group_map = {g.name: [sim.game.agents[slot] for slot in g.slots] for g in self._groups}
-        self.team_of_group = {g.name: list(sim.game.teams)[g.team] for g in self._groups}
+        self.group_map = {g.name: [made.game.agents[slot] for slot in g.slots] for g in self._groups}
+        self.team_of_group = {g.name: list(made.game.teams)[g.team] for g in self._groups}
         self._make_specs()
 
     def _take_views(self) -> None:
         """Finds in the simulation's memory what every step reads and writes."""
         sim = self.sim
-        self._groups = _groups(sim, self._form, self._choices == "discrete")
+        self._groups = _groups(sim, self._form, self._choices)
         self._info = {name: a for name, a in sim.info.items() if name != "illegal" or sim.legal is not None}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,7 +170,22 @@ class TorchRLEnv(EnvBase):
         self.sim.close()
 
 
-def _groups(sim: Simulation, form: Any, discrete: bool) -> list[Group]:
+def _simulation(
+    sim: Simulation | str, num_envs: int | None, observation: str | None, keywords: dict[str, Any]
+) -> Simulation:
+    """A simulation that was made already, or that of an id."""
+    if isinstance(sim, str):
+        keywords |= {"observation": observation} if observation is not None else {}
+        sim = registry.make_batch(sim, num_envs or 1, **{"autoreset_mode": "off", **keywords})
+    elif given := [*keywords, *(["num_envs"] if num_envs is not None else [])]:
+        raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
+    made: Any = sim
+    if made.autoreset_mode != "off":
+        raise ValueError(f'TorchRL resets by itself: use autoreset_mode="off", not {made.autoreset_mode!r}')
+    return made
+
+
+def _groups(sim: Simulation, form: Form, choices: ChoicesMode) -> list[Group]:
     groups = []
     for number, team in enumerate(sim.game.teams):
         slots = sim.open_slots(team)
@@ -180,7 +193,7 @@ def _groups(sim: Simulation, form: Any, discrete: bool) -> list[Group]:
         for block in blocks:
             members = [slot for slot in slots if sim.game.role_of(slot)[0] is block.role]
             name = team if len(blocks) == 1 else f"{team}_{block.role.name}"
-            groups.append(Group(sim, number, block, members, name, form, discrete))
+            groups.append(Group(sim, number, block, members, name, form, choices))
     if not groups:
         raise ValueError(f"every team of {sim.game.name} is played by an opponent: no agent is left to control")
     return groups

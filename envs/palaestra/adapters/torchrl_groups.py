@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from gymnasium import spaces
 from torchrl.data import Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
 
 from palaestra.core import spaces as spaces_of
-from palaestra.core.actions import write_actions
+from palaestra.core.actions import ActionError, write_actions
+from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Block, Form, observation_views, of_role
+from palaestra.core.faces.joint_choices import JointChoices
 from palaestra.core.faces.masks import Masks
 from palaestra.core.simulation import Simulation
 
@@ -32,7 +34,7 @@ class Group:
     """
 
     def __init__(
-        self, sim: Simulation, team: int, block: Block, slots: list[int], name: str, form: Form, discrete: bool
+        self, sim: Simulation, team: int, block: Block, slots: list[int], name: str, form: Form, choices: ChoicesMode
     ) -> None:
         """Finds the views.
 
@@ -43,10 +45,10 @@ class Group:
             slots: Slots of the agents.
             name: Name of the group.
             form: ``"flat"`` or ``"dict"``.
-            discrete: Whether several choices of an agent are one.
+            choices: ``"separate"``, or ``"discrete"`` for the choices of an agent as one.
 
         Raises:
-            ValueError: The fields have different dtypes and the form is ``"flat"``, or choices that cannot be one.
+            ValueError: The fields have different dtypes and the form is ``"flat"``, or actions cannot be one choice.
         """
         game, role = sim.game, block.role
         self.team, self.name, self.slots, self._block = team, name, slots, block
@@ -59,19 +61,18 @@ class Group:
         self._shared = {f.name for f in shared}
         self._seen: Any = observation_views(sim, sim.buffers.observations, [block], form, team)
         self.action_space = spaces_of.action_space(role.action)
-        self._sizes: list[int] = []  # of the choices that are to be one
-        if discrete and isinstance(self.action_space, spaces.MultiDiscrete):
-            self._sizes = self.action_space.nvec.tolist()
-            self.action_space = spaces.Discrete(prod(self._sizes))
+        self._joint = JointChoices(game.name, [Block(sim, role, [0])]) if choices == "discrete" else None
+        if self._joint is not None:
+            self.action_space = self._joint.space
         self._take_masks(sim)
 
     def _take_masks(self, sim: Simulation) -> None:
+        """Finds the masks bool ``[N, A, M]`` of games that forbid something."""
+        self._masks: Callable[[], np.ndarray] | None = None
         masks = Masks(sim.legal, [self._block]) if sim.legal is not None else None
-        if masks is None or not (masks.dense or masks.candidates):
-            self._masks = None
-        elif masks.candidates:
+        if masks is not None and masks.candidates:
             self._masks = lambda: masks.whole().reshape(*self.shape, -1)
-        else:
+        elif masks is not None and masks.dense:
             rows = of_role(sim.legal, self._block.role)[:, self._block.rows]
             self._masks = lambda: rows != 0
 
@@ -81,7 +82,7 @@ class Group:
         """Copies of what stands in the rows; of the rewards too if ``paid``."""
         found: dict[str, Any] = {"observation": self._observe(), "mask": torch.from_numpy(self._acting.copy())}
         if self._masks is not None:
-            found["action_mask"] = self._joint_masks(torch.from_numpy(self._masks()))
+            found["action_mask"] = torch.from_numpy(self._joint_masks(self._masks()))
         if paid:
             found["reward"] = torch.from_numpy(self._rewards.copy())
         return found
@@ -106,14 +107,11 @@ class Group:
             tensor = tensor.unsqueeze(2)
         return tensor.expand(n, count, *tensor.shape[2:])
 
-    def _joint_masks(self, mask: torch.Tensor) -> torch.Tensor:
+    def _joint_masks(self, masks: np.ndarray) -> np.ndarray:
         """Masks ``[N, A, M]``, multiplied out where the choices are one."""
-        if not self._sizes:
-            return mask
-        joint, *others = mask.split(self._sizes, -1)
-        for other in others:
-            joint = (joint.unsqueeze(-1) & other.unsqueeze(-2)).flatten(-2)
-        return joint
+        if self._joint is None:
+            return masks
+        return (self._joint.masks(masks.reshape(-1, masks.shape[-1])) != 0).reshape(*self.shape, -1)
 
     # -- what is done --------------------------------------------------------------------------------------------------
 
@@ -121,18 +119,25 @@ class Group:
         """Takes the actions of all agents.
 
         Raises:
-            ActionError: Wrong shape or kind. Ranges are the simulation's business.
+            ActionError: Wrong shape or kind, or no joint choice. Other ranges are the simulation's business.
         """
         if isinstance(self.action_space, spaces.Dict):
             given: Any = {name: actions.get(name).cpu().numpy() for name in self.action_space}
         else:
             given = actions.cpu().numpy()
-        if self._sizes:  # the first digit is left as it is: what is too large shows there
-            places = np.cumprod([1, *self._sizes[:0:-1]])[::-1]
-            digits = given[..., None] // places
-            digits[..., 1:] %= self._sizes[1:]
-            given = digits
+            given = given if self._joint is None else self._choices_of(given, self._joint.table)
         write_actions(self._block.role, self._block.actions, given, flat=True)
+
+    def _choices_of(self, numbers: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """The choices behind the joint ones."""
+        wrong = np.argwhere((numbers < 0) | (numbers >= len(table)))
+        if len(wrong):
+            lane, k = wrong[0]
+            agent = self._block.role.agents[self._block.rows][k]
+            raise ActionError(
+                f"lane {lane}, {agent}: joint choice = {numbers[lane, k]} is not an integer in [0, {len(table)})"
+            )
+        return table[numbers]
 
     # -- specs ---------------------------------------------------------------------------------------------------------
 
@@ -143,7 +148,7 @@ class Group:
             "mask": flags(self.shape),
         }
         if self._masks is not None:
-            width = self._joint_masks(torch.from_numpy(self._masks())).shape[-1]
+            width = self._joint_masks(self._masks()).shape[-1]
             members["action_mask"] = flags((*self.shape, width))
         return Composite(members, shape=self.shape)
 
