@@ -1,5 +1,7 @@
 """Every game has a picture: one that draws none shows its match record as text."""
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 from games import duel, two_team
@@ -41,7 +43,7 @@ def test_the_lines_of_the_picture():
 
 def test_gymnasium_makes_it_with_a_render_mode():
     register("tests/Plain-v0", duel.game)
-    env = gymnasium.make("tests/Plain-v0", render_mode="rgb_array")
+    env: Any = gymnasium.make("tests/Plain-v0", render_mode="rgb_array")
     assert isinstance(env.unwrapped, GameEnv)
     env.reset(seed=1)
     assert np.ndim(env.render()) == 3
