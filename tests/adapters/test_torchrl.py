@@ -11,17 +11,20 @@ import warnings
 from copy import deepcopy
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from games import duel, orchard, two_team, two_team_homogeneous
+from gymnasium.vector import AutoresetMode
 
 import palaestra
+from palaestra import zoo
 from palaestra.core.actions import ActionError
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
 
-pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
 
@@ -29,7 +32,7 @@ with warnings.catch_warnings(action="ignore"):  # TorchRL warns of itself
     from tensordict.nn import TensorDictModule
     from torchrl.collectors import Collector
     from torchrl.data import Bounded, Categorical, MultiCategorical
-    from torchrl.envs import ActionMask, TransformedEnv
+    from torchrl.envs import ActionMask, GymEnv, GymWrapper, PettingZooWrapper, TransformedEnv
     from torchrl.envs.utils import check_env_specs
     from torchrl.modules import ProbabilisticActor
     from torchrl.objectives import ClipPPOLoss
@@ -323,6 +326,25 @@ def test_without_torchrl_the_error_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None; import palaestra.adapters.torchrl"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install torchrl" in done.stderr
+
+
+# -- without the adapter -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda: GymEnv("palaestra/TeamPong-v0"),
+        lambda: GymEnv(TAG, mask="obs", choices="discrete"),
+        lambda: GymWrapper(gymnasium.make_vec(TAG, num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP)),
+        lambda: PettingZooWrapper(zoo.team_pong_v0.parallel_env()),
+        lambda: PettingZooWrapper(zoo.arena_duel2v2_v0.parallel_env(), use_mask=True),
+    ],
+)
+def test_torchrls_own_wrappers_play_ids_as_they_are(wrapped):
+    env = wrapped()
+    check_env_specs(env)
+    assert env.rollout(60, break_when_any_done=False).shape[-1] == 60  # a match lasts 50 decisions
 
 
 # -- learning ----------------------------------------------------------------------------------------------------------
