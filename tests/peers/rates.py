@@ -1,10 +1,11 @@
 """Rates of the adapters next to the libraries' own vectorisation of the same game, in steps of matches per CPU second.
 
     python tests/peers/rates.py rows
+    python tests/peers/rates.py torchrl
 
-prints one row of a table, for an environment that has palaestra and the library (SuperSuit for ``rows``): the adapter
-with 512 lanes, then the library with 16 and with 512 and how many times faster the adapter is. The game is TeamTag, the
-actions are random, and each figure is the best of `ROUNDS` rounds on one core.
+prints rows of a table, for an environment that has palaestra and the library (SuperSuit for ``rows``, TorchRL for
+``torchrl``): the adapter with 512 lanes, then the library with as many as it is said to have, and how many times faster
+the adapter is. The game is TeamTag, the actions are random, and each figure is the best of `ROUNDS` rounds on one core.
 """
 
 # pyright: reportMissingImports=false
@@ -62,5 +63,47 @@ def rows() -> str:
     return f"| rows | SuperSuit | {mine:,.0f} | " + " | ".join(f"{rate:,.0f} | {mine / rate:,.0f}x" for rate in theirs)
 
 
+def torchrl() -> str:
+    """`palaestra.adapters.torchrl` next to wrappers of one match in a SerialEnv, in rollouts of whole matches.
+
+    First matches of which all agents are played, then red alone against a random runner, next to a SyncVectorEnv too.
+    """
+    import importlib.metadata
+    import warnings
+
+    import gymnasium
+    import torch
+    from torchrl.envs import GymWrapper, PettingZooWrapper, SerialEnv
+
+    from palaestra import zoo
+    from palaestra.adapters.torchrl import TorchRLEnv
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    few, decisions = 16, 50
+    alone = lambda: gymnasium.make(GAME, opponent="random")  # noqa: E731
+    synchronous = gymnasium.vector.SyncVectorEnv([alone] * few, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+    envs = {
+        "all": TorchRLEnv(GAME, LANES),
+        "red": TorchRLEnv(GAME, LANES, opponents={"blue": "random"}),
+        "PettingZooWrapper": SerialEnv(few, lambda: PettingZooWrapper(zoo.team_tag_v0.parallel_env())),
+        "GymWrapper": SerialEnv(few, lambda: GymWrapper(alone())),
+        "GymWrapper of SyncVectorEnv": GymWrapper(synchronous),
+    }
+    players: dict[str, tuple[int, Callable[[], Any]]] = {
+        name: (env.batch_size[0] * decisions, lambda env=env: env.rollout(decisions, break_when_any_done=False))
+        for name, env in envs.items()
+    }
+    found = rates(players)
+    mine = {"PettingZooWrapper": "all", "GymWrapper": "red", "GymWrapper of SyncVectorEnv": "red"}
+    version = importlib.metadata.version("torchrl")
+    return "\n".join(
+        f"| torchrl, {ours} | TorchRL {version} {name} {few} | {found[ours]:,.0f} | {found[name]:,.0f} | "
+        f"{found[ours] / found[name]:,.0f}x"
+        for name, ours in mine.items()
+    )
+
+
 if __name__ == "__main__":
-    print({"rows": rows}[sys.argv[1]]())
+    for library in sys.argv[1:]:
+        print({"rows": rows, "torchrl": torchrl}[library]())
