@@ -112,7 +112,7 @@ def test_a_refused_action_asks_the_first_agent_of_the_decision_again():
     good = np.zeros(2)
     env.step(good)
     assert env.agent_selection != first
-    while env._waiting:
+    for _ in range(8):
         env.step(good)
     with pytest.raises(ActionError):
         env.step(np.full(2, np.nan))
