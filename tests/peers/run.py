@@ -67,6 +67,7 @@ class Library:
     script: str
     requirements: tuple[str, ...]
     venv: str = ""
+    alone: tuple[str, ...] = ()
     constraints: bool = True
     source: dict[str, str] = field(default_factory=dict)
     tests: tuple[str, ...] = ()
@@ -142,7 +143,7 @@ def digest_of(library: Library, libraries: dict[str, Library]) -> str:
         files += sorted((REPOSITORY / folder).rglob("*.py"))
     if library.constraints:
         files.append(REPOSITORY / "constraints.txt")
-    digest = hashlib.sha256(json.dumps([venv_requirements(library, libraries), library.source]).encode())
+    digest = hashlib.sha256(json.dumps([venv_requirements(library, libraries), library.alone, library.source]).encode())
     for file in files:
         digest.update(file.read_bytes() if file.exists() else b"missing")
     return digest.hexdigest()[:16]
@@ -314,7 +315,7 @@ class Runner:
         metadata = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
         constraints = ["--constraint", str(REPOSITORY / "constraints.txt")] if library.constraints else []
         pins = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8") if constraints else ""
-        state = hashlib.sha256("\n".join([sys.version, *wanted, metadata, pins]).encode()).hexdigest()
+        state = hashlib.sha256("\n".join([sys.version, *wanted, *library.alone, metadata, pins]).encode()).hexdigest()
         ready = folder / ".ready"
         if ready.exists() and ready.read_text(encoding="utf-8") == state:
             return python
@@ -328,6 +329,9 @@ class Runner:
         pip = [python, "-m", "pip", "install", "--disable-pip-version-check", *constraints]
         found = [self._from_folder(requirement) for requirement in wanted]
         status = stream([*pip, *found, "--editable", f"{REPOSITORY}[flight]"], log, INSTALL_LIMIT_S, {})
+        if not status and library.alone:
+            alone = [self._from_folder(requirement) for requirement in library.alone]
+            status = stream([*pip, "--no-deps", *alone], log.with_suffix(".alone.log"), INSTALL_LIMIT_S, {})
         if status:
             raise PeerError(f"pip install {status}: see {log.relative_to(REPOSITORY)}")
         ready.write_text(state, encoding="utf-8")
@@ -338,7 +342,7 @@ class Runner:
         """The requirement, with the folder of `sources` in place of GitHub."""
         if self.sources is None:
             return requirement
-        return re.sub(r"git\+https://github\.com/[^/]+/", f"git+file://{self.sources}/", requirement)
+        return re.sub(r"^.*git\+https://github\.com/[^/]+/", f"git+file://{self.sources}/", requirement)
 
     def _source(self, library: Library) -> Path:
         """The checked-out source of what is no package."""
