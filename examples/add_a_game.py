@@ -83,18 +83,21 @@ def game() -> Game:
 palaestra.register("examples/Rope-v0", game, about="two teams pull a rope")
 
 if __name__ == "__main__":
+    from typing import Any
+
     import gymnasium
     import numpy as np
 
     from palaestra.testing import check
 
-    env = gymnasium.make("examples/Rope-v0", opponent="moody", recovery=0.4)
+    env: Any = gymnasium.make("examples/Rope-v0", opponent="moody", recovery=0.4)
     observation, info = env.reset(seed=0)
     over = False
     while not over:
         observation, reward, terminated, truncated, info = env.step(1 if observation[1] >= 0.5 else 0)
         over = terminated or truncated
-    print(f"one match: the winner is {info['winner']} ({info['end_reason']})")
+    winner, reason = env.unwrapped.team_names[info["winner"]], env.unwrapped.end_reasons[info["end_reason"]]
+    print(f"one match: the winner is {winner} ({reason})")
 
     batch = palaestra.make_batch("examples/Rope-v0", num_envs=4096, opponents={"red": "steady", "blue": "moody"})
     batch.reset(seed=0)

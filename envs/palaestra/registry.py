@@ -18,12 +18,12 @@ from palaestra.core.game import Game
 
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
-_SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "opponents")
+_SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 PETTINGZOO_KEYWORDS = ("fixed_agents",)
 """Keywords of PettingZoo's face alone."""
-FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "codec", "render_mode")
+FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "mask_keys", "choices", "codec", "render_mode")
 """Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
 
@@ -145,7 +145,8 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
         id: Registered id.
         num_envs: Number of lanes.
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
-            (processes), ``compiled`` (False runs the rules as plain Python), ``opponents`` (``{team: player}``),
+            (processes), ``compiled`` (False runs the rules as plain Python), ``out_of_range`` (``"clip"`` or
+            ``"raise"`` for finite real numbers beyond their bounds), ``opponents`` (``{team: player}``),
             ``observation`` (one of the game's representations), the game's structural keywords and its parameters.
 
     Returns:

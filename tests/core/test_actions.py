@@ -1,5 +1,6 @@
 """An action outside its space is an error that names agent, value and place, and changes nothing."""
 
+import copy
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +24,8 @@ RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.g
 N = 5
 
 
-def started(game: Game, threads: int = 1) -> Simulation:
-    sim = simulation(game, N, threads=threads)
+def started(game: Game, threads: int = 1, out_of_range: Any = "clip") -> Simulation:
+    sim = simulation(game, N, threads=threads, out_of_range=out_of_range)
     sim.reset(seed=1)
     sim.step(idle_actions(sim))  # blue's turn now
     return sim
@@ -61,12 +62,45 @@ OUT_OF_RANGE = [
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("game", "change", "complaint"), OUT_OF_RANGE, ids=[c for _, _, c in OUT_OF_RANGE])
 def test_a_value_outside_its_space_is_named_and_nothing_moves(game, change, complaint: str, threads: int):
-    sim = started(game, threads)
+    sim = started(game, threads, "raise")
     before = all_bytes(sim)
     with pytest.raises(ActionError, match=re.escape(complaint)):
         sim.step(changed(game, change))
     np.testing.assert_array_equal(all_bytes(sim), before)
     sim.step(idle_actions(sim))  # and the game goes on
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_finite_numbers_beyond_their_bounds_are_clipped(threads: int):
+    for game, path, far, near in (
+        (MELEE, (), [9.9, -1e300], [1.0, -1.0]),
+        (RAID, ("guard", "effort"), [0.95, -3.0], [0.9, 0.1]),
+    ):
+        beyond, at_bounds = started(game, threads), started(game, threads, "raise")
+        for sim, values in ((beyond, far), (at_bounds, near)):
+            actions = idle_actions(sim)
+            put(path, (slice(0, 2),), np.reshape(values, (2, 1) if path else (2, 1, 1)))(actions)
+            sim.step(actions)
+        np.testing.assert_array_equal(all_bytes(beyond), all_bytes(at_bounds))
+
+
+def test_what_is_not_finite_is_refused_though_finite_numbers_are_clipped():
+    for bad in (np.nan, np.inf, -np.inf):
+        sim = started(MELEE)
+        with pytest.raises(ActionError, match=re.escape(f"lane 2, red_0: thrust[0] = {bad} is not in [-1, 1]")):
+            sim.step(changed(MELEE, put((), (2, 0, 0), bad)))
+
+
+def test_a_refused_number_is_shown_in_full():
+    sim = started(MELEE, out_of_range="raise")
+    with pytest.raises(ActionError, match=re.escape("thrust[0] = 1.0000001192092896 is not in [-1, 1]")):
+        sim.step(changed(MELEE, put((), (2, 0, 0), np.nextafter(np.float32(1), np.float32(2)))))
+
+
+def test_the_word_for_what_is_out_of_range_is_checked_and_copies_keep_it():
+    with pytest.raises(ValueError, match=re.escape('out_of_range must be "clip" or "raise", got \'wrap\'')):
+        simulation(MELEE, 1, out_of_range="wrap")
+    assert copy.deepcopy(started(MELEE, out_of_range="raise")).out_of_range == "raise"
 
 
 MALFORMED = [
@@ -193,7 +227,7 @@ def test_the_bounds_of_the_space_are_inside_even_where_float32_rounds_them_outwa
     game = two_team_homogeneous.game(thrust=0.1)
     space: Any = action_space(game.roles[0].action)
     assert float(space.high[0]) > 0.1
-    sim = started(game)
+    sim = started(game, out_of_range="raise")
     for bound in (space.low, space.high):
         sim.step(np.broadcast_to(bound, (N, 10, 2)))
     with pytest.raises(ActionError, match=re.escape("is not in [-0.1, 0.1]")):

@@ -142,7 +142,7 @@ def test_the_dead_and_scripts_that_say_nothing_do_the_noop_element_by_element():
     ],
 )
 def test_a_number_outside_is_named_with_its_element_and_its_own_bounds(element: int, value: float, complaint: str):
-    sim = started(1)
+    sim = started(1, out_of_range="raise")
     actions = idle_actions(sim)
     actions["carrier"]["force"][0, 0, element] = value
     with pytest.raises(ValueError, match=f"lane 0, blue_1: {complaint}"):

@@ -160,16 +160,16 @@ def test_a_team_is_shown_the_fields_of_its_own_team():
     env.reset(seed=1)
     env.sim.states["info"]["goals"][0] = 1, 2
     env.sim.refresh()
-    goals = {agent: float(agent_io.observe_one()["goals"]) for agent, agent_io in env.agent_ios.items()}
+    goals = {agent: agent_io.observe_one()["goals"].item() for agent, agent_io in env.agent_ios.items()}
     assert goals == {a: 1.0 if a.startswith("red") else 2.0 for a in env.possible_agents}
 
 
-DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, None, "spent", -1)]
+DUEL_ENDS = [(duel.WAIT, "blue", "goal", 1), (duel.PRESS, "", "spent", -1)]
 """Red gives way, blue attacks: the choice of red, the winner, the end reason, and the winner's number."""
 
 
 @pytest.mark.parametrize(("corner", "winner", "reason", "number"), DUEL_ENDS)
-def test_the_end_names_the_winner_if_there_is_one(corner: int, winner: str | None, reason: str, number: int):
+def test_the_end_tells_the_winner_if_there_is_one(corner: int, winner: str, reason: str, number: int):
     make = lambda n, mode: simulation(duel.game(tries=1), n, autoreset_mode=mode)  # noqa: E731
     many, one, lanes = GameParallelEnv(make(1, "off")), make(1, "off"), make(2, "same_step")
     for sim in (one, lanes):
@@ -184,10 +184,50 @@ def test_the_end_names_the_winner_if_there_is_one(corner: int, winner: str | Non
             env.step(move)[4],
             vec.step(np.array([move, move]))[4],
         )
-    assert (printed[0]["winner"], printed[0]["end_reason"]) == (winner, reason)
-    assert (printed[1]["winner"], printed[1]["end_reason"]) == (winner, reason)
-    assert printed[2]["winner"].tolist() == [number] * 2
-    assert [vec.sim.game.end_reason(k) for k in printed[2]["end_reason"]] == [reason] * 2
+    for face, info in ((many, printed[0]), (env, printed[1])):
+        assert info["winner"] == number
+        assert (face.team_names[info["winner"]], face.end_reasons[info["end_reason"]]) == (winner, reason)
+    assert printed[2]["winner"].tolist() == [-1] * 2  # the next match goes on
+    assert printed[2]["final_info"]["winner"].tolist() == [number] * 2
+    assert [vec.end_reasons[k] for k in printed[2]["final_info"]["end_reason"]] == [reason] * 2
+
+
+def test_infos_have_the_same_keys_in_every_step_of_every_face():
+    make = lambda mode, n=1, **options: simulation(duel.game(tries=1), n, autoreset_mode=mode, **options)  # noqa: E731
+    many = GameParallelEnv(make("off"))
+    env = GameEnv(make("off", opponents={"blue": "presser"}))
+    vec = GameVectorEnv(make("same_step", 2, opponents={"blue": "presser"}))
+    one, several = env.reset(seed=1)[1], vec.reset(seed=1)[1]
+    each = [info for infos in [many.reset(seed=1)[1]] for info in infos.values()]
+    names = {name for name in several if not name.startswith("_")}
+    assert set(one) == names
+    assert {"winner", "end_reason", "acting", "illegal", "action_mask"} <= names
+    assert set(each[0]) == (names | {"team"}) - {"action_mask"}  # which stand in the observation here
+    for _ in range(2):
+        infos = many.step({"red_0": duel.PRESS, "blue_0": duel.PRESS})[4]
+        assert {frozenset(info) for info in infos.values()} == {frozenset(each[0])}
+        one, several = env.step(duel.PRESS)[4], vec.step(np.array([duel.PRESS] * 2))[4]
+        assert set(one) == names == {name for name in several if name[0] != "_"} - {"final_obs", "final_info"}
+    assert {name for name in several["final_info"] if name[0] != "_"} == names
+
+
+def test_nobody_is_asked_after_the_end_of_a_match():
+    make = lambda mode, n=1: simulation(duel.game(tries=1), n, autoreset_mode=mode, opponents={"blue": "presser"})  # noqa: E731
+    many = GameParallelEnv(simulation(duel.game(tries=1), 1, autoreset_mode="off"))
+    env, vec, again = GameEnv(make("off")), GameVectorEnv(make("next_step", 2)), GameVectorEnv(make("same_step", 2))
+    infos: Any = ()
+    for face in (many, env, vec, again):
+        face.reset(seed=1)
+    for asked in (True, False):
+        infos = (
+            many.step({"red_0": duel.PRESS, "blue_0": duel.PRESS})[4]["red_0"],
+            env.step(duel.PRESS)[4],
+            vec.step(np.array([duel.PRESS] * 2))[4],
+            again.step(np.array([duel.PRESS] * 2))[4],
+        )
+        assert [np.all(info["acting"] == asked) for info in infos[:3]] == [True] * 3
+    assert infos[3]["acting"].all()
+    assert not infos[3]["final_info"]["acting"].any()
 
 
 # -- masks and candidates ----------------------------------------------------------------------------------------------

@@ -41,9 +41,9 @@ def test_the_flat_box_has_the_bounds_of_each_number():
 def test_the_dict_has_one_box_a_field():
     assert dict_space(MIXED) == spaces.Dict(
         {
-            "altitude_m": spaces.Box(0, 20_000, (), np.float32),
+            "altitude_m": spaces.Box(0, 20_000, (1,), np.float32),
             "velocity_mps": spaces.Box(-900, 900, (3,), np.float32),
-            "target": spaces.Box(0, 7, (), np.int64),
+            "target": spaces.Box(0, 7, (1,), np.int64),
         }
     )
 

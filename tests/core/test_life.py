@@ -191,7 +191,7 @@ def test_observations_are_inside_their_spaces_and_flags_make_sense(seed: int):
         for lane in range(2):
             assert all(scout.contains(row) for row in sim.observations["scout"][lane])
             for row in sim.observations["guard"][lane]:
-                assert guard.contains({name: np.asarray(row[name]) for name in row.dtype.names})
+                assert guard.contains({name: np.atleast_1d(row[name]) for name in row.dtype.names})
         assert not (sim.acting & ~sim.alive).any()
         assert not (sim.agent_terminated & sim.alive).any()
         assert not (sim.terminated & sim.truncated).any()

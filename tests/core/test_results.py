@@ -127,9 +127,10 @@ def test_the_faces_name_the_reason(ending: str):
         single.step(single.action_space.sample()),
         vector.step(vector.action_space.sample()),
     )
-    assert "end_reason" not in act()[1][4]
+    running = act()
+    assert [running[0][4]["red_0"]["end_reason"], running[1][4]["end_reason"], *running[2][4]["end_reason"]] == [0] * 4
     (_, _, ends, cuts, infos), (_, _, over, cut, info), (_, _, overs, cut_ones, printed) = act()
-    assert infos["red_0"]["end_reason"] == info["end_reason"] == REASONS[ending]
+    assert many.end_reasons[infos["red_0"]["end_reason"]] == single.end_reasons[info["end_reason"]] == REASONS[ending]
     assert [GAME.end_reason(n) for n in printed["end_reason"]] == [REASONS[ending]] * 2
     assert (over, cut) == (ending == "rule", ending != "rule")
     assert (overs.tolist(), cut_ones.tolist()) == ([over] * 2, [cut] * 2)

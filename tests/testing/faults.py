@@ -139,6 +139,20 @@ def numpy_terminations(parallel: Any) -> None:
     replace_step(parallel, lambda _, r: (*r[:2], {a: np.bool_(t) for a, t in r[2].items()}, *r[3:]))
 
 
+@face("infos_are_numbers", "env", "info side is 'left', no number")
+def wordy_info(env: Any) -> None:
+    """infos hold words"""
+    reset = env.reset
+    env.reset = lambda **options: ((result := reset(**options))[0], {**result[1], "side": "left"})
+
+
+@face("infos_are_numbers", "env", r"decision 1: info has .*'winner'.*, before \[\]")
+def late_info(env: Any) -> None:
+    """the first observation comes without info"""
+    reset = env.reset
+    env.reset = lambda **options: (reset(**options)[0], {})
+
+
 @face("pettingzoo_seed_tests", "parallel", "Incorrect info")
 def random_info(parallel: Any) -> None:
     """infos hold fresh noise"""
@@ -458,6 +472,19 @@ def open_bounds(env: Any) -> None:
     env.step = refuse
 
 
+@face("real_numbers_are_clipped", "batch", r"numbers beyond their bounds and at them: lane \d, red_0", TUG)
+def unclipped_batch(sim: Any) -> None:
+    """numbers beyond their bounds become no-ops"""
+    step, columns = sim.step, sim.action_table.words["column"]
+
+    def drop(actions: Any = None) -> None:
+        reals = sim.buffers.action_reals
+        reals[:, columns] = np.where(np.abs(reals[:, columns]) > 1.0, 0.0, reals[:, columns])
+        step(actions)
+
+    sim.step = drop
+
+
 rule("illegal_actions_become_noops", "illegal actions hurt", "after an illegal action and after the no-op")
 
 
@@ -561,7 +588,7 @@ for fault, match in (
     ("codec writes into the row", "read-only .* in encode"),
     ("codec stumbles", "raises KeyError .*, not ValueError"),
     ("codec promises too much", "refused .* a total codec"),
-    ("codec pulls too hard", r"decoded to .* pull = 2 is not in \[-0.3, 0.7\]"),
+    ("codec pulls too hard", r"decoded to .* pull = 2.0 is not in \[-0.3, 0.7\]"),
 ):
     number = broken_games.NUMBER[fault]
     FAULTS.append(Fault("codec_results_are_in_spaces", fault, lambda number=number: Subject(TUG, words=number), match))

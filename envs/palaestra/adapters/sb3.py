@@ -150,7 +150,6 @@ class SimulationVecEnv(VecEnv):
         self._empty_infos: list[dict[str, Any]] = [{} for _ in range(rows)]
         self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
         self._started_s = time.time()
-        self._teams = list(game.teams)
 
     # -- SB3's verbs ---------------------------------------------------------------------------------------------------
 
@@ -301,8 +300,6 @@ class SimulationVecEnv(VecEnv):
         for name, array in sim.final_info.items():
             rows = array[lanes]
             columns[name] = rows.tolist() if rows.ndim == 1 else list(rows)
-        columns["winner"] = [self._teams[k] if k >= 0 else None for k in columns["winner"]]
-        columns["end_reason"] = [sim.game.end_reason(k) for k in columns["end_reason"]]
         if sim.legal is None:
             del columns["illegal"]
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from palaestra.core import layout
 from palaestra.core.fields import ActionField, Choice, member_offset
 from palaestra.core.game import Game, Role
 
+OutOfRange = Literal["clip", "raise"]
+"""What happens to a finite real number beyond its bounds."""
 PLAIN_INTEGERS = (int, np.int64, np.int32)
 """Types of a single choice that need no array to be checked: no bool, none that an int64 cannot hold."""
 
@@ -40,10 +42,10 @@ class ActionTable:
         idle: A lane's row of no-ops, int64 ``[columns]``.
     """
 
-    def __init__(self, game: Game) -> None:
-        """Derives the table from the roles."""
+    def __init__(self, game: Game, out_of_range: OutOfRange = "clip") -> None:
+        """Derives the table from the roles; see `palaestra.core.simulation.Simulation` for ``out_of_range``."""
         self._game = game
-        self.words, self.names, self.first_word = layout.word_table(game)
+        self.words, self.names, self.first_word = layout.word_table(game, out_of_range == "clip")
         self.idle = layout.idle_words(game)
 
     def of_slot(self, slot: int) -> np.ndarray:
@@ -100,7 +102,9 @@ class ActionTable:
             value = memory[lane, column]
             return ActionError(f"lane {lane}, {agent}: {name} = {value} is not an integer in [0, {word['n']})")
         value = memory.view("f8")[lane, column]
-        return ActionError(f"lane {lane}, {agent}: {name} = {value:g} is not in [{word['low']:g}, {word['high']:g}]")
+        return ActionError(
+            f"lane {lane}, {agent}: {name} = {float(value)!r} is not in [{word['low']:g}, {word['high']:g}]"
+        )
 
 
 def write_actions(role: Role, target: np.ndarray, given: Any, flat: bool = False) -> None:

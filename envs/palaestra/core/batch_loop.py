@@ -31,7 +31,10 @@ TERMINATED, TRUNCATED = 1, 2
 
 
 def first_offender(lo, hi, S, words, WI, WF):
-    """Number ``lane * words + word`` of the first action outside its space that counts in this decision, or -1."""
+    """Number ``lane * words + word`` of the first action outside its space that counts in this decision, or -1.
+
+    A finite real number beyond its bounds becomes the nearer bound where the table of words says so.
+    """
     count = len(words) if SIZED else WORDS
     for i in range(np.uint64(lo), np.uint64(hi)):
         for w in range(count):
@@ -43,7 +46,9 @@ def first_offender(lo, hi, S, words, WI, WF):
                 s, agent = S[i], np.uint64(word.agent)
                 may_act = not MAY_FORBID or (s.alive[agent] != 0 and s.acting[agent] != 0)
                 if s.pending == RUNNING and s.current_player[agent] == CALLER and may_act:
-                    return np.int64(i) * count + w
+                    if word.clips == 0 or not abs(WF[i, c]) < np.inf:
+                        return np.int64(i) * count + w
+                    WF[i, c] = word.low if WF[i, c] < word.low else word.high
     return -1
 
 

@@ -27,6 +27,7 @@ interpreted runs agree to the bit as long as rules take `math.sqrt`, not a power
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -395,7 +396,17 @@ class Game:
 
     def end_reason(self, number: int) -> str:
         """Name of ``s.info.end_reason``: ``""`` while running, ``"horizon"``, or a rule's name."""
-        return ("", "horizon", *self.end_reasons, *self.truncation_reasons)[number]
+        return self.all_end_reasons[number]
+
+    @functools.cached_property
+    def all_end_reasons(self) -> tuple[str, ...]:
+        """Names of the numbers of ``s.info.end_reason``, see `end_reason`."""
+        return ("", "horizon", *self.end_reasons, *self.truncation_reasons)
+
+    @functools.cached_property
+    def team_names(self) -> dict[int, str]:
+        """Names of the numbers of teams, ``""`` for -1: the winner of a draw."""
+        return {DRAW: "", **dict(enumerate(self.teams))}
 
     def role_of(self, slot: int) -> tuple[Role, int]:
         """Role of a slot and its index within the role."""

@@ -31,6 +31,7 @@ WORD = np.dtype(
         ("noop", "i8"),
         ("mask_offset", "i8"),  # byte in a lane's visible masks
         ("candidates", "i8"),  # room in the list of candidates, 0 for a dense mask
+        ("clips", "i8"),  # 1 for a real number that is clipped to its bounds, 0 where what lies outside is refused
         ("low", "f8"),
         ("high", "f8"),
         ("noop_value", "f8"),
@@ -140,8 +141,12 @@ def mask_spans(game: Game) -> np.ndarray:
     return _merged(spans)
 
 
-def word_table(game: Game) -> tuple[np.ndarray, list[str], np.ndarray]:
+def word_table(game: Game, clips: bool = True) -> tuple[np.ndarray, list[str], np.ndarray]:
     """The table of visible action words, their names for errors, and the first word of each visible slot and of none.
+
+    Args:
+        game: The rules.
+        clips: Whether real numbers are clipped to their bounds.
 
     Returns:
         Records of `WORD` ``[W]``, W names, int64 ``[A + 1]``.
@@ -157,11 +162,11 @@ def word_table(game: Game) -> tuple[np.ndarray, list[str], np.ndarray]:
                 names += [f.name if not f.shape else f"{f.name}{list(at)}" for at in np.ndindex(f.shape)]
                 if isinstance(f, Choice):
                     for _ in range(f.size):
-                        words.append((slot, column, f.n, f.noop, mask_offset, f.candidates or 0, 0.0, 0.0, 0.0))
+                        words.append((slot, column, f.n, f.noop, mask_offset, f.candidates or 0, 0, 0.0, 0.0, 0.0))
                         column, mask_offset = column + 1, mask_offset + f.mask_bytes
                 else:
                     for low, high, noop in zip(*_word_bounds(f), strict=True):
-                        words.append((slot, column, 0, 0, 0, 0, low, high, noop))
+                        words.append((slot, column, 0, 0, 0, 0, clips, low, high, noop))
                         column += 1
             slot += 1
             first.append(len(words))

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from palaestra.core import out_arrays
-from palaestra.core.actions import ActionTable, parts_by_role, write_actions
+from palaestra.core.actions import ActionTable, OutOfRange, parts_by_role, write_actions
 from palaestra.core.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.buffers import (
     Allocate,
@@ -102,6 +102,7 @@ class Simulation(ABC):
         autoreset_mode: AutoresetMode = "next_step",
         threads: int = 1,
         compiled: bool = True,
+        out_of_range: OutOfRange = "clip",
         parameters: Mapping[str, Any] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
         allocate: Allocate | None = None,
@@ -116,6 +117,8 @@ class Simulation(ABC):
             threads: Threads that share the lanes; an external engine receives their number.
             compiled: False runs the rules as plain Python, with the same bits, index checks and no compilation: for
                 tests and for debuggers. ``NUMBA_DISABLE_JIT=1`` says so for the whole process.
+            out_of_range: ``"clip"``: finite real numbers beyond their bounds become the nearer bound, in `actions` too;
+                ``"raise"``: they are refused. NaN, infinity and wrong choices are always refused.
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Players by name of team or agent; the caller of `step` plays the others.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
@@ -131,11 +134,13 @@ class Simulation(ABC):
             raise ValueError(f"threads must be at least 1, got {threads}")
         if autoreset_mode not in MODES:
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
-        self.game, self.num_envs, self.threads = game, num_envs, threads
+        if out_of_range not in ("clip", "raise"):
+            raise ValueError(f'out_of_range must be "clip" or "raise", got {out_of_range!r}')
+        self.game, self.num_envs, self.threads, self.out_of_range = game, num_envs, threads, out_of_range
         self.compiled = compiled and not jit_disabled()
         self.autoreset_mode = autoreset_mode
         self._mode = MODES[autoreset_mode]
-        self.action_table = ActionTable(game)
+        self.action_table = ActionTable(game, out_of_range)
         self.buffers = Buffers(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
         self.states = self.buffers.states
         self.lane_seeds = np.zeros(num_envs, np.uint64)
@@ -462,7 +467,12 @@ class Simulation(ABC):
             self._load_engine(saved["engine"])
 
     def _copy_options(self) -> dict[str, Any]:
-        return {"autoreset_mode": self.autoreset_mode, "threads": self.threads, "compiled": self.compiled}
+        return {
+            "autoreset_mode": self.autoreset_mode,
+            "threads": self.threads,
+            "compiled": self.compiled,
+            "out_of_range": self.out_of_range,
+        }
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 

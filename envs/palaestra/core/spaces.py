@@ -41,14 +41,20 @@ def box_space(fields: Sequence[ObservationField]) -> spaces.Box:
 
 
 def dict_space(fields: Sequence[ObservationField], count: int | None = None) -> spaces.Dict:
-    """Dict with one Box a field; ``count`` agents side by side where it is given."""
-    return spaces.Dict({f.name: _field_box(f, f.dtype, count) for f in fields})
+    """Dict with one Box a field; ``count`` agents side by side where it is given.
+
+    A number is a Box of shape ``(1,)``: libraries concatenate the fields, and few of them do so with shape ``()``.
+    """
+    return spaces.Dict({f.name: _field_box(f, f.dtype, _box_shape(f, count)) for f in fields})
 
 
-def _field_box(field: ObservationField | Continuous, dtype: DTypeLike, count: int | None = None) -> spaces.Box:
+def _box_shape(field: ObservationField, count: int | None) -> tuple[int, ...]:
+    return (field.shape or (1,)) if count is None else (count, *field.shape)
+
+
+def _field_box(field: ObservationField | Continuous, dtype: DTypeLike, shape: tuple[int, ...]) -> spaces.Box:
     kind: Any = np.dtype(dtype).type
     low, high = bounds(field)
-    shape = field.shape if count is None else (count, *field.shape)
     return spaces.Box(np.broadcast_to(low, shape).astype(kind), np.broadcast_to(high, shape).astype(kind), shape, kind)
 
 
@@ -67,7 +73,7 @@ def action_space(fields: Sequence[ActionField], agents: int = 1) -> spaces.Space
                 sizes = [f.n] * (f.size * agents)
                 joined[f.name] = spaces.Discrete(f.n) if len(sizes) == 1 else spaces.MultiDiscrete(sizes)
             else:
-                joined[f.name] = _field_box(f, np.float32, None if agents == 1 else agents)
+                joined[f.name] = _field_box(f, np.float32, f.shape if agents == 1 else (agents, *f.shape))
         return spaces.Dict(joined)
     if choices:
         sizes = [f.n for f in choices for _ in range(f.size)] * agents

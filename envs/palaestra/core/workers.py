@@ -68,7 +68,9 @@ class ProcessSimulation(Simulation):
             size += -(-int(np.prod(shape)) * dtype.itemsize // ALIGNMENT) * ALIGNMENT
             return np.zeros(shape, dtype)
 
-        probe_options = {k: v for k, v in options.items() if k in ("autoreset_mode", "threads", "compiled")}
+        probe_options = {
+            k: v for k, v in options.items() if k in ("autoreset_mode", "threads", "compiled", "out_of_range")
+        }
         _Layout(game, num_envs, allocate=measure, **probe_options)
         self.memory = SharedMemory(create=True, size=size)
         self.processes: list[Any] = []

@@ -16,16 +16,31 @@ from palaestra.core.faces.blocks import (
     Form,
     action_space,
     blocks_of,
+    choices_alone,
     gather,
     lane_of,
     observation_space,
     observation_views,
 )
-from palaestra.core.faces.masks import Masks, candidate_space, map_arrays, mask_plan, mask_space, shape_masks
+from palaestra.core.faces.joint_choices import JointChoices
+from palaestra.core.faces.masks import (
+    Masks,
+    OpenMasks,
+    candidate_space,
+    map_arrays,
+    mask_plan,
+    mask_space,
+    shape_masks,
+)
 from palaestra.core.game import AgentView, Codec, Game
 from palaestra.core.simulation import Simulation
 
-MaskMode = Literal["info", "obs"] | None
+MaskMode = Literal["info", "obs", "auto"] | None
+"""Where masks go. ``"auto"`` is the default of a face where the game forbids something, else None."""
+ChoicesMode = Literal["separate", "discrete"]
+MASK_KEYS = ("observation", "action_mask")
+NOBODY, RUNNING = np.int64(-1), np.int64(0)
+"""``winner`` and ``end_reason`` in the infos of a match that goes on."""
 NO_CODEC = "none"
 """The word for plain arrays where a game has a default codec."""
 
@@ -38,6 +53,8 @@ class AgentIO:
         slots: Slots of the match, in their order.
         form: ``"flat"`` or ``"dict"``.
         mask_mode: ``"info"``, ``"obs"`` or None.
+        mask_keys: Names of the observation and of its mask with ``mask="obs"``.
+        joint: The choices as one Discrete, or None.
         codec: Translator, or None.
         blocks: The slots by role.
         observation_space: Space of one lane.
@@ -51,6 +68,8 @@ class AgentIO:
         observation: Form | None = None,
         mask: MaskMode = None,
         codec: str | None = None,
+        choices: ChoicesMode = "separate",
+        mask_keys: tuple[str, str] = MASK_KEYS,
     ) -> None:
         """Makes the spaces.
 
@@ -61,9 +80,14 @@ class AgentIO:
             mask: ``"obs"`` wraps observations as ``{"observation", "action_mask", "candidates"}``, of the last two
                 those that the game has: dense masks int8 ``[M]`` (where the action is a Dict, what
                 ``action_space.sample(mask)`` takes) and lists of ids int32 by choice, padded with -1. ``"info"`` and
-                None leave observations alone.
+                None leave observations alone. Where the game forbids nothing masks are all ones, and the no-op alone
+                for an agent that is not asked.
             codec: Name of one of the game's codecs, for single slots; ``"none"`` for arrays. None is the game's
                 default, which a team of several slots goes without.
+            choices: ``"discrete"`` makes all choices of the slots one Discrete and multiplies their masks out; lists of
+                candidates become part of the mask. See `palaestra.core.faces.joint_choices.JointChoices`.
+            mask_keys: Other names for the observation and its mask with ``mask="obs"``: RLlib reads
+                ``("observations", "action_mask")``, Tianshou ``("obs", "mask")``.
 
         Raises:
             ValueError: The game cannot be seen in this way; says what can be asked for.
@@ -73,28 +97,41 @@ class AgentIO:
         self.form: Form = _form(game, observation)
         if mask not in (None, "info", "obs"):
             raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
-        if mask == "obs" and game.legal is None:
-            raise ValueError(f"{game.name} forbids nothing: it has no masks (mask=None)")
+        if choices not in ("separate", "discrete"):
+            raise ValueError(f'choices must be "separate" or "discrete", got {choices!r}')
+        self.mask_keys = _mask_keys(mask_keys, mask)
         self.team = int(game.team_index[slots[0]])
         self.codec = _codec(game, codec, slots)
+        if self.codec is not None and choices == "discrete":
+            raise ValueError('choices="discrete" is for plain arrays: give codec="none" too')
         self.blocks = blocks_of(sim, slots)
+        self.joint = JointChoices(game.name, self.blocks) if choices == "discrete" else None
+        self._widths = [b.count * sum(f.size for f in b.role.action) for b in self.blocks]
+        self._one_array = choices_alone(self.blocks)
         if self.codec is not None:
             role = self.blocks[0].role
             base, self.action_space = self.codec.observation_space(role), self.codec.action_space(role)
         else:
-            base, self.action_space = observation_space(sim, self.blocks, self.form), action_space(self.blocks)
+            base = observation_space(sim, self.blocks, self.form)
+            self.action_space = action_space(self.blocks) if self.joint is None else self.joint.space
         self._take_views()
         self.observation_space = base
         if mask == "obs":
-            assert self._masks is not None
-            composite = isinstance(self.action_space, spaces.Dict) and self.codec is None
-            self._plan = mask_plan(self.blocks) if composite else slice(0, self._masks.width)
-            parts = {"observation": base}
-            if self._masks.dense:
-                parts["action_mask"] = mask_space(self._plan)
-            if self._masks.candidates:
-                parts["candidates"] = candidate_space(self.blocks)
-            self.observation_space = spaces.Dict(parts)
+            self.observation_space = spaces.Dict({self.mask_keys[0]: base, **self._mask_spaces()})
+
+    def _mask_spaces(self) -> dict[str, spaces.Space]:
+        parts: dict[str, spaces.Space] = {}
+        masks = self._masks_now()
+        composite = isinstance(self.action_space, spaces.Dict) and self.codec is None
+        self._plan: Any = mask_plan(self.blocks) if composite else slice(0, masks.width)
+        if self.joint is not None:
+            self._plan = slice(0, int(self.joint.space.n))
+            return {self.mask_keys[1]: mask_space(self._plan)}
+        if masks.dense:
+            parts[self.mask_keys[1]] = mask_space(self._plan)
+        if masks.candidates:
+            parts["candidates"] = candidate_space(self.blocks)
+        return parts
 
     def _take_views(self) -> None:
         """Finds the slots' rows in the memory of the simulation."""
@@ -106,11 +143,13 @@ class AgentIO:
                 observation_views(sim, memory, self.blocks, self.form, self.team)
                 for memory in (b.observations, b.final_observations)
             )
+        self._open: OpenMasks | None = None  # made when somebody asks for masks
         self._masks = Masks(sim.legal, self.blocks) if sim.legal is not None else None
         self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
         self._agent_views: dict[tuple[int, bool], AgentView] = {}
         self._row = self.views[0] if self.has_plain_rows else None
-        self._column = sim.action_table.single_choice(self.slots[0]) if len(self.slots) == 1 else None
+        one_word = len(self.slots) == 1 and self.joint is None
+        self._column = sim.action_table.single_choice(self.slots[0]) if one_word else None
         self._words = memoryview(b.action_words[0])
         self._choice = self.blocks[0].role.action[0]
 
@@ -191,38 +230,56 @@ class AgentIO:
             ``"action_mask"`` (int8 ``[N, M]``, the dense choices of the slots side by side) and ``"candidates"`` (see
             `palaestra.core.faces.masks.Masks`), of these what the game has.
         """
-        masks = self._final_masks if final else self._masks
+        masks = self._masks_now(final)
         found: dict[str, Any] = {}
-        if masks is not None and masks.dense:
+        if self.joint is not None:
+            return {"action_mask": self.joint.masks(masks.whole())}
+        if masks.dense:
             found["action_mask"] = masks.flat(copy)
-        if masks is not None and masks.candidates:
+        if masks.candidates:
             found["candidates"] = map_arrays(np.copy, masks.candidates) if copy else masks.candidates
         return found
 
     def masks_of(self, lane: int = 0, final: bool = False) -> dict[str, Any]:
         """What may be chosen in one lane, copies; in the match that just ended if ``final``."""
-        masks = self._final_masks if final else self._masks
+        masks = self._masks_now(final)
         found: dict[str, Any] = {}
-        if masks is not None and masks.dense:
+        if self.joint is not None:
+            return {"action_mask": self.joint.masks(masks.whole(slice(lane, lane + 1)))[0]}
+        if masks.dense:
             found["action_mask"] = masks.flat_of(lane)
-        if masks is not None and masks.candidates:
+        if masks.candidates:
             found["candidates"] = map_arrays(lambda ids: ids[lane].copy(), masks.candidates)
         return found
 
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[N, sum of n]`` of all choices side by side, lists of candidates made dense.
 
+        With ``choices="discrete"`` those of the joint choice, ``[N, P]``.
+
         Raises:
-            AttributeError: The game forbids nothing.
+            AttributeError: The actions are real numbers alone.
         """
-        if self._masks is None:
-            raise AttributeError(f"{self.sim.game.name} forbids nothing: it has no masks")
-        return self._masks.whole()
+        whole = self._masks_now().whole()
+        if whole.shape[1] == 0:
+            raise AttributeError(f"{self.sim.game.name} has no choices that could be masked")
+        return whole if self.joint is None else self.joint.masks(whole).astype(np.bool_)
+
+    def _masks_now(self, final: bool = False) -> Masks:
+        kept = self._final_masks if final else self._masks
+        if kept is not None:
+            return kept
+        if self._open is None:
+            self._open = OpenMasks(self.sim)
+            self._open_masks = Masks(self._open.legal, self.blocks)
+        self._open.update()
+        return self._open_masks
 
     def _with_masks(self, seen: Any, masks: dict[str, Any]) -> dict[str, Any]:
+        own_key, mask_key = self.mask_keys
         if "action_mask" in masks:
-            masks["action_mask"] = shape_masks(self._plan, masks["action_mask"])
-        return {"observation": seen, **masks}
+            masks = {mask_key: shape_masks(self._plan, masks.pop("action_mask")), **masks}
+        return {own_key: seen, **masks}
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
@@ -252,17 +309,30 @@ class AgentIO:
             self._write(_batched(action), slice(None))
 
     def _write(self, given: Any, lanes: slice) -> None:
+        if self.joint is not None:
+            given = self.joint.split(given, len(self.blocks[0].actions[lanes]))
         if len(self.blocks) == 1:
             block = self.blocks[0]
             write_actions(block.role, block.actions[lanes], given, flat=True)
             return
-        parts = parts_by_role(given, [b.role.name for b in self.blocks])
+        names = [b.role.name for b in self.blocks]
+        parts = self._by_role(given, names) if self._one_array else parts_by_role(given, names)
         for block in self.blocks:
             write_actions(block.role, block.actions[lanes], parts[block.role.name], flat=True)
+
+    def _by_role(self, given: Any, names: list[str]) -> dict[str, np.ndarray]:
+        """The choices of several roles, side by side in ``given``, by role."""
+        array, width = np.asarray(given), sum(self._widths)
+        if array.ndim != 2 or array.shape[1] != width:
+            raise ActionError(f"action of {', '.join(names)} must have {width} numbers a lane, got shape {array.shape}")
+        edges = np.cumsum([0, *self._widths])
+        return {name: array[:, edges[k] : edges[k + 1]] for k, name in enumerate(names)}
 
 
 _VIEWS = (
     "blocks",
+    "_open",
+    "_open_masks",
     "views",
     "final_views",
     "_masks",
@@ -272,6 +342,13 @@ _VIEWS = (
     "_words",
 )
 """Attributes that are views of the simulation's memory."""
+
+
+def where_masks_go(mask: MaskMode, default: Literal["info", "obs"], game: Game) -> MaskMode:
+    """What ``mask`` means at a face whose default is ``default``."""
+    if mask != "auto":
+        return mask
+    return default if game.legal is not None else None
 
 
 def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
@@ -284,6 +361,15 @@ def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
     if not slots:
         raise ValueError(f"all of {team} is played by opponents: no agent is left to control")
     return slots
+
+
+def _mask_keys(keys: Any, mask: MaskMode) -> tuple[str, str]:
+    names = tuple(keys)
+    if len(names) != 2 or not all(isinstance(name, str) for name in names) or len({*names, "candidates"}) < 3:
+        raise ValueError(f"mask_keys must be two names, of the observation and of its mask, got {keys!r}")
+    if names != MASK_KEYS and mask != "obs":
+        raise ValueError(f'mask_keys={names} names the parts of an observation: it needs mask="obs"')
+    return names
 
 
 def _form(game: Game, observation: str | None) -> Form:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from gymnasium import spaces
 
 from palaestra.core import spaces as spaces_of
 from palaestra.core.buffers import observation_rows
-from palaestra.core.fields import Field, ObservationField, values_of
+from palaestra.core.fields import Choice, Field, ObservationField, values_of
 from palaestra.core.game import Role
 from palaestra.core.simulation import Simulation
 
@@ -63,9 +64,24 @@ def blocks_of(sim: Simulation, slots: tuple[int, ...]) -> list[Block]:
 
 
 def action_space(blocks: list[Block]) -> spaces.Space:
-    """Space of the joint action: that of the role, or a Dict by role."""
+    """Space of the joint action: that of the role; of several roles one MultiDiscrete, or a Dict by role."""
     parts = {b.role.name: spaces_of.action_space(b.role.action, b.count) for b in blocks}
-    return next(iter(parts.values())) if len(parts) == 1 else spaces.Dict(parts)
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    if not choices_alone(blocks):
+        return spaces.Dict(parts)
+    return spaces.MultiDiscrete(choice_sizes(blocks))
+
+
+def choice_sizes(blocks: Sequence[Block]) -> list[int]:
+    """Alternatives of every choice of the slots: role after role, slot after slot, each in the order of its table."""
+    choices = [(b.count, [f for f in b.role.action if isinstance(f, Choice)]) for b in blocks]
+    return [c.n for count, own in choices for _ in range(count) for c in own for _ in range(c.size)]
+
+
+def choices_alone(blocks: Sequence[Block]) -> bool:
+    """Whether no action of the slots is a real number."""
+    return all(isinstance(f, Choice) for b in blocks for f in b.role.action)
 
 
 def observation_space(sim: Simulation, blocks: list[Block], form: Form) -> spaces.Space:
@@ -115,18 +131,23 @@ def observation_views(sim: Simulation, memory: np.ndarray, blocks: list[Block], 
 
 def _field_views(memory: np.ndarray, block: Block) -> dict[str, np.ndarray]:
     rows = block.members(memory[block.role.name])
-    return {f.name: values_of(rows, f) for f in block.role.observation}
+    return {f.name: _in_box(values_of(rows, f)) for f in block.role.observation}
 
 
 def _shared_views(sim: Simulation, memory: Any, team: int) -> dict[str, np.ndarray]:
     game, n = sim.game, len(memory)
-    views = {f.name: values_of(memory["team"][:, team], f) for f in game.team_observation}
+    views = {f.name: _in_box(values_of(memory["team"][:, team], f)) for f in game.team_observation}
     for f in game.lane_observation:
         if isinstance(f, Field) and f.world is not None:
-            views[f.name] = sim.world_observations[f.name][:n]
+            views[f.name] = _in_box(sim.world_observations[f.name][:n])
         else:
-            views[f.name] = values_of(memory["lane"], f)
+            views[f.name] = _in_box(values_of(memory["lane"], f))
     return views
+
+
+def _in_box(values: np.ndarray) -> np.ndarray:
+    """Values ``[N, ...]`` of a field in the shape of its Box: a number a lane is ``[N, 1]``."""
+    return values[:, None] if values.ndim == 1 else values
 
 
 def gather(views: Any, lanes: np.ndarray | None = None, copy: bool = True) -> Any:

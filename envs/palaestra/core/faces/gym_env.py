@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from palaestra.core.faces.agent_io import AgentIO, MaskMode, controlled_slots
+from palaestra.core.faces.agent_io import (
+    MASK_KEYS,
+    NOBODY,
+    RUNNING,
+    AgentIO,
+    ChoicesMode,
+    MaskMode,
+    controlled_slots,
+    where_masks_go,
+)
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.simulation import Simulation
@@ -16,11 +26,18 @@ from palaestra.core.simulation import Simulation
 class GameEnv(gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
-    ``info`` holds the game's own fields; ``action_mask`` (int8), ``candidates`` (int32 ids by choice, -1 beyond the
-    list) and ``illegal`` where the game forbids actions; ``acting`` where the team has opponents (both as in
-    `GameVectorEnv`: arrays, one entry a member, where the team has several); and in the last step of a match ``winner``
-    (a team's name or None) and ``end_reason``. The reward is the team's, or the sum of the members' where each has its
-    own (``Game(reward="agent")``).
+    ``info`` holds numbers (NumPy scalars and arrays) under the same keys in every step: ``winner`` (a team's number, -1
+    while there is none), ``end_reason`` (a number, 0 while the match goes on), the game's own fields; ``action_mask``
+    (int8), ``candidates`` (int32 ids by choice, -1 beyond the list) and ``illegal`` where the game forbids actions; and
+    ``acting`` (whether the next action counts) where there are opponents. The last two are arrays, one entry a member,
+    where the team has several. The reward is the team's, or the sum of the members' where each has its own
+    (``Game(reward="agent")``).
+
+    Attributes:
+        sim: The simulation.
+        control: The team that the user plays.
+        team_names: Names of ``info["winner"]`` by number, ``""`` for -1.
+        end_reasons: Names of ``info["end_reason"]`` by number, ``""`` for 0.
     """
 
     def __init__(
@@ -29,7 +46,9 @@ class GameEnv(gymnasium.Env):
         *,
         control: str | None = None,
         observation: Form | None = None,
-        mask: MaskMode = "info",
+        mask: MaskMode = "auto",
+        mask_keys: tuple[str, str] = MASK_KEYS,
+        choices: ChoicesMode = "separate",
         codec: str | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -39,17 +58,20 @@ class GameEnv(gymnasium.Env):
             sim: The simulation; opponents are set already.
             control: Team that the user plays, but for agents given to a script; the first team if None.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
-            mask: Where masks go: ``"info"``, ``"obs"`` or None.
+            mask: Where masks go: ``"info"`` (default where the game forbids something), ``"obs"`` or None.
+            mask_keys: Names of the observation and its mask with ``mask="obs"``.
+            choices: ``"discrete"`` makes the joint action one Discrete.
             codec: One of the game's codecs, or ``"none"``; the game's default if None.
             render_mode: ``"rgb_array"``, ``"human"``, ``"ansi"`` or None, of these what the game has.
         """
         game = sim.game
-        self.sim = sim
+        self.sim, self._spec = sim, None
         self.metadata = {"render_modes": render_modes(game), "render_fps": game.render_fps}
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
-        self.agent_io = AgentIO(sim, slots, observation, mask if game.legal else None, codec)
+        mask = where_masks_go(mask, "info", game)
+        self.agent_io = AgentIO(sim, slots, observation, mask, codec, choices, mask_keys)
         self.observation_space = self.agent_io.observation_space
         self.action_space = self.agent_io.action_space
         self._screen = Screen(game)
@@ -58,7 +80,8 @@ class GameEnv(gymnasium.Env):
         self._adds_up = game.reward == "agent" and len(slots) > 1
         self._own_fields = [f.name for f in game.info]
         self._says_acting = len(game.teams) > 1
-        self._names = list(game.teams)
+        self._says_mask = self.agent_io.mask_mode == "info"
+        self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit."""
@@ -88,36 +111,44 @@ class GameEnv(gymnasium.Env):
             self._info(terminated or truncated),
         )
 
+    @property
+    def spec(self) -> Any:
+        """How the environment was made; ``max_episode_steps`` is the horizon of its rules."""
+        spec = self._spec
+        return None if spec is None else replace(spec, max_episode_steps=int(self.sim.parameters["horizon"][0]))
+
+    @spec.setter
+    def spec(self, spec: Any) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._spec = spec
+
     def _observe(self) -> Any:
         return self.agent_io.observe_one(copy_world=True)  # Gymnasium's checker wants no memory in two observations
 
     def _info(self, over: bool) -> dict[str, Any]:
         sim = self.sim
-        info: dict[str, Any] = {}
+        info: dict[str, Any] = {"winner": NOBODY, "end_reason": RUNNING}
+        if over:
+            info["winner"], info["end_reason"] = sim.info["winner"][0], sim.info["end_reason"][0]
         for name in self._own_fields:
-            values = sim.info[name]
-            info[name] = values.item(0) if values.ndim == 1 else values[0].copy()
+            value = sim.info[name][0]
+            info[name] = value.copy() if value.ndim else value
+        if self._says_mask:
+            info.update(self.agent_io.masks_of())
         if sim.legal is not None:
-            if self.agent_io.mask_mode == "info":
-                info.update(self.agent_io.masks_of())
             counts = sim.info["illegal"][0, self._own]
-            info["illegal"] = counts.copy() if counts.ndim else int(counts)
+            info["illegal"] = counts.copy() if counts.ndim else counts
         if self._says_acting:
             acting = sim.acting[0, self._own]
-            info["acting"] = acting.copy() if acting.ndim else bool(acting)
-        if over:
-            winner = int(sim.info["winner"][0])
-            info["winner"] = self._names[winner] if winner >= 0 else None
-            info["end_reason"] = sim.game.end_reason(int(sim.info["end_reason"][0]))
+            info["acting"] = acting & np.False_ if over else acting.copy() if acting.ndim else acting
         return info
 
     def action_masks(self) -> np.ndarray:
         """Mask of the joint choices as bool ``[sum of n]``, the name that sb3-contrib's MaskablePPO calls.
 
-        Lists of candidates are made dense.
+        Lists of candidates are made dense; all true where the game forbids nothing.
 
         Raises:
-            AttributeError: The game forbids nothing.
+            AttributeError: The actions are real numbers alone.
         """
         return self.agent_io.action_masks()[0]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.faces.blocks import Block, of_role
+from palaestra.core.faces.blocks import Block, choices_alone, of_role
 from palaestra.core.fields import Choice
+from palaestra.core.simulation import Simulation
 
 Plan = Any
 """Where the entries of a flat mask go: a slice, a tuple of slices, None (nothing to mask), or a dict of plans."""
@@ -95,9 +96,44 @@ class Masks:
         """A copy of one lane, int8 ``[M]``."""
         return np.concatenate([view[lane] for view in self.dense])
 
-    def whole(self) -> np.ndarray:
-        """Masks bool ``[N, sum of n]`` of all choices in their order, made from the lists where there are lists."""
-        return np.concatenate([_dense(c, view) for c, view in self._parts], axis=1)
+    def whole(self, lanes: slice = slice(None)) -> np.ndarray:
+        """Masks bool ``[N, sum of n]`` of all choices in their order, made from the lists where there are lists.
+
+        Of some lanes alone where they are named; ``[N, 0]`` where the actions are real numbers.
+        """
+        parts = [_dense(c, view[lanes]) for c, view in self._parts]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((0, 0), np.bool_)
+
+
+class OpenMasks:
+    """Masks of a game that forbids nothing: all ones, and the no-op alone for a slot that is not asked.
+
+    Attributes:
+        legal: int8 ``[N, A_role, M]`` by role, as `Simulation.legal` of games that forbid something.
+    """
+
+    def __init__(self, sim: Simulation) -> None:
+        """Allows everything."""
+        self._sim = sim
+        self.legal: dict[str, np.ndarray] = {}
+        self._idle: dict[str, np.ndarray] = {}
+        self._slots: dict[str, slice] = {}
+        start = 0
+        for role in sim.game.roles:
+            noops = [np.arange(c.n) == c.noop for c in role.action if isinstance(c, Choice) for _ in range(c.size)]
+            self._idle[role.name] = np.concatenate([np.zeros(0, np.int8), *noops]).astype(np.int8)
+            shape = (sim.num_envs, len(role.agents), len(self._idle[role.name]))
+            self.legal[role.name] = np.ones(shape, np.int8)
+            self._slots[role.name] = slice(start, start + len(role.agents))
+            start += len(role.agents)
+
+    def update(self) -> None:
+        """Writes the masks of this moment."""
+        for name, slots in self._slots.items():
+            self.legal[name][...] = 1
+            idle = ~self._sim.acting[:, slots]
+            if idle.any():
+                self.legal[name][idle] = self._idle[name]
 
 
 def _dense(choice: Choice, view: np.ndarray) -> np.ndarray:
@@ -122,6 +158,7 @@ def mask_plan(blocks: Sequence[Block]) -> Plan:
     A choice with candidates has no place in it: nothing masks it.
     """
     plans: dict[str, Plan] = {}
+    side_by_side: list[slice] = []
     start = 0
     for block in blocks:
         slices: dict[str, list[slice]] = {f.name: [] for f in block.role.action}
@@ -135,7 +172,10 @@ def mask_plan(blocks: Sequence[Block]) -> Plan:
                         start += f.n
         by_field = {name: _leaf(found) for name, found in slices.items()}
         plans[block.role.name] = by_field if block.mixed else _leaf(in_order)
-    return plans if len(plans) > 1 else next(iter(plans.values()))
+        side_by_side += in_order
+    if len(plans) == 1:
+        return next(iter(plans.values()))
+    return _leaf(side_by_side) if choices_alone(blocks) else plans
 
 
 def _leaf(slices: list[slice]) -> Plan:

@@ -10,7 +10,15 @@ from pettingzoo import ParallelEnv
 
 from palaestra.core.actions import PLAIN_INTEGERS, ActionError, write_choice
 from palaestra.core.buffers import observation_rows
-from palaestra.core.faces.agent_io import AgentIO, MaskMode
+from palaestra.core.faces.agent_io import (
+    MASK_KEYS,
+    NOBODY,
+    RUNNING,
+    AgentIO,
+    ChoicesMode,
+    MaskMode,
+    where_masks_go,
+)
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.game import Role
@@ -21,9 +29,10 @@ class GameParallelEnv(ParallelEnv):
     """One match of a `Simulation` with ``num_envs=1``.
 
     A dead agent gets its last reward and flag in the step in which it dies, then leaves `agents`; a newcomer joins it.
-    In the last step all remaining agents get the same flag. ``infos[agent]`` holds ``team``, the game's own fields,
-    ``action_mask`` and ``candidates`` if asked for there, and at the end ``winner`` (a team's name or None) and
-    ``end_reason``.
+    In the last step all remaining agents get the same flag. ``infos[agent]`` holds numbers (NumPy scalars and arrays)
+    under the same keys in every step: ``team`` (its number), ``acting`` (whether its next action counts), ``winner`` (a
+    team's number, -1 while there is none), ``end_reason`` (a number, 0 while the match goes on), the game's own fields,
+    ``illegal`` where the game forbids actions, ``action_mask`` and ``candidates`` if asked for there.
 
     With ``fixed_agents=True`` `agents` are the `possible_agents` from the reset to the end of the match, for learners
     that want the same agents in every step: a dead agent, or one that has not arrived, sees what the game shows to it
@@ -35,6 +44,8 @@ class GameParallelEnv(ParallelEnv):
         agent interfaces: What each agent sees and moves.
         teams: Agents by team.
         team_of: Team of each agent.
+        team_names: Names of the numbers of teams, ``""`` for -1.
+        end_reasons: Names of ``infos[agent]["end_reason"]`` by number, ``""`` for 0.
         fixed_agents: See above.
     """
 
@@ -43,7 +54,9 @@ class GameParallelEnv(ParallelEnv):
         sim: Simulation,
         *,
         observation: Form | None = None,
-        mask: MaskMode = "obs",
+        mask: MaskMode = "auto",
+        mask_keys: tuple[str, str] = MASK_KEYS,
+        choices: ChoicesMode = "separate",
         codec: str | None = None,
         render_mode: str | None = None,
         fixed_agents: bool = False,
@@ -55,7 +68,10 @@ class GameParallelEnv(ParallelEnv):
             sim: The simulation; teams with an opponent and agents that a script plays are not shown.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
             mask: ``"obs"`` gives ``{"observation", "action_mask", "candidates"}``, of the masks those that the game has
-                (a Dict of masks where the action is a Dict); ``"info"`` puts masks, flat always, into the infos.
+                (a Dict of masks where the action is a Dict); ``"info"`` puts masks, flat always, into the infos. The
+                default is ``"obs"`` where the game forbids something, else None.
+            mask_keys: Names of the observation and its mask with ``mask="obs"``.
+            choices: ``"discrete"`` makes an agent's choices one Discrete.
             codec: One of the game's codecs, or ``"none"``; the game's default if None.
             render_mode: ``"rgb_array"``, ``"human"``, ``"ansi"`` or None, of these what the game has.
             fixed_agents: Whether `agents` stays the same during a match.
@@ -77,14 +93,15 @@ class GameParallelEnv(ParallelEnv):
         self.team_of = {a: t for t, members in self.teams.items() for a in members}
         self.possible_agents = list(self._slot)
         self.agents: list[str] = []
+        mask = where_masks_go(mask, "obs", game)
         self.agent_ios = {
-            a: AgentIO(sim, (slot,), observation, mask if game.legal else None, codec) for a, slot in self._slot.items()
+            a: AgentIO(sim, (slot,), observation, mask, codec, choices, mask_keys) for a, slot in self._slot.items()
         }
+        self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
         self.observation_spaces = {a: p.observation_space for a, p in self.agent_ios.items()}
         self.action_spaces = {a: p.action_space for a, p in self.agent_ios.items()}
         self._screen = Screen(game)
         self._state_space: spaces.Box | None = None
-        self._team_names = list(game.teams)
         self._flags = [dict.fromkeys(self._slot, flag) for flag in (False, True)]
         self._take_views()
 
@@ -107,11 +124,13 @@ class GameParallelEnv(ParallelEnv):
         self._everybody = list(sim.game.agents)
         self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
         self._all_acting = bytes([1] * len(self._everybody))
-        self._base_infos = {a: {"team": team, "acting": True} for a, team in self.team_of.items()}
+        numbers = {team: np.int64(number) for number, team in enumerate(sim.game.teams)}
+        self._base_infos = {a: {"team": numbers[team], "acting": np.True_} for a, team in self.team_of.items()}
         self._alive_before = self._alive_row.tobytes()
         self._own_numbers = [(f.name, sim.info[f.name]) for f in sim.game.info if not f.shape]
         self._own_arrays = [(f.name, sim.info[f.name][0]) for f in sim.game.info if f.shape]
         self._illegal = sim.info["illegal"][0] if sim.legal is not None else None
+        self._says_masks = any(agent_io.mask_mode == "info" for agent_io in agent_ios)
 
     def _plain_roles(self) -> tuple[Role, ...]:
         return self.sim.game.roles if self._plain_rows else ()
@@ -245,25 +264,29 @@ class GameParallelEnv(ParallelEnv):
     def _infos(self, agents: list[str], over: bool) -> dict[str, dict[str, Any]]:
         """Infos of these agents."""
         sim = self.sim
-        common: dict[str, Any] = {name: value.item() for name, value in self._own_numbers}
+        common: dict[str, Any] = {"winner": NOBODY, "end_reason": RUNNING}
         if over:
             row = sim.states["info"][0]
-            winner = int(row["winner"])
-            common["winner"] = self._team_names[winner] if winner >= 0 else None
-            common["end_reason"] = sim.game.end_reason(int(row["end_reason"]))
+            common = {"winner": row["winner"], "end_reason": row["end_reason"]}
+        for name, value in self._own_numbers:
+            common[name] = value[0]
         base: Any = self._base_infos
         infos = {a: {**base[a], **common} for a in agents}
-        if self._acting_row.tobytes() != self._all_acting:
+        if over:
+            for info in infos.values():
+                info["acting"] = np.False_
+        elif self._acting_row.tobytes() != self._all_acting:
             for a, info in infos.items():
-                info["acting"] = bool(self._acting_row[self._slot[a]])
+                info["acting"] = self._acting_row[self._slot[a]]
         for name, value in self._own_arrays:
             for info in infos.values():
                 info[name] = value.copy()
         if self._illegal is not None:
             for a, info in infos.items():
-                info["illegal"] = self._illegal.item(self._slot[a])
-                if self.agent_ios[a].mask_mode == "info":
-                    info.update(self.agent_ios[a].masks_of())
+                info["illegal"] = self._illegal[self._slot[a]]
+        if self._says_masks:
+            for a, info in infos.items():
+                info.update(self.agent_ios[a].masks_of())
         return infos
 
     def state(self) -> np.ndarray:

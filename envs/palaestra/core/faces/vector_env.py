@@ -8,7 +8,16 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.core.faces.agent_io import AgentIO, MaskMode, controlled_slots
+from palaestra.core.faces.agent_io import (
+    MASK_KEYS,
+    NOBODY,
+    RUNNING,
+    AgentIO,
+    ChoicesMode,
+    MaskMode,
+    controlled_slots,
+    where_masks_go,
+)
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.screen import check_render_mode, render_modes
@@ -26,11 +35,18 @@ class GameVectorEnv(VectorEnv):
 
     Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
     ``info["final_info"]`` and their masks), ``DISABLED`` (``reset(options={"reset_mask": bool[N]})``). ``info`` holds
-    arrays ``[N, ...]`` of the game's own fields; ``illegal``, ``action_mask`` and ``candidates`` (ids by choice) where
-    the game forbids actions and ``acting`` where there are opponents (``[N]``, or ``[N, A_team]`` for a team of
-    several); and when a match ended, ``winner`` (team number or -1) and ``end_reason`` (number) of the lanes in
-    ``_winner``. The reward is the team's, or the sum of the members' where each has its own. With ``copy=False`` all
-    arrays are the simulation's own: valid until the next step.
+    arrays ``[N, ...]`` under the same keys in every step, those of `GameEnv`: ``winner`` (team number, -1 while there
+    is none), ``end_reason`` (number, 0 while the match goes on) and the game's own fields; ``illegal``,
+    ``action_mask`` and ``candidates`` (ids by choice) where the game forbids actions; and ``acting`` (whether the next
+    action counts) where there are opponents (``[N]``, or ``[N, A_team]`` for a team of several). The reward is the
+    team's, or the sum of the members' where each has its own. With ``copy=False`` all arrays are the simulation's own:
+    valid until the next step.
+
+    Attributes:
+        sim: The simulation.
+        control: The team that the user plays.
+        team_names: Names of ``info["winner"]`` by number, ``""`` for -1.
+        end_reasons: Names of ``info["end_reason"]`` by number, ``""`` for 0.
     """
 
     def __init__(
@@ -39,7 +55,9 @@ class GameVectorEnv(VectorEnv):
         *,
         control: str | None = None,
         observation: Form | None = None,
-        mask: MaskMode = "info",
+        mask: MaskMode = "auto",
+        mask_keys: tuple[str, str] = MASK_KEYS,
+        choices: ChoicesMode = "separate",
         codec: str | None = None,
         render_mode: str | None = None,
         copy: bool = True,
@@ -50,7 +68,9 @@ class GameVectorEnv(VectorEnv):
             sim: The simulation; opponents are set already.
             control: Team that the user plays, but for agents given to a script; the first team if None.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
-            mask: Where masks go: ``"info"``, ``"obs"`` or None.
+            mask: Where masks go: ``"info"`` (default where the game forbids something), ``"obs"`` or None.
+            mask_keys: Names of the observation and its mask with ``mask="obs"``.
+            choices: ``"discrete"`` makes the joint action one Discrete.
             codec: One of the game's codecs, or ``"none"``; the game's default if None. Observations then are a list of
                 N objects. Under ``SAME_STEP`` the record of a match that has ended is gone: a codec encodes its last
                 observation from what the agent saw, `AgentView.record` is None.
@@ -69,7 +89,9 @@ class GameVectorEnv(VectorEnv):
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
-        self.agent_io = AgentIO(sim, slots, observation, mask if game.legal else None, codec)
+        mask = where_masks_go(mask, "info", game)
+        self.agent_io = AgentIO(sim, slots, observation, mask, codec, choices, mask_keys)
+        self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
         self.single_observation_space = self.agent_io.observation_space
         self.single_action_space = self.agent_io.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -82,21 +104,25 @@ class GameVectorEnv(VectorEnv):
         self._own_fields = [f.name for f in game.info]
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
+        self._running = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
 
     def reset(
-        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts matches in all lanes, or where ``options["reset_mask"]`` (bool ``[N]``) is set."""
+        """Starts matches in all lanes, or where ``options["reset_mask"]`` (bool ``[N]``) is set.
+
+        Args:
+            seed: Lane i gets ``seed + i``, or the i-th of a list of N; a lane whose seed is None goes on.
+            options: See above.
+        """
         mask = (options or {}).get("reset_mask")
         if seed is not None and mask is not None:
             raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
-        if isinstance(seed, list):
-            if any(s is None for s in seed):
-                raise ValueError("give every lane a seed, or one for all")
-            self.sim.reset(mask, seed=np.asarray(seed, np.uint64))
-        else:
-            self.sim.reset(mask, seed=seed)
-        return self.agent_io.observe(self.copy), self._info()
+        if isinstance(seed, list) and None in seed:  # such a lane goes on with its stream
+            self.sim.seed([s or 0 for s in seed], np.array([s is not None for s in seed]))
+            seed = None
+        self.sim.reset(mask, seed=np.asarray(seed, np.uint64) if isinstance(seed, list) else seed)
+        return self.agent_io.observe(self.copy), self._info(None)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Plays one decision in all lanes.
@@ -109,38 +135,41 @@ class GameVectorEnv(VectorEnv):
         sim.step()
         rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
-        info = self._info()
         over = terminated | truncated
-        if over.any():
-            self._add_ends(over, info)
+        ends = bool(over.any())
+        info = self._info(over if ends else None)
+        if ends and sim.autoreset_mode == "same_step":
+            self._add_finals(over, info)
         observations = self.agent_io.observe(self.copy)
         if self.copy:
             return observations, rewards.copy(), terminated.copy(), truncated.copy(), info
         return observations, rewards, terminated, truncated, info
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self, over: np.ndarray | None) -> dict[str, Any]:
         sim = self.sim
         info: dict[str, Any] = {}
-        views = {name: sim.info[name] for name in self._own_fields}
+        # Under SAME_STEP what is shown is the next match, which goes on.
+        same_step = sim.autoreset_mode == "same_step"
+        winners, reasons = self._running if same_step else (sim.buffers.winners, sim.buffers.end_reasons)
+        views = {"winner": winners, "end_reason": reasons}
+        for name in self._own_fields:
+            views[name] = sim.info[name]
+        if self.agent_io.mask_mode == "info":
+            for name, masks in self.agent_io.masks(self.copy).items():
+                info[name], info[f"_{name}"] = masks, self._all
         if sim.legal is not None:
             views["illegal"] = sim.info["illegal"][:, self._own]
-            if self.agent_io.mask_mode == "info":
-                for name, masks in self.agent_io.masks(self.copy).items():
-                    info[name], info[f"_{name}"] = masks, self._all
         if len(sim.game.teams) > 1:
-            views["acting"] = sim.acting[:, self._own]
+            views["acting"] = acting = sim.acting[:, self._own]
+            if over is not None and not same_step:
+                views["acting"] = acting & ~(over if acting.ndim == 1 else over[:, None])
         for name, view in views.items():
             info[name], info[f"_{name}"] = view.copy() if self.copy else view, self._all
         return info
 
-    def _add_ends(self, over: np.ndarray, info: dict[str, Any]) -> None:
-        """How the matches ended that ended in this step, and under SAME_STEP what was last seen of them."""
+    def _add_finals(self, over: np.ndarray, info: dict[str, Any]) -> None:
+        """What was last seen of the matches that ended in this step."""
         sim = self.sim
-        same_step = sim.autoreset_mode == "same_step"
-        for name, values in (("winner", sim.buffers.winners), ("end_reason", sim.buffers.end_reasons)):
-            info[name], info[f"_{name}"] = values.copy() if self.copy else values, over
-        if not same_step:
-            return
         finished = np.flatnonzero(over)
         lanes = finished.tolist()
         finals = np.full(self.num_envs, None, dtype=object)
@@ -150,15 +179,17 @@ class GameVectorEnv(VectorEnv):
         )
         for lane, row in zip(lanes, rows, strict=True):
             finals[lane] = row
-        final_info: dict[str, Any] = {name: info[name] for name in ("winner", "end_reason", "_winner", "_end_reason")}
-        views: dict[str, Any] = {name: sim.final_info[name] for name in self._own_fields}
+        final_info: dict[str, Any] = {}
+        views: dict[str, Any] = {name: sim.final_info[name] for name in ("winner", "end_reason", *self._own_fields)}
+        if self.agent_io.mask_mode == "info":
+            views.update(self.agent_io.masks(copy=False, final=True))
         if sim.legal is not None:
             views["illegal"] = sim.final_info["illegal"][:, self._own]
-            if self.agent_io.mask_mode == "info":
-                views.update(self.agent_io.masks(copy=False, final=True))
+        if len(sim.game.teams) > 1:
+            views["acting"] = np.zeros_like(sim.acting[:, self._own])
 
         def only_finished(view: np.ndarray) -> np.ndarray:
-            values = np.zeros_like(view)
+            values = np.zeros(view.shape, view.dtype)
             values[finished] = view[finished]
             return values
 

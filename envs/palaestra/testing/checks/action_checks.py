@@ -97,10 +97,10 @@ class Untouched:
 def malformed_actions_raise(subject: Subject) -> None:
     """Wrong shape, kind, range and NaN raise ActionError on every face, and nothing has moved.
 
-    The message of the batch names lane and agent.
+    Real numbers beyond their bounds do with ``out_of_range="raise"``. The message of the batch names lane and agent.
     """
     tried = _check_batch(subject)
-    env, vec = subject.env(), subject.vec(LANES)
+    env, vec = subject.env(out_of_range="raise"), subject.vec(LANES, out_of_range="raise")
     vec.action_space.seed(SEED)
     good = SpacePlayer(env.action_space, SEED).act()
     for face, sound in ((env, good), (vec, vec.action_space.sample())):
@@ -110,7 +110,7 @@ def malformed_actions_raise(subject: Subject) -> None:
         for what, bad in malformed(face.action_space, sound):
             if all_asked or not any(beginning in what for beginning in OUT_OF_RANGE):
                 tried += _refuses(face, bad, f"{'Env' if face is env else 'VectorEnv'}: an action that {what}")
-    parallel = subject.parallel()
+    parallel = subject.parallel(out_of_range="raise")
     parallel.reset(seed=SEED)
     players = {a: SpacePlayer(parallel.action_space(a), SEED, slot) for slot, a in enumerate(parallel.agents)}
     fine = {a: player.act() for a, player in players.items()}
@@ -125,8 +125,29 @@ def malformed_actions_raise(subject: Subject) -> None:
     subject.note(f"{tried} malformed actions")
 
 
+@conformance(order=905)
+def real_numbers_are_clipped(subject: Subject) -> None:
+    """Finite real numbers beyond their bounds are played as the nearer bound, to the bit."""
+    beyond, at_bounds = subject.batch(LANES), subject.batch(LANES, out_of_range="raise")
+    words = beyond.action_table.words
+    reals = words[words["n"] == 0]
+    if len(reals) == 0:
+        raise Skipped("all actions are choices")
+    for sim in (beyond, at_bounds):
+        sim.reset(seed=SEED)
+    for number in subject.rounds(4, 20, 50):
+        is_high = (np.arange(LANES)[:, None] + np.arange(len(reals)) + number) % 2 == 1
+        bound = np.where(is_high, reals["high"], reals["low"])
+        at_bounds.buffers.action_reals[:, reals["column"]] = bound
+        beyond.buffers.action_reals[:, reals["column"]] = bound + np.where(is_high, 1.0, -1.0) * 10.0**number
+        for sim in (beyond, at_bounds):
+            sim.step()
+        found = difference(subject.game, snapshot_view(beyond), snapshot_view(at_bounds))
+        require(not found, f"decision {number}, numbers beyond their bounds and at them: {found}")
+
+
 def _check_batch(subject: Subject) -> int:
-    sim = subject.batch(LANES)
+    sim = subject.batch(LANES, out_of_range="raise")
     sim.reset(seed=SEED)
     player = Player(sim)
     player.play(sim)
@@ -189,11 +210,12 @@ def _refuses(
 @conformance(order=902)
 def action_bounds_are_accepted(subject: Subject) -> None:
     """The corners of the action spaces are actions: clipping to the bounds of a space gives what every face accepts."""
-    for face in (subject.env(), subject.vec(LANES)):
+    strict: dict[str, Any] = {"out_of_range": "raise"}
+    for face in (subject.env(**strict), subject.vec(LANES, **strict)):
         for corner in ("low", "high"):
             face.reset(seed=SEED)
             face.step(_corner(face.action_space, corner))
-    parallel = subject.parallel()
+    parallel = subject.parallel(**strict)
     for corner in ("low", "high"):
         parallel.reset(seed=SEED)
         parallel.step({a: _corner(parallel.action_space(a), corner) for a in parallel.agents})

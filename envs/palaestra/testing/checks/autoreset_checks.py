@@ -73,12 +73,10 @@ def _one_step(subject: Subject, vector: VectorDriver, scalars: list[EnvDriver], 
         _numbers(result, lane, expected[1:4], where)
         over = expected[2] or expected[3]
         if over and vector.mode == "SAME_STEP":
-            _compare_final(subject, result[4], expected, lane, where)
-            _compare(result, scalar.play(), lane, place, ended=True)
+            _compare_final(result[4], expected, lane, where)
+            _compare(result, scalar.play(), lane, place)
         else:
-            _compare(result, expected, lane, place, ended=over)
-            if over:
-                _compare_end(subject, result[4], expected[4], lane, where)
+            _compare(result, expected, lane, place)
             claimed = "final_obs" in result[4] and bool(result[4]["_final_obs"][lane])
             require(not claimed, f"{where}: final_obs without an end in this step")
     return int((result[2] | result[3]).sum())
@@ -89,51 +87,30 @@ def _numbers(result: Any, lane: int, expected: tuple[float, bool, bool], where: 
         require(array[lane] == value, f"{where}: {name} is {array[lane]}, a single Env has {value}")
 
 
-def _compare(result: Any, expected: Any, lane: int, place: str, ended: bool = False) -> None:
+def _compare(result: Any, expected: Any, lane: int, place: str) -> None:
     """Observation and info of one lane of a VectorEnv against those of a single Env."""
     found = unlike(_row(result[0], lane), expected[0])
     require(
         not found, f"{place}, lane {lane}: observation{' ' if found[:1].isalpha() else ''}{found} (VectorEnv and Env)"
     )
-    _compare_info(result[-1], expected[-1], lane, f"{place}, lane {lane}", ended)
+    _compare_info(result[-1], expected[-1], lane, f"{place}, lane {lane}")
 
 
-def _compare_info(infos: Any, info: Any, lane: int, where: str, ended: bool) -> None:
+def _compare_info(infos: Any, info: Any, lane: int, where: str, of: str = "info") -> None:
     for name, value in info.items():
-        if name in ("winner", "end_reason"):
-            continue
-        require(name in infos and infos[f"_{name}"][lane], f"{where}: info has no {name!r}, a single Env has {value}")
+        require(name in infos and infos[f"_{name}"][lane], f"{where}: {of} has no {name!r}, a single Env has {value}")
         found = unlike(_plain(lane_of(infos[name], lane)), _plain(value))
-        require(not found, f"{where}: info {name}{found} (VectorEnv and Env)")
-    for name in ("winner", "end_reason"):
-        marked = bool(infos[f"_{name}"][lane]) if f"_{name}" in infos else False
-        require(marked == ended, f"{where}: info['_{name}'] is {marked}, but {'a' if ended else 'no'} match ended here")
+        require(not found, f"{where}: {of} {name}{found} (VectorEnv and Env)")
+    extra = {name for name in infos if not name.startswith("_")} - {*info, "final_obs", "final_info"}
+    require(not extra, f"{where}: {of} has {', '.join(sorted(extra))}, a single Env has not")
 
 
-def _compare_end(subject: Subject, infos: Any, info: Any, lane: int, where: str) -> None:
-    winner, reason = int(infos["winner"][lane]), int(infos["end_reason"][lane])
-    name = list(subject.game.teams)[winner] if winner >= 0 else None
-    require(name == info["winner"], f"{where}: winner is {winner} ({name}), a single Env says {info['winner']}")
-    reason_name = subject.game.end_reason(reason)
-    require(
-        reason_name == info["end_reason"],
-        f"{where}: end_reason is {reason} ({reason_name}), a single Env: {info['end_reason']}",
-    )
-
-
-def _compare_final(subject: Subject, infos: Any, expected: Any, lane: int, where: str) -> None:
+def _compare_final(infos: Any, expected: Any, lane: int, where: str) -> None:
     for name in ("final_obs", "final_info"):
         require(name in infos and infos[f"_{name}"][lane], f"{where}: an end without info[{name!r}]")
     found = unlike(infos["final_obs"][lane], expected[0])
     require(not found, f"{where}: final_obs{found} (VectorEnv and the last observation of an Env)")
-    final, info = infos["final_info"], expected[4]
-    for name in info:
-        if name not in ("winner", "end_reason", "acting"):  # no agent acts any more
-            require(name in final, f"{where}: final_info has no {name!r}, a single Env has")
-            found = unlike(_plain(lane_of(final[name], lane)), _plain(info[name]))
-            require(not found, f"{where}: final_info {name}{found} (VectorEnv and Env)")
-    _compare_end(subject, final, info, lane, f"{where}, final_info")
-    _compare_end(subject, infos, info, lane, where)
+    _compare_info(infos["final_info"], expected[4], lane, where, "final_info")
 
 
 def _plain(value: Any) -> Any:

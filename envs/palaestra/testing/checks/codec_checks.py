@@ -30,7 +30,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
         raise Skipped("the game has no codecs")
     said = tried = understood = 0
     for name in subject.game.codecs:
-        face = subject.parallel(codec=name, mask=None)
+        face = subject.parallel(codec=name, mask=None, out_of_range="raise")
         face.reset(seed=SEED)
         player = Player(face.sim)
         for number, agent_io in enumerate(face.agent_ios.values()):

@@ -196,14 +196,14 @@ def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> li
             rows = members[role.name]
             own = observation[role.name] if len(members) > 1 else observation
             for f in role.observation:
-                true = np.array(values_of(memory[role.name], f)[lane, rows[0] if len(rows) == 1 else rows])
-                fields.append((f.name, own[f.name], true))
+                true = values_of(memory[role.name], f)[lane, rows[0] if len(rows) == 1 else rows]
+                fields.append((f.name, own[f.name], np.atleast_1d(true)))
     team = int(game.team_index[slots[0]])
     shared = {f.name: values_of(memory["team"], f)[lane, team] for f in game.team_observation}
     for f in game.lane_observation:
         own = sim.world_observations[f.name] if f.world is not None else values_of(memory["lane"], f)
         shared[f.name] = own[lane]
-    return fields + [(name, observation[name], np.array(true)) for name, true in shared.items()]
+    return fields + [(name, observation[name], np.atleast_1d(true)) for name, true in shared.items()]
 
 
 @conformance(order=205)

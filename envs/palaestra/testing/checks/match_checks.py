@@ -120,8 +120,33 @@ def _check_flags(face: Any, result: Any, place: str) -> None:
         len(set(flags.values())) == 1 and "neither" not in flags.values(), f"{place}: at the end the flags are {flags}"
     )
     for agent in rewards:
-        require(infos[agent].get("end_reason"), f"{place}: the match is over, but infos[{agent!r}] has no end_reason")
-        require("winner" in infos[agent], f"{place}: the match is over, but infos[{agent!r}] names no winner")
+        require(infos[agent]["end_reason"] > 0, f"{place}: the match is over, but infos[{agent!r}] has no end_reason")
+
+
+@conformance(order=708)
+def infos_are_numbers(subject: Subject) -> None:
+    """Infos of Env and ParallelEnv are NumPy numbers and arrays, under the same keys in every step."""
+    env = EnvDriver(subject.env(), SEED)
+    parallel = ParallelDriver(subject.parallel(), SEED)
+    keys: dict[str, list[str]] = {}
+    for name, driver in (("Env", env), ("ParallelEnv", parallel)):
+        infos = driver.start()[-1]
+        for number in subject.rounds(20, 100, 1000):
+            for agent, info in infos.items() if driver is parallel else [("", infos)]:
+                place = f"{name} {agent}".strip() + f", decision {number}"
+                expected = keys.setdefault(f"{name} {agent}", sorted(info))
+                require(sorted(info) == expected, f"{place}: info has {sorted(info)}, before {expected}")
+                _require_numbers(info, place)
+            infos = driver.play()[-1]
+
+
+def _require_numbers(info: Any, place: str) -> None:
+    for key, value in info.items():
+        if isinstance(value, dict):
+            _require_numbers(value, f"{place}: {key}")
+            continue
+        is_number = isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf"
+        require(is_number, f"{place}: info {key} is {value!r}, no number of NumPy's")
 
 
 @conformance(order=703)
