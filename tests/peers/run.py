@@ -385,7 +385,8 @@ def stream(command: Sequence[Any], log: Path, limit_s: float, variables: dict[st
     one_thread = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONUNBUFFERED": "1"}
     paths = {"PYTHONPATH": str(REPOSITORY / "tests")}  # the games in tests/games
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "VIRTUAL_ENV")}
-    process = subprocess.Popen(
+    late = threading.Event()
+    with subprocess.Popen(
         [str(part) for part in command],
         cwd=REPOSITORY,
         env={**clean, **one_thread, **paths, **variables},
@@ -394,28 +395,27 @@ def stream(command: Sequence[Any], log: Path, limit_s: float, variables: dict[st
         text=True,
         errors="replace",
         start_new_session=True,
-    )
-    late = threading.Event()
+    ) as process:
 
-    def stop() -> None:
-        late.set()
-        _end(process)
+        def stop() -> None:
+            late.set()
+            _end(process)
 
-    timer = threading.Timer(limit_s, stop)
-    timer.start()
-    assert process.stdout is not None
-    try:
-        with log.open("w", encoding="utf-8") as file:
-            for line in process.stdout:
-                file.write(line)
-                if line.startswith(SHOWN):
-                    print("   " + line[1:].rstrip(), flush=True)
-        process.wait()
-    finally:
-        timer.cancel()
-        _end(process)  # what it started and left behind, too
+        timer = threading.Timer(limit_s, stop)
+        timer.start()
+        assert process.stdout is not None
+        try:
+            with log.open("w", encoding="utf-8") as file:
+                for line in process.stdout:
+                    file.write(line)
+                    if line.startswith(SHOWN):
+                        print("   " + line[1:].rstrip(), flush=True)
+            process.wait()
+        finally:
+            timer.cancel()
+            _end(process)  # what it started and left behind, too
     if late.is_set():
-        return f"ran past {limit_s:.0f} s"
+        return f"ran past {limit_s:g} s"
     return f"failed with status {process.returncode}" if process.returncode else ""
 
 

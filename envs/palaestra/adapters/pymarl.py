@@ -25,10 +25,6 @@ from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
 from palaestra.core.faces.screen import Screen
 
-Api = Literal["pymarl", "epymarl"]
-IDLE = 0
-"""The only choice that is offered to an agent whose action does not count."""
-
 
 class TeamMultiAgentEnv:
     """One team of one match; all others are played by opponents.
@@ -38,14 +34,13 @@ class TeamMultiAgentEnv:
         n_agents: Members of the team.
         agents: Their names.
         agent_ios: What each sees and moves.
-        episode_limit: Decisions after which a match is cut off.
     """
 
     def __init__(
         self,
         key: str,
         *,
-        api: Api = "pymarl",
+        api: Literal["pymarl", "epymarl"] = "pymarl",
         seed: int | None = None,
         time_limit: int | None = None,
         common_reward: bool = True,
@@ -201,7 +196,7 @@ class TeamMultiAgentEnv:
         """What a member may choose; action 0 alone where its action does not count."""
         length = self.get_total_actions()
         if not self._counted()[agent_id]:
-            return [int(action == IDLE) for action in range(length)]
+            return [1] + [0] * (length - 1)
         mask = self.agent_ios[agent_id].action_masks()[0].astype(int).tolist()
         return [*mask, *[0] * (length - len(mask))]
 
@@ -252,4 +247,4 @@ class TeamMultiAgentEnv:
         self.sim.close()
 
 
-__all__ = ["Api", "TeamMultiAgentEnv"]
+__all__ = ["TeamMultiAgentEnv"]

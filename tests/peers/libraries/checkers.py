@@ -8,9 +8,9 @@ import gymnasium
 import numpy as np
 import pettingzoo
 from gymnasium.utils.env_checker import check_env
-from masked_games import ONE, TWO
+from peers.libraries.masked_games import ONE, TWO
+from peers.libraries.trials import STEPS, main, trial
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, seed_test
-from trials import STEPS, main, trial
 
 from palaestra import zoo
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+from peers.libraries.trials import STEPS, main, trial
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import SubprocVecEnv, VecNormalize
-from trials import STEPS, main, trial
 
 from palaestra.adapters.sb3 import as_vec_env
 

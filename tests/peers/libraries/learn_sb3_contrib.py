@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-from masked_games import ONE, TWO
+from peers.libraries.masked_games import ONE, TWO
+from peers.libraries.trials import STEPS, main, trial
 from sb3_contrib import QRDQN, TQC, MaskablePPO, RecurrentPPO
 from sb3_contrib.common.maskable.utils import get_action_masks
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3.common.env_util import make_vec_env
-from trials import STEPS, main, trial
 
 from palaestra.adapters.sb3 import as_vec_env
 

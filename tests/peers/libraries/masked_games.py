@@ -3,7 +3,7 @@
 from palaestra import register
 
 ONE, TWO = "masked/Duel-v0", "masked/Teams-v0"
-BY_MODULE = f"masked_games:{ONE}"
+BY_MODULE = f"peers.libraries.masked_games:{ONE}"
 """Form of the id that imports this module first."""
 
 register(ONE, "games.duel:game")

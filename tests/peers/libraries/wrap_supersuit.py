@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import supersuit as ss
-from masked_games import TWO
+from peers.libraries.masked_games import TWO
+from peers.libraries.trials import STEPS, main, trial
 from stable_baselines3 import PPO
-from trials import STEPS, main, trial
 
 from palaestra import zoo
 from palaestra.registry import make_parallel
