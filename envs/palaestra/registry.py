@@ -66,17 +66,17 @@ def _register_everywhere(row: Row) -> None:
             vector_entry_point="palaestra.registry:make_vec",
             kwargs={"game_id": row.id},
         )
-    if hasattr(pettingzoo, "register") and not _pettingzoo_knows(row.id):
-        pettingzoo.register(
-            "parallel", row.id, entry_point="palaestra.registry:make_parallel", kwargs={"game_id": row.id}
-        )
+    for api in ("parallel", "aec"):
+        if hasattr(pettingzoo, "register") and not _pettingzoo_knows(api, row.id):
+            entry_point = f"palaestra.registry:make_{api}"
+            pettingzoo.register(api, row.id, entry_point=entry_point, kwargs={"game_id": row.id})
 
 
-def _pettingzoo_knows(id: str) -> bool:
+def _pettingzoo_knows(api: Any, id: str) -> bool:
     from pettingzoo.env_registry.exceptions import PettingZooRegistryError
 
     try:
-        return pettingzoo.spec("parallel", id).id == id
+        return pettingzoo.spec(api, id).id == id
     except PettingZooRegistryError:
         return False
 
@@ -229,6 +229,11 @@ def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
     from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
+    if (steps := keywords.get("max_episode_steps")) is not None:
+        gymnasium.logger.warn(
+            f"max_episode_steps={steps} sets the horizon of the rules here, while gymnasium.make wraps a TimeLimit "
+            "around them, which tells no winner: say max_cycles= on every face"
+        )
     mode = keywords.pop("autoreset_mode", "next_step")
     names = {v: k for k, v in GYMNASIUM_MODES.items()}
     sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
@@ -245,6 +250,13 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
     sim = make_batch(game_id, 1, **{**keywords, "autoreset_mode": "off"})
     return GameParallelEnv(sim, name=zoo_name(game_id), observation=_form(sim, keywords), **face)
+
+
+def make_aec(game_id: str, **keywords: Any) -> Any:
+    """PettingZoo's entry point for agents that are asked one after the other; keywords as for `make_parallel`."""
+    from palaestra.core.faces.aec_env import GameAECEnv
+
+    return GameAECEnv(make_parallel(game_id, **keywords))
 
 
 def zoo_name(id: str) -> str:

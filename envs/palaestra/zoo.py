@@ -1,7 +1,7 @@
 """PettingZoo's module style: ``from palaestra.zoo import ucav_dogfight_v0; env = ucav_dogfight_v0.parallel_env()``.
 
-Every registered id is a module here with ``parallel_env``, ``env`` (AEC) and ``raw_env`` (AEC without the order
-checks).
+Every registered id is a module here with ``parallel_env``, ``env`` (AEC: agents one after the other, only those whose
+action counts) and ``raw_env`` (AEC without the order checks).
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ def _module(id: str) -> ModuleType:
         return registry.make_parallel(id, **keywords)
 
     def raw_env(**keywords: Any) -> Any:
-        from pettingzoo.utils import parallel_to_aec
-
-        return parallel_to_aec(parallel_env(**keywords))
+        return registry.make_aec(id, **keywords)
 
     def env(**keywords: Any) -> Any:
         from pettingzoo.utils import wrappers

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games import duel
 
 import palaestra
 from palaestra.cli.play import Session, Window
@@ -15,12 +16,12 @@ from palaestra.core.batch_loop import CALLER, RANDOM
 from palaestra.replay import load, verify
 
 pytest.importorskip("PIL")
-DUEL, MELEE, CARTPOLE = "play/Duel-v0", "play/Melee-v0", "palaestra/CartPole-v0"
+DUEL, UNSEEN, CARTPOLE = "play/Duel-v0", "play/Unseen-v0", "palaestra/CartPole-v0"
 DEPOT, MIXED = "play/Depot-v0", "play/MixedDepot-v0"
 palaestra.register(DEPOT, "games.depot:game", family="test")
 palaestra.register(MIXED, "games.depot:game", family="test", kind="mixed")
 palaestra.register(DUEL, "testing.broken_games:duel", family="test")
-palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
+palaestra.register(UNSEEN, lambda: duel.game(render=None), family="test")
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +231,7 @@ def test_a_replay_names_the_teammates(run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ((MELEE,), f"{MELEE} has no picture"),
+        ((UNSEEN,), f"{UNSEEN} has no picture"),
         ((DUEL, "--agent", "red_7"), r"Duel has no agent 'red_7', did you mean 'red_1'? (it has red_0, "),
         ((DUEL, "--agent", "red_0", "blue_0"), "play agents of one team, not red_0, blue_0"),
         ((DUEL, "--opponent", "wlaker"), "did you mean 'walker'"),

@@ -116,6 +116,19 @@ def test_rewards_of_ones_own_keep_their_precision_and_are_added_up_for_a_team():
     assert many.step({"red_0": 12, "red_1": 1, "blue_0": 0})[1] == {"red_0": 1 / 3, "red_1": 2 / 3, "blue_0": 0.0}
 
 
+def test_a_lane_without_a_seed_goes_on_with_its_stream():
+    vec, other = (GameVectorEnv(simulation(two_team.game(), 3), observation="dict") for _ in range(2))
+    vec.reset(seed=5)
+    other.reset(seed=5)
+    vec.reset(seed=[9, None, 4])
+    other.reset()
+    assert (vec.sim.states["rng"] == other.sim.states["rng"]).tolist() == [False, True, False]
+    np.testing.assert_array_equal(vec.sim.lane_seeds, [9, 6, 4])
+    fresh = GameVectorEnv(simulation(two_team.game(), 2), observation="dict")
+    fresh.reset(seed=[None, 3])
+    assert fresh.sim.lane_seeds[1] == 3
+
+
 def test_an_agent_that_leaves_gets_its_last_reward_and_its_flag():
     env = parallel(mask=None)
     env.reset(seed=1)

@@ -9,9 +9,11 @@ import gymnasium
 import pettingzoo
 import pytest
 from games import two_team
+from games.play import simulation
 
 from palaestra import registry
 from palaestra.core.batch_loop import CALLER
+from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.catalog import presets
 from palaestra.core.linker import link
 
@@ -43,6 +45,24 @@ def test_gymnasium_makes_vectors_of_an_id_in_all_its_modes(id: str, mode: str):
     truncated = [envs.step(envs.action_space.sample())[3].all() for _ in range(3)]
     assert truncated == [False, False, True]
     envs.close()
+
+
+def test_the_spec_tells_the_horizon_of_the_rules():
+    env = gymnasium.make("palaestra/CartPole-v0", max_cycles=7)
+    assert env.spec is not None
+    assert env.spec.max_episode_steps == 7
+    assert "TimeLimit" not in str(env)  # the rules truncate
+    gymnasium.wrappers.TimeAwareObservation(env).reset(seed=1)
+    again: Any = gymnasium.make(env.spec)
+    assert again.spec.max_episode_steps == again.unwrapped.sim.parameters["horizon"].item() == 7
+    assert GameEnv(simulation(two_team.game(), 1, compiled=False), observation="dict").spec is None
+
+
+def test_a_native_vector_says_that_max_episode_steps_is_the_horizon():
+    with pytest.warns(UserWarning, match="max_episode_steps=3 sets the horizon of the rules here"):
+        envs = gymnasium.make_vec("palaestra/CartPole-v0", num_envs=2, max_episode_steps=3)
+    envs.reset(seed=1)
+    assert [bool(envs.step(envs.action_space.sample())[3].all()) for _ in range(3)] == [False, False, True]
 
 
 def test_an_unknown_keyword_is_refused_in_the_words_of_python():

@@ -231,7 +231,7 @@ class Game:
             ``"per-platform"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match.
-            ``"engine"`` where the engine outside draws.
+            ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
             Like ``render`` it reads the record and changes nothing.
@@ -287,7 +287,7 @@ class Game:
     zero_sum: bool = False
     determinism: Literal["cross-platform", "per-platform"] = "per-platform"
     default_opponent: str = "random"
-    render: str | None = None
+    render: str | None = "palaestra.core.plain_picture:draw"
     render_fps: float = 10.0
     render_text: str | None = None
     click: str | None = None

@@ -23,7 +23,7 @@ def horizon_is_exact(subject: Subject) -> None:
     for k in (1, 2, 5):
         truncated += _check_batch_horizon(subject, k, {"max_episode_steps": k}, 2 * k)
         for run in (
-            VectorDriver(subject.vec(LANES, max_episode_steps=k), SEED),
+            VectorDriver(subject.vec(LANES, max_cycles=k), SEED),
             EnvDriver(subject.env(horizon=k), SEED),
             ParallelDriver(subject.parallel(max_cycles=k), SEED),
         ):

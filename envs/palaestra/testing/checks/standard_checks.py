@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
+from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject, without_display
 
@@ -82,9 +83,7 @@ def zoo_options(subject: Subject) -> dict[str, Any]:
 
 def aec(parallel: Any) -> Any:
     """The AEC face."""
-    from pettingzoo.utils import parallel_to_aec
-
-    return parallel_to_aec(parallel)
+    return GameAECEnv(parallel)
 
 
 def _cycles(subject: Subject, fast: int, full: int) -> int:
@@ -114,7 +113,7 @@ def pettingzoo_parallel_api_test(subject: Subject) -> None:
 
 @conformance(order=103, expected_warnings=(IMPORTS, DICTS, ACTIONS, ROLES, ZEROS, SINGLES, UNBOUNDED))
 def pettingzoo_api_test(subject: Subject) -> None:
-    """PettingZoo's api_test on the AEC face that its own converter makes."""
+    """PettingZoo's api_test on the AEC face."""
     from pettingzoo.test import api_test
 
     make = SeededActions(subject)

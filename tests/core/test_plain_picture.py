@@ -1,0 +1,47 @@
+"""Every game has a picture: one that draws none shows its match record as text."""
+
+import gymnasium
+import numpy as np
+from games import duel, two_team
+from games.play import simulation
+
+from palaestra import register
+from palaestra.core import plain_picture
+from palaestra.core.faces.gym_env import GameEnv
+
+
+def test_a_game_without_a_picture_shows_its_record():
+    sim = simulation(duel.game(), 2, compiled=False)
+    sim.reset(seed=1)
+    before = sim.states.copy()
+    first, other = sim.render(0), sim.render(1)
+    assert first.dtype == np.uint8
+    assert first.shape[1:] == (plain_picture.WIDTH, 3)
+    np.testing.assert_array_equal(first, other)
+    sim.states["side"][1] = 2
+    assert (sim.render(1) != first).any()
+    sim.states["side"][1] = before["side"][1]
+    assert all(np.array_equal(sim.states[name], before[name]) for name in before.dtype.names or ())
+
+
+def test_the_lines_of_the_picture():
+    sim = simulation(two_team.game(), 1, compiled=False, parameters={"horizon": 9})
+    sim.reset(seed=1)
+    sim.states["alive"][0, :] = 0, 1, 1, 1, 1
+    sim.states["acting"][0, 1:] = 1, 0, 1, 0
+    lines = dict(plain_picture._lines(sim.game, sim.states[0]))
+    assert lines["decision"] == "0 of 9"
+    assert lines["match"] == "running, winner nobody"
+    names = sim.game.agents
+    assert lines["in the match"] == f"{names[1]} ({names[2]}) {names[3]} ({names[4]})"
+    assert set(lines) >= {name for name, *_ in sim.game.state}
+    sim.states["info"]["end_reason"][0], sim.states["info"]["winner"][0] = 1, 1
+    assert dict(plain_picture._lines(sim.game, sim.states[0]))["match"] == "horizon, winner blue"
+
+
+def test_gymnasium_makes_it_with_a_render_mode():
+    register("tests/Plain-v0", duel.game)
+    env = gymnasium.make("tests/Plain-v0", render_mode="rgb_array")
+    assert isinstance(env.unwrapped, GameEnv)
+    env.reset(seed=1)
+    assert np.ndim(env.render()) == 3
