@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 from gymnasium.utils.env_checker import check_env
-from peers.libraries.masked_games import ONE, TWO
+from peers.libraries.more_ids import ONE, TWO
 from peers.libraries.trials import STEPS, main, trial
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, seed_test
 

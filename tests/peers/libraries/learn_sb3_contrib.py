@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
-from peers.libraries.masked_games import ONE, TWO
+from peers.libraries.more_ids import ONE, TWO
 from peers.libraries.trials import STEPS, main, trial
 from sb3_contrib import QRDQN, TQC, MaskablePPO, RecurrentPPO
 from sb3_contrib.common.maskable.utils import get_action_masks

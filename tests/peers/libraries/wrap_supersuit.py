@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import supersuit as ss
-from peers.libraries.masked_games import TWO
+from peers.libraries.more_ids import TWO
 from peers.libraries.trials import STEPS, main, trial
 from stable_baselines3 import PPO
 
