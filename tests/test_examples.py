@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NEEDS = {"readme": "jsbsim", "train_with_sb3": "stable_baselines3"}
+NEEDS = {"readme": "jsbsim", "independent_ppo": "torch", "train_with_sb3": "stable_baselines3"}
 ALONE = {"train_with_benchmarl": "benchmarl", "train_with_torchrl": "torchrl"}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
-ARGUMENTS = {"train_with_sb3": ["2048"]}
+ARGUMENTS = {"independent_ppo": ["9600"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
+    "independent_ppo": "touches a match",
     "self_play": "generation 4",
     "train_with_benchmarl": "mean reward of a match",
     "train_with_sb3": "decisions upright",

@@ -6,7 +6,8 @@
     PPO("MlpPolicy", as_vec_env("palaestra/CartPole-v0", 64)).learn(100_000)
 
 A row of the VecEnv is a lane, played by one team (``agents="joint"``: a team of several is one agent with a joint
-action), or one agent of a lane (``agents="rows"``: all agents share the policy). As Stable-Baselines3 wants it, a lane
+action), or one agent of a lane (``agents="rows"``: all agents share the policy, those of unlike roles are padded; see
+`palaestra.adapters.rows`, whose rows these are). As Stable-Baselines3 wants it, a lane
 that ends starts anew in the same step; its rows get ``terminal_observation`` and ``TimeLimit.truncated`` in their info,
 all other infos are empty dicts, the same objects in every step.
 
@@ -19,14 +20,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
 
-from palaestra import registry
-from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
+from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
+from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.simulation import Simulation
@@ -39,8 +39,6 @@ except ImportError as error:
         'palaestra.adapters.sb3 needs Stable-Baselines3, which is not installed: pip install "palaestra[baselines]"'
     ) from error
 
-AgentsMode = Literal["joint", "rows"]
-
 
 def as_vec_env(
     sim: Simulation | str,
@@ -49,6 +47,7 @@ def as_vec_env(
     team: str | None = None,
     agents: AgentsMode = "joint",
     observation: str | None = None,
+    choices: ChoicesMode = "separate",
     monitor: bool = False,
     render_mode: str | None = None,
     **keywords: Any,
@@ -64,6 +63,7 @@ def as_vec_env(
             ``lane * A + k``.
         observation: ``"flat"`` (Box) or ``"dict"`` (Dict of Boxes, for ``MultiInputPolicy``), or for an id one of the
             game's representations (``"name"``, ``"name:dict"``); None is the game's default.
+        choices: ``"discrete"`` makes the choices of a row one Discrete, for DQN.
         monitor: Put the return and length of each finished match into ``info["episode"]``, as SB3's Monitor does.
         render_mode: ``"rgb_array"`` or None.
         **keywords: For an id: as for `palaestra.make_batch` (``workers``, ``threads``, parameters, ...), and
@@ -73,30 +73,8 @@ def as_vec_env(
         ValueError: The simulation cannot be seen in this way; says what to change.
         TypeError: Keywords that go with an id only.
     """
-    if isinstance(sim, str):
-        keywords |= {"observation": observation} if observation is not None else {}
-        made = _simulation(sim, num_envs or 1, team, agents, keywords)
-        return SimulationVecEnv(made, team, agents, made.game.shown_as(observation)[1], monitor, render_mode)
-    given = [*keywords, *(["num_envs"] if num_envs is not None else [])]
-    if given:
-        raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
-    form: Any = observation  # its agent interface refuses what is no form
-    return SimulationVecEnv(sim, team, agents, form, monitor, render_mode)
-
-
-def _simulation(id: str, num_envs: int, team: str | None, agents: AgentsMode, keywords: dict[str, Any]) -> Simulation:
-    if keywords.setdefault("autoreset_mode", "same_step") != "same_step":
-        raise ValueError('Stable-Baselines3 knows autoreset_mode="same_step" only')
-    if agents == "rows" and team is None:
-        if "opponent" in keywords:
-            raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: player}')
-        return registry.make_batch(id, num_envs, **keywords)
-    sim, face = registry.against(id, num_envs, {**keywords, "control": team})
-    face.pop("control")
-    if face:
-        sim.close()
-        raise TypeError(f"{', '.join(face)}: not a keyword of as_vec_env")
-    return sim
+    made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "as_vec_env")
+    return SimulationVecEnv(made, team, agents, form, choices, monitor, render_mode)
 
 
 class SimulationVecEnv(VecEnv):
@@ -104,6 +82,7 @@ class SimulationVecEnv(VecEnv):
 
     Attributes:
         sim: The simulation.
+        rows: Its rows.
         slots: Slots of a lane that the policy plays.
         rows_per_lane: Rows of one lane: 1, or the number of slots with ``agents="rows"``.
     """
@@ -114,41 +93,21 @@ class SimulationVecEnv(VecEnv):
         team: str | None = None,
         agents: AgentsMode = "joint",
         observation: Form | None = None,
+        choices: ChoicesMode = "separate",
         monitor: bool = False,
         render_mode: str | None = None,
     ) -> None:
         """See `as_vec_env`."""
-        game = sim.game
-        if sim.autoreset_mode != "same_step":
-            raise ValueError(f'the simulation must be made with autoreset_mode="same_step", not {sim.autoreset_mode!r}')
-        if agents not in ("joint", "rows"):
-            raise ValueError(f'agents must be "joint" or "rows", got {agents!r}')
-        if team is not None and team not in game.teams:
-            raise ValueError(f"{game.name} has no team {team!r}: choose from {', '.join(game.teams)}")
         self.sim, self.monitor = sim, monitor
-        self.slots = _slots(sim, team, agents)
-        self.rows_per_lane = len(self.slots) if agents == "rows" else 1
-        self._joint = AgentIO(sim, self.slots, observation, codec=NO_CODEC)
-        self._agent_ios = [self._joint]
-        if agents == "rows":
-            roles = {game.role_of(slot)[0].name for slot in self.slots}
-            if len(roles) > 1:
-                names = ", ".join(sorted(roles))
-                raise ValueError(f'agents="rows" needs agents with the same tables, not {names}: choose a team')
-            self._agent_ios = [AgentIO(sim, (slot,), observation, codec=NO_CODEC) for slot in self.slots]
-        # Rows of one role without shared fields lie side by side in the simulation: one reshape instead of a loop.
-        shared = game.team_observation or game.lane_observation
-        self._side_by_side = agents == "rows" and self._joint.form == "flat" and not shared
-        first = self._agent_ios[0]
-        if isinstance(first.action_space, gymnasium.spaces.Dict):
+        self.rows = AgentRows(sim, team, agents, observation, choices)
+        self.slots, self.rows_per_lane = self.rows.slots, self.rows.rows_per_lane
+        game, space = sim.game, self.rows.action_space
+        if isinstance(space, gymnasium.spaces.Dict):
             raise ValueError(f"{game.name} has composite actions, a Dict, which Stable-Baselines3 has no policy for")
         self._render_mode = check_render_mode(render_mode, ["rgb_array"] if game.render else [], game.name)
-        rows = sim.num_envs * self.rows_per_lane
-        super().__init__(rows, first.observation_space, first.action_space)
-        self._adds_up = agents == "joint" and game.reward == "agent"
-        self._reward_slots: Any = list(self.slots) if self._adds_up or self.rows_per_lane > 1 else self.slots[0]
-        self._empty_infos: list[dict[str, Any]] = [{} for _ in range(rows)]
-        self._returns, self._lengths = np.zeros(rows), np.zeros(rows, np.int64)
+        super().__init__(self.rows.num_rows, self.rows.observation_space, space)
+        self._empty_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._started_s = time.time()
 
     # -- SB3's verbs ---------------------------------------------------------------------------------------------------
@@ -167,7 +126,7 @@ class SimulationVecEnv(VecEnv):
         self._reset_seeds()
         self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
-        return self._observe()
+        return self.rows.observe()
 
     def step_async(self, actions: np.ndarray) -> None:
         """Takes the actions of all rows.
@@ -175,10 +134,7 @@ class SimulationVecEnv(VecEnv):
         Raises:
             ActionError: Wrong shape or kind.
         """
-        if self.rows_per_lane > 1:
-            actions = np.asarray(actions)
-            actions = actions.reshape(self.sim.num_envs, self.rows_per_lane, *actions.shape[1:])
-        self._joint.write(actions)
+        self.rows.write(actions)
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Plays one decision in all lanes. All arrays are the caller's own.
@@ -186,17 +142,14 @@ class SimulationVecEnv(VecEnv):
         Raises:
             ActionError: An action outside its space; names lane and agent. No match has moved.
         """
-        sim = self.sim
-        sim.step()
-        rewards = np.array(sim.rewards[:, self._reward_slots])
-        rewards = rewards.sum(axis=1) if self._adds_up else rewards.reshape(-1)
-        over = sim.terminated | sim.truncated
+        self.sim.step()
+        rewards = self.rows.rewards()
+        over = self.sim.terminated | self.sim.truncated
         if self.monitor:
             self._returns += rewards
             self._lengths += 1
         infos = self._final_infos(over) if over.any() else self._empty_infos
-        dones = over if self.rows_per_lane == 1 else np.repeat(over, self.rows_per_lane)
-        return self._observe(), rewards, dones, infos
+        return self.rows.observe(), rewards, self.rows.of_lanes(over), infos
 
     def close(self) -> None:
         """Frees the simulation."""
@@ -207,18 +160,15 @@ class SimulationVecEnv(VecEnv):
     @property
     def acting(self) -> np.ndarray:
         """Rows whose action counts in the next step, bool ``[rows]``."""
-        if self.rows_per_lane > 1:
-            return self.sim.acting[:, list(self.slots)].reshape(-1)
-        return self.sim.acting[:, list(self.slots)].any(axis=1)
+        return self.rows.of_rows(self.sim.acting)
 
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
 
         Raises:
-            AttributeError: The game forbids nothing.
+            AttributeError: Actions are real numbers.
         """
-        masks = [agent_io.action_masks() for agent_io in self._agent_ios]
-        return np.stack(masks, axis=1).reshape(self.num_envs, -1)
+        return self.rows.action_masks()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Values of a name, one a row.
@@ -233,8 +183,8 @@ class SimulationVecEnv(VecEnv):
         if attr_name == "render_mode":
             return [self._render_mode for _ in rows]
         if attr_name == "action_masks":
-            self.action_masks()
-            return [partial(self._mask_of, row) for row in rows]
+            self.action_masks()  # raises where there are none
+            return [lambda row=row: self.action_masks()[row] for row in rows]
         if attr_name in self.sim.parameters:
             values = self.sim.parameters[attr_name]
             return [float(values[row // self.rows_per_lane]) for row in rows]
@@ -269,28 +219,17 @@ class SimulationVecEnv(VecEnv):
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
-    def _observe(self) -> Any:
-        if self.rows_per_lane == 1:
-            return _writable(self._agent_ios[0].observe(copy=True))
-        if self._side_by_side:
-            return self._joint.observe(copy=True).reshape(self.num_envs, -1)
-        return _interleave([agent_io.observe(copy=False) for agent_io in self._agent_ios], self.num_envs)
-
     def _final_infos(self, over: np.ndarray) -> list[dict[str, Any]]:
         infos = list(self._empty_infos)
         lanes = np.flatnonzero(over)
-        ends = self._ends_of(lanes)
-        for k, agent_io in enumerate(self._agent_ios):
-            seen = agent_io.final_rows(lanes)
-            for i, lane in enumerate(lanes.tolist()):
-                row = lane * self.rows_per_lane + k
-                infos[row] = info = {**ends[i], "terminal_observation": _writable(_row_of(seen, i))}
-                if self.monitor:
-                    seconds = round(time.time() - self._started_s, 6)
-                    info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
-        if self.monitor:
-            over_rows = np.repeat(over, self.rows_per_lane)
-            self._returns[over_rows], self._lengths[over_rows] = 0.0, 0
+        seen, ends = listed(self.rows.final_rows(lanes)), self._ends_of(lanes)
+        for i, row in enumerate(np.flatnonzero(self.rows.of_lanes(over)).tolist()):
+            infos[row] = info = {**ends[i // self.rows_per_lane], "terminal_observation": seen[i]}
+            if self.monitor:
+                seconds = round(time.time() - self._started_s, 6)
+                info["episode"] = {"r": float(self._returns[row]), "l": int(self._lengths[row]), "t": seconds}
+        over_rows = self.rows.of_lanes(over)
+        self._returns[over_rows], self._lengths[over_rows] = 0.0, 0
         return infos
 
     def _ends_of(self, lanes: np.ndarray) -> list[dict[str, Any]]:
@@ -305,43 +244,6 @@ class SimulationVecEnv(VecEnv):
         else:
             columns["illegal"] = [int(counts[list(self.slots)].sum()) for counts in columns["illegal"]]
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def _mask_of(self, row: int) -> np.ndarray:
-        return self.action_masks()[row]
-
-
-def _slots(sim: Simulation, team: str | None, agents: AgentsMode) -> tuple[int, ...]:
-    """Slots that the policy plays; all others must have an opponent."""
-    game = sim.game
-    open_slots = {name: slots for name in game.teams if (slots := sim.open_slots(name))}
-    open_teams = list(open_slots)
-    wanted = [team] if team is not None else open_teams if agents == "rows" else [next(iter(game.teams))]
-    idle = [name for name in open_teams if name not in wanted]
-    taken = [name for name in wanted if name not in open_teams]
-    if idle:
-        raise ValueError(f"{', '.join(idle)} has no player: call sim.set_opponent({idle[0]!r}, ...) first")
-    if taken or not wanted:
-        raise ValueError(f"{', '.join(taken) or 'every team'} of {game.name} is played by an opponent already")
-    return tuple(slot for name in wanted for slot in open_slots[name])
-
-
-def _row_of(rows: Any, i: int) -> Any:
-    return {name: _row_of(member, i) for name, member in rows.items()} if isinstance(rows, dict) else rows[i]
-
-
-def _writable(seen: Any) -> Any:
-    """The same with copies of the arrays of the world, as torch takes no array that cannot be written to."""
-    if isinstance(seen, dict):
-        return {name: _writable(member) for name, member in seen.items()}
-    return seen if seen.flags.writeable else seen.copy()
-
-
-def _interleave(parts: list[Any], rows: int) -> Any:
-    """Observations of the agent interfaces, row ``lane * A + k`` from agent interface k."""
-    if isinstance(parts[0], dict):
-        return {name: _interleave([part[name] for part in parts], rows) for name in parts[0]}
-    stacked = np.stack(parts, axis=1)
-    return stacked.reshape(rows, *stacked.shape[2:])
 
 
 __all__ = ["AgentsMode", "SimulationVecEnv", "as_vec_env"]

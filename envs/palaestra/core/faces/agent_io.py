@@ -99,7 +99,7 @@ class AgentIO:
             raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
         if choices not in ("separate", "discrete"):
             raise ValueError(f'choices must be "separate" or "discrete", got {choices!r}')
-        self.mask_keys = _mask_keys(mask_keys, mask)
+        self.mask_keys = check_mask_keys(mask_keys, mask)
         self.team = int(game.team_index[slots[0]])
         self.codec = _codec(game, codec, slots)
         if self.codec is not None and choices == "discrete":
@@ -252,15 +252,16 @@ class AgentIO:
             found["candidates"] = map_arrays(lambda ids: ids[lane].copy(), masks.candidates)
         return found
 
-    def action_masks(self) -> np.ndarray:
+    def action_masks(self, final: bool = False) -> np.ndarray:
         """Masks bool ``[N, sum of n]`` of all choices side by side, lists of candidates made dense.
 
-        With ``choices="discrete"`` those of the joint choice, ``[N, P]``.
+        With ``choices="discrete"`` those of the joint choice, ``[N, P]``. Of the matches that just ended if ``final``,
+        valid in their lanes.
 
         Raises:
             AttributeError: The actions are real numbers alone.
         """
-        whole = self._masks_now().whole()
+        whole = self._masks_now(final).whole()
         if whole.shape[1] == 0:
             raise AttributeError(f"{self.sim.game.name} has no choices that could be masked")
         return whole if self.joint is None else self.joint.masks(whole).astype(np.bool_)
@@ -363,7 +364,12 @@ def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
     return slots
 
 
-def _mask_keys(keys: Any, mask: MaskMode) -> tuple[str, str]:
+def check_mask_keys(keys: Any, mask: MaskMode) -> tuple[str, str]:
+    """The names of an observation and of its mask.
+
+    Raises:
+        ValueError: Not two different names, or other names than `MASK_KEYS` where no observation has parts.
+    """
     names = tuple(keys)
     if len(names) != 2 or not all(isinstance(name, str) for name in names) or len({*names, "candidates"}) < 3:
         raise ValueError(f"mask_keys must be two names, of the observation and of its mask, got {keys!r}")
