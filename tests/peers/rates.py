@@ -85,8 +85,8 @@ def torchrl() -> str:
     alone = lambda: gymnasium.make(GAME, opponent="random")  # noqa: E731
     synchronous = gymnasium.vector.SyncVectorEnv([alone] * few, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
     envs = {
-        "all": TorchRLEnv(GAME, LANES),
-        "red": TorchRLEnv(GAME, LANES, opponents={"blue": "random"}),
+        "all": TorchRLEnv(GAME, LANES, state=False),  # the wrappers show none either
+        "red": TorchRLEnv(GAME, LANES, state=False, opponents={"blue": "random"}),
         "PettingZooWrapper": SerialEnv(few, lambda: PettingZooWrapper(zoo.team_tag_v0.parallel_env())),
         "GymWrapper": SerialEnv(few, lambda: GymWrapper(alone())),
         "GymWrapper of SyncVectorEnv": GymWrapper(synchronous),
