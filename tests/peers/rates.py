@@ -1,5 +1,6 @@
 """Rates of the adapters next to the libraries' own vectorisation of the same game, in steps of matches per CPU second.
 
+    python tests/peers/rates.py gymnasium
     python tests/peers/rates.py rows
     python tests/peers/rates.py torchrl
 
@@ -84,8 +85,8 @@ def torchrl() -> str:
     alone = lambda: gymnasium.make(GAME, opponent="random")  # noqa: E731
     synchronous = gymnasium.vector.SyncVectorEnv([alone] * few, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
     envs = {
-        "all": TorchRLEnv(GAME, LANES),
-        "red": TorchRLEnv(GAME, LANES, opponents={"blue": "random"}),
+        "all": TorchRLEnv(GAME, LANES, state=False),  # the wrappers show none either
+        "red": TorchRLEnv(GAME, LANES, state=False, opponents={"blue": "random"}),
         "PettingZooWrapper": SerialEnv(few, lambda: PettingZooWrapper(zoo.team_tag_v0.parallel_env())),
         "GymWrapper": SerialEnv(few, lambda: GymWrapper(alone())),
         "GymWrapper of SyncVectorEnv": GymWrapper(synchronous),
@@ -104,6 +105,31 @@ def torchrl() -> str:
     )
 
 
+def gymnasium() -> str:
+    """Lanes instead of processes: `gymnasium.make_vec` natively, and its other two modes, in steps a second (wall)."""
+    from gymnasium import make_vec
+
+    lines = []
+    for id in (GAME, "palaestra/GridSoccer-v0", "palaestra/UcavDogfight-v0"):
+        found = {}
+        for mode, lanes in (("vector_entry_point", 16), ("sync", 16), ("async", 16), ("async", 2)):
+            envs = make_vec(f"palaestra:{id}", num_envs=lanes, vectorization_mode=mode)
+            envs.reset(seed=0)
+            actions = envs.action_space.sample()
+            envs.step(actions)
+            best = 0.0
+            for _ in range(ROUNDS):
+                count, started = 0, time.perf_counter()
+                while time.perf_counter() - started < 0.5:
+                    envs.step(actions)
+                    count += 1
+                best = max(best, count * lanes / (time.perf_counter() - started))
+            envs.close()
+            found[mode, lanes] = best
+        lines.append(f"| {id} | " + " | ".join(f"{rate:,.0f}" for rate in found.values()) + " |")
+    return "\n".join(["| id | native 16 | sync 16 | async 16 | async 2 |", "|---|---|---|---|---|", *lines])
+
+
 if __name__ == "__main__":
     for library in sys.argv[1:]:
-        print({"rows": rows, "torchrl": torchrl}[library]())
+        print({"gymnasium": gymnasium, "rows": rows, "torchrl": torchrl}[library]())
