@@ -9,13 +9,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-NEEDS = {"readme": "jsbsim", "independent_ppo": "torch", "train_with_sb3": "stable_baselines3"}
-ARGUMENTS = {"independent_ppo": ["9600"], "train_with_sb3": ["2048"]}
+NEEDS = {
+    "readme": "jsbsim",
+    "independent_ppo": "torch",
+    "train_with_rllib": "ray",
+    "train_with_sb3": "stable_baselines3",
+}
+ARGUMENTS = {"independent_ppo": ["9600"], "train_with_rllib": ["1"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
     "independent_ppo": "touches a match",
     "self_play": "generation 4",
+    "train_with_rllib": "red_0 earns",
     "train_with_sb3": "decisions upright",
 }
 RUN_ALL = """

@@ -2,9 +2,10 @@
 
     python tests/peers/rates.py rows
 
-prints one row of a table, for an environment that has palaestra and the library (SuperSuit for ``rows``): the adapter
-with 512 lanes, then the library with 16 and with 512 and how many times faster the adapter is. The game is TeamTag, the
-actions are random, and each figure is the best of `ROUNDS` rounds on one core.
+prints one row of a table, for an environment that has palaestra and the library: ``rows`` next to SuperSuit, ``rllib``
+next to RLlib's own wrapper. ``rows`` shows the adapter with 512 lanes, then the library with 16 and with 512 and how
+many times faster the adapter is. The game is TeamTag, the actions are random, and each figure is the best of `ROUNDS`
+rounds on one core.
 """
 
 # pyright: reportMissingImports=false
@@ -62,5 +63,29 @@ def rows() -> str:
     return f"| rows | SuperSuit | {mine:,.0f} | " + " | ".join(f"{rate:,.0f} | {mine / rate:,.0f}x" for rate in theirs)
 
 
+def rllib() -> str:
+    """`palaestra.adapters.rllib` next to RLlib's wrapper of a ParallelEnv: 8 matches of one local runner."""
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.tune.registry import register_env
+
+    from palaestra import zoo
+    from palaestra.adapters.rllib import policy_by_team, register
+
+    register_env("wrapped", lambda config: ParallelPettingZooEnv(zoo.team_tag_v0.parallel_env()))
+    decisions, found = 200, {}
+    for name in (register(GAME), "wrapped"):
+        config = PPOConfig().environment(name).env_runners(num_envs_per_env_runner=8)
+        config = config.multi_agent(policies={"red", "blue"}, policy_mapping_fn=policy_by_team)
+        runner = MultiAgentEnvRunner(config=config)
+        found[name] = (
+            8 * decisions,
+            lambda runner=runner: runner.sample(num_timesteps=8 * decisions, random_actions=True),
+        )
+    mine, theirs = rates(found).values()
+    return f"| rllib | RLlib's ParallelPettingZooEnv | {mine:,.0f} | {theirs:,.0f} | {mine / theirs:.2f}x |"
+
+
 if __name__ == "__main__":
-    print({"rows": rows}[sys.argv[1]]())
+    print({"rllib": rllib, "rows": rows}[sys.argv[1]]())
