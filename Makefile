@@ -15,7 +15,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	$(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate check lint test-lowest learn bench compare docs clean distclean
+.PHONY: help setup demo test mutate check lint test-lowest test-peers learn bench compare docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +45,9 @@ lint: $(READY) ## Style, format and types
 
 test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported dependencies
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/baselines
+
+test-peers: $(READY) ## Plug palaestra into other libraries, each in its own venv (30 minutes, can be resumed)
+	$(BIN)/python tests/peers/run.py
 
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures

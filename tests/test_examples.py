@@ -8,21 +8,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-NEEDS = {
-    "readme": "jsbsim",
-    "independent_ppo": "torch",
-    "train_with_rllib": "ray",
-    "train_with_sb3": "stable_baselines3",
-}
-ARGUMENTS = {"independent_ppo": ["9600"], "train_with_rllib": ["1"], "train_with_sb3": ["2048"]}
+NEEDS = {"readme": "jsbsim", "independent_ppo": "torch", "train_with_sb3": "stable_baselines3"}
+ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
+"""Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
+ARGUMENTS = {"independent_ppo": ["9600"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
     "independent_ppo": "touches a match",
     "self_play": "generation 4",
+    "train_with_benchmarl": "mean reward of a match",
     "train_with_rllib": "red_0 earns",
     "train_with_sb3": "decisions upright",
+    "train_with_torchrl": "reward of a match",
 }
 RUN_ALL = """
 import contextlib, io, json, runpy, sys
@@ -44,7 +45,7 @@ print(json.dumps(said))
 
 def test_the_readme_and_every_example_run_and_say_what_they_did():
     """All in one process: libraries are imported, and the game that three of them define is compiled, once."""
-    examples = [path for path in (ROOT / "examples").glob("*.py") if _can_run(path.stem)]
+    examples = [path for path in (ROOT / "examples").glob("*.py") if path.stem not in ALONE and _can_run(path.stem)]
     scripts = {path.stem: [path.as_posix(), *ARGUMENTS.get(path.stem, [])] for path in examples}
     assert scripts
     path = os.pathsep.join(str(ROOT / folder) for folder in ("envs", "baselines", "assets"))
@@ -63,6 +64,23 @@ def test_the_readme_and_every_example_run_and_say_what_they_did():
     assert said.keys() == scripts.keys()
     for name, output in said.items():
         assert SAYS[name] in output
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_an_example_of_another_library_runs_where_that_is_installed(name):
+    if importlib.util.find_spec(ALONE[name]) is None:
+        pytest.skip(f"examples/{name}.py needs {ALONE[name]}: pip install {ALONE[name]}")
+    done = subprocess.run(
+        [sys.executable, f"examples/{name}.py", "2000"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "envs")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert SAYS[name] in done.stdout
 
 
 def readme() -> str:

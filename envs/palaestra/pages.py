@@ -35,8 +35,8 @@ SECTIONS = (
 )
 """Headings that every page has, in this order."""
 SUITE_INFO = (
-    Field("winner", about="team that won (a name, in batches its number), None or -1 for none; valid at the end"),
-    Field("end_reason", about="why the match ended (a name, in batches its number); valid at the end"),
+    Field("winner", about="number of the team that won, -1 for none; names: `env.unwrapped.team_names`"),
+    Field("end_reason", about="number of the reason why the match ended, 0 before; names: `env.unwrapped.end_reasons`"),
 )
 ILLEGAL = Field("illegal", about="actions so far that the mask forbade, each replaced by its no-op")
 MOST_LISTED = 3
@@ -293,6 +293,8 @@ def _facts(presets: Sequence[Preset]) -> str:
         "Gymnasium": f'`gymnasium.make("{row.id}")`, `gymnasium.make_vec("{row.id}", num_envs=N)`',
         "PettingZoo": f"`from palaestra.zoo import {module}`, `{module}.parallel_env()`",
         "batch": f'`palaestra.make_batch("{row.id}", num_envs=N)`',
+        "scripts of other libraries": f"`palaestra:{row.id}` as the id, which imports the suite; lanes instead of "
+        "processes ([why](../../README.md#with-your-library))",
     }
     if len(presets) == 1:
         facts["keywords"] = f"`{keywords_of(row)}`" if row.kwargs else ""

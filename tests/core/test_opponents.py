@@ -412,7 +412,7 @@ def test_a_refused_decision_is_not_remembered():
     counter = Counter()
     sim = started(counter)
     actions = idle_actions(sim)
-    actions[0, 0, 0] = 2.0
+    actions[0, 0, 0] = np.nan
     with pytest.raises(ActionError, match="red_0"):
         sim.step(actions)
     sim.step(idle_actions(sim))
@@ -422,7 +422,7 @@ def test_a_refused_decision_is_not_remembered():
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (np.full((4, 5, 2), 2.0), r"lane 0, blue_0: thrust\[0\] = 2 is not in \[-1, 1\]"),
+        (np.full((4, 5, 2), np.inf), r"lane 0, blue_0: thrust\[0\] = inf is not in \[-1, 1\]"),
         (np.zeros((4, 10, 2)), r"must have shape \(4, 5, 2\), got \(4, 10, 2\)"),
     ],
 )

@@ -1,5 +1,7 @@
 """Every game has a picture: one that draws none shows its match record as text."""
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 from games import duel, two_team
@@ -29,19 +31,19 @@ def test_the_lines_of_the_picture():
     sim.reset(seed=1)
     sim.states["alive"][0, :] = 0, 1, 1, 1, 1
     sim.states["acting"][0, 1:] = 1, 0, 1, 0
-    lines = dict(plain_picture._lines(sim.game, sim.states[0]))
+    lines = dict(plain_picture.lines_of(sim.game, sim.states[0]))
     assert lines["decision"] == "0 of 9"
     assert lines["match"] == "running, winner nobody"
     names = sim.game.agents
     assert lines["in the match"] == f"{names[1]} ({names[2]}) {names[3]} ({names[4]})"
     assert set(lines) >= {name for name, *_ in sim.game.state}
     sim.states["info"]["end_reason"][0], sim.states["info"]["winner"][0] = 1, 1
-    assert dict(plain_picture._lines(sim.game, sim.states[0]))["match"] == "horizon, winner blue"
+    assert dict(plain_picture.lines_of(sim.game, sim.states[0]))["match"] == "horizon, winner blue"
 
 
 def test_gymnasium_makes_it_with_a_render_mode():
     register("tests/Plain-v0", duel.game)
-    env = gymnasium.make("tests/Plain-v0", render_mode="rgb_array")
+    env: Any = gymnasium.make("tests/Plain-v0", render_mode="rgb_array")
     assert isinstance(env.unwrapped, GameEnv)
     env.reset(seed=1)
     assert np.ndim(env.render()) == 3

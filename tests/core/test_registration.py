@@ -13,8 +13,8 @@ from games.play import simulation
 
 from palaestra import registry
 from palaestra.core.batch_loop import CALLER
-from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.catalog import presets
+from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.linker import link
 
 

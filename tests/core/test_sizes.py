@@ -149,7 +149,7 @@ def test_errors_name_visible_agents_and_the_visible_size():
     for name, value, complaint in (
         ("picker", 3, r"lane 1, red_1: pick = 3 is not an integer in \[0, 3\)"),
         ("loads", orchard.GOODS, r"lane 1, red_2: loads\[1\] = 13000 is not an integer in \[0, 13000\)"),
-        ("force", 5.5, r"lane 1, red_2: force\[1\] = 5.5 is not in \[0, 5\]"),
+        ("force", np.nan, r"lane 1, red_2: force\[1\] = nan is not in \[0, 5\]"),
     ):
         actions = idle_actions(sim)
         if name == "picker":

@@ -1,11 +1,14 @@
 """Rates of the adapters next to the libraries' own vectorisation of the same game, in steps of matches per CPU second.
 
+    python tests/peers/rates.py gymnasium
+    python tests/peers/rates.py rllib
     python tests/peers/rates.py rows
+    python tests/peers/rates.py torchrl
 
-prints one row of a table, for an environment that has palaestra and the library: ``rows`` next to SuperSuit, ``rllib``
-next to RLlib's own wrapper. ``rows`` shows the adapter with 512 lanes, then the library with 16 and with 512 and how
-many times faster the adapter is. The game is TeamTag, the actions are random, and each figure is the best of `ROUNDS`
-rounds on one core.
+prints rows of a table, for an environment that has palaestra and the library (RLlib for ``rllib``, SuperSuit for
+``rows``, TorchRL for ``torchrl``): the adapter with 512 lanes (both with 8 matches for ``rllib``), then the library with
+as many as it is said to have, and how many times faster the adapter is. The game is TeamTag, the actions are random, and
+each figure is the best of `ROUNDS` rounds on one core.
 """
 
 # pyright: reportMissingImports=false
@@ -87,5 +90,72 @@ def rllib() -> str:
     return f"| rllib | RLlib's ParallelPettingZooEnv | {mine:,.0f} | {theirs:,.0f} | {mine / theirs:.2f}x |"
 
 
+def torchrl() -> str:
+    """`palaestra.adapters.torchrl` next to wrappers of one match in a SerialEnv, in rollouts of whole matches.
+
+    First matches of which all agents are played, then red alone against a random runner, next to a SyncVectorEnv too.
+    """
+    import importlib.metadata
+    import warnings
+
+    import gymnasium
+    import torch
+    from torchrl.envs import GymWrapper, PettingZooWrapper, SerialEnv
+
+    from palaestra import zoo
+    from palaestra.adapters.torchrl import TorchRLEnv
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    few, decisions = 16, 50
+    alone = lambda: gymnasium.make(GAME, opponent="random")  # noqa: E731
+    synchronous = gymnasium.vector.SyncVectorEnv([alone] * few, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+    envs = {
+        "all": TorchRLEnv(GAME, LANES),
+        "red": TorchRLEnv(GAME, LANES, opponents={"blue": "random"}),
+        "PettingZooWrapper": SerialEnv(few, lambda: PettingZooWrapper(zoo.team_tag_v0.parallel_env())),
+        "GymWrapper": SerialEnv(few, lambda: GymWrapper(alone())),
+        "GymWrapper of SyncVectorEnv": GymWrapper(synchronous),
+    }
+    players: dict[str, tuple[int, Callable[[], Any]]] = {
+        name: (env.batch_size[0] * decisions, lambda env=env: env.rollout(decisions, break_when_any_done=False))
+        for name, env in envs.items()
+    }
+    found = rates(players)
+    mine = {"PettingZooWrapper": "all", "GymWrapper": "red", "GymWrapper of SyncVectorEnv": "red"}
+    version = importlib.metadata.version("torchrl")
+    return "\n".join(
+        f"| torchrl, {ours} | TorchRL {version} {name} {few} | {found[ours]:,.0f} | {found[name]:,.0f} | "
+        f"{found[ours] / found[name]:,.0f}x"
+        for name, ours in mine.items()
+    )
+
+
+def gymnasium() -> str:
+    """Lanes instead of processes: `gymnasium.make_vec` natively, and its other two modes, in steps a second (wall)."""
+    from gymnasium import make_vec
+
+    lines = []
+    for id in (GAME, "palaestra/GridSoccer-v0", "palaestra/UcavDogfight-v0"):
+        found = {}
+        for mode, lanes in (("vector_entry_point", 16), ("sync", 16), ("async", 16), ("async", 2)):
+            envs = make_vec(f"palaestra:{id}", num_envs=lanes, vectorization_mode=mode)
+            envs.reset(seed=0)
+            actions = envs.action_space.sample()
+            envs.step(actions)
+            best = 0.0
+            for _ in range(ROUNDS):
+                count, started = 0, time.perf_counter()
+                while time.perf_counter() - started < 0.5:
+                    envs.step(actions)
+                    count += 1
+                best = max(best, count * lanes / (time.perf_counter() - started))
+            envs.close()
+            found[mode, lanes] = best
+        lines.append(f"| {id} | " + " | ".join(f"{rate:,.0f}" for rate in found.values()) + " |")
+    return "\n".join(["| id | native 16 | sync 16 | async 16 | async 2 |", "|---|---|---|---|---|", *lines])
+
+
 if __name__ == "__main__":
-    print({"rllib": rllib, "rows": rows}[sys.argv[1]]())
+    for library in sys.argv[1:]:
+        print({"gymnasium": gymnasium, "rllib": rllib, "rows": rows, "torchrl": torchrl}[library]())

@@ -33,7 +33,7 @@ NO_SLOWER = 0.97
 
 ACTIONS_BARS = {"GridSoccer": 6.0, "Spread": 2.8, "TeamPong": 2.5, "TeamTag": 1.9}
 SCRIPTS_BARS = {"GridSoccer": 8.0, "TeamMatrix": 7.0, "ArenaDuel2v2": 1.4}
-SINGLE = ("CartPole", "TeamTag")
+FACES = ("CartPole", "TeamPong", "TeamTag", "ArenaDuel2v2")
 COMPILED = ("CartPole", "TeamMatrix", "TeamPong", "TeamTag")
 COMPILE_BAR = 0.7
 
@@ -106,10 +106,12 @@ def _with_scripts(ids: list[str]) -> list[str]:
 KINDS = {
     "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids, lambda name: ACTIONS_BARS.get(name, NO_SLOWER)),
     "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts, SCRIPTS_BARS.get),
-    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*SINGLE), lambda name: None),
+    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
+    "vector": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _named(*FACES), lambda name: NO_SLOWER),
+    "parallel": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
     "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), lambda name: COMPILE_BAR, at_least=False),
 }
-"""What is measured: batches by random actions and by scripts, ``gymnasium.make``, the first compilation."""
+"""What is measured: batches by random actions and by scripts, the faces of Gymnasium and PettingZoo, compilation."""
 
 
 def short(id: str) -> str:

@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="NAME",
         help="the speed figures, all or those of these letters; with --against of these names: actions (a batch by "
-        "random actions), scripts (a batch with scripts on all teams), single (gymnasium.make), compile (CPU s)",
+        "random actions), scripts (a batch with scripts on all teams), single (gymnasium.make), vector (make_vec), "
+        "parallel (PettingZoo), compile (CPU s)",
     )
     parser.add_argument(
         "--against",

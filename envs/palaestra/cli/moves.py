@@ -94,6 +94,22 @@ def episodes(env: Any, actions: list[Any]) -> Callable[[], None]:
     return call
 
 
+def parallel_episodes(env: Any) -> Callable[[], None]:
+    """A step of a PettingZoo ParallelEnv by the next of its agents' actions, and a reset after the end of a match."""
+    actions = {agent: samples(env.action_space(agent), seed) for seed, agent in enumerate(env.possible_agents)}
+    env.reset(seed=0)
+    step, reset, count = env.step, env.reset, [0]
+
+    def call() -> None:
+        number = count[0] % POOL
+        count[0] += 1
+        step({agent: actions[agent][number] for agent in env.agents})
+        if not env.agents:
+            reset()
+
+    return call
+
+
 def _random_block(role: Any, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Random actions of one role, of the shape and type of its block."""
     drawn = np.zeros(block.shape, block.dtype)

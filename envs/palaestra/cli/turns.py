@@ -20,7 +20,7 @@ import numpy as np
 import palaestra
 
 from .measure import calls_of, no_garbage_collection, time_calls, warm_up
-from .moves import batch_call, episodes, samples
+from .moves import batch_call, episodes, parallel_episodes, samples, stepper
 
 Prepared = tuple[Callable[[], object], Callable[[], object], Callable[[], str]]
 """One call, what closes it, and what shows the results after the warm-up."""
@@ -100,7 +100,27 @@ def _single(id: str, lanes: int) -> Prepared:
     return episodes(env, samples(env.action_space)), env.close, lambda: _digest(env.unwrapped.sim)  # type: ignore
 
 
-KINDS: dict[str, Callable[[str, int], Prepared]] = {"actions": _actions, "scripts": _scripts, "single": _single}
+def _vector(id: str, lanes: int) -> Prepared:
+    """``gymnasium.make_vec`` with its default opponent, by random actions."""
+    envs: Any = gymnasium.make_vec(id, num_envs=lanes)
+    return stepper(envs, samples(envs.action_space)), envs.close, lambda: _digest(envs.unwrapped.sim)
+
+
+def _parallel(id: str, lanes: int) -> Prepared:
+    """PettingZoo's ParallelEnv, all agents by random actions."""
+    from palaestra.registry import make_parallel
+
+    env = make_parallel(id)
+    return parallel_episodes(env), env.close, lambda: _digest(env.sim)
+
+
+KINDS: dict[str, Callable[[str, int], Prepared]] = {
+    "actions": _actions,
+    "scripts": _scripts,
+    "single": _single,
+    "vector": _vector,
+    "parallel": _parallel,
+}
 
 
 def _digest(sim: Any) -> str:

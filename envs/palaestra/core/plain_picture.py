@@ -27,7 +27,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
     Returns:
         uint8 ``[H, W, 3]``, of the same size for every match of a game.
     """
-    lines = _lines(game, s)
+    lines = lines_of(game, s)
     canvas = Canvas(WIDTH, 2 * MARGIN + LINE_HEIGHT * (len(lines) + 1))
     canvas.text((MARGIN, MARGIN), game.name, SIGNAL, 14, "la")
     for number, (name, value) in enumerate(lines, 1):
@@ -37,7 +37,8 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
     return np.array(canvas.finish())
 
 
-def _lines(game: Any, s: Any) -> list[tuple[str, str]]:
+def lines_of(game: Any, s: Any) -> list[tuple[str, str]]:
+    """Names and values that the picture shows of a match; agents that are not asked now stand in brackets."""
     end = game.end_reason(int(s["info"]["end_reason"])) or "running"
     winner = game.team_names[int(s["info"]["winner"])] or "nobody"
     players = [

@@ -81,6 +81,7 @@ class GameEnv(gymnasium.Env):
         self._own_fields = [f.name for f in game.info]
         self._says_acting = len(game.teams) > 1
         self._says_mask = self.agent_io.mask_mode == "info"
+        self._says_no_more = not (self._own_fields or self._says_mask or sim.legal is not None or self._says_acting)
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -129,17 +130,18 @@ class GameEnv(gymnasium.Env):
         info: dict[str, Any] = {"winner": NOBODY, "end_reason": RUNNING}
         if over:
             info["winner"], info["end_reason"] = sim.info["winner"][0], sim.info["end_reason"][0]
+        if self._says_no_more:
+            return info
         for name in self._own_fields:
             value = sim.info[name][0]
             info[name] = value.copy() if value.ndim else value
         if self._says_mask:
             info.update(self.agent_io.masks_of())
         if sim.legal is not None:
-            counts = sim.info["illegal"][0, self._own]
-            info["illegal"] = counts.copy() if counts.ndim else counts
+            info["illegal"] = sim.info["illegal"][0, self._own]
         if self._says_acting:
-            acting = sim.acting[0, self._own]
-            info["acting"] = acting & np.False_ if over else acting.copy() if acting.ndim else acting
+            acting = sim.acting[0, self._own]  # a copy, or a number
+            info["acting"] = acting & np.False_ if over else acting
         return info
 
     def action_masks(self) -> np.ndarray:

@@ -125,7 +125,8 @@ class GameParallelEnv(ParallelEnv):
         self._alive_row, self._acting_row = sim.alive[0], sim.acting[0]
         self._all_acting = bytes([1] * len(self._everybody))
         numbers = {team: np.int64(number) for number, team in enumerate(sim.game.teams)}
-        self._base_infos = {a: {"team": numbers[team], "acting": np.True_} for a, team in self.team_of.items()}
+        running: dict[str, Any] = {"acting": np.True_, "winner": NOBODY, "end_reason": RUNNING}
+        self._base_infos = {a: {"team": numbers[team], **running} for a, team in self.team_of.items()}
         self._alive_before = self._alive_row.tobytes()
         self._own_numbers = [(f.name, sim.info[f.name]) for f in sim.game.info if not f.shape]
         self._own_arrays = [(f.name, sim.info[f.name][0]) for f in sim.game.info if f.shape]
@@ -264,18 +265,13 @@ class GameParallelEnv(ParallelEnv):
     def _infos(self, agents: list[str], over: bool) -> dict[str, dict[str, Any]]:
         """Infos of these agents."""
         sim = self.sim
-        common: dict[str, Any] = {"winner": NOBODY, "end_reason": RUNNING}
+        common: dict[str, Any] = {name: value[0] for name, value in self._own_numbers}
+        base: Any = self._base_infos
         if over:
             row = sim.states["info"][0]
-            common = {"winner": row["winner"], "end_reason": row["end_reason"]}
-        for name, value in self._own_numbers:
-            common[name] = value[0]
-        base: Any = self._base_infos
-        infos = {a: {**base[a], **common} for a in agents}
-        if over:
-            for info in infos.values():
-                info["acting"] = np.False_
-        elif self._acting_row.tobytes() != self._all_acting:
+            common |= {"winner": row["winner"], "end_reason": row["end_reason"], "acting": np.False_}
+        infos = {a: base[a] | common for a in agents} if common else {a: base[a].copy() for a in agents}
+        if not over and self._acting_row.tobytes() != self._all_acting:
             for a, info in infos.items():
                 info["acting"] = self._acting_row[self._slot[a]]
         for name, value in self._own_arrays:

@@ -1,0 +1,68 @@
+# pyright: reportMissingImports=false
+"""sb3-contrib: masked, recurrent and quantile learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from peers.libraries.more_ids import ONE, TWO
+from peers.libraries.trials import STEPS, main, trial
+from sb3_contrib import QRDQN, TQC, MaskablePPO, RecurrentPPO
+from sb3_contrib.common.maskable.utils import get_action_masks
+from sb3_contrib.common.wrappers import ActionMasker
+from stable_baselines3.common.env_util import make_vec_env
+
+from palaestra.adapters.sb3 import as_vec_env
+
+ON_POLICY = {"n_steps": 100, "batch_size": 50, "device": "cpu"}
+OFF_POLICY = {"learning_starts": 100, "train_freq": 50, "batch_size": 32, "buffer_size": 1000, "device": "cpu"}
+
+
+@trial("box", "TQC on UcavTrack, RecurrentPPO on UcavPursuit")
+def _() -> None:
+    TQC("MlpPolicy", "palaestra/UcavTrack-v0", **OFF_POLICY).learn(STEPS)
+    RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v0", **ON_POLICY).learn(STEPS)
+
+
+@trial("opponent", "RecurrentPPO, and MaskablePPO where nothing is forbidden, on TeamPong")
+def _() -> None:
+    RecurrentPPO("MlpLstmPolicy", "palaestra/TeamPong-v0", **ON_POLICY).learn(STEPS)
+    MaskablePPO("MlpPolicy", gymnasium.make("palaestra/TeamPong-v0"), **ON_POLICY).learn(STEPS)
+
+
+@trial("choices", "MaskablePPO on masked Discrete and MultiDiscrete, none forbidden is chosen")
+def _() -> None:
+    kinds: tuple[tuple[str, dict[str, Any]], ...] = ((ONE, {}), (TWO, {}), (TWO, {"choices": "discrete"}))
+    for id, keywords in kinds:
+        env = gymnasium.make(id, **keywords)
+        model = MaskablePPO("MlpPolicy", env, **ON_POLICY).learn(STEPS)
+        seen, _ = env.reset(seed=0)
+        for _ in range(STEPS):
+            action, _ = model.predict(seen, action_masks=get_action_masks(env))
+            seen, _, terminated, truncated, info = env.step(action)
+            assert not info["illegal"].any() if hasattr(info["illegal"], "any") else not info["illegal"]
+            if terminated or truncated:
+                seen, _ = env.reset()
+
+
+@trial("choices", "ActionMasker, QRDQN on Discrete")
+def _() -> None:
+    masked = ActionMasker(gymnasium.make(ONE), lambda env: env.unwrapped.action_masks())
+    MaskablePPO("MlpPolicy", masked, **ON_POLICY).learn(STEPS)
+    QRDQN("MlpPolicy", gymnasium.make(TWO, choices="discrete"), **OFF_POLICY).learn(STEPS)
+
+
+@trial("vector", "MaskablePPO on DummyVecEnv")
+def _() -> None:
+    MaskablePPO("MlpPolicy", make_vec_env(TWO, 2), **ON_POLICY).learn(STEPS)
+
+
+@trial("adapter", "MaskablePPO on adapters.sb3.as_vec_env, a team and a row for every agent")
+def _() -> None:
+    MaskablePPO("MlpPolicy", as_vec_env(TWO, 2), **ON_POLICY).learn(STEPS)
+    MaskablePPO("MlpPolicy", as_vec_env(TWO, 2, agents="rows", team="red"), **ON_POLICY).learn(STEPS)
+
+
+if __name__ == "__main__":
+    main("sb3-contrib", "torch")
