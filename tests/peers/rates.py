@@ -6,9 +6,9 @@
     python tests/peers/rates.py torchrl
 
 prints rows of a table, for an environment that has palaestra and the library (RLlib for ``rllib``, SuperSuit for
-``rows``, TorchRL for ``torchrl``): the adapter with 512 lanes (with 8 matches for ``rllib``, as the library's own), then
-the library with as many as it is said to have, and how many times faster the adapter is. The game is TeamTag, the
-actions are random, and each figure is the best of `ROUNDS` rounds on one core.
+``rows``, TorchRL for ``torchrl``): the adapter with 512 lanes (with 8 matches for ``rllib``), then the library with as
+many as it is said to have, and how many times faster the adapter is. The game is TeamTag, the actions are random, and
+each figure is the best of `ROUNDS` rounds on one core.
 """
 
 # pyright: reportMissingImports=false
