@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NEEDS = {"readme": "jsbsim", "independent_ppo": "torch", "train_with_sb3": "stable_baselines3"}
-ALONE = {"train_with_benchmarl": "benchmarl", "train_with_torchrl": "torchrl"}
+ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
 ARGUMENTS = {"independent_ppo": ["9600"], "train_with_sb3": ["2048"]}
 SAYS = {
@@ -22,6 +22,7 @@ SAYS = {
     "self_play": "generation 4",
     "train_with_benchmarl": "mean reward of a match",
     "train_with_epymarl": "src/main.py",
+    "train_with_rllib": "red_0 earns",
     "train_with_sb3": "decisions upright",
     "train_with_torchrl": "reward of a match",
 }

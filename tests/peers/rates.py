@@ -1,12 +1,14 @@
 """Rates of the adapters next to the libraries' own vectorisation of the same game, in steps of matches per CPU second.
 
     python tests/peers/rates.py gymnasium
+    python tests/peers/rates.py rllib
     python tests/peers/rates.py rows
     python tests/peers/rates.py torchrl
 
-prints rows of a table, for an environment that has palaestra and the library (SuperSuit for ``rows``, TorchRL for
-``torchrl``): the adapter with 512 lanes, then the library with as many as it is said to have, and how many times faster
-the adapter is. The game is TeamTag, the actions are random, and each figure is the best of `ROUNDS` rounds on one core.
+prints rows of a table, for an environment that has palaestra and the library (RLlib for ``rllib``, SuperSuit for
+``rows``, TorchRL for ``torchrl``): the adapter with 512 lanes (with 8 matches for ``rllib``), then the library with as
+many as it is said to have, and how many times faster the adapter is. The game is TeamTag, the actions are random, and
+each figure is the best of `ROUNDS` rounds on one core.
 """
 
 # pyright: reportMissingImports=false
@@ -62,6 +64,30 @@ def rows() -> str:
         players[name] = (lanes, lambda env=env, actions=actions: env.step(actions))
     mine, *theirs = rates(players).values()
     return f"| rows | SuperSuit | {mine:,.0f} | " + " | ".join(f"{rate:,.0f} | {mine / rate:,.0f}x" for rate in theirs)
+
+
+def rllib() -> str:
+    """`palaestra.adapters.rllib` next to RLlib's wrapper of a ParallelEnv: 8 matches of one local runner."""
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.tune.registry import register_env
+
+    from palaestra import zoo
+    from palaestra.adapters.rllib import policy_by_team, register
+
+    register_env("wrapped", lambda config: ParallelPettingZooEnv(zoo.team_tag_v0.parallel_env()))
+    decisions, found = 200, {}
+    for name in (register(GAME), "wrapped"):
+        config = PPOConfig().environment(name).env_runners(num_envs_per_env_runner=8)
+        config = config.multi_agent(policies={"red", "blue"}, policy_mapping_fn=policy_by_team)
+        runner = MultiAgentEnvRunner(config=config)
+        found[name] = (
+            8 * decisions,
+            lambda runner=runner: runner.sample(num_timesteps=8 * decisions, random_actions=True),
+        )
+    mine, theirs = rates(found).values()
+    return f"| rllib | RLlib's ParallelPettingZooEnv | {mine:,.0f} | {theirs:,.0f} | {mine / theirs:.2f}x |"
 
 
 def torchrl() -> str:
@@ -132,4 +158,4 @@ def gymnasium() -> str:
 
 if __name__ == "__main__":
     for library in sys.argv[1:]:
-        print({"gymnasium": gymnasium, "rows": rows, "torchrl": torchrl}[library]())
+        print({"gymnasium": gymnasium, "rllib": rllib, "rows": rows, "torchrl": torchrl}[library]())

@@ -77,7 +77,8 @@ def _() -> None:
 
 @trial("choices", "ActionMask on Discrete and on a team's choices as one Discrete")
 def _() -> None:
-    for id, keywords in ((ONE, {}), (TWO, {"choices": "discrete"})):
+    kinds: tuple[tuple[str, dict[str, Any]], ...] = ((ONE, {}), (TWO, {"choices": "discrete"}))
+    for id, keywords in kinds:
         env = TransformedEnv(GymWrapper(gymnasium.make(id, mask="obs", **keywords), categorical_action_encoding=True))
         env.append_transform(ActionMask(mask_key="action_mask"))
         env.rollout(STEPS, break_when_any_done=False)
