@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
 from agilerl.algorithms import IPPO, MADDPG, PPO
-from agilerl.components.multi_agent_replay_buffer import MultiAgentReplayBuffer
+from agilerl.components.replay_buffer import ReplayBuffer
 from agilerl.training.train_multi_agent_off_policy import train_multi_agent_off_policy
 from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
 from agilerl.training.train_on_policy import train_on_policy
@@ -62,10 +63,20 @@ def _() -> None:
     learn("palaestra/ArenaDuel2v2-v0")
 
 
-@trial("parallel", "IPPO on AsyncPettingZooVecEnv: TeamPong, TeamTag, UcavDogfight, Arena with deaths")
+@trial("parallel", "IPPO on AsyncPettingZooVecEnv: TeamPong, TeamTag, UcavDogfight")
 def _() -> None:
-    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v0, zoo.arena_duel2v2_v0):
+    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v0):
         learn_ippo(module.parallel_env)
+
+
+@trial("parallel", "IPPO with agents that die (Arena), fixed_agents=True")
+def _() -> None:
+    learn_ippo(partial(zoo.arena_duel2v2_v0.parallel_env, fixed_agents=True))
+
+
+@trial("parallel", "IPPO with agents that leave: AgileRL lets them see NaN", limit="`inf`, `nan`")
+def _() -> None:
+    learn_ippo(zoo.arena_duel2v2_v0.parallel_env)
 
 
 @trial("parallel", "MADDPG on TeamPong")
@@ -73,15 +84,13 @@ def _() -> None:
     env = zoo.team_pong_v0.parallel_env()
     envs = AsyncPettingZooVecEnv([zoo.team_pong_v0.parallel_env] * 2)
     agent = MADDPG(**spaces_of(env), vect_noise_dim=2, **SIZES)
-    fields = ["obs", "action", "reward", "next_obs", "done"]
-    memory = MultiAgentReplayBuffer(1000, field_names=fields, agent_ids=env.possible_agents)
-    train_multi_agent_off_policy(envs, "match", "MADDPG", [agent], memory=memory, **BUDGET)
+    train_multi_agent_off_policy(envs, "match", "MADDPG", [agent], memory=ReplayBuffer(1000), **BUDGET)
     envs.close()
 
 
 @trial("choices", "IPPO on masks in infos", limit="truth value of an array")
 def _() -> None:
-    learn_ippo(lambda: make_parallel(TWO, mask="info"))
+    learn_ippo(partial(make_parallel, TWO, mask="info"))
 
 
 if __name__ == "__main__":

@@ -39,5 +39,25 @@ def _() -> None:
     run("qmix", "palaestra/SpeakerListener-tuple-v0", 25)
 
 
+@trial("adapter", "QMIX on adapters.pymarl in EPyMARL's registry: masks, deaths and the state of the Arena")
+def _() -> None:
+    boot = "; ".join(
+        (
+            "import runpy, sys",
+            f"sys.path.insert(0, {str(SOURCE / 'src')!r})",
+            "import envs",
+            "from palaestra.adapters.pymarl import TeamMultiAgentEnv",
+            "envs.REGISTRY['palaestra'] = TeamMultiAgentEnv",
+            f"runpy.run_path({str(SOURCE / 'src' / 'main.py')!r}, run_name='__main__')",
+        )
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "arena.yaml"
+        config.write_text("env: palaestra\nenv_args: {key: palaestra/ArenaDuel2v2-v0, api: epymarl, opponent: mix}\n")
+        named = Path(os.path.relpath(config, SOURCE / "src" / "config" / "envs")).with_suffix("")
+        program = [sys.executable, "-c", boot, "--config=qmix", f"--env-config={named.as_posix()}", "with"]
+        assert "Finished Training" in run_program([*program, "t_max=200", *SMALL], Path(folder))
+
+
 if __name__ == "__main__":
     main("torch")

@@ -119,8 +119,9 @@ def _shortened(text: str, part: str) -> str:
     """The text, or where it is long the surroundings of the part."""
     if len(text) <= LONGEST_QUOTE:
         return text
-    start = max(0, text.index(part) - 20)
-    return f"{'...' if start else ''}{text[start : start + LONGEST_QUOTE]}..."
+    start = text.rfind(" ", 0, max(0, text.index(part) - 20)) + 1
+    end = start + LONGEST_QUOTE
+    return f"{'... ' if start else ''}{text[start:end]}{'...' if end < len(text) else ''}"
 
 
 def main(*distributions: str) -> None:

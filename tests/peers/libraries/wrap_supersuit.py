@@ -44,9 +44,9 @@ def _() -> None:
     play(ss.black_death_v3(zoo.arena_duel2v2_v0.parallel_env()))
 
 
-@trial("choices", "black_death on masked observations", limit="must be a Box")
+@trial("choices", "black_death on masked observations", limit="must be Box spaces")
 def _() -> None:
-    ss.black_death_v3(make_parallel(TWO))
+    play(ss.black_death_v3(make_parallel(TWO)))
 
 
 @trial("choices", 'black_death with mask="info"')
