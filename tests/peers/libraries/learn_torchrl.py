@@ -77,8 +77,9 @@ def _() -> None:
 
 @trial("choices", "ActionMask on Discrete and on a team's choices as one Discrete")
 def _() -> None:
-    for id, keywords in ((ONE, {}), (TWO, {"choices": "discrete"})):
-        env = TransformedEnv(GymWrapper(gymnasium.make(id, mask="obs", **keywords), categorical_action_encoding=True))
+    for id, choices in ((ONE, "separate"), (TWO, "discrete")):
+        made = gymnasium.make(id, mask="obs", choices=choices)
+        env = TransformedEnv(GymWrapper(made, categorical_action_encoding=True))
         env.append_transform(ActionMask(mask_key="action_mask"))
         env.rollout(STEPS, break_when_any_done=False)
 
