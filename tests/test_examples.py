@@ -21,8 +21,8 @@ SAYS = {
     "independent_ppo": "touches a match",
     "self_play": "generation 4",
     "train_with_benchmarl": "mean reward of a match",
-    "train_with_epymarl": "src/main.py",
     "train_with_rllib": "red_0 earns",
+    "train_with_epymarl": "src/main.py",
     "train_with_sb3": "decisions upright",
     "train_with_torchrl": "reward of a match",
 }

@@ -27,7 +27,7 @@ from palaestra.registry import zoo_name
 TRAINING = {"max_epochs": 1, "epoch_num_steps": STEPS, "collection_step_num_env_steps": STEPS, "verbose": False}
 
 
-def dqn(observation: Any, action: Any) -> DQN:
+def dqn(observation: gymnasium.Space, action: Any) -> DQN:
     net = Net(state_shape=observation.shape, action_shape=action.n, hidden_sizes=[32])
     policy = DiscreteQLearningPolicy(model=net, action_space=action, eps_training=0.5)
     return DQN(policy=policy, optim=AdamOptimizerFactory(lr=1e-3), target_update_freq=50)
