@@ -132,6 +132,7 @@ class GameParallelEnv(ParallelEnv):
         self._own_arrays = [(f.name, sim.info[f.name][0]) for f in sim.game.info if f.shape]
         self._illegal = sim.info["illegal"][0] if sim.legal is not None else None
         self._says_masks = any(agent_io.mask_mode == "info" for agent_io in agent_ios)
+        self._base_is_all = not (sim.game.info or self._says_masks or self._illegal is not None)
 
     def _plain_roles(self) -> tuple[Role, ...]:
         return self.sim.game.roles if self._plain_rows else ()
@@ -265,13 +266,16 @@ class GameParallelEnv(ParallelEnv):
     def _infos(self, agents: list[str], over: bool) -> dict[str, dict[str, Any]]:
         """Infos of these agents."""
         sim = self.sim
-        common: dict[str, Any] = {name: value[0] for name, value in self._own_numbers}
         base: Any = self._base_infos
+        all_act = self._acting_row.tobytes() == self._all_acting
+        if all_act and self._base_is_all and not over:  # the common case
+            return {a: base[a].copy() for a in agents}
+        common: dict[str, Any] = {name: value[0] for name, value in self._own_numbers}
         if over:
             row = sim.states["info"][0]
             common |= {"winner": row["winner"], "end_reason": row["end_reason"], "acting": np.False_}
-        infos = {a: base[a] | common for a in agents} if common else {a: base[a].copy() for a in agents}
-        if not over and self._acting_row.tobytes() != self._all_acting:
+        infos = {a: base[a] | common for a in agents}
+        if not (over or all_act):
             for a, info in infos.items():
                 info["acting"] = self._acting_row[self._slot[a]]
         for name, value in self._own_arrays:
