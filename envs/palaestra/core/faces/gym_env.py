@@ -78,10 +78,11 @@ class GameEnv(gymnasium.Env):
         self._slot = slots[0]
         self._own: Any = slots[0] if len(slots) == 1 else list(slots)
         self._adds_up = game.reward == "agent" and len(slots) > 1
-        self._own_fields = [f.name for f in game.info]
+        self._own_numbers = [f.name for f in game.info if not f.shape]
+        self._own_arrays = [f.name for f in game.info if f.shape]
         self._says_acting = len(game.teams) > 1
         self._says_mask = self.agent_io.mask_mode == "info"
-        self._says_no_more = not (self._own_fields or self._says_mask or sim.legal is not None or self._says_acting)
+        self._says_no_more = not (game.info or self._says_mask or sim.legal is not None or self._says_acting)
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -132,9 +133,10 @@ class GameEnv(gymnasium.Env):
             info["winner"], info["end_reason"] = sim.info["winner"][0], sim.info["end_reason"][0]
         if self._says_no_more:
             return info
-        for name in self._own_fields:
-            value = sim.info[name][0]
-            info[name] = value.copy() if value.ndim else value
+        for name in self._own_numbers:
+            info[name] = sim.info[name][0]
+        for name in self._own_arrays:
+            info[name] = sim.info[name][0].copy()
         if self._says_mask:
             info.update(self.agent_io.masks_of())
         if sim.legal is not None:

@@ -160,9 +160,12 @@ class GameVectorEnv(VectorEnv):
         if sim.legal is not None:
             views["illegal"] = sim.info["illegal"][:, self._own]
         if len(sim.game.teams) > 1:
-            views["acting"] = acting = sim.acting[:, self._own]
-            if over is not None and not same_step:
-                views["acting"] = acting & ~(over if acting.ndim == 1 else over[:, None])
+            acting = sim.acting[:, self._own]
+            if over is None or same_step:
+                views["acting"] = acting
+            else:
+                info["acting"] = acting & ~(over if acting.ndim == 1 else over[:, None])
+                info["_acting"] = self._all
         for name, view in views.items():
             info[name], info[f"_{name}"] = view.copy() if self.copy else view, self._all
         return info
