@@ -82,7 +82,7 @@ class Result:
         name: Of the library.
         digest: Of what the result depends on.
         seconds: It took, the installation left out.
-        versions: By distribution.
+        versions: By distribution, the library's first.
         trials: ``{"kind", "what", "outcome", "detail", "seconds"}`` each.
         error: Why there are not all results, or nothing.
     """
@@ -229,8 +229,9 @@ def table(libraries: dict[str, Library], results: Sequence[Result]) -> str:
         if result.error:
             notes.append(f"{title}: **breaks**: {_code(result.error)}")
             cells = [cell if cell != "-" else f"**breaks** [{len(notes)}]" for cell in cells]
-        version = next(iter(result.versions.values()), "")
-        name = f"{title} {version}" if len(result.versions) > 1 else title
+        commit = libraries[result.name].source.get("commit", "")[:7]
+        version = commit or next(iter(result.versions.values()), "")
+        name = f"{title} {version}".rstrip()
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))] if notes else []
     return "\n".join(lines)

@@ -159,6 +159,12 @@ def test_the_table_says_yes_no_or_breaks_and_quotes_below():
     ]
 
 
+def test_what_is_no_package_is_named_by_its_commit():
+    library = runner.replace(LIBRARIES["one"], source={"repository": "a/one", "commit": "0123456789"})
+    result = runner.Result("one", "", versions={"torch": "2.0"}, trials=[row()])
+    assert runner.table({"one": library}, [result]).splitlines()[2].startswith("| ONE 0123456 | yes |")
+
+
 def test_the_table_is_written_between_its_markers(tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{runner.BEGIN}\nold\n{runner.END}\nafter\n")
