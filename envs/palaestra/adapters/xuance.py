@@ -1,4 +1,3 @@
-# pyright: reportMissingImports=false
 """XuanCe: one team against an opponent as its ``RawMultiAgentEnv``, on `palaestra.adapters.pymarl`.
 
     REGISTRY_MULTI_AGENT_ENV["palaestra"] = TeamRawEnv
@@ -6,13 +5,19 @@
 A configuration with ``env_name: palaestra`` takes any id as ``env_id``; ``env_keywords`` holds ``opponent`` and others.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from xuance.environment import RawMultiAgentEnv
+
+try:
+    from xuance.environment import RawMultiAgentEnv
+except ImportError as error:
+    raise ImportError("palaestra.adapters.xuance needs XuanCe, which is not installed: pip install xuance") from error
 
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
 
