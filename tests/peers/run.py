@@ -10,7 +10,7 @@
 into ``build/peers/venvs``, with this checkout, once; libraries that accept all of constraints.txt share a venv. Its
 script plays 200 steps of each kind of environment that the library knows, with one gradient update where it learns.
 Results are kept in ``build/peers/results``; a library is run again when its script, its requirements or the sources of
-palaestra change. One that fails does not stop the others. Needs a network (GitHub too) and about 12 GB.
+palaestra change. One that fails does not stop the others. Needs a network (GitHub too) and about 14 GB.
 
 The exit status is 1 if something breaks. A library's own limit, which is quoted, is not an error.
 """
