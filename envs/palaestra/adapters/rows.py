@@ -99,10 +99,10 @@ class RowsVectorEnv(VectorEnv):
         render_mode: str | None = None,
     ) -> None:
         """See `rows`."""
-        if mask not in (None, "info", "obs", "auto"):
-            raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
         self._rows, sim = agent_rows, agent_rows.sim
         self.sim, self.lane, self.team = sim, self._rows.lane, self._rows.team
+        if mask not in (None, "info", "obs", "auto"):
+            raise ValueError(f'mask must be None, "info" or "obs", got {mask!r}')
         self.team_names, self.end_reasons = sim.game.team_names, sim.game.all_end_reasons
         self.agents = tuple(sim.game.agents[slot] for slot in self._rows.slots)
         self.num_envs = self._rows.num_rows
