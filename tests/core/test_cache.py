@@ -88,6 +88,7 @@ CLOSURE = "def make(k):\n    return lambda: k\nmore = make({})"
 ENUM = "import enum\nKind = enum.IntEnum('Kind', {{'HOLD': 0, 'FIRE': {}}})\n"
 TWICE = TOOLS + "def twice(x):\n    return 2000.0\n"
 MORE_NAMES = "from tools import twice, bonus as {}, twice as {}"  # of functions that are called already
+UFUNC = TOOLS + "import numba\n@numba.vectorize{}\ndef up(x):\n    return {}\n"
 EDITS = {
     "a constant": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")},
     "its type": {"tools": TOOLS.replace("GAIN = 1.0", "GAIN = 1")},
@@ -126,6 +127,13 @@ EDITS = {
     "what its author compiled it with": {
         "tools": TOOLS.replace("def bonus", "import numba\n@numba.njit(fastmath=True)\ndef bonus")
     },
+    "a function of numbers made a function of arrays": {"tools": UFUNC.format("", "x"), "more": "+ tools.up(s.x)"},
+    "its body": {"tools": UFUNC.format("", "x + 1.0"), "more": "+ tools.up(s.x)"},
+    "its types": {"tools": UFUNC.format("(['f8(f8)'])", "x"), "more": "+ tools.up(s.x)"},
+    "other types": {"tools": UFUNC.format("(['f4(f4)'])", "x"), "more": "+ tools.up(s.x)"},
+    "what it calls": {"tools": UFUNC.format("", "x + bonus(x) + GAIN"), "more": "+ tools.up(s.x)"},
+    "a complex number": {"tools": TOOLS + "TURN = 1j\n", "more": "+ tools.TURN.imag"},
+    "another complex number": {"tools": TOOLS + "TURN = 2j\n", "more": "+ tools.TURN.imag"},
     "a helper of a helper": {"tools": TOOLS.replace("1000.0", "deep()") + "def deep():\n    return 3.0\n"},
 }
 
@@ -195,5 +203,5 @@ print(sim.states["x"][0], [str(w.message) for w in caught])
     path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
     x, _, messages = python(program, PYTHONPATH=path, NUMBA_CACHE_DIR=None).partition(" ")
     assert x == "1111.0"
-    assert messages.count("Set NUMBA_CACHE_DIR to a writable directory") == 1
+    assert messages.count("Set NUMBA_CACHE_DIR to a writable directory that is yours alone") == 1
     assert messages.count("', '") == 0

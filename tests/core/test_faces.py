@@ -15,6 +15,7 @@ from pettingzoo.test import parallel_api_test
 
 from palaestra.calibration import cartpole
 from palaestra.core.actions import offer
+from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
@@ -427,7 +428,7 @@ def test_lanes_of_a_vector_have_parameters_of_their_own():
     assert envs.sim.parameters["damage"].tolist() == [1.0] * 3
     with pytest.raises(ValueError, match="each of the 3 lanes, got 2"):
         envs.set_attr("damage", [1.0, 2.0])
-    with pytest.raises(AttributeError, match=r"no parameter 'damge', only horizon, damage"):
+    with pytest.raises(AttributeError, match=r"no parameter 'damge'; did you mean 'damage'"):
         envs.set_attr("damge", 1.0)
     with pytest.raises(AttributeError, match=r"no step\(\) of their own"):
         envs.call("step")
@@ -507,3 +508,42 @@ def test_gymnasium_accepts_the_face(kind: str, observation: Any):
 @pytest.mark.parametrize("kind", KINDS)
 def test_pettingzoo_accepts_the_face(kind: str, fixed_agents: bool):
     parallel_api_test(parallel(KINDS[kind], fixed_agents=fixed_agents, mask=None), num_cycles=60)
+
+
+# -- what reset is told ------------------------------------------------------------------------------------------------
+
+UNKNOWN_OPTIONS = [({"speed": 1}, "unknown option 'speed'"), ({"places": 3, "horizon": 9}, "unknown option 'places'"),
+                   ({"horizon": 9}, r"'horizon' is no option but a parameter of the rules: .*set_parameters\(horizon="),
+                   ("fast", "options must be a dict or None, got 'fast'"), ([], "options must be a dict")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "message"), UNKNOWN_OPTIONS)
+@pytest.mark.parametrize("face", [single, vector, parallel, lambda: GameAECEnv(parallel())])
+def test_an_option_without_a_meaning_is_refused_before_a_match_starts(face: Any, options: Any, message: str):
+    env = face()
+    env.reset(seed=1, options={})
+    env.reset(options=None)
+    before = all_bytes(env.unwrapped.sim)
+    with pytest.raises(ValueError, match=f"^reset: {message}"):
+        env.reset(seed=2, options=options)
+    np.testing.assert_array_equal(all_bytes(env.unwrapped.sim), before)
+
+
+def test_only_lanes_that_wait_can_be_reset_by_a_mask():
+    for env in (single(), parallel()):
+        with pytest.raises(ValueError, match=r"'reset_mask' is an option of gymnasium\.make_vec alone"):
+            env.reset(options={"reset_mask": np.ones(1, bool)})
+    vec = vector(mode="off")
+    vec.reset(seed=1)
+    with pytest.raises(ValueError, match="unknown option 'resetmask'; known here: 'reset_mask'"):
+        vec.reset(options={"resetmask": np.ones(3, bool)})
+
+
+@pytest.mark.parametrize("face", [single, parallel, lambda: GameAECEnv(parallel()), vector])
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1", [1.5, 2, 3], ["1", "2", "3"], [-1, 2, None], [True, 0, 0]])
+def test_a_seed_is_an_integer_for_every_face(face: Any, seed: Any):
+    env = face()
+    with pytest.raises(ValueError, match="seed must be an integer"):
+        env.reset(seed=seed)
+    env.reset(seed=np.int64(5))
+    assert env.unwrapped.sim.lane_seeds[0] == 5

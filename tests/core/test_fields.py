@@ -109,3 +109,8 @@ def test_a_float64_inside_its_bounds_is_inside_the_float32_space(low: float, wid
     record = np.zeros(1, record_dtype((field,)))
     record["x"] = min(max(low + share * width, low), low + width)
     assert box_space((field,)).contains(record.view("f4"))
+
+
+def test_a_bound_that_only_float64_sets_is_shown_as_no_limit():
+    rows = table_rows([Parameter("horizon", 50, 1, 2**53, "decisions"), Field("x_m", (), -np.inf, np.inf, "m")])
+    assert [(row["low"], row["high"]) for row in rows] == [("1", "no limit"), ("-inf", "inf")]

@@ -184,3 +184,10 @@ def test_no_registered_game_has_one():
     for id in registry.ROWS:  # making a game refuses them
         if not id.startswith("test"):
             registry.make_game(id)
+
+
+@pytest.mark.parametrize("member", ["f4", "?"])
+def test_a_nested_record_of_the_state_holds_real_numbers_in_double_precision(member: str):
+    body = np.dtype([("x", "f8"), ("wheel", [("grip", member, (2,))], (3,))])
+    with pytest.raises(ValueError, match=r"state field 'body.wheel.grip' is (float32|bool): flags are uint8"):
+        game(state=(("body", body, (2,)),))

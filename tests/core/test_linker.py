@@ -14,7 +14,7 @@ from games import duel, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
 from palaestra.calibration import cartpole
-from palaestra.core import compiler, linker
+from palaestra.core import compiler, disk_cache, linker
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
@@ -30,7 +30,7 @@ def compiles_anew(monkeypatch: pytest.MonkeyPatch):
     import numba
 
     monkeypatch.setattr(linker, "_linked", {})
-    monkeypatch.setattr(compiler, "_warned", set())
+    monkeypatch.setattr(disk_cache, "_warned", set())
     monkeypatch.setattr(
         compiler, "compile_cached", lambda function: numba.njit(**compiler.options(inside=False))(function)
     )
@@ -65,7 +65,7 @@ def test_kernels_count_no_references(game: Callable[[], Game]):
 def test_a_numba_that_does_not_know_the_options_gives_the_same_bits_with_one_warning(monkeypatch: pytest.MonkeyPatch):
     sim, seen = play(cartpole.game())
     monkeypatch.setattr(linker, "_linked", {})
-    monkeypatch.setattr(compiler, "_warned", set())
+    monkeypatch.setattr(disk_cache, "_warned", set())
     monkeypatch.setattr(compiler, "known_options", lambda: frozenset({"nogil", "error_model"}))
     with pytest.warns(RuntimeWarning, match="does not know the options") as warned:
         plain, seen_plainly = play(cartpole.game())
@@ -138,7 +138,7 @@ def line_of(function: Callable) -> str:
     with open(code.co_filename, encoding="utf-8") as file:
         lines = file.readlines()
     first = code.co_firstlineno
-    return f"test_linker.py:{next(n for n in range(first, first + 9) if '# here' in lines[n - 1])}"
+    return f"test_linker.py line {next(n for n in range(first, first + 9) if '# here' in lines[n - 1])}"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from palaestra.core.batch_loop import CALLER, MIX, RANDOM
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
+from palaestra.core.files import FileError
 from palaestra.core.opponents import resolve
 
 pytestmark = pytest.mark.jitless
@@ -54,7 +55,7 @@ def test_a_name_is_a_script():
     ("game", "spec", "error", "complaint"),
     [
         (RAID, "runer", ValueError, r"neither a script of Raid \(runner, fighter, idler, random, mix\).*mean 'runner'"),
-        (RAID, "absent.safetensors", ValueError, "nor a saved policy"),
+        (RAID, "absent.safetensors", FileError, "absent.safetensors: there is no such file"),
         (cartpole.game(), "mix", ValueError, 'CartPole has no scripts to mix: use opponent="random"'),
         (RAID, 3, TypeError, "a name, a file, a callable or an Opponent, got int"),
     ],
@@ -423,7 +424,7 @@ def test_a_refused_decision_is_not_remembered():
     ("answer", "complaint"),
     [
         (np.full((4, 5, 2), np.inf), r"lane 0, blue_0: thrust\[0\] = inf is not in \[-1, 1\]"),
-        (np.zeros((4, 10, 2)), r"must have shape \(4, 5, 2\), got \(4, 10, 2\)"),
+        (np.zeros((4, 10, 2)), r"shape \[n, 5, 2\] or \[n, 10\] with n = 4, got \(4, 10, 2\)"),
     ],
 )
 def test_a_wrong_answer_of_an_opponent_is_refused_like_any_other(answer: np.ndarray, complaint: str):

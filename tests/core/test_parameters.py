@@ -87,7 +87,7 @@ def test_an_unknown_name_gets_the_near_one_proposed():
 def test_a_value_outside_its_range_is_refused_and_nothing_changes(value):
     sim = started()
     before = all_bytes(sim)
-    with pytest.raises(ValueError, match=r"hit_chance must be in \[0, 1\] 1, got"):
+    with pytest.raises(ValueError, match=r"hit_chance must be in \[0, 1\], got"):
         sim.set_parameters(damage=5.0, hit_chance=value)
     np.testing.assert_array_equal(all_bytes(sim), before)
 
@@ -120,7 +120,7 @@ def test_other_words_and_numbers_between_them_are_refused(value: Any):
 
 
 def test_a_number_is_no_word():
-    with pytest.raises(ValueError, match=r"tempo is a number in \[0, 5\] 1, got 'fast'"):
+    with pytest.raises(ValueError, match=r"tempo must be a number in \[0, 5\], got 'fast'"):
         orchard.started(2).set_parameters(tempo="fast")
 
 
@@ -214,3 +214,31 @@ def test_a_waiting_change_goes_with_the_match(way: str):
 def test_a_game_without_such_parameters_has_no_second_record():
     assert "next_parameters" in (orchard.game().state_dtype.names or ())
     assert "next_parameters" not in (GAME.state_dtype.names or ())
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([0.5, 0.5], r"^damage must be one value, or one for each of 3 lanes, got shape \(2,\)$"),
+        ([[0.5], [0.5, 1]], r"^damage must be a number in \[0, 10\], got"),
+        (None, r"^damage must be a number in \[0, 10\], got None$"),
+        ("", r"^damage must be a number in \[0, 10\], got ''$"),
+        (1j, r"^damage must be a number in \[0, 10\], got 1j$"),
+    ],
+)
+def test_what_is_no_value_for_a_parameter_is_refused_by_its_name_and_nothing_has_changed(value: Any, message: str):
+    sim = simulation(two_team.game(), 3)
+    with pytest.raises(ValueError, match=message):
+        sim.set_parameters(hit_chance=0.25, damage=value)
+    assert sim.parameters["hit_chance"].tolist() == [0.8] * 3
+
+
+@pytest.mark.parametrize("value", [2.5, [3, 4.5], True])
+def test_a_match_lasts_a_whole_number_of_decisions(value: Any):
+    sim = simulation(two_team.game(), 2)
+    with pytest.raises(ValueError, match=r"^horizon must be a whole number, got"):
+        sim.set_parameters(horizon=value)
+    with pytest.raises(ValueError, match=r"^horizon must be in \[1, 1e\+09\] decisions, got 1000000000000000\.0$"):
+        sim.set_parameters(horizon=1e15)
+    sim.set_parameters(horizon=np.array([3.0, 1e9]))
+    assert sim.parameters["horizon"].tolist() == [3, 10**9]

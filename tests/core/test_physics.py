@@ -190,6 +190,15 @@ def test_64_lanes_are_restored_in_a_millisecond():
     assert min(seconds) < 1e-3  # 0.05 ms on a quiet machine
 
 
+def test_a_start_of_all_lanes_sets_the_count_of_the_log_right():
+    sim = make(LOGGED, 2, compiled=False)
+    sim.input_log.nbytes = 10**12  # what an interrupt between two lines may leave
+    sim.reset(seed=0)
+    play(sim, 0)
+    assert 0 < sim.input_log.nbytes < 10**6
+    sim.snapshot()
+
+
 @every_engine
 def test_the_memory_of_a_simulation_does_not_grow_with_its_decisions(game):
     sim = make(game, 2, autoreset_mode="same_step", parameters={"horizon": 60})
@@ -248,6 +257,12 @@ def test_a_log_beyond_its_limit_is_given_up_and_copies_say_so(take, monkeypatch)
 def test_an_engine_without_save_has_to_name_its_inputs(monkeypatch):
     monkeypatch.setattr(logged_pucks.LoggedPucks, "command_fields", ())
     with pytest.raises(ValueError, match="an engine without save needs command_fields"):
+        make(LOGGED)
+
+
+def test_an_input_that_no_body_has_is_named(monkeypatch):
+    monkeypatch.setattr(logged_pucks.LoggedPucks, "command_fields", ("command_x_n", "torque"))
+    with pytest.raises(ValueError, match=r"command_fields of the engine name 'torque', a body has .*command_x_n"):
         make(LOGGED)
 
 

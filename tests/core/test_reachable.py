@@ -224,7 +224,7 @@ def never_ends(s, world):
     ("reset", "message"),
     [
         (circular, "Tiny: 'is_even' and 'is_odd' call each other"),
-        (never_ends, r"Tiny: the hook 'reset' never ends in 'endless' \(test_reachable.py:\d+\)"),
+        (never_ends, r"Tiny: the hook 'reset' never ends in 'endless' \(test_reachable.py line \d+\)"),
     ],
 )
 def test_recursion_that_numba_cannot_compile_is_refused_by_name(reset: Callable, message: str):

@@ -92,17 +92,32 @@ def test_a_simulation_that_never_got_a_seed_gets_one_of_its_own():
     np.testing.assert_array_equal(all_bytes(again), all_bytes(sim))
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, [1, 2], [[1, 2, 3]], [1.0, 2.0, 3.0], [1, -2, 3]])
+NO_SEEDS = [-1, 2**64, 2**64 - 2, True, 1.0, "1", np.float64(1), [1, 2], [[1, 2, 3]], [1.0, 2.0, 3.0], [1, -2, 3],
+            ["1", "2", "3"], [1, True, 3], [1, None, 3], [2**64, 0, 0], (1, 2), np.ones(3), {}]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", NO_SEEDS)
 def test_what_is_no_seed_is_refused(seed):
     sim = simulation(GAMES["raid"], 3)
     sim.reset(seed=1)
     before = all_bytes(sim)
-    with pytest.raises(ValueError, match="seed"):
+    with pytest.raises(ValueError, match="seed must be an integer"):
         sim.reset(seed=seed)
     np.testing.assert_array_equal(all_bytes(sim), before)
 
 
-def test_the_largest_seed_wraps_around():
+def test_every_lane_needs_a_seed_of_its_own_below_the_largest():
     sim = simulation(GAMES["raid"], 2)
-    sim.reset(seed=2**64 - 1)
-    np.testing.assert_array_equal(sim.lane_seeds, np.array([2**64 - 1, 0], np.uint64))
+    sim.reset(seed=2**64 - 2)
+    np.testing.assert_array_equal(sim.lane_seeds, np.array([2**64 - 2, 2**64 - 1], np.uint64))
+    with pytest.raises(
+        ValueError, match=r"from 0 to 2\*\*64 - 2, as lane i of 2 gets seed \+ i, got 18446744073709551615"
+    ):
+        sim.reset(seed=2**64 - 1)
+
+
+@pytest.mark.parametrize("seeds", [[5, 6, 7], (5, 6, 7), np.array([5, 6, 7]), [np.uint8(5), 6, 7]])
+def test_a_seed_for_each_lane_may_be_any_row_of_integers(seeds):
+    sim = simulation(GAMES["raid"], 3)
+    sim.reset(seed=seeds)
+    np.testing.assert_array_equal(sim.lane_seeds, [5, 6, 7])

@@ -9,6 +9,7 @@ import pytest
 from games import two_team
 from games.play import all_bytes, idle_actions, leaves, random_actions
 
+from palaestra.core import worker_pool
 from palaestra.core.actions import ActionError
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.workers import ProcessSimulation, WorkerError
@@ -88,6 +89,24 @@ def test_a_refused_action_moves_no_lane_in_any_process(pair):
     with pytest.raises(ActionError, match=r"lane 4, red_0: move = 9"):
         there.step(actions)
     np.testing.assert_array_equal(all_bytes(there), before)
+
+
+def test_an_interrupted_step_is_not_answered_by_the_next_verb(pair, monkeypatch: pytest.MonkeyPatch):
+    there = pair[0]
+    play(pair, 3)
+    real = worker_pool.wait
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(worker_pool, "wait", real)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker_pool, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        there.step(idle_actions(there))
+    for sim in pair:
+        sim.reset(seed=8)
+    play(pair, 3)
+    assert_same(pair)
 
 
 def test_foreign_buffers_are_refused(pair):

@@ -150,8 +150,20 @@ def write_choice(row: Any, at: Any, action: Any, f: ActionField) -> None:
         raise ActionError(f"{f.name} = {action} is far outside its space") from error
 
 
+def as_array(given: Any, name: str) -> np.ndarray:
+    """What a user gave, as an array.
+
+    Raises:
+        ActionError: Lists of unlike lengths in each other.
+    """
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise ActionError(f"{name} must be numbers in rows of one length, got {given!r:.80}") from None
+
+
 def _checked(given: Any, shape: tuple[int, ...], name: str, f: ActionField, flat: bool) -> np.ndarray:
-    array = np.asarray(given)
+    array = as_array(given, name)
     if array.shape != shape:
         if not flat:
             raise ActionError(f"{name} must have shape {shape}, got {array.shape}")

@@ -100,9 +100,17 @@ class Interpreted:
 
         return quiet
 
-    def explain(self, error: Exception) -> str | None:
+    def explain(self, error: Exception) -> compiler.Refused | None:
         """What is wrong with a hook that could not be compiled, in words of the game; None if numba says it best."""
         return None
+
+    def functions(self) -> tuple[types.FunctionType, ...]:
+        """The functions that were handed to the compiler."""
+        return ()
+
+    def native_codes(self) -> set[types.CodeType]:
+        """Code of the native functions that the drivers call."""
+        return set()
 
     def load_natives(self) -> None:
         """Makes the native functions known by which compiled code calls; before a driver is compiled or loaded."""
@@ -159,8 +167,14 @@ class Compiled(Interpreted):
             found += [builder.stored(symbol), *builder.stored_natives()]
         return found
 
-    def explain(self, error: Exception) -> str | None:
+    def explain(self, error: Exception) -> compiler.Refused | None:
         return self._inside.explain(error, self._hooks)
+
+    def functions(self) -> tuple[types.FunctionType, ...]:
+        return self._inside.functions
+
+    def native_codes(self) -> set[types.CodeType]:
+        return {native.py_func.__code__ for native in self._natives}
 
     def _stored(self, template: types.FunctionType, names: dict[str, Any], mark: str, author: Any) -> Callable:
         """A bound template, kept on disk beside the file of an author's function."""
@@ -173,7 +187,9 @@ class Compiled(Interpreted):
         # The module is in the name too: what was stored for the same file under another name cannot be loaded.
         key = hashlib.sha256((mark + home.__name__).encode()).hexdigest()[:16]
         driver.__qualname__ = f"{template.__name__}_{key}"
-        return compiler.compile_cached(driver)
+        dispatcher = compiler.compile_cached(driver)
+        driver.__code__ = bound.__code__  # the cache has taken note of the author's file: messages name the right one
+        return dispatcher
 
 
 class _CompiledNative(Compiled):
@@ -192,7 +208,7 @@ class _CompiledNative(Compiled):
             raise compiler.Refused(f"the native function {name!r} calls its own address: let it call {name!r}")
         return dispatcher
 
-    def explain(self, error: Exception) -> str | None:
+    def explain(self, error: Exception) -> compiler.Refused | None:
         return self._inside.explain(error, {}, self._native.py_func)
 
 
@@ -207,7 +223,7 @@ def _load(native: NativeFunction, symbol: str) -> Callable:
         dispatcher.compile(native.signature)
     except Exception as error:
         if (wrong := builder.explain(error)) is not None:
-            raise compiler.Refused(wrong) from error
+            raise wrong from error
         raise
     (overload,) = dispatcher.overloads.values()
     address = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -198,3 +199,36 @@ def check_array(game: Game, name: str, own: Any, array: np.ndarray) -> None:
             f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
             f"got {array.dtype} {array.shape}"
         )
+
+
+def check_count(name: str, value: Any) -> int:
+    """A number of things, at least 1.
+
+    Raises:
+        TypeError: It is no integer.
+        ValueError: It is less than 1.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer, at least 1, got {value!r}")
+    if (number := operator.index(value)) < 1:
+        raise ValueError(f"{name} must be at least 1, got {value!r}")
+    return number
+
+
+def allocated(game: Game, lanes: int, finals: int, threads: int, allocate: Allocate | None) -> Buffers:
+    """The arrays of N lanes: see `Buffers`.
+
+    Raises:
+        MemoryError: They do not fit; says how many lanes of how many bytes.
+    """
+    try:
+        return Buffers(game, lanes, finals, threads, allocate)
+    except (MemoryError, ValueError, OverflowError) as error:
+        if not isinstance(error, MemoryError) and lanes < 2**31:
+            raise
+        of_a_lane = Buffers(game, 1, 1, 1)
+        size = sum(array.nbytes for array in of_a_lane.live().values())
+    raise MemoryError(
+        f"{game.name}: {lanes} lanes of {size} bytes ({lanes * size / 2**30:.1f} GiB) do not fit into memory: "
+        "use a smaller num_envs"
+    )

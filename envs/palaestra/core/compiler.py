@@ -14,9 +14,10 @@ import re
 import sys
 import types
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from palaestra.core.disk_cache import warn_once
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
@@ -29,7 +30,6 @@ BATCH_LOOP = {"forceinline": True}
 TUNING = ("_nrt", "no_cfunc_wrapper", *INSIDE, *BATCH_LOOP)
 """Options that change speed and no result: a numba that does not know them compiles without."""
 
-_warned: set[str] = set()
 _announced: set[str] = set()
 _silent = False
 
@@ -42,7 +42,7 @@ def options(*, inside: bool, batch_loop: bool = False) -> dict[str, Any]:
     if missing:
         import numba
 
-        _warn_once(
+        warn_once(
             "options",
             f"numba {numba.__version__} does not know the options {missing}: games compile and run more slowly, with "
             "the same results. Use the numba version that palaestra was tested with.",
@@ -113,7 +113,7 @@ def load_lightly(dispatcher: Any) -> Any:
 
     def load_overload(signature: Any, context: Any) -> Any:
         stored = None
-        with contextlib.suppress(AttributeError, ImportError):
+        with contextlib.suppress(Exception):
             from numba.core.runtime.nrt import rtsys
 
             rtsys.initialize(context)  # the symbols that machine code refers to
@@ -129,17 +129,22 @@ def compile_cached(function: types.FunctionType) -> Callable:
     """Compiles a driver with the disk cache where one can be written, else without, with one warning."""
     import numba
 
+    from palaestra.core import numba_cache
+
+    dispatcher = numba.njit(**options(inside=False))(function)
     try:
-        return load_lightly(numba.njit(cache=True, **options(inside=False))(function))
+        return load_lightly(numba_cache.keep(dispatcher))
     except RuntimeError as error:
-        if "no locator available" not in str(error):
+        if numba_cache.NO_FOLDER not in str(error):
             raise
-        _warn_once(
+        others = "; ".join(f"{folder}: {problem}" for folder, problem in numba_cache.refused.items())
+        warn_once(
             "cache",
-            "palaestra found no directory in which to keep compiled games (read-only install and home): every "
-            "process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory.",
+            f"palaestra found no directory in which to keep compiled games ({others or 'read-only install and home'}): "
+            "every process compiles them anew, seconds each. Set NUMBA_CACHE_DIR to a writable directory that is yours "
+            "alone.",
         )
-        return numba.njit(**options(inside=False))(function)
+        return dispatcher
 
 
 @contextlib.contextmanager
@@ -165,6 +170,33 @@ def announcement(game: str) -> Iterator[None]:
                     "once; kept in the cache" if driver.stats.cache_path is not None else "in every process: no cache"
                 )
                 print(f"palaestra: compiling {game} ({kept})", file=sys.stderr, flush=True)
+
+        def on_end(self, event: Any) -> None:
+            return
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+@contextlib.contextmanager
+def before_compiling(call: Callable[[], None] | None) -> Iterator[None]:
+    """Calls a function once before the first driver that is compiled inside; not for one that the cache has.
+
+    What it raises, the compilation raises. Where numba does not tell of its compilations, it is not called.
+    """
+    try:
+        from numba.core import event
+    except ImportError:
+        event = None
+    if event is None or call is None:
+        yield
+        return
+    waiting = [call]
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if waiting:
+                waiting.pop()()
 
         def on_end(self, event: Any) -> None:
             return
@@ -209,12 +241,6 @@ def is_watched() -> bool:
     return hasattr(sys, "ps1") or (sys.stderr is not None and sys.stderr.isatty())
 
 
-def _warn_once(subject: str, message: str) -> None:
-    if subject not in _warned:
-        _warned.add(subject)
-        warnings.warn(message, RuntimeWarning, stacklevel=6)
-
-
 def _for_all_constants(dispatcher: Any) -> Any:
     """Compiles a function once for all integers: numba would do so anew for each constant that stands in a call."""
     from numba import types as numba_types
@@ -230,7 +256,17 @@ def _for_all_constants(dispatcher: Any) -> Any:
 
 
 class Refused(ValueError):
-    """An author's code that cannot be compiled; the message says why."""
+    """An author's code that cannot be compiled; the message says why.
+
+    Attributes:
+        file: File of the code, ``""`` where it is not known.
+        line: Number of the line.
+    """
+
+    def __init__(self, message: str, file: str = "", line: int = 0) -> None:
+        """Names the line."""
+        super().__init__(message)
+        self.file, self.line = file, line
 
 
 class Inside:
@@ -245,6 +281,11 @@ class Inside:
         self._salt = uuid.uuid4().hex
         self._functions: list[types.FunctionType] = []
 
+    @property
+    def functions(self) -> tuple[types.FunctionType, ...]:
+        """What was compiled, under the names that numba's messages have."""
+        return tuple(self._functions)
+
     def compile(self, function: types.FunctionType, batch_loop: bool = False, **chosen: Any) -> Callable:
         """Compiles a function that only compiled code calls; ``chosen`` are options of its author."""
         import numba
@@ -255,7 +296,7 @@ class Inside:
 
     def explain(
         self, error: Exception, hooks: dict[str, Callable], native: types.FunctionType | None = None
-    ) -> str | None:
+    ) -> Refused | None:
         """What is wrong with code that numba refused, for mistakes whose names numba does not know; else None.
 
         Args:
@@ -264,7 +305,7 @@ class Inside:
             native: The native function that was compiled instead.
         """
         if isinstance(error, Refused):
-            return str(error)
+            return error
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
         calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
         chain = [self._functions[int(call[1])] for call in calls] + ([] if native is None else [native])
@@ -273,24 +314,31 @@ class Inside:
         code = chain[0].__code__
         relevant = message[: calls[0].start()] if calls else message
         inside = re.findall(rf"at {re.escape(code.co_filename)} \((\d+)\)", relevant)
-        place = f"{os.path.basename(code.co_filename)}:{inside[0] if inside else code.co_firstlineno}"
+        line = int(inside[0]) if inside else code.co_firstlineno
+        place = f"{os.path.basename(code.co_filename)} line {line}"
         codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
         name = native.__name__ if native else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
         subject = f"the {'native function' if native else 'hook'} {name!r}" if name is not None else "a hook"
         where = f"in {code.co_name!r} ({place})" if name != code.co_name else f"({place})"
-        if wrong_call := re.search(r"the native function '[^\n]*", message):
-            return f"{subject} calls {wrong_call[0]} {where}"
-        if "cannot type infer runaway recursion" in message:
-            return f"{subject} never ends {where}: a function that calls itself needs a return before it does"
-        returns_array = "Only accept returning of array passed into" in message
-        if returns_array and not inside:
-            return (
-                f"{subject} returns an array that a function made {where}: kernels own no memory; hand the record or "
-                "the array in, and slice it where it is used"
-            )
-        if returns_array or "NRT required but not enabled" in message:
-            return (
-                f"{subject} allocates memory {where}: kernels own no memory; use Game(scratch=...) or a field of the "
-                "match record, and loops over elements instead of whole-array expressions, copies, lists and strings"
-            )
-        return None
+        wrong = _wrong_with_memory_or_calls(message, bool(inside), where)
+        return None if wrong is None else Refused(f"{subject} {wrong}", code.co_filename, line)
+
+
+def _wrong_with_memory_or_calls(message: str, has_line: bool, where: str) -> str | None:
+    """The rest of the sentence about a hook, for the mistakes that `Inside.explain` knows."""
+    if wrong_call := re.search(r"the native function '[^\n]*", message):
+        return f"calls {wrong_call[0]} {where}"
+    if "cannot type infer runaway recursion" in message:
+        return f"never ends {where}: a function that calls itself needs a return before it does"
+    returns_array = "Only accept returning of array passed into" in message
+    if returns_array and not has_line:
+        return (
+            f"returns an array that a function made {where}: kernels own no memory; hand the record or the array in, "
+            "and slice it where it is used"
+        )
+    if returns_array or "NRT required but not enabled" in message:
+        return (
+            f"allocates memory {where}: kernels own no memory; use Game(scratch=...) or a field of the match record, "
+            "and loops over elements instead of whole-array expressions, copies, lists and strings"
+        )
+    return None

@@ -18,7 +18,6 @@ that users see from the visible size, so that games of many sizes share one comp
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -26,6 +25,8 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from palaestra.core.keywords import nearest
 
 Shape = tuple[int, ...]
 Bound = Any
@@ -268,6 +269,7 @@ class Parameter:
         about: One line for the documentation.
         words: Names of the values 0, 1, 2, ...: users give a word, the kernel sees its number.
         at_start: A change takes effect when a lane's next match starts, not in the middle of one.
+        whole: Only whole numbers are values.
     """
 
     name: str
@@ -278,6 +280,7 @@ class Parameter:
     about: str = ""
     words: tuple[str, ...] = ()
     at_start: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         """Derives the range of a parameter of words.
@@ -299,26 +302,41 @@ class Parameter:
         Raises:
             ValueError: Out of range or no such word; names what there is.
         """
-        array = np.asarray(value)
-        if array.dtype.kind in "US":
-            if not self.words:
-                raise ValueError(f"{self.name} is a number in [{self.low:g}, {self.high:g}] {self.unit}, got {value!r}")
+        array = _plain_array(value)
+        if array is not None and array.dtype.kind in "US" and self.words:
             unknown = sorted({str(word) for word in array.reshape(-1)} - set(self.words))
             if unknown:
                 raise ValueError(f"{self.name} must be one of {', '.join(self.words)}, got {unknown[0]!r}")
             return np.vectorize(self.words.index, otypes=[np.float64])(array)
-        array = array.astype(np.float64)
+        if array is None or array.dtype.kind not in "biuf":
+            kind = f"one of {', '.join(self.words)}" if self.words else f"a number in {self._range_text}"
+            raise ValueError(f"{self.name} must be {kind}, got {value!r}")
+        is_flag, array = array.dtype.kind == "b", array.astype(np.float64)
         inside = (array >= self.low) & (array <= self.high)
         if self.words and not (inside & (array == np.floor(array))).all():
             raise ValueError(f"{self.name} must be one of {', '.join(self.words)}, got {value}")
         if not inside.all():
-            raise ValueError(f"{self.name} must be in [{self.low:g}, {self.high:g}] {self.unit}, got {value}")
+            raise ValueError(f"{self.name} must be in {self._range_text}, got {value}")
+        if self.whole and (is_flag or (array != np.floor(array)).any()):
+            raise ValueError(f"{self.name} must be a whole number, got {value}")
         return array
+
+    @property
+    def _range_text(self) -> str:
+        return f"[{self.low:g}, {self.high:g}]" + ("" if self.unit == "1" else f" {self.unit}")
 
     @property
     def start_value(self) -> float:
         """The default as a number."""
         return float(self.words.index(self.default)) if isinstance(self.default, str) else float(self.default)
+
+
+def _plain_array(value: Any) -> np.ndarray | None:
+    """The value as an array; None for rows of unlike lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return None
 
 
 def _freeze_bounds(field: Field | Continuous, *more: str) -> None:
@@ -452,8 +470,14 @@ def _range_texts(f: Field | Table | Choice | Continuous | Parameter) -> tuple[st
     return _bound_text(f.low, min), _bound_text(f.high, max)
 
 
+UNLIMITED = 2.0**53
+"""Finite bounds from here on are shown as ``no limit``: float64 does not hold every whole number beyond it."""
+
+
 def _bound_text(bound: ArrayLike, outer: Any) -> str:
     numbers = np.unique(np.asarray(bound, np.float64))
+    if numbers.size == 1 and UNLIMITED <= numbers[0] < np.inf:
+        return "no limit"
     return f"{numbers[0]:g}" if numbers.size == 1 else f"{outer(numbers):g} (differs)"
 
 
@@ -486,6 +510,6 @@ def unknown_keyword(name: str, known: Mapping[str, Any], what: str) -> NoReturn:
 
     The message has Python's words: some libraries try a keyword and look for them.
     """
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    near = nearest(name, known)
+    hint = f"known: {', '.join(known)}" if near is None else f"did you mean {near!r}?"
     raise TypeError(f"got an unexpected keyword argument {name!r}: it is not a {what}; {hint}")

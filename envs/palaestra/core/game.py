@@ -7,7 +7,9 @@ CPython with the same bits.
 The match record ``s`` has the author's fields (`Game.state`) and these of the suite:
 
 =====================  ==========  ==================================================================================
-``s.alive``            uint8 [A]   the slot is in the match; all 1 before `reset`; rules write 0 at death, 1 at arrival
+``s.alive``            uint8 [A]   the slot is in the match; all 1 before `reset`; rules write 0 at death, 1 at the
+                                   arrival of a slot that was never in the match. For respawn keep it 1, write
+                                   ``s.acting`` 0 and keep a counter of your own
 ``s.acting``           uint8 [A]   the slot is asked for an action now; all 1 before `reset`, the rules write it
 ``s.steps``            int64       decisions taken in this match, counted before `step` is called
 ``s.parameters``       record      one float64 per `Parameter`, and ``horizon``
@@ -40,6 +42,8 @@ from palaestra.core.fields import ActionField, Choice, Continuous, Field, Observ
 from palaestra.core.worlds import read_only
 
 DRAW = -1
+LONGEST = 10**9
+"""Decisions that a match may last: twelve days at a thousand a second."""
 """Value of ``s.info.winner`` while there is no winner, and after a draw."""
 TERMINATED, TRUNCATED = 1, 2
 """What `Game.step` and `Game.evaluate` return when the match is over; 0 while it goes on."""
@@ -230,7 +234,8 @@ class Game:
         determinism: ``"cross-platform"`` (arithmetic and `math.sqrt` only: the same bits on all machines) or
             ``"per-platform"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
-        render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match.
+        render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match. ``s`` has attributes
+            as in every hook (``s.info.winner``).
             ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
@@ -244,11 +249,14 @@ class Game:
             plain arrays. None: plain arrays are the default.
         engine_version: Callable giving the version string that per-platform hashes are keyed by.
         enumeration: How positions are counted, for games small enough to be solved.
+        symmetric_teams: Whether the two teams have the same task under the same rules, so that a player of one can play
+            the other and neither has an advantage. `palaestra.evaluation` then plays each seed from both sides. A
+            ``mirror`` proves it in the conformance kit; where an engine outside moves the bodies it is the author's
+            word.
         mirror: ``mirror(states, actions) -> None`` reflects matches in place: plain NumPy on records [N] with the
-            author's fields, ``alive`` and ``acting``, and on action records [N]. Where the teams are alike it also
-            exchanges them. A mirrored match goes on as the mirror of the match, to the bit; a draw ``integer(s, 2)``
-            falls on the other side.
-        mirror_swaps_teams: Whether the mirror exchanges the teams.
+            author's fields, ``alive`` and ``acting``, and on action records [N]. With ``symmetric_teams`` it also
+            exchanges the teams. A mirrored match goes on as the mirror of the match, to the bit; a draw
+            ``integer(s, 2)`` falls on the other side.
     """
 
     name: str
@@ -295,8 +303,8 @@ class Game:
     default_codec: str | None = None
     engine_version: Callable[[], str] | None = None
     enumeration: Enumeration | None = None
+    symmetric_teams: bool = False
     mirror: Callable[[Any, Any], None] | None = None
-    mirror_swaps_teams: bool = True
 
     agents: tuple[str, ...] = field(init=False)
     teams: dict[str, tuple[int, ...]] = field(init=False)
@@ -327,6 +335,8 @@ class Game:
             raise ValueError(f"{self.name}: zero_sum needs two teams, got {list(teams)}")
         put("agents", agents)
         put("teams", {team: tuple(slots) for team, slots in teams.items()})
+        if self.symmetric_teams and not teams_are_alike(self):
+            raise ValueError(f"{self.name}: symmetric_teams needs two teams with equally many agents of each role")
         names = list(teams)
         put("team_index", np.array([names.index(a.rpartition("_")[0]) for a in agents]))
         put("slots", sum(role.slots for role in self.roles))
@@ -361,7 +371,9 @@ class Game:
         Raises:
             ValueError: No such representation or form; names those that there are.
         """
-        name, _, form = (observation or self.default_observation).partition(":")
+        if not isinstance(observation, str | None):
+            raise ValueError(f'observation must be "flat", "dict" or a representation of the game, got {observation!r}')
+        name, _, form = (self.default_observation if observation is None else observation).partition(":")
         if name in ("flat", "dict") and not form:
             return self, name
         if form not in ("", "flat", "dict"):
@@ -390,13 +402,27 @@ class Game:
             )
         return variants[name]
 
+    def __repr__(self) -> str:
+        """The name and the sizes of the teams."""
+        return f"<Game {self.name}: {', '.join(f'{team} {len(slots)}' for team, slots in self.teams.items())}>"
+
     def __deepcopy__(self, memo: dict) -> Game:
         """Rules do not change: copies share them."""
         return self
 
     def end_reason(self, number: int) -> str:
-        """Name of ``s.info.end_reason``: ``""`` while running, ``"horizon"``, or a rule's name."""
-        return self.all_end_reasons[number]
+        """Name of ``s.info.end_reason``: ``""`` while running, ``"horizon"``, or a rule's name.
+
+        Raises:
+            ValueError: No reason has this number.
+        """
+        names = self.all_end_reasons
+        if not 0 <= number < len(names):
+            raise ValueError(
+                f"{self.name}: s.info.end_reason is {number}, and the reasons are {dict(enumerate(names))}: its step "
+                "writes a number that Game(end_reasons=...) does not name"
+            )
+        return names[number]
 
     @functools.cached_property
     def all_end_reasons(self) -> tuple[str, ...]:
@@ -418,11 +444,16 @@ class Game:
 
     def team_roles(self, team: str) -> dict[str, list[int]]:
         """Roles in which a team has members, and the members' indices within each role."""
-        members: dict[str, list[int]] = {}
-        for slot in self.teams[team]:
-            role, index = self.role_of(slot)
-            members.setdefault(role.name, []).append(index)
-        return members
+        return self._members[team]
+
+    @functools.cached_property
+    def _members(self) -> dict[str, dict[str, list[int]]]:
+        """Members of each role by team; opponents ask in every step."""
+        found: dict[str, dict[str, list[int]]] = {team: {} for team in self.teams}
+        for team, slots in self.teams.items():
+            for role, index in map(self.role_of, slots):
+                found[team].setdefault(role.name, []).append(index)
+        return found
 
 
 def _check_names(game: Game) -> None:
@@ -440,7 +471,7 @@ def _names_in(table: np.dtype) -> Iterator[str]:
 
 
 def _horizon(decisions: float) -> Parameter:
-    return Parameter("horizon", decisions, 1, 2**53, "decisions", "match is truncated after")
+    return Parameter("horizon", decisions, 1, LONGEST, "decisions", "match is truncated after", whole=True)
 
 
 def _is_horizon(parameter: Parameter) -> bool:
@@ -476,11 +507,18 @@ def _contradictions(game: Game) -> Iterator[str]:
     if len(set(names)) != len(names):
         yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"
     for name, dtype, *_ in game.state:
-        kind = np.dtype(dtype).base
-        if kind.kind == "b" or (kind.kind == "f" and kind.itemsize < 8):
-            yield f"state field {name!r} is {kind}: flags are uint8 and real numbers float64 in a match record"
+        yield from _bad_kinds(name, np.dtype(dtype))
     yield from _bad_sizes(game)
     yield from _bad_numbers(game)
+
+
+def _bad_kinds(name: str, dtype: np.dtype) -> Iterator[str]:
+    """Kinds of numbers in a state field, and in the records inside it, that a match record may not have."""
+    kind = dtype.base
+    for member in kind.names or ():
+        yield from _bad_kinds(f"{name}.{member}", kind[member])
+    if kind.kind == "b" or (kind.kind == "f" and kind.itemsize < 8):
+        yield f"state field {name!r} is {kind}: flags are uint8 and real numbers float64 in a match record"
 
 
 def _bad_hooks(game: Game) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _rules_digest(game: Game) -> str:
         put(f"role {role.name} {role.agents} {role.slots} {[_untold(a) for a in role.action]}")
     put(f"scripts {game.scripts}, ends {game.end_reasons} {game.truncation_reasons}")
     put(f"rewards {game.reward} {game.reward_dtype}, periods {game.periods}")
-    put(f"parameters {[(p.name, p.words, p.at_start) for p in game.parameters]}")
+    put(f"parameters {[(p.name, p.low, p.high, p.words, p.at_start) for p in game.parameters]}")
     for name, value in _members(game.world):
         put(name, _world_bytes(value))
     put(f"engine {game.physics} {sorted(game.physics_options.items())!r}")

@@ -54,10 +54,13 @@ class InputLog:
             command_fields: Members of a body that are inputs.
 
         Raises:
-            ValueError: No inputs are named.
+            ValueError: No inputs are named, or one that is no member of a body.
         """
         if not command_fields:
             raise ValueError(f"{owner}: an engine without save needs command_fields, the members that it reads")
+        if unknown := [name for name in command_fields if name not in (bodies.dtype.names or ())]:
+            members = ", ".join(bodies.dtype.names or ())
+            raise ValueError(f"{owner}: command_fields of the engine name {unknown[0]!r}, a body has {members}")
         self._owner, self._bodies = owner, bodies
         spans = [(member_offset(bodies.dtype, name), bodies.dtype[name].itemsize) for name in command_fields]
         first, end = min(at for at, _ in spans), max(at + size for at, size in spans)
@@ -76,6 +79,8 @@ class InputLog:
         for lane in lanes.tolist():
             self._drop(lane)
             self._given_up.discard(lane)
+        if len(lanes) == len(self._lengths):
+            self.nbytes = 0  # whatever an interrupt in `append` has left
 
     def append(self, lanes: np.ndarray) -> None:
         """Keeps the inputs of ``lanes``, for which a period is about to run."""

@@ -11,9 +11,12 @@ import numpy as np
 
 from palaestra.core.batch_loop import REFRESH, RESET_DUE, SKIP
 from palaestra.core.buffers import rows_of_bytes
+from palaestra.core.compiler_messages import explain_refusal, plain_text
+from palaestra.core.diagnosis import RuleError
 from palaestra.core.game import Game
 from palaestra.core.layout import mask_spans, observation_spans
-from palaestra.core.linker import Kernel, link, record_view
+from palaestra.core.linker import Kernel, hooks_of, link, record_view
+from palaestra.core.rehearsal import find_mistake, refuse_certain_mistakes
 from palaestra.core.simulation import Simulation
 
 
@@ -26,16 +29,16 @@ class KernelSimulation(Simulation):
         self.kernel: Kernel = link(game, self.compiled)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_pid = 0
+        self._is_one_call = self.compiled and self.threads == 1
         self._buffers_changed()
 
     def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
-        bind = self.kernel.bind
-        self._step_driver = bind("step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
+        self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
         self._step_arguments = (0, self.num_envs, True, self._mode, 0, *self._arguments)  # made once
         if self.threads > 1:
             self._check_arguments = check_arguments(self)
-            self._check_driver = bind("check_lanes", 0, 0, *self._check_arguments)
+            self._check_driver = self.kernel.bind("check_lanes", 0, 0, *self._check_arguments)
 
     def _step_lanes(self) -> int:
         if self.threads == 1:
@@ -80,9 +83,16 @@ class KernelSimulation(Simulation):
     def _write_state(self, out: np.ndarray) -> None:
         write_state(self, out)
 
+    def _recover(self) -> None:
+        self._end_threads()  # slices of the interrupted verb may still be running
+        super()._recover()
+
     def close(self) -> None:
         """Ends the threads."""
         super().close()
+        self._end_threads()
+
+    def _end_threads(self) -> None:
         if self._pool is not None and self._pool_pid == os.getpid():
             self._pool.shutdown()
         self._pool = None
@@ -96,7 +106,58 @@ def world_of(game: Game) -> Any:
 def write_state(sim: Simulation, out: np.ndarray) -> None:
     """Lets the game's own hook write the global state."""
     arguments = _viewed(sim, (sim.states, world_of(sim.game), out, sim.buffers.scratch))
-    link(sim.game, sim.compiled).bind("state_lanes", 0, 0, 0, *arguments)(0, sim.num_envs, 0, *arguments)
+    driver = bound(sim, link(sim.game, sim.compiled), "state_lanes", 0, 0, 0, *arguments)
+    driver(0, sim.num_envs, 0, *arguments)
+
+
+def bound(
+    sim: Simulation, kernel: Kernel, name: str, *arguments: Any, kind: type[Simulation] | None = None
+) -> Callable:
+    """A driver for the arrays of a simulation: see `Kernel.bind`.
+
+    Before rules are compiled anew they are played as plain Python for a moment, and longer when the compiler refuses.
+
+    Args:
+        sim: The simulation.
+        kernel: That of its game.
+        name: Of the driver.
+        *arguments: For `Kernel.bind`.
+        kind: What plays the rules as plain Python; the simulation's own class if None.
+
+    Raises:
+        RuleError: The rules are wrong; names the author's file and line.
+    """
+    if not kernel.compiled:
+        return kernel.bind(name, *arguments)
+
+    def make_twin(lanes: int) -> Simulation:
+        twin = (kind or type(sim))(sim.game, lanes, compiled=False)
+        for parameters in ("parameters", "next_parameters"):
+            if parameters in (sim.states.dtype.names or ()):
+                twin.states[parameters] = sim.states[parameters][0]
+        return twin
+
+    try:
+        return kernel.bind(
+            name, *arguments, before=lambda: refuse_certain_mistakes(sim, make_twin, kernel.native_codes)
+        )
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        wrong = error if isinstance(error, RuleError) else _explained(sim, kernel, error, make_twin)
+        if wrong is None:
+            raise
+        refusal = wrong
+    raise refusal.with_traceback(None)  # here, where the compiler's own error is no context of it
+
+
+def _explained(
+    sim: Simulation, kernel: Kernel, error: Exception, make_twin: Callable[[int], Simulation]
+) -> RuleError | None:
+    wrong = find_mistake(sim, make_twin) or explain_refusal(sim.game, hooks_of(sim.game), error, kernel.functions)
+    if wrong is not None:
+        wrong.compiler_message = plain_text(error)
+    return wrong
 
 
 def lane_arguments(sim: Simulation) -> tuple:

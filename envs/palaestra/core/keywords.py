@@ -1,8 +1,12 @@
-"""Checks of the structural keywords of a game's factory: what is refused, in the same words for every game."""
+"""Checks of keywords: what is refused, in the same words for every game and every face."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 
 def check_word(keyword: str, word: Any, words: tuple[str, ...]) -> None:
@@ -21,5 +25,44 @@ def check_count(keyword: str, count: Any, low: int, high: int) -> None:
     Raises:
         ValueError: Names keyword, number and range.
     """
-    if not isinstance(count, int) or not low <= count <= high:
+    if not isinstance(count, int | np.integer) or isinstance(count, bool) or not low <= count <= high:
         raise ValueError(f"{keyword} must be an integer from {low} to {high}, got {count!r}")
+
+
+def check_flag(keyword: str, flag: Any) -> None:
+    """Refuses what is neither True nor False.
+
+    Raises:
+        ValueError: Names keyword and value.
+    """
+    if not isinstance(flag, bool | np.bool_):
+        raise ValueError(f"{keyword} must be True or False, got {flag!r}")
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The name that a mistyped one may stand for: one that contains it, else one that looks like it, else None.
+
+    Args:
+        word: What was given.
+        known: The names that there are.
+        cutoff: How much alike names must look, 0 to 1; see `difflib.get_close_matches`.
+    """
+    names = list(known)
+    containing = [name for name in names if len(word) > 2 and word.lower() in name.lower()]
+    return next(iter(containing or difflib.get_close_matches(word, names, 1, cutoff)), None)
+
+
+def picked_lanes(lanes: Any, num_envs: int) -> slice | np.ndarray:
+    """What picks the lanes that a user names from arrays ``[N, ...]``; all of them if None.
+
+    Raises:
+        ValueError: Neither a bool mask ``[N]`` nor numbers of lanes.
+    """
+    if lanes is None:
+        return slice(None)
+    picked = np.atleast_1d(np.asarray(lanes, np.intp if np.size(lanes) == 0 else None))
+    is_mask = picked.dtype == np.bool_ and picked.shape == (num_envs,)
+    is_numbers = picked.dtype.kind in "iu" and picked.ndim == 1 and bool(((picked >= 0) & (picked < num_envs)).all())
+    if not (is_mask or is_numbers):
+        raise ValueError(f"lanes must be a bool mask [{num_envs}], or numbers from 0 to {num_envs - 1}, got {lanes!r}")
+    return picked

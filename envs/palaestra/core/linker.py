@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ import numpy as np
 
 from palaestra.core import batch_loop, compiler
 from palaestra.core.binder import Compiled, Interpreted
+from palaestra.core.diagnosis import RuleError, with_place
 from palaestra.core.fields import Choice, member_offset
 from palaestra.core.game import Game
+from palaestra.core.hook_checks import check_arguments, check_sources
 from palaestra.core.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
 
 HOOKS = (
@@ -70,6 +73,16 @@ class Kernel:
         self._entry_points: dict[str, Callable] = {}
         self._world_type = type(game.world)
 
+    @property
+    def functions(self) -> tuple[types.FunctionType, ...]:
+        """The functions that were handed to the compiler."""
+        return self._builder.functions()
+
+    @property
+    def native_codes(self) -> set[types.CodeType]:
+        """Code of the native functions that the drivers call."""
+        return self._builder.native_codes()
+
     def cache_names(self) -> set[str]:
         """Names of the drivers and of the native functions that they call in the file names of the cache."""
         return {function.py_func.__qualname__ for function in self._stored()}
@@ -81,26 +94,40 @@ class Kernel:
     def _stored(self) -> list[Any]:
         return [*self.drivers.values(), *self._builder.stored_natives()] if self.compiled else []
 
-    def bind(self, name: str, *arguments: Any) -> Callable:
+    def bind(self, name: str, *arguments: Any, before: Callable[[], None] | None = None) -> Callable:
         """The driver ``name``, compiled for these arguments, without the dispatcher's type check on each call.
 
         The result may only be called with arrays of the same dtypes and layouts, as a `Simulation` owns them.
         ``arguments`` must describe an empty range of lanes (lo = hi = 0): the call compiles and does nothing.
 
+        Args:
+            name: Of the driver.
+            *arguments: What it is called with.
+            before: Called before the compiler, if it has to be asked; what it raises is raised here.
+
         Raises:
-            ValueError: A hook allocates memory or never ends; names the hook and the line.
+            RuleError: A hook allocates memory or never ends; names the hook and the line.
+            Exception: Whatever else numba refuses, see `palaestra.core.kernel.bound`.
         """
         driver = self.drivers[name]
         if not self.compiled:
             return driver
         if name not in self._entry_points:
             try:
-                with compiler.announcement(self._name), compiler.without_garbage_collection():
+                with (
+                    compiler.before_compiling(before),
+                    compiler.announcement(self._name),
+                    compiler.without_garbage_collection(),
+                ):
                     self._builder.load_natives()
                     driver(*arguments)
+            except RuleError:
+                raise
             except Exception as error:
                 if (wrong := self._builder.explain(error)) is not None:
-                    raise ValueError(f"{self._name}: {wrong}") from error
+                    refusal = with_place(RuleError(f"{self._name}: {wrong}"), wrong.file, wrong.line)
+                    refusal.compiler_message = str(error)
+                    raise refusal from None
                 raise
             (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
             self._entry_points[name] = overload.entry_point
@@ -150,6 +177,8 @@ def link(game: Game, compiled: bool = True) -> Kernel:
 
     Raises:
         TypeError: A hook is no plain function.
+        RuleError: A hook takes other arguments than it is given; compiled ones use a debugger or random numbers that no
+            seed decides.
         ValueError: Functions of the rules call each other in a circle.
     """
     return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
@@ -169,6 +198,9 @@ def _link(game: Game, compiled: bool) -> Kernel:
     made_with = compiler.made_with() if compiled and not jit_disabled() else ""
     key = (digest, layout, type(game.world), _types(game.world), made_with)
     if key not in _linked:
+        check_arguments(game.name, hooks)
+        if made_with:
+            check_sources(game.name, hooks)
         if made_with and (circle := circle_of_calls(hooks)):
             names_of = " and ".join(f"{f.__name__!r}" for f in circle)
             raise ValueError(

@@ -1,7 +1,7 @@
 """Opponents: players of the teams that the user does not play.
 
-Names of scripts, ``"random"``, ``"mix"``, callables and saved policies all become one thing: a script number that the
-compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
+Names of scripts, ``"random"``, ``"mix"``, callables, models and files of policies all become one thing: a script number
+that the compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from palaestra.core import factories
 from palaestra.core.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.files import FileError
 from palaestra.core.game import Game
+
+LONGEST_HEADER = 1_000_000
+"""Bytes of a policy's header (names, shapes and metadata) that are read; those of our methods have a few thousand."""
 
 
 @runtime_checkable
@@ -29,7 +34,10 @@ class Opponent(Protocol):
             starts. Players without this attribute keep none.
     """
 
-    memory_size: int
+    @property
+    def memory_size(self) -> int:
+        """See above; a plain attribute will do."""
+        ...
 
     def act(
         self,
@@ -55,13 +63,36 @@ class Opponent(Protocol):
             memory: float64 ``[n, memory_size]``, zero at the start of a match; write into it.
 
         Returns:
-            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions; a dict of
-            these by field for composite actions, and by role where the team has several roles.
+            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
+            numbers side by side (see `palaestra.core.action_shapes`); a dict of these by field for composite actions,
+            and by role where the team has several roles.
         """
         ...
 
 
-OpponentSpec = str | Path | Opponent | Callable[[Any], Any] | None
+@runtime_checkable
+class ForTeam(Protocol):
+    """Something that becomes the player of a team when it is assigned to one: see `palaestra.players.as_opponent`."""
+
+    def for_team(self, game: Game, team: str) -> Opponent:
+        """The player of one team.
+
+        Raises:
+            ValueError: It cannot play this team.
+        """
+        ...
+
+
+OpponentSpec = str | Path | Opponent | ForTeam | Callable[[Any], Any] | None
+
+READERS = {
+    ".zip": "palaestra.players.sb3_archives:read_file",
+    ".pt": "palaestra.players.torch_models:read_file",
+    ".ts": "palaestra.players.torch_models:read_file",
+    ".onnx": "palaestra.players.onnx_models:read_file",
+}
+"""Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside."""
+SUFFIXES = (".safetensors", *READERS)
 
 
 class FunctionOpponent:
@@ -106,7 +137,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         game: The rules.
         team: The team to be played.
         spec: None (the caller of `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
-            the path of a saved policy, a callable on batched observations, or an `Opponent`.
+            the path of a policy's file (`SUFFIXES`), a callable on batched observations, an `Opponent`, or a model in
+            the form of `palaestra.players.as_opponent`.
 
     Raises:
         ValueError: No such script or file; names the choices.
@@ -123,54 +155,84 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             if not game.scripts:
                 raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
             return MIX
-        if Path(spec).suffix and Path(spec).exists():
+        if Path(spec).suffix and Path(spec).is_file():
             return load_policy(Path(spec), game, team)
+        if Path(spec).suffix.lower() in SUFFIXES:
+            raise FileError(f"{spec}: there is no such file, and no policy to load from it")
         names = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
         near = difflib.get_close_matches(str(spec), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}) nor a saved policy{hint}"
+            f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}) nor "
+            f"the file of a policy ({', '.join(SUFFIXES)}){hint}"
         )
+    return spec.for_team(game, team) if isinstance(spec, ForTeam) else opponent_of(spec)
+
+
+def opponent_of(spec: Any) -> Opponent:
+    """An `Opponent` itself, or a callable on batched observations as one.
+
+    Raises:
+        TypeError: It cannot play; says what can.
+    """
     if isinstance(spec, Opponent):
         return spec
     if callable(spec):
         return FunctionOpponent(spec)
-    raise TypeError(f"opponent must be a name, a file, a callable or an Opponent, got {type(spec).__name__}")
+    hint = ": give palaestra.players.as_opponent(model)" if hasattr(spec, "predict") else ""
+    raise TypeError(f"opponent must be a name, a file, a callable or an Opponent, got {type(spec).__name__}{hint}")
 
 
 def policy_metadata(path: Path) -> dict[str, Any]:
     """Metadata of a saved policy (safetensors: 8 bytes of header length, then JSON with ``__metadata__``).
 
     Raises:
-        ValueError: The file is not a saved policy.
+        FileError: The file is not a saved policy.
+        OSError: There is no such file, or it cannot be read.
     """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        if not 0 < size < 1_000_000:
-            raise ValueError(f"{path} is not a saved policy (.safetensors)")
-        try:
-            metadata = json.loads(file.read(size))["__metadata__"]
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} is not a saved policy of palaestra: no metadata") from error
+        header = file.read(size) if 0 < size <= LONGEST_HEADER else b""
+    if not header or len(header) < size:
+        raise FileError(f"{path}: no saved policy (.safetensors): give a file that a method has saved")
+    try:
+        metadata = json.loads(header)["__metadata__"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileError(f"{path}: no saved policy of palaestra (no metadata): save it by save_policy") from error
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
+        raise FileError(f"{path}: no saved policy of palaestra (its metadata are no texts): save it by save_policy")
     if "method" not in metadata:
-        raise ValueError(f"{path} does not say which method made it")
+        raise FileError(f"{path}: does not say which method made it (metadata 'method'): save it by save_policy")
     return metadata
 
 
 def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """Loads a saved policy through the method that made it (entry-point group ``palaestra.baselines``).
+    """Loads the file of a policy by its suffix.
+
+    ``.safetensors`` is loaded through the method that made it (entry-point group ``palaestra.baselines``), the others
+    by `READERS`. Nothing is unpickled.
 
     Raises:
-        ValueError: Unknown method, or a file that is no policy.
+        FileError: Another suffix, an unknown method, or a file that is no policy; names it.
+        ValueError: A policy that does not fit the team.
+        ImportError: A library that reads such files is not installed; names it.
     """
+    suffix = path.suffix.lower()
+    if suffix in READERS:
+        return factories.load(READERS[suffix])(path).for_team(game, team)
+    if suffix != ".safetensors":
+        raise FileError(f"{path}: a file of this kind holds no policy: give one of {', '.join(SUFFIXES)}")
     method = policy_metadata(path)["method"]
     found = {e.name: e for e in entry_points(group="palaestra.baselines")}
     if method not in found:
-        raise ValueError(
-            f"{path} was made by the method {method!r}, which is not installed "
+        raise FileError(
+            f"{path}: was made by the method {method!r}, which is not installed "
             f'(installed: {", ".join(sorted(found)) or "none"}): pip install "palaestra[baselines]"'
         )
-    return found[method].load().load_policy(path, game, team)
+    module = found[method].load()
+    if not hasattr(module, "load_policy"):
+        raise FileError(f"{path}: was made by {method!r}, which saves no policies ({module.__name__}.load_policy)")
+    return module.load_policy(path, game, team)
 
 
 def player_name(player: OpponentSpec) -> str:
@@ -180,5 +242,5 @@ def player_name(player: OpponentSpec) -> str:
     if isinstance(player, FunctionOpponent):
         player = player.function
     if isinstance(player, str | Path):
-        return Path(player).stem if Path(player).suffix == ".safetensors" else str(player)
+        return Path(player).stem if Path(player).suffix.lower() in SUFFIXES else str(player)
     return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))

@@ -7,6 +7,7 @@ back to a snapshot by repeating its inputs (`palaestra.core.input_log`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,7 +17,7 @@ from palaestra.core.batch_loop import RESET_DUE, RUNNING
 from palaestra.core.factories import load
 from palaestra.core.game import Game
 from palaestra.core.input_log import InputLog, Inputs
-from palaestra.core.kernel import lane_arguments, write_state
+from palaestra.core.kernel import bound, lane_arguments, write_state
 from palaestra.core.linker import link
 from palaestra.core.simulation import Simulation
 
@@ -54,7 +55,7 @@ class PhysicsEngine(Protocol):
     def load(self, states: np.ndarray, lanes: np.ndarray) -> None:
         """Starts the bodies of ``lanes`` at the initial conditions in their records; writes all outputs.
 
-        What the bodies did before must not matter.
+        What the bodies did before must not matter, nor where an interrupt (Ctrl-C) has ended another call.
         """
         ...
 
@@ -106,7 +107,8 @@ def engine_class(game: Game) -> type:
 
 def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
     """The compiled pieces of a decision: prepare, command, evaluate, finish, start, observe."""
-    bind, rest = link(sim.game, sim.compiled).bind, lane_arguments(sim)
+    bind = functools.partial(bound, sim, link(sim.game, sim.compiled), kind=PhysicsSimulation)
+    rest = lane_arguments(sim)
     mode, stage, results = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
     return (
         bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),

@@ -12,6 +12,7 @@ import dis
 import enum
 import functools
 import hashlib
+import operator
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -93,6 +94,15 @@ def plain(value: Any) -> types.FunctionType | None:
     """The Python function behind a value: itself, or the one that its author compiled; None if it is no function."""
     value = getattr(value, "py_func", value)
     return value if isinstance(value, types.FunctionType) else None
+
+
+def wrapped(value: Any) -> types.FunctionType | None:
+    """The Python function that numba has made a ufunc or a callback of; None for anything else."""
+    if type(value).__module__.partition(".")[0] == "numba":
+        for path in ("_dispatcher.py_func", "gufunc_builder.py_func", "_pyfunc"):
+            with contextlib.suppress(AttributeError):
+                return plain(operator.attrgetter(path)(value))
+    return None
 
 
 def is_in_package(value: types.FunctionType | type, package: str) -> bool:
@@ -177,6 +187,10 @@ def reachable(roots: Mapping[str, Callable], package: str = "") -> Iterator[Foun
                 yield from visit(f"{name}[{k}]", member)
         else:
             yield Found(name, value, -1, False)
+            if (behind := wrapped(value)) is not None:  # called as it is, but its code decides results
+                if getattr(value, "_frozen", False):
+                    yield Found(f"{name} types", tuple(getattr(value, "types", ())), -1, False)
+                yield from visit(f"{name} wraps", behind)
 
     for name, root in roots.items():
         yield from visit(name, root)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from palaestra.core.simulation import Simulation
+Verb = Literal[
+    "seed", "reset", "step", "set_opponent", "set_parameters", "snapshot", "restore", "refresh", "load_states"
+]
+"""The verbs of a simulation that decide how its matches go on."""
 
 
 class RecorderProtocol(Protocol):
-    """Receives all inputs of a simulation."""
+    """Receives all verbs that a simulation is given."""
 
-    def before(self, sim: Simulation, which: np.ndarray | None) -> None:
-        """Lanes ``which`` (bool ``[N]``) are about to start anew; None: a decision is about to be played as written."""
+    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
+        """A verb is about to happen; an exception refuses it, and nothing has changed.
+
+        Args:
+            verb: Which one. ``"step"`` finds the actions in the simulation's buffers.
+            which: Lanes that it is for, bool ``[N]``; None for all.
+            what: ``set_opponent``: the name of the team or agent. ``set_parameters``: their names. ``snapshot`` and
+                ``restore``: the `Snapshot`. Else None.
+        """
         ...
 
-    def after(self, sim: Simulation) -> None:
-        """It has happened. Not called where an action was refused."""
+    def after(self) -> None:
+        """It has happened. Not called where it was refused or failed."""
         ...

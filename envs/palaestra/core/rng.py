@@ -12,6 +12,7 @@ Always draw the same number of values per step, whatever branch is taken: then a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -89,20 +90,32 @@ def draw_integers(streams: np.ndarray, which: np.ndarray, n: int) -> np.ndarray:
         return ((mix64(streams[which]) >> SHIFT_11) * TO_UNIT * n).astype(np.int64)
 
 
-def lane_seeds(seed: int | Sequence[int] | np.ndarray, lanes: int) -> np.ndarray:
-    """Seeds of the lanes, uint64 ``[lanes]``: ``seed + i``, or the given ones.
+def check_seed(seed: Any, lanes: int = 1) -> int:
+    """The seed of the first of so many lanes, lane i gets ``seed + i``: any integer but a bool, of Python or NumPy.
 
     Raises:
-        ValueError: Negative, too large, or not one a lane.
+        ValueError: No integer, or one beyond the range in which each lane has a seed of its own.
     """
-    if isinstance(seed, int | np.integer):
-        if not 0 <= int(seed) < 2**64:
-            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
-        return np.uint64(seed) + np.arange(lanes, dtype=np.uint64)
-    seeds = np.asarray(seed)
-    if seeds.shape != (lanes,) or seeds.dtype.kind not in "iu" or (seeds.astype(object) < 0).any():
-        raise ValueError(f"seeds must be {lanes} non-negative integers, got shape {seeds.shape}")
-    return seeds.astype(np.uint64)
+    is_integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_integer or not 0 <= int(seed) <= 2**64 - lanes:
+        why = f", as lane i of {lanes} gets seed + i" if lanes > 1 else ""
+        raise ValueError(f"seed must be an integer from 0 to 2**64 - {lanes}{why}, got {seed!r}")
+    return int(seed)
+
+
+def lane_seeds(seed: int | Sequence[int] | np.ndarray, lanes: int) -> np.ndarray:
+    """Seeds of the lanes, uint64 ``[lanes]``: ``seed + i``, or the given ones (a list, tuple or array).
+
+    Raises:
+        ValueError: What `check_seed` refuses, or not one a lane.
+    """
+    if not isinstance(seed, list | tuple | np.ndarray):
+        return np.uint64(check_seed(seed, lanes)) + np.arange(lanes, dtype=np.uint64)
+    if isinstance(seed, np.ndarray) and seed.dtype == np.uint64 and seed.shape == (lanes,):
+        return seed.copy()
+    if len(np.shape(np.asarray(seed, object))) != 1 or len(seed) != lanes:
+        raise ValueError(f"seed must be an integer, or a list of one for each of the {lanes} lanes, got {seed!r}")
+    return np.array([check_seed(of_lane) for of_lane in seed], np.uint64)
 
 
 def lane_keys(seeds: np.ndarray, salt: np.uint64) -> np.ndarray:

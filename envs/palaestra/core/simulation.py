@@ -19,7 +19,8 @@ from palaestra.core.actions import ActionTable, OutOfRange, parts_by_role, write
 from palaestra.core.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.buffers import (
     Allocate,
-    Buffers,
+    allocated,
+    check_count,
     info_views,
     mask_rows,
     observation_rows,
@@ -29,23 +30,25 @@ from palaestra.core.factories import load
 from palaestra.core.fields import Field
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
+from palaestra.core.keywords import picked_lanes
 from palaestra.core.layout import team_of_slots
-from palaestra.core.linker import jit_disabled
+from palaestra.core.linker import jit_disabled, record_view
 from palaestra.core.opponent_assignments import (
     OpponentAssignments,
     assign,
     clear_memory,
     memories_of,
     open_slots,
-    query_opponents,
     restore_memories,
 )
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.parameters import parameter_views, write_defaults, write_parameters
-from palaestra.core.recorder_protocol import RecorderProtocol
+from palaestra.core.recorder_protocol import RecorderProtocol, Verb
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.snapshot import Snapshot, check_records, check_snapshot
+from palaestra.core.step_in_parts import step_in_parts
 from palaestra.core.team_rows import team_rows, write_team_rows
+from palaestra.core.verb_guard import begin, check_whole, refusal_of_step, taken_back, verb
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
@@ -56,6 +59,10 @@ Arrays = Any
 
 class Simulation(ABC):
     """N matches of one game.
+
+    A verb that an interrupt (Ctrl-C, an alarm) or an error of the engine ends has happened, or has not, or the next
+    verb raises `palaestra.core.verb_guard.InterruptedVerbError` until a reset of all lanes or a restore. Two threads
+    cannot play one simulation at the same time: the second verb is refused.
 
     Attributes:
         game: The rules.
@@ -88,7 +95,7 @@ class Simulation(ABC):
         seats: Python opponents by team.
         started: Whether a match has been started in every lane.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
-        recorder: Receives all inputs of the simulation, or None. A copy has none.
+        recorder: Receives all verbs that the simulation is given, or None. A copy has none.
     """
 
     origin: tuple[str, dict[str, Any]] | None = None
@@ -128,10 +135,7 @@ class Simulation(ABC):
             ValueError: A number is out of range; names it and the range.
             TypeError: An unknown parameter; suggests the near name.
         """
-        if num_envs < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, got {threads}")
+        num_envs, threads = check_count("num_envs", num_envs), check_count("threads", threads)
         if autoreset_mode not in MODES:
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
         if out_of_range not in ("clip", "raise"):
@@ -141,12 +145,15 @@ class Simulation(ABC):
         self.autoreset_mode = autoreset_mode
         self._mode = MODES[autoreset_mode]
         self.action_table = ActionTable(game, out_of_range)
-        self.buffers = Buffers(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
+        self.buffers = allocated(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
         self.states = self.buffers.states
         self.lane_seeds = np.zeros(num_envs, np.uint64)
         self.opponent_assignments: OpponentAssignments = {}
         self.started = False
         self._closed = False
+        self._busy = ""  # the verb that is running, see `palaestra.core.verb_guard`
+        self._torn = ""  # the verb that has begun to change the matches, or was interrupted then
+        self._blocked = True  # step may not begin: closed, torn, busy or not started
         self._mirrored: dict[str, np.ndarray] = {}  # arrays of `out=` that cannot be the simulation's own
         self._name_views()
         if not attach:
@@ -188,42 +195,63 @@ class Simulation(ABC):
             if isinstance(f, Field) and f.world is not None
         }
 
+    def __repr__(self) -> str:
+        """Kind, game and options in one line."""
+        state = "closed" if self._closed else "started" if self.started else "reset() starts it"
+        lanes = f"{self.num_envs} lane{'s' * (self.num_envs > 1)}"
+        return f"<{type(self).__name__} {self.game.name}: {lanes}, autoreset_mode={self.autoreset_mode!r}, {state}>"
+
     # -- verbs ---------------------------------------------------------------------------------------------------------
 
+    @verb
     def seed(self, seed: int | Sequence[int] | np.ndarray, mask: np.ndarray | None = None) -> None:
         """Gives lane i the stream ``seed + i``, or the i-th of N seeds; only where ``mask`` (bool ``[N]``) is set.
 
         Takes effect in the next draw. Without a mask all lanes are seeded.
         """
         seeds = lane_seeds(seed, self.num_envs)
-        which = slice(None) if mask is None else self._lane_mask(mask)
+        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
+        torn = self._torn  # a reset that helps may follow
+        begin(self, "seed", heals=True)
+        self._seed(seeds, which, torn)
+        self._torn = torn
+
+    def _seed(self, seeds: np.ndarray, which: np.ndarray, torn: str) -> None:
+        self._about_to("seed", which, torn=torn)
         self.lane_seeds[which] = seeds[which]
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
         self.states["seeded"][which] = 1
         clear_memory(self.opponent_assignments, which)
+        self._has_done()
 
+    @verb
     def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
 
         Without a seed the streams go on; lanes that never had one get one from the operating system. A seed is for the
         same lanes as the reset.
         """
-        self._check_open()
         which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
-        if not self.started and not which.all():
+        is_whole = mask is None or bool(which.all())
+        if not self.started and not is_whole:
             raise ValueError("the first reset starts all lanes: call reset() without a mask")
-        if seed is not None:
-            self.seed(seed, which)
+        seeds = None if seed is None else lane_seeds(seed, self.num_envs)
+        if torn := self._torn:
+            begin(self, "reset", heals=is_whole)
+        self._torn = "reset"
+        if seeds is not None:
+            self._seed(seeds, which, torn)
         unseeded = None if self.started else self.states["seeded"] == 0
         if unseeded is not None and unseeded.any():
-            self.seed(np.random.SeedSequence().generate_state(self.num_envs, np.uint64), unseeded)
+            drawn = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+            self._seed(lane_seeds(drawn, self.num_envs), unseeded, torn)
         if self.recorder is not None:
-            self.recorder.before(self, which)
+            self._about_to("reset", which, torn=torn)
         self._reset_lanes(which)
         self.started = True
-        if self.recorder is not None:
-            self.recorder.after(self)
+        self._has_done()
+        self._torn = ""
         return self.observations
 
     def step(self, actions: Any = None, out: Mapping[str, np.ndarray] | None = None) -> None:
@@ -239,55 +267,54 @@ class Simulation(ABC):
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
             RuntimeError: Before the first reset, or after close.
         """
-        if not self.started or self._closed:
-            self._check_open()
-            raise RuntimeError("step before reset: call reset() first")
-        if actions is not None:
-            self._take_actions(actions)
-        is_plain = out is None and not self.opponent_assignments and self.recorder is None and not self._mirrored
-        if is_plain:  # the common case
-            offender = self._step_lanes()
-            if offender >= 0:
-                raise self.action_table.refusal(self.buffers.action_words, offender)
-            return
-        remembered = query_opponents(self, self.opponent_assignments)
-        before = self._take_buffers(out) if out is not None else {}
-        if self.recorder is not None:
-            self.recorder.before(self, None)
-        offender = self._step_lanes()
+        if self._blocked:
+            raise refusal_of_step(self)
+        self._blocked = True  # no thread switch lies between the test and this
+        try:
+            if actions is not None:
+                self._take_actions(actions)
+            is_plain = out is None and not self.opponent_assignments and self.recorder is None and not self._mirrored
+            offender = self._step_lanes() if is_plain and self._is_one_call else step_in_parts(self, out)
+        except BaseException:
+            self._blocked = self._closed or self._torn != ""
+            raise
+        self._blocked = False
         if offender >= 0:
-            if before:
-                out_arrays.use(self, before)
             raise self.action_table.refusal(self.buffers.action_words, offender)
-        for assignment, lanes, memory in remembered:
-            assignment.memory[lanes] = memory
-        for name, array in self._mirrored.items():
-            array[...] = getattr(self, name)
-        if self.recorder is not None:
-            self.recorder.after(self)
 
+    @verb
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
+        check_whole(self, "snapshot")
         states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), memories_of(self.opponent_assignments)
-        return Snapshot(self.game.name, self.rules, states, seeds, memories, self._save_engine())
+        made = Snapshot(self.game.name, self.rules, states, seeds, memories, self._save_engine())
+        self._about_to("snapshot", what=made)
+        self._has_done()
+        return made
 
+    @verb
     def restore(self, snapshot: Snapshot) -> Arrays:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
 
         Raises:
             ValueError: The snapshot is of another game, of other rules or sizes, or of other python opponents.
         """
-        self._check_open()
         check_snapshot(self, snapshot)
+        self._about_to("restore", what=snapshot)
+        begin(self, "restore", heals=True)
         self.states[...] = snapshot.states
         self.lane_seeds[...] = snapshot.lane_seeds
         restore_memories(self.opponent_assignments, snapshot.memories)
         self._load_engine(snapshot.engine)
-        self._clear_results(np.ones(self.num_envs, np.bool_))
+        everywhere = np.ones(self.num_envs, np.bool_)
+        self._clear_results(everywhere)
         self.started = True
-        self.refresh()
+        self._refresh_lanes(everywhere)
+        self._has_done()
+        self._torn = ""
         return self.observations
 
+    @verb
     def load_states(self, records: np.ndarray, mask: np.ndarray | None = None) -> Arrays:
         """Lets lanes go on from match records: for search, curricula and tests. Returns `observations`.
 
@@ -301,23 +328,33 @@ class Simulation(ABC):
         Raises:
             ValueError: Records of another game, of other agents, or not one a lane.
         """
-        self._check_open()
         which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
         records = np.asarray(records)
         check_records(self, records, int(which.sum()))
         if not self.started and not which.all():
             raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
+        check_whole(self, "load_states")
+        self._about_to("load_states", which)
+        begin(self, "load_states")
         self.states[which] = records
         self._load_bodies(which)
         self._clear_results(which)
         self.started = True
-        self.refresh(which)
+        self._refresh_lanes(which)
+        self._has_done()
+        self._torn = ""
         return self.observations
 
+    @verb
     def refresh(self, mask: np.ndarray | None = None) -> Arrays:
         """Writes observations and masks anew after `states` were changed by hand. Returns `observations`."""
-        self._check_open()
-        self._refresh_lanes(np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask))
+        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
+        check_whole(self, "refresh")
+        self._about_to("refresh", which)
+        begin(self, "refresh")
+        self._refresh_lanes(which)
+        self._has_done()
+        self._torn = ""
         return self.observations
 
     def _clear_results(self, which: np.ndarray) -> None:
@@ -336,7 +373,7 @@ class Simulation(ABC):
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
             return self._render_engine(lane)
-        return load(self.game.render)(self.game, self.game.world, self.states[lane])
+        return load(self.game.render)(self.game, self.game.world, record_view(self.states)[lane])
 
     def render_text(self, lane: int = 0) -> str:
         """One match in words.
@@ -346,14 +383,15 @@ class Simulation(ABC):
         """
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
-        return load(self.game.render_text)(self.game, self.game.world, self.states[lane])
+        return load(self.game.render_text)(self.game, self.game.world, record_view(self.states)[lane])
 
     def close(self) -> None:
         """Frees threads and engines; may be called twice."""
-        self._closed = True
+        self._closed = self._blocked = True
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
+    @verb
     def set_opponent(
         self, team_or_agent: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None
     ) -> None:
@@ -371,14 +409,19 @@ class Simulation(ABC):
         Raises:
             ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
         """
+        check_whole(self, "set_opponent")
         which = np.zeros(self.num_envs, np.bool_)
-        which[slice(None) if lanes is None else lanes] = True
-        assign(self, team_or_agent, opponent, which)
+        which[picked_lanes(lanes, self.num_envs)] = True
+        self._about_to("set_opponent", which, team_or_agent)
+        with taken_back(self, "strength", "assigned_player", "current_player", "script_rng"):
+            assign(self, team_or_agent, opponent, which)
+        self._has_done()
 
     def open_slots(self, team: str) -> tuple[int, ...]:
         """Slots of a team that, in some lane, the caller of `step` plays."""
         return open_slots(self, team)
 
+    @verb
     def set_parameters(
         self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | str | np.ndarray
     ) -> None:
@@ -386,18 +429,26 @@ class Simulation(ABC):
 
         They change at once, but for those that say ``at_start``: these wait for the lane's next match.
         """
-        write_parameters(self, lanes, values)
+        check_whole(self, "set_parameters")
+        which = np.zeros(self.num_envs, np.bool_)
+        which[picked_lanes(lanes, self.num_envs)] = True
+        self._about_to("set_parameters", which, tuple(values))
+        with taken_back(self, "parameters", "next_parameters"):
+            write_parameters(self, lanes, values)
+        self._has_done()
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """Read-only views ``[N]`` of the parameters by name."""
         return parameter_views(self.game, self.states)
 
+    @verb
     def state(self) -> np.ndarray:
         """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side.
 
         The array is the simulation's own: the next call writes it again.
         """
+        check_whole(self, "state")
         if self.game.global_state is not None:
             self._write_state(self.buffers.state)
         else:
@@ -410,6 +461,16 @@ class Simulation(ABC):
         return self.rewards[:, slots].sum(axis=1) if self.game.reward == "agent" else self.rewards[:, slots[0]]
 
     # -- what the kinds supply -----------------------------------------------------------------------------------------
+
+    _is_one_call = False
+    """Whether `_step_lanes` is one call of machine code, which no interrupt can tear."""
+
+    def _recover(self) -> None:
+        """Called before a verb that writes everything anew follows an interrupted one: waits for what still runs."""
+        self._name_views()
+        for name, array in self._mirrored.items():
+            setattr(self, name, array)
+        self._buffers_changed()
 
     @abstractmethod
     def _reset_lanes(self, which: np.ndarray) -> None: ...
@@ -440,8 +501,10 @@ class Simulation(ABC):
 
     # -- copying -------------------------------------------------------------------------------------------------------
 
+    @verb
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and deepcopy take: rules, options, arrays, opponents and the engine's way to where it is."""
+        check_whole(self, "copy")
         return {
             "game": self.game,
             "num_envs": self.num_envs,
@@ -465,6 +528,7 @@ class Simulation(ABC):
         self.origin = saved["origin"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
+        self._blocked = not self.started
 
     def _copy_options(self) -> dict[str, Any]:
         return {
@@ -475,6 +539,20 @@ class Simulation(ABC):
         }
 
     # -- helpers -------------------------------------------------------------------------------------------------------
+
+    def _about_to(
+        self, verb: Verb, which: np.ndarray | None = None, what: Any = None, *, torn: str | None = None
+    ) -> None:
+        """Tells the recorder; ``torn`` is how the matches are if it refuses, where `begin` has marked them already."""
+        if self.recorder is not None:
+            mark = self._torn
+            self._torn = mark if torn is None else torn
+            self.recorder.before(verb, which, what)
+            self._torn = mark
+
+    def _has_done(self) -> None:
+        if self.recorder is not None:
+            self.recorder.after()
 
     def _per_role(self, view: Callable[[Role], np.ndarray]) -> Arrays:
         roles = self.game.roles
@@ -515,4 +593,8 @@ class Simulation(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise RuntimeError("this simulation is closed: make another")
+            why = self._why_closed()
+            raise RuntimeError(f"this simulation is closed{why and f' ({why})'}: make another")
+
+    def _why_closed(self) -> str:
+        return ""

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 class Snapshot:
     """Everything that decides how the matches go on: made by `Simulation.snapshot`, taken back by `restore`.
 
+    It is the memory of the matches, which compiled code indexes by: `restore` compares the rules, the bounds of
+    parameters and the sizes, not each number. A pickled snapshot is a pickle: load your own alone, never the file of
+    somebody else, which may run anything. To pass matches on, record a replay (`palaestra.replay`).
+
     Attributes:
         game: Name of the game.
-        rules: Digest of the rules that the matches were played by, their visible sizes included.
+        rules: Digest of the rules that the matches were played by, their visible sizes and bounds included.
         states: The match records, one a lane, at capacity.
         lane_seeds: Seeds of the lanes.
         memories: Memory of each python opponent, by team.

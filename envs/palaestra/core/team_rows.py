@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from palaestra.core.action_shapes import actions_by_role
 from palaestra.core.actions import write_actions
 from palaestra.core.fields import values_of
 
@@ -49,19 +51,32 @@ def _shared_rows(sim: Simulation, team: str, lanes: Lanes) -> dict[str, Any]:
 
 
 def write_team_rows(sim: Simulation, team: str, actions: Any, lanes: Lanes) -> None:
-    """Writes the actions of one team: ``[n, A_team, ...]``, or a dict by role where the team has several roles.
+    """Writes the actions of one team.
+
+    Args:
+        sim: The simulation.
+        team: Name of the team.
+        actions: ``[n, A_team]`` (one choice) or ``[n, A_team, K]``, or one of the shapes of
+            `palaestra.core.action_shapes.accepted_shapes`; a dict of these by field for composite actions. A dict by
+            role where the team has several roles, or, where all of them make choices alone, their choices side by side
+            ``[n, sum]``, role after role.
+        lanes: Lanes that the n rows are for.
 
     Raises:
-        ActionError: Wrong shape or kind. Ranges are checked by `Simulation.step`.
+        ActionError: Wrong shape or kind; names the shapes that are accepted. Ranges are checked by `Simulation.step`.
     """
     lanes = lanes if isinstance(lanes, slice) else np.arange(sim.num_envs)[lanes]
-    roles = sim.game.team_roles(team)
-    for role_name, slots in roles.items():
-        role = next(r for r in sim.game.roles if r.name == role_name)
-        given = actions[role_name] if len(roles) > 1 else actions
-        target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[role_name]
+    members = sim.game.team_roles(team)
+    parts: Mapping[str, Any] | None = None
+    for name, slots in members.items():
+        role = next(r for r in sim.game.roles if r.name == name)
+        target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[name]
         rows = np.empty_like(target[lanes][:, slots])
-        write_actions(role, rows, given)
+        if len(members) == 1 and np.shape(actions) == rows.shape:  # the common case
+            write_actions(role, rows, actions)
+        else:
+            parts = parts or actions_by_role(sim.game, team, actions, len(rows))
+            write_actions(role, rows, parts[name])
         if isinstance(lanes, slice):
             target[lanes, slots] = rows
         else:

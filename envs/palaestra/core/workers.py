@@ -1,36 +1,38 @@
 """Slices of the lanes in worker processes, for engines that hold the interpreter's lock.
 
 All arrays lie in one block of shared memory; a worker runs an ordinary simulation on its slice and answers over a
-pipe. A worker that dies is an error that names it, never a wait without end; a worker whose parent dies reads the end
-of its pipe and leaves.
+pipe (`palaestra.core.worker_pool`). A worker that dies or hangs is an error that names it, never a wait without end; a
+worker whose parent dies reads the end of its pipe and leaves. A process made by a fork cannot use its parent's workers.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
+import os
+import signal
 import traceback
 import weakref
 from itertools import pairwise
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any
 
 import numpy as np
 
+from palaestra.core.buffers import check_count
+from palaestra.core.diagnosis import RuleError
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation, check_arguments
 from palaestra.core.linker import link
 from palaestra.core.physics import PhysicsSimulation, engine_drivers, join_saved, part_of
+from palaestra.core.shared_block import SharedBlock
 from palaestra.core.simulation import Simulation
+from palaestra.core.worker_pool import WorkerError, WorkerPool
+
+__all__ = ["ProcessSimulation", "WorkerError", "obey"]
 
 ALIGNMENT = 64
-START_SECONDS = 300.0
-"""A worker that has not compiled and started by then is given up."""
 
-
-class WorkerError(RuntimeError):
-    """A worker process failed or died."""
+_simulations: weakref.WeakSet[ProcessSimulation] = weakref.WeakSet()
 
 
 class ProcessSimulation(Simulation):
@@ -55,10 +57,9 @@ class ProcessSimulation(Simulation):
 
         Raises:
             WorkerError: A worker could not start; carries its message.
+            RuleError: The rules are wrong; names the author's file and line.
         """
-        if workers < 1:
-            raise ValueError(f"workers must be at least 1, got {workers}")
-        self.workers = min(workers, num_envs)
+        self.workers = min(check_count("workers", workers), check_count("num_envs", num_envs))
         plan: list[tuple[str, int, tuple[int, ...], np.dtype]] = []
         size = 0
 
@@ -72,10 +73,29 @@ class ProcessSimulation(Simulation):
             k: v for k, v in options.items() if k in ("autoreset_mode", "threads", "compiled", "out_of_range")
         }
         _Layout(game, num_envs, allocate=measure, **probe_options)
-        self.memory = SharedMemory(create=True, size=size)
-        self.processes: list[Any] = []
-        self._pipes: list[Connection] = []
-        self._finalizer = weakref.finalize(self, _shut_down, self.processes, self._pipes, self.memory)
+        edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
+        self._spans = list(pairwise(edges))
+        self._pool = WorkerPool(game.name, self._spans)
+        self.processes = self._pool.processes
+        self._block = SharedBlock(size, f"{game.name} with {num_envs} lanes")
+        self.memory = self._block.memory
+        _simulations.add(self)
+        try:
+            self._start(game, num_envs, plan, probe_options, options)
+        except BaseException:
+            self._pool.end("they could not start")
+            self._block.free()
+            raise
+
+    def _start(
+        self,
+        game: Game,
+        num_envs: int,
+        plan: list[tuple[str, int, tuple[int, ...], np.dtype]],
+        probe_options: dict[str, Any],
+        options: dict[str, Any],
+    ) -> None:
+        """Lays the arrays into the shared memory and starts the workers."""
         places = {name: offset for name, offset, _, _ in plan}
         block = np.frombuffer(self.memory.buf or b"", np.uint8)  # keeps the memory mapped for as long as a view is held
         super().__init__(
@@ -87,71 +107,21 @@ class ProcessSimulation(Simulation):
         if game.physics is not None:
             engine_drivers(self)  # compiled once here, so that the workers find them in the cache
         self._check = link(game, self.compiled).bind("check_lanes", 0, 0, *check_arguments(self))
-        edges = [num_envs * k // self.workers for k in range(self.workers + 1)]
-        self._spans = list(pairwise(edges))
-        # spawn: a fork would copy locks held by threads that do not exist in the child
-        context = multiprocessing.get_context("spawn")
-        for k in range(self.workers):
-            pipe, far_end = context.Pipe()
-            arguments = (far_end, self.memory.name, plan, game, num_envs, self._spans[k], probe_options)
-            process = context.Process(target=_work, args=arguments, daemon=True, name=f"palaestra-worker-{k}")
-            process.start()
-            far_end.close()
-            self.processes.append(process)
-            self._pipes.append(pipe)
-        self._collect(START_SECONDS, list(range(self.workers)))
+        shared = (self.memory.name, plan, game, num_envs)
+        self._pool.start(_work, [(*shared, span, probe_options) for span in self._spans])
 
     def _ask(self, verb: str, arguments: list[Any] | None = None) -> list[Any]:
         """Sends all workers on an errand; their answers in their order."""
-        return self._ask_some(verb, dict(enumerate(arguments or [None] * len(self._pipes))))
+        return self._ask_some(verb, dict(enumerate(arguments or [None] * self.workers)))
 
     def _ask_some(self, verb: str, arguments: dict[int, Any]) -> list[Any]:
         """The same with some of the workers, by number."""
         self._check_open()
-        for k, argument in arguments.items():
-            try:
-                self._pipes[k].send((verb, argument))
-            except OSError:
-                raise self._died(k) from None
-        return self._collect(None, list(arguments))
-
-    def _collect(self, seconds: float | None, workers: list[int]) -> list[Any]:
-        """Answers of the workers, in their order."""
-        answers: dict[int, Any] = {}
-        open_ = set(workers)
-        failure = None
-        while open_:
-            waiting: list[Any] = [self._pipes[k] for k in open_] + [self.processes[k].sentinel for k in open_]
-            ready = wait(waiting, seconds)
-            if not ready:
+        try:
+            return self._pool.ask(verb, arguments)
+        finally:
+            if self._pool.ended:
                 self.close()
-                raise WorkerError(f"workers {sorted(open_)} did not start within {seconds:.0f} s")
-            for k in sorted(open_):
-                if self._pipes[k] in ready:
-                    try:
-                        failed, answers[k] = self._pipes[k].recv()
-                    except (EOFError, ConnectionResetError):
-                        raise self._died(k) from None
-                    failure = answers[k] if failed else failure
-                    open_.discard(k)
-                elif self.processes[k].sentinel in ready and not self._pipes[k].poll():
-                    raise self._died(k)
-        if failure is not None:
-            self.close()
-            raise WorkerError(f"a worker failed:\n{failure}")
-        return [answers[k] for k in workers]
-
-    def _died(self, k: int) -> WorkerError:
-        process = self.processes[k]
-        process.join(1.0)
-        lo, hi = self._spans[k]
-        lanes = f"lanes {lo} to {hi - 1}"
-        code = process.exitcode
-        self.close()
-        return WorkerError(
-            f"worker {k} ({lanes}) of {self.game.name} died with exit code {code}; its matches are lost. "
-            "Make the simulation anew (a negative code is a signal: -9 is often the system running out of memory)."
-        )
 
     def _step_lanes(self) -> int:
         offender = self._check(0, self.num_envs, *check_arguments(self))
@@ -196,11 +166,25 @@ class ProcessSimulation(Simulation):
             raise picture
         return picture
 
+    def _recover(self) -> None:
+        self._ask("wait")  # until nobody writes into the arrays any more
+        super()._recover()
+
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""
         if not self._closed:
             super().close()
-            self._finalizer()
+            self._pool.end("closed")
+            self._block.free()
+
+    def _why_closed(self) -> str:
+        return self._pool.ended
+
+    def leave(self) -> None:
+        """Called in the child of a fork: what there is belongs to the parent, and this copy is closed."""
+        self._closed = True
+        self._pool.leave()
+        self._block.leave()
 
     def _copy_options(self) -> dict[str, Any]:
         return {**super()._copy_options(), "workers": self.workers}
@@ -219,21 +203,13 @@ class _Layout(Simulation):
     def _write_state(self, out: np.ndarray) -> None: ...
 
 
-def _shut_down(processes: list[Any], pipes: list[Connection], memory: SharedMemory) -> None:
-    for pipe in pipes:
-        with contextlib.suppress(OSError):  # it may be gone already
-            pipe.send(None)
-        pipe.close()
-    for process in processes:
-        process.join(2.0)
-        if process.is_alive():
-            process.kill()
-            process.join()
-    try:
-        memory.close()
-    except BufferError:  # a view is still held: the mapping goes with the last of them
-        memory._buf = memory._mmap = None  # type: ignore[attr-defined]
-    memory.unlink()
+def _leave_all() -> None:
+    for sim in list(_simulations):
+        sim.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)
 
 
 def _work(
@@ -246,6 +222,7 @@ def _work(
     options: dict[str, Any],
 ) -> None:
     """Main loop of a worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal: the parent decides
     memory = SharedMemory(memory_name)
     lo, hi = span
     places = {name: (offset, shape, dtype) for name, offset, shape, dtype in plan}
@@ -258,27 +235,35 @@ def _work(
     try:
         kind = KernelSimulation if game.physics is None else PhysicsSimulation
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
-        answer: tuple[bool, Any] = (False, None)
-    except BaseException:
-        pipe.send((True, traceback.format_exc()))
+        answer: tuple[int, bool, Any] = (0, False, None)
+    except BaseException as error:
+        pipe.send((0, True, _words_of(error)))
         return
     while True:
         try:
             pipe.send(answer)
             message = pipe.recv()
-        except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+        except (EOFError, BrokenPipeError, ConnectionResetError):
             return  # the parent is gone
         if message is None:
             sim.close()
             return
+        number, *errand = message
         try:
-            answer = (False, obey(sim, *message))
-        except BaseException:
-            answer = (True, traceback.format_exc())
+            answer = (number, False, obey(sim, *errand))
+        except BaseException as error:
+            answer = (number, True, _words_of(error))
+
+
+def _words_of(error: BaseException) -> Any:
+    """What the parent is told of an error; one of the rules goes to their author as it is."""
+    return error if isinstance(error, RuleError) else traceback.format_exc()
 
 
 def obey(sim: Simulation, verb: str, argument: Any) -> Any:
     """Runs an errand of the parent on a worker's simulation. Returns the answer."""
+    if verb == "wait":
+        return None
     if verb == "step":
         return sim._step_lanes()
     if verb == "reset":

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.actions import PLAIN_INTEGERS, ActionError, parts_by_role, write_actions, write_choice
+from palaestra.core.actions import PLAIN_INTEGERS, ActionError, as_array, parts_by_role, write_actions, write_choice
 from palaestra.core.faces.blocks import (
     Form,
     action_space,
@@ -323,7 +323,7 @@ class AgentIO:
 
     def _by_role(self, given: Any, names: list[str]) -> dict[str, np.ndarray]:
         """The choices of several roles, side by side in ``given``, by role."""
-        array, width = np.asarray(given), sum(self._widths)
+        array, width = as_array(given, "actions"), sum(self._widths)
         if array.ndim != 2 or array.shape[1] != width:
             raise ActionError(f"action of {', '.join(names)} must have {width} numbers a lane, got shape {array.shape}")
         edges = np.cumsum([0, *self._widths])
@@ -347,9 +347,11 @@ _VIEWS = (
 
 def where_masks_go(mask: MaskMode, default: Literal["info", "obs"], game: Game) -> MaskMode:
     """What ``mask`` means at a face whose default is ``default``."""
-    if mask != "auto":
+    if mask is None or (isinstance(mask, str) and mask in ("info", "obs")):
         return mask
-    return default if game.legal is not None else None
+    if isinstance(mask, str) and mask == "auto":
+        return default if game.legal is not None else None
+    raise ValueError(f'mask must be None, "info", "obs" or "auto", got {mask!r}')
 
 
 def controlled_slots(sim: Simulation, team: str) -> tuple[int, ...]:
@@ -370,7 +372,7 @@ def check_mask_keys(keys: Any, mask: MaskMode) -> tuple[str, str]:
     Raises:
         ValueError: Not two different names, or other names than `MASK_KEYS` where no observation has parts.
     """
-    names = tuple(keys)
+    names = tuple(keys) if isinstance(keys, list | tuple) else ()
     if len(names) != 2 or not all(isinstance(name, str) for name in names) or len({*names, "candidates"}) < 3:
         raise ValueError(f"mask_keys must be two names, of the observation and of its mask, got {keys!r}")
     if names != MASK_KEYS and mask != "obs":
@@ -392,8 +394,8 @@ def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None
         name = game.default_codec
     if name is None or name == NO_CODEC:
         return None
-    if name not in game.codecs:
-        raise ValueError(f"{game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
+    if not isinstance(name, str) or name not in game.codecs:
+        raise ValueError(f"codec: {game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
     if len(slots) > 1:
         raise ValueError(f"codec={name!r} speaks for one agent, not for a team of {len(slots)}")
     return game.codecs[name]
@@ -407,6 +409,8 @@ def _locked(records: np.ndarray, at: Any) -> Any:
 
 
 def _batched(action: Any) -> Any:
+    if type(action) is np.ndarray:  # the common case
+        return action[None]
     if isinstance(action, Mapping):
         return {name: _batched(a) for name, a in action.items()}
-    return np.asarray(action)[None]
+    return as_array(action, "action")[None]

@@ -19,7 +19,9 @@ from palaestra.core.faces.agent_io import (
     where_masks_go,
 )
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
+from palaestra.core.rng import check_seed
 from palaestra.core.simulation import Simulation
 
 
@@ -86,7 +88,13 @@ class GameEnv(gymnasium.Env):
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit."""
+        """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit.
+
+        Raises:
+            ValueError: A wrong seed, or options, of which there are none.
+        """
+        check_options(self.sim, options)
+        seed = None if seed is None else check_seed(seed)
         super().reset(seed=seed)
         self.sim.reset(seed=seed)
         if self.render_mode == "human":

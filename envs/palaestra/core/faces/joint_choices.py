@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.actions import ActionError
+from palaestra.core.actions import ActionError, as_array
 from palaestra.core.faces.blocks import Block, choice_sizes
 from palaestra.core.fields import Choice
 
@@ -59,7 +59,7 @@ class JointChoices:
         Raises:
             ActionError: Not one integer a lane, or one that numbers nothing.
         """
-        numbers = np.asarray(given)
+        numbers = as_array(given, "joint choices")
         if numbers.dtype.kind not in "iu":
             raise ActionError(f"a joint choice must be an integer, got {numbers.dtype}")
         if numbers.size != lanes or numbers.shape[:1] != (lanes,):

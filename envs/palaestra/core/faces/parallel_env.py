@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,11 @@ from palaestra.core.faces.agent_io import (
     where_masks_go,
 )
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.reset_words import PETTINGZOO_TEST, check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.game import Role
+from palaestra.core.keywords import check_flag
+from palaestra.core.rng import check_seed
 from palaestra.core.simulation import Simulation
 
 
@@ -77,6 +81,7 @@ class GameParallelEnv(ParallelEnv):
             fixed_agents: Whether `agents` stays the same during a match.
             name: ``metadata["name"]``.
         """
+        check_flag("fixed_agents", fixed_agents)
         game = sim.game
         self.sim, self.fixed_agents = sim, fixed_agents
         self.metadata = {
@@ -175,8 +180,14 @@ class GameParallelEnv(ParallelEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """Starts a match; see `pettingzoo.ParallelEnv.reset`."""
-        self.sim.reset(seed=seed)
+        """Starts a match; see `pettingzoo.ParallelEnv.reset`.
+
+        Raises:
+            ValueError: A wrong seed, or options, of which there are none.
+        """
+        if options != PETTINGZOO_TEST:
+            check_options(self.sim, options)
+        self.sim.reset(seed=None if seed is None else check_seed(seed))
         self.agents = self._present()
         if self.render_mode == "human":
             self.render()
@@ -190,12 +201,19 @@ class GameParallelEnv(ParallelEnv):
         Agents that are not asked now may be left out; actions of agents that left the match are ignored.
 
         Raises:
-            ActionError: An action outside its space, or one missing of an agent that is asked.
+            ActionError: An action outside its space, one missing of an agent that is asked, or actions in no dict.
+            RuntimeError: No match has been started.
             KeyError: An action of an agent that does not exist.
         """
         sim = self.sim
         if not self.agents:
+            if not sim.started:
+                raise RuntimeError("step before reset: call reset() first")
             return {}, {}, {}, {}, {}
+        if type(actions) is not dict and not isinstance(actions, Mapping):  # the first says yes five times as fast
+            raise ActionError(
+                f"actions must be a dict {{agent: action}} of {', '.join(self.agents)}, got {type(actions).__name__}"
+            )
         self._write(actions)
         sim.step()
         terminated, truncated = sim.terminated.item(0), sim.truncated.item(0)

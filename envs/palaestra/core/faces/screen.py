@@ -23,7 +23,7 @@ def check_render_mode(mode: str | None, known: list[str], name: str) -> str | No
         ValueError: Not one of the game's modes.
     """
     if mode is not None and mode not in known:
-        raise ValueError(f"{name} renders {' or '.join(map(repr, known)) or 'nothing'}, not {mode!r}")
+        raise ValueError(f"render_mode: {name} renders {' or '.join(map(repr, known)) or 'nothing'}, not {mode!r}")
     return mode
 
 

@@ -20,7 +20,10 @@ from palaestra.core.faces.agent_io import (
 )
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.masks import map_arrays
+from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
+from palaestra.core.keywords import check_flag
+from palaestra.core.parameters import no_parameter
 from palaestra.core.simulation import Simulation
 
 GYMNASIUM_MODES = {
@@ -77,6 +80,7 @@ class GameVectorEnv(VectorEnv):
             render_mode: ``"rgb_array"``, ``"ansi"`` or None, of these what the game has.
             copy: Return copies (default), or the live arrays.
         """
+        check_flag("copy", copy)
         game = sim.game
         self.sim, self.copy = sim, copy
         self.num_envs = sim.num_envs
@@ -114,14 +118,14 @@ class GameVectorEnv(VectorEnv):
         Args:
             seed: Lane i gets ``seed + i``, or the i-th of a list of N; a lane whose seed is None goes on.
             options: See above.
+
+        Raises:
+            ValueError: A wrong seed, or an option other than ``"reset_mask"``.
         """
-        mask = (options or {}).get("reset_mask")
+        mask = check_options(self.sim, options, ("reset_mask",)).get("reset_mask")
         if seed is not None and mask is not None:
             raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
-        if isinstance(seed, list) and None in seed:  # such a lane goes on with its stream
-            self.sim.seed([s or 0 for s in seed], np.array([s is not None for s in seed]))
-            seed = None
-        self.sim.reset(mask, seed=np.asarray(seed, np.uint64) if isinstance(seed, list) else seed)
+        self.sim.reset(mask, seed=seed_some(self.sim, seed))
         return self.agent_io.observe(self.copy), self._info(None)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -234,9 +238,8 @@ class GameVectorEnv(VectorEnv):
             AttributeError: The rules have no such parameter.
             ValueError: Not N values, or a value outside its range.
         """
-        known = self.sim.parameters
-        if name not in known:
-            raise AttributeError(f"{self.sim.game.name} has no parameter {name!r}, only {', '.join(known)}")
+        if name not in self.sim.parameters:
+            raise AttributeError(no_parameter(self.sim, name))
         if isinstance(values, list | tuple):
             if len(values) != self.num_envs:
                 raise ValueError(f"set_attr wants a value for each of the {self.num_envs} lanes, got {len(values)}")

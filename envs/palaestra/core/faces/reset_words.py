@@ -1,0 +1,56 @@
+"""What the faces' ``reset`` is told, seeds and options: one rule and one message for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.simulation import Simulation
+
+PETTINGZOO_TEST = {"options": 1}
+"""What the tests of PettingZoo give to every environment as ``options``: the PettingZoo faces let it pass."""
+
+
+def check_options(sim: Simulation, options: Any, known: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """The ``options`` of a reset, a dict also where None was given.
+
+    Args:
+        sim: The simulation.
+        options: What the user gave.
+        known: Keys that the face has a meaning for.
+
+    Raises:
+        ValueError: No dict, or a key without a meaning; names it and says what to write instead.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(f"reset: options must be a dict or None, got {options!r}")
+    for key in options:
+        if key in known:
+            continue
+        if key in sim.parameters:
+            raise ValueError(
+                f"reset: {key!r} is no option but a parameter of the rules: give {key}= to make, or call "
+                f"sim.set_parameters({key}=...) of the unwrapped environment before reset"
+            )
+        if key == "reset_mask":
+            raise ValueError("reset: 'reset_mask' is an option of gymnasium.make_vec alone, whose lanes can wait")
+        raise ValueError(f"reset: unknown option {key!r}; known here: {', '.join(map(repr, known)) or 'none'}")
+    return options
+
+
+def seed_some(sim: Simulation, seed: Any) -> Any:
+    """What `Simulation.reset` takes of a ``seed`` that may be a list in which some lanes have None.
+
+    Such lanes go on with their streams; the others are seeded at once, and nothing is left for the reset.
+
+    Raises:
+        ValueError: What `palaestra.core.rng.lane_seeds` refuses.
+    """
+    if not isinstance(seed, list | tuple) or None not in seed:
+        return seed
+    sim.seed([0 if s is None else s for s in seed], np.array([s is not None for s in seed]))
+    return None

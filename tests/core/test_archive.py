@@ -1,0 +1,118 @@
+"""Archives of arrays that somebody else wrote: read without pickle, refused by a named error."""
+
+from __future__ import annotations
+
+import contextlib
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from palaestra.core.archive import Archive
+from palaestra.core.files import FileError
+
+VALUES = np.arange(6, dtype=np.int64).reshape(2, 3)
+ENOUGH = 10_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    np.savez_compressed(tmp_path / "a.npz", values=VALUES)
+    return tmp_path / "a.npz"
+
+
+def rewrite(path: Path, members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_DEFLATED) -> None:
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+
+
+def npy(path: Path) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read("values.npy")
+
+
+def refused(path: Path, **more) -> str:
+    with pytest.raises(FileError) as refusal, Archive(path) as archive:
+        archive.read("values", more.get("dtype", "<i8"), more.get("shape", (2, 3)), more.get("most_bytes", ENOUGH))
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def test_an_array_is_read_as_it_was_written(path: Path):
+    with Archive(path) as archive:
+        assert list(archive.sizes) == ["values"]
+        np.testing.assert_array_equal(archive.read("values", "<i8", (None, 3), ENOUGH), VALUES)
+
+
+def test_another_type_or_shape_is_refused(path: Path):
+    assert "is <i8 2x3, not <f8 2x3" in refused(path, dtype="<f8")
+    assert "is <i8 2x3, not <i8 2x4" in refused(path, shape=(2, 4))
+    assert "is <i8 2x3, not <i8 any" in refused(path, shape=(None,))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"'<i8'", b"'|O'  "),
+        (b"False", b"True "),
+        (b"(2, 3)", b"(3, 2)  "),
+        (b"(2, 3)", b"(-2,-3)"),
+        (b"'descr'", b"__import__('os')"),
+        (b"\x01\x00", b"\x02\x00"),
+    ],
+)
+def test_a_header_of_another_form_is_refused(path: Path, old: bytes, new: bytes):
+    content = npy(path).replace(old, new, 1)
+    rewrite(path, [("values.npy", content[: len(npy(path))])])
+    refused(path, shape=(2, 3))
+
+
+def test_a_size_that_does_not_fit_the_shape_is_refused_before_it_is_inflated(path: Path):
+    rewrite(path, [("values.npy", npy(path) + bytes(50_000_000))])
+    assert "more than 10000" in refused(path)
+    tracemalloc.start()
+    assert "does not have the size" in refused(path, most_bytes=10**9)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_a_member_twice_or_of_another_kind_is_refused(path: Path):
+    content = npy(path)
+    with pytest.warns(UserWarning, match="Duplicate"):
+        rewrite(path, [("values.npy", content)] * 2)
+    assert "twice" in refused(path)
+    rewrite(path, [("values.npy", content), ("payload.pickle", b"x")])
+    assert "no array" in refused(path)
+
+
+def test_other_compressions_and_encryption_are_refused(path: Path):
+    content = npy(path)
+    rewrite(path, [("values.npy", content)], zipfile.ZIP_BZIP2)
+    assert "compressed in an unknown way" in refused(path)
+    rewrite(path, [("values.npy", content)])
+    data = bytearray(path.read_bytes())
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    assert "encrypted" in refused(path)
+
+
+def test_a_damaged_file_is_refused_wherever_the_damage_is(path: Path):
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refusals = 0
+    for k in range(200):
+        data = bytearray(whole)
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        path.write_bytes(data[: rng.integers(len(data))] if k % 2 else data)
+        with contextlib.suppress(FileError):
+            refusals += 1
+            with Archive(path) as archive:
+                np.testing.assert_array_equal(archive.read("values", "<i8", (2, 3), ENOUGH), VALUES)
+            refusals -= 1
+    assert refusals > 150

@@ -1,0 +1,125 @@
+"""Files that are written in one piece."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from palaestra.core import files
+from palaestra.core.files import FileError, open_atomically, write_atomically
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_error_is_a_value_error() -> None:
+    assert issubclass(FileError, ValueError)
+
+
+def test_a_new_file_holds_the_content_and_nothing_else_is_left(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "new", lambda file: file.write(b"all of it"))
+    assert (tmp_path / "new").read_bytes() == b"all of it"
+    assert names(tmp_path) == ["new"]
+
+
+def test_the_old_content_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"old")
+    with open_atomically(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"old")
+
+    def fail(file: object) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        write_atomically(path, fail)
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["kept"]
+
+
+def test_writers_of_one_path_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path, failed = tmp_path / "shared", []
+    contents = [bytes([k]) * 100_000 for k in range(4)]
+
+    def write(content: bytes) -> None:
+        for _ in range(6):
+            try:
+                write_atomically(path, lambda file: file.write(content))
+            except OSError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert path.read_bytes() in contents
+    assert names(tmp_path) == ["shared"]
+
+
+def test_an_unfinished_file_of_another_writer_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "same")
+    other = tmp_path / ".kept.same.tmp"
+    other.write_bytes(b"of another process")
+    with pytest.raises(FileExistsError):
+        write_atomically(tmp_path / "kept", lambda file: file.write(b"new"))
+    assert other.read_bytes() == b"of another process"
+
+
+def test_a_missing_folder_is_named_by_the_path_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no_folder.match\.npz'$"):
+        write_atomically(tmp_path / "no_folder" / "match.npz", lambda file: file.write(b"new"))
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    write_atomically(tmp_path / ("n" * 255), lambda file: file.write(b"new"))
+    assert names(tmp_path) == ["n" * 255]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("file")
+    write_atomically(tmp_path / "link", lambda file: file.write(b"new"))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no /dev there")
+def test_a_device_is_written_directly() -> None:
+    write_atomically("/dev/null", lambda file: file.write(b"new"))
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_an_error_of_the_disk_names_the_file_that_was_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, call, fail)
+        with pytest.raises(OSError, match=r"No space left on device: '.*kept'$"):
+            write_atomically(path, lambda file: file.write(b"new"))
+    with pytest.raises(OSError, match="other"):  # a file of the caller keeps its name
+        write_atomically(path, lambda file: (tmp_path / "other").read_bytes())
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["kept"]
