@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def idle_blue(observations: dict) -> dict:
 
 def test_whatever_comes_from_outside_is_repeated():
     sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"}, autoreset_mode="off", nodes=8)
-    kept = None
+    kept: Any = None
     with Recorder(sim) as recorder:
         sim.reset()  # seeds of the operating system
         for step in range(60):
@@ -98,7 +99,8 @@ def test_whatever_comes_from_outside_is_repeated():
             if step == 30:
                 sim.seed(99, np.array([False, True]))
             if step == 35:
-                sim.states["energy"][1] = 0.25
+                sim.set_opponent("red_0", "random", lanes=[1])
+                sim.refresh()
             if step == 40:
                 sim.reset(np.array([True, False]), seed=7)
             sim.step()
@@ -238,10 +240,11 @@ def test_a_changed_file_is_refused_by_its_checksum(tmp_path: Path):
 
 def test_a_newer_format_asks_for_a_newer_palaestra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "match.npz"
-    monkeypatch.setattr(replay_file, "FORMAT", 2)
+    monkeypatch.setattr(replay_file, "FORMAT", 3)
     record_cartpole().save(path)
     monkeypatch.undo()
-    with pytest.raises(ReplayError, match="has format 2, this palaestra reads format 1: pip install --upgrade"):
+    newer = "has format 3, this palaestra reads format 2: take a newer palaestra"
+    with pytest.raises(ReplayError, match=newer):
         load(path)
 
 
@@ -449,15 +452,17 @@ def test_a_game_with_an_engine_repeats(glider):
     assert verify(recorder.replay()).ok
 
 
-def test_an_engine_that_was_put_back_ends_the_recording(glider):
-    with Recorder(glider):
+def test_an_engine_that_was_put_back_repeats(glider):
+    rng = np.random.default_rng(0)
+    with Recorder(glider) as recorder:
         glider.reset(seed=0)
+        glider.step(rng.uniform(0, 0.15, (2, 1, 1)))
         kept = glider.snapshot()
-        glider.step(np.zeros((2, 1, 1)))
-        glider.restore(kept)
-        with pytest.raises(ReplayError, match="lane 0 was changed in the middle of a match"):
-            glider.step(np.zeros((2, 1, 1)))
-        glider.step(np.zeros((2, 1, 1)))
+        for step in range(20):
+            if step == 12:
+                glider.restore(kept)
+            glider.step(rng.uniform(0, 0.15, (2, 1, 1)))
+    assert verify(recorder.replay()).ok
 
 
 def test_frames_come_after_the_reset_and_every_decision():
@@ -484,6 +489,29 @@ def test_a_table_has_a_row_for_every_operation(tmp_path: Path):
     columns = dict(zip(lines[0].split(","), lines[-1].split(","), strict=True))
     assert float(columns["parameters.horizon"]) == 60
     assert int(columns["steps"]) == replay.steps
+
+
+@pytest.mark.parametrize("export", [to_gif, to_csv])
+def test_an_export_that_fails_leaves_the_old_file_alone(export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("PIL")
+    path = tmp_path / "match.gif"
+    path.write_bytes(b"old")
+    replay = record_cartpole(horizon=4)
+
+    def full_disk(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        export(replay, path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_pictures_of_another_kind_than_gif_are_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"match\.mp4: a replay is drawn as an animated GIF: name the file \*\.gif"):
+        to_gif(record_cartpole(), tmp_path / "match.mp4")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("export", [to_gif, to_csv])

@@ -1,16 +1,19 @@
 """Replays: a match as a small file that is re-simulated and compared bitwise.
 
-A replay holds the inputs of a match: the first state, every action, every change of a parameter or a player. It holds
-no pictures and no trajectory. The simulation plays the inputs again under the same rules. Hashes of every state are
-compared::
+A replay holds the inputs of a match: the seeds, every action from outside, every change of a parameter or a player,
+every return to a snapshot. It holds no pictures, no trajectory and no match record. The simulation plays the inputs
+again under the same rules. Hashes of every state are compared::
 
-    replay = record("palaestra/UcavDogfight-v0", {"red": "expert", "blue": "novice"}, seed=7)
+    replay = record("palaestra/UcavDogfight-v0", {"red": "expert", "blue": "weave"}, seed=7)
     replay.save("match.npz")
     print(verify(load("match.npz")))
     for sim in frames(replay):
         print(sim.states["health"][0])
 
 A `Recorder` records any simulation while other code drives it: a training run, a face, an adapter.
+
+The file of somebody else can be wrong, never dangerous: `load` runs nothing in it and checks sizes before memory, and
+all that it says goes through the same checks as a call of the simulation. What is wrong is a `ReplayError`.
 """
 
 from palaestra.replay.export import to_csv, to_gif

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,14 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.archive import Archive
+from palaestra.core.files import FileError, write_atomically
+from palaestra.core.short_repr import short_repr
+
 MAGIC = "palaestra replay"
-FORMAT = 1
+FORMAT = 2
 RESET, STEP = 0, 1
 """Values of `Replay.operations`."""
+SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
+"""First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
+LARGEST_HEADER = 2**20
+LARGEST = 2**31
+"""Bytes that a replay may have in memory, and bytes of the lanes that play it."""
 
 
-class ReplayError(Exception):
+class ReplayError(FileError):
     """A replay that cannot be made, read or repeated; says why."""
 
 
@@ -29,28 +35,34 @@ class ReplayError(Exception):
 class Replay:
     """Everything that came from outside in a run of N lanes, K operations (resets and decisions) long.
 
+    It holds verbs and their arguments, never the memory of a match: what it says goes through the same checks as a
+    call of `palaestra.core.simulation.Simulation`.
+
     Attributes:
         id: Id of the environment.
         keywords: Keywords of `palaestra.make_batch` besides `num_envs` and `autoreset_mode`.
         num_envs: Number of lanes N.
         autoreset_mode: As for `palaestra.make_batch`.
-        seeds: Seed of each lane.
         players: Player of each team at the start, in words.
-        matches: The finished matches in the order of their ends: ``lane``, ``step`` (decisions of the run so far),
-            ``winner`` (a team or None), ``end_reason``.
+        outside: By team the names of its Python players, whose actions are in the file.
+        teams: Names of the teams.
+        end_reasons: Names of the numbers of end reasons.
         palaestra: Version of the package that recorded.
         rules: Digest of the rules, see `palaestra.core.identity`.
         engine: Engine and platform that a per-platform game's bits depend on; empty for a cross-platform game.
         check_every: Operations between two entries of `checks`.
         digest: SHA-256 of the whole run.
+        seeds: uint64 ``[N]``, seed of each lane at the start.
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
         actions: int64 ``[steps, N, W]``, the words of the actions that came from outside, in the order of
             `palaestra.core.actions.ActionTable.words`; reals as the bits of their float64.
-        change_operations: int64 ``[C]``, number of the operation before which a lane was changed from outside.
-        change_lanes: int64 ``[C]``, which lane.
-        changes: uint8 ``[C, B]``, the lane as it then was (`palaestra.replay.lane_bytes`); first of all where each
-            began.
+        change_operations: int64 ``[C]``, number of the operation before which another verb was called.
+        change_verbs: int64 ``[C, 3]``, which verb, of what, and a number: see `palaestra.replay.changes`.
+        change_lanes: bool ``[C, N]``, in which lanes.
+        change_values: int64 ``[C, N]``, bits of a value for each lane.
+        match_rows: int64 ``[M, 4]``, the finished matches in the order of their ends: lane, decisions of the run so
+            far, number of the winner (-1 for none), number of the end reason.
         checks: uint8 ``[checks, N, 8]``, starts of each lane's hash chain after every `check_every` operations and at
             the end.
     """
@@ -59,110 +71,202 @@ class Replay:
     keywords: Mapping[str, Any]
     num_envs: int
     autoreset_mode: str
-    seeds: list[int]
     players: Mapping[str, str]
-    matches: list[dict[str, Any]]
+    outside: Mapping[str, list[str]]
+    teams: list[str]
+    end_reasons: list[str]
     palaestra: str
     rules: str
     engine: str
     check_every: int
     digest: str
+    seeds: np.ndarray
     operations: np.ndarray
     reset_lanes: np.ndarray
     actions: np.ndarray
     change_operations: np.ndarray
+    change_verbs: np.ndarray
     change_lanes: np.ndarray
-    changes: np.ndarray
+    change_values: np.ndarray
+    match_rows: np.ndarray
     checks: np.ndarray
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
 
     @property
     def steps(self) -> int:
         """Decisions played."""
         return len(self.actions)
 
+    @property
+    def streams_went_on(self) -> bool:
+        """Whether the recording began without a seed: then the seeds alone do not decide the matches."""
+        return bool((self.change_verbs[self.change_operations == 0, 0] == STREAM).any())
+
+    @property
+    def matches(self) -> list[dict[str, Any]]:
+        """The finished matches: ``lane``, ``step`` (decisions so far), ``winner`` (a team or None), ``end_reason``."""
+        return [
+            {
+                "lane": lane,
+                "step": step,
+                "winner": self.teams[winner] if winner >= 0 else None,
+                "end_reason": self.end_reasons[reason],
+            }
+            for lane, step, winner, reason in self.match_rows.tolist()
+        ]
+
     def save(self, path: str | Path) -> None:
-        """Writes the file; the write is atomic.
+        """Writes the file in one piece: an old file stays until the new one is whole.
 
         Raises:
+            ReplayError: It is too large to be read again; record fewer lanes or less often.
             OSError: It cannot be written.
         """
-        path = Path(path)
         header = {name: getattr(self, name) for name in HEADER}
-        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header})
-        content = {"header": np.frombuffer(text.encode(), np.uint8)}
+        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}).encode()
+        content = {"header": np.frombuffer(text, np.uint8)}
         content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
+        size = sum(array.nbytes for array in content.values())
+        if len(text) > LARGEST_HEADER or size > LARGEST:
+            raise ReplayError(f"{path}: a replay of {size} bytes ({len(text)} of keywords and names) is too large")
         content["checksum"] = np.frombuffer(_checksum(content), np.uint8)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with unfinished.open("xb") as file:
-                np.savez_compressed(file, **content)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
 
 
-ARRAYS: dict[str, tuple[str, int]] = {
-    "operations": ("|u1", 1),
-    "reset_lanes": ("|b1", 2),
-    "actions": ("<i8", 3),
-    "change_operations": ("<i8", 1),
-    "change_lanes": ("<i8", 1),
-    "changes": ("|u1", 2),
-    "checks": ("|u1", 3),
+ARRAYS: dict[str, str] = {
+    "seeds": "<u8",
+    "operations": "|u1",
+    "reset_lanes": "|b1",
+    "actions": "<i8",
+    "change_operations": "<i8",
+    "change_verbs": "<i8",
+    "change_lanes": "|b1",
+    "change_values": "<i8",
+    "match_rows": "<i8",
+    "checks": "|u1",
 }
-"""Members of the archive: type and number of axes."""
+"""Arrays of the archive and their types."""
 HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS)
+COUNTS = ("num_envs", "check_every")
+NAMES = ("teams", "end_reasons")
+MAPPINGS = ("keywords", "players", "outside")
 
 
 def load(path: str | Path) -> Replay:
-    """Reads a replay and checks that it is whole.
+    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run.
 
     Raises:
-        ReplayError: The file is damaged, cut off, something else, or of a newer format; says which.
+        ReplayError: The file is damaged, cut off, too large, something else, or of another format; says which.
         OSError: It cannot be read.
     """
-    path = Path(path)
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
-        text = bytes(content["header"]).decode()
-        header = json.loads(text)
-        magic, version = header.pop("magic"), header.pop("format")
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ReplayError(f"{path} is no replay of palaestra, or it is damaged or cut off ({_why(error)})") from error
-    if magic != MAGIC:
-        raise ReplayError(f"{path} is no replay of palaestra")
-    if version != FORMAT:
-        raise ReplayError(
-            f"{path} has format {version}, this palaestra reads format {FORMAT}: pip install --upgrade palaestra"
-        )
-    if content.pop("checksum", np.empty(0)).tobytes() != _checksum(content):
+        with Archive(path) as archive:
+            return _read(archive)
+    except ReplayError:
+        raise
+    except FileError as error:
+        raise ReplayError(f"{path} is no replay of palaestra, or it is damaged or cut off ({error})") from error
+
+
+def _read(archive: Archive) -> Replay:
+    path = archive.path
+    text = archive.read("header", "|u1", (None,), LARGEST_HEADER)
+    header = _parse(text.tobytes(), path)
+    _check_header(header, path)
+    expected = {"header", "checksum", *ARRAYS}
+    if set(archive.sizes) != expected:
+        wrong = ", ".join(sorted(map(repr, set(archive.sizes) ^ expected)))[:200]
+        raise ReplayError(f"{path} is damaged: it lacks, or should not hold, {wrong}")
+    size = sum(archive.sizes.values())
+    if size > LARGEST:
+        raise ReplayError(f"{path} would need {size} bytes of memory, more than {LARGEST}: it is not read")
+    n = header["num_envs"]
+    content: dict[str, np.ndarray] = {"header": text}
+
+    def read(name: str, *shape: int | None) -> np.ndarray:
+        content[name] = archive.read(name, ARRAYS[name], shape, LARGEST)
+        return content[name]
+
+    read("seeds", n)
+    operations = read("operations", None)
+    resets, steps = (int((operations == kind).sum()) for kind in (RESET, STEP))
+    if resets + steps != len(operations) or len(operations) == 0 or operations[0] != RESET:
+        raise ReplayError(f"{path} is damaged: operations are resets and decisions, and a reset comes first")
+    if not read("reset_lanes", resets, n)[0].all():
+        raise ReplayError(f"{path} is damaged: a recording begins with a reset of all lanes")
+    read("actions", steps, n, None)
+    changed = read("change_operations", None)
+    if (np.diff(changed) < 0).any() or ((changed < 0) | (changed >= len(operations))).any():
+        raise ReplayError(f"{path} is damaged: change_operations are not numbers of operations in their order")
+    read("change_verbs", len(changed), 3)
+    read("change_lanes", len(changed), n)
+    read("change_values", len(changed), n)
+    _check_matches(read("match_rows", None, 4), header, path)
+    read("checks", -(-len(operations) // header["check_every"]), n, CHECK_BYTES)
+    if archive.read("checksum", "|u1", (32,), 32).tobytes() != _checksum(content):
         raise ReplayError(f"{path} is damaged: its checksum does not match")
-    kinds = {name: (content[name].dtype.str, content[name].ndim) for name in ARRAYS if name in content}
-    if set(header) != set(HEADER) or kinds != ARRAYS:
-        raise ReplayError(f"{path} is damaged: it does not hold what a replay of format {FORMAT} holds")
-    replay = Replay(**header, **{name: content[name] for name in ARRAYS})
-    _check_sizes(replay, path)
-    return replay
+    attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS}}
+    return Replay(**attributes)
 
 
-def _check_sizes(replay: Replay, path: Path) -> None:
-    steps, resets = (int((replay.operations == kind).sum()) for kind in (STEP, RESET))
-    count, n = len(replay.change_operations), replay.num_envs
-    sizes = {
-        "actions": replay.actions.shape[:2] == (steps, n),
-        "reset_lanes": replay.reset_lanes.shape == (resets, n),
-        "operations": steps + resets == len(replay.operations) > 0 == replay.operations[0],
-        "changes": len(replay.changes) == len(replay.change_lanes) == count >= n,
-        "change_lanes": bool(((replay.change_lanes >= 0) & (replay.change_lanes < n)).all()),
-        "checks": replay.checks.shape[1:] == (n, CHECK_BYTES) and replay.check_every >= 1,
-        "seeds": len(replay.seeds) == n,
-    }
-    wrong = [name for name, fits in sizes.items() if not fits]
+def _parse(text: bytes, path: Path) -> dict[str, Any]:
+    """The header's JSON, if it is that of a replay of this format."""
+    try:
+        header = json.loads(text.decode())
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ReplayError(
+            f"{path} is no replay of palaestra, or it is damaged: its header is no JSON ({type(error).__name__})"
+        ) from error
+    if not isinstance(header, dict) or header.pop("magic", None) != MAGIC:
+        raise ReplayError(f"{path} is no replay of palaestra")
+    version = header.pop("format", None)
+    if version != FORMAT:
+        newer = isinstance(version, int) and version > FORMAT
+        do = "take a newer palaestra" if newer else "record the match again"
+        raise ReplayError(f"{path} has format {str(version)[:20]}, this palaestra reads format {FORMAT}: {do}")
+    return header
+
+
+def _check_header(header: dict[str, Any], path: Path) -> None:
+    """Whether each entry is of its type and can be printed."""
+    wrong = sorted(set(header) ^ set(HEADER))
+    for name in set(header) & set(HEADER):
+        value = header[name]
+        if name in COUNTS:
+            fits = type(value) is int and 1 <= value < 2**31
+        elif name in NAMES:
+            fits = isinstance(value, list) and all(map(_is_text, value))
+        elif name in MAPPINGS:
+            fits = isinstance(value, dict) and all(map(_is_text, value)) and _fits_mapping(name, value)
+        else:
+            fits = _is_text(value)
+        wrong += [] if fits else [name]
     if wrong:
-        raise ReplayError(f"{path} is damaged: {', '.join(wrong)} do not fit the rest")
+        raise ReplayError(f"{path} is damaged: {', '.join(map(repr, wrong))[:200]} do not fit a replay")
+
+
+def _fits_mapping(name: str, value: dict[str, Any]) -> bool:
+    if name == "players":
+        return all(map(_is_text, value.values()))
+    if name == "outside":
+        return all(isinstance(names, list) and all(map(_is_text, names)) for names in value.values())
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a string that a terminal prints as it is."""
+    return isinstance(value, str) and value.isprintable()
+
+
+def _check_matches(rows: np.ndarray, header: dict[str, Any], path: Path) -> None:
+    lane, step, winner, reason = rows.T
+    inside = (lane >= 0) & (lane < header["num_envs"]) & (step >= 0)
+    inside &= (winner >= -1) & (winner < len(header["teams"])) & (reason >= 0) & (reason < len(header["end_reasons"]))
+    if not inside.all():
+        raise ReplayError(f"{path} is damaged: it lists a match of a lane, winner or end reason that it does not know")
 
 
 def _checksum(content: Mapping[str, np.ndarray]) -> bytes:
@@ -171,7 +275,3 @@ def _checksum(content: Mapping[str, np.ndarray]) -> bytes:
         sha.update(f"{name} {content[name].dtype.str} {content[name].shape}".encode())
         sha.update(content[name].tobytes())
     return sha.digest()
-
-
-def _why(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,4 +1,4 @@
-"""Lanes of a simulation as rows of bytes: a recorder compares and hashes them, playback restores them."""
+"""Lanes of a simulation as rows of bytes: recording and verification compare and hash them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,27 @@ from palaestra.replay.file import CHECK_BYTES
 
 
 class LaneBytes:
-    """All bytes of a lane that decide or show how it continues: record without padding, masks, rewards and flags."""
+    """All bytes of a lane that decide or show how it continues: record without padding, masks, rewards and flags.
+
+    Attributes:
+        results: Columns of `read` that decide nothing: rewards and flags.
+        ends: Columns of the flags of a lane's end, which a lane that waits keeps.
+        written_at_reset: Columns that a reset writes anew.
+    """
 
     def __init__(self, sim: Simulation) -> None:
         """Finds the bytes; arrays are read anew each time, as ``out=`` may name others."""
         self._sim = sim
-        self._segments = _segments(sim.game.state_dtype)
-        self.record_size = sum(hi - lo for lo, hi in self._segments)
-        self._dtype = sim.game.state_dtype
+        dtype: Any = sim.game.state_dtype
+        self._segments = _segments(dtype)
+        places = np.concatenate([np.arange(lo, hi) for lo, hi in self._segments])
+        sizes = [part.shape[1] for part in self._parts()]
+        rewards, terminated, truncated, agent_terminated = range(len(sizes) - 4, len(sizes))
+        starts = np.cumsum([0, *sizes])
+        self.results = np.arange(starts[rewards], starts[agent_terminated] + sizes[agent_terminated])
+        self.ends = np.arange(starts[terminated], starts[truncated] + sizes[truncated])
+        outlives = places < dtype.fields["steps"][1]
+        self.written_at_reset = np.concatenate([np.flatnonzero(~outlives), np.arange(len(places), starts[-1])])
 
     def _parts(self) -> list[np.ndarray]:
         sim = self._sim
@@ -31,25 +44,11 @@ class LaneBytes:
         """A copy of all lanes, uint8 ``[N, B]``."""
         return np.concatenate(self._parts(), axis=1)
 
-    def write(self, lane: int, row: np.ndarray) -> None:
-        """Restores a lane, uint8 ``[B]``.
 
-        Raises:
-            ValueError: The row is of another record.
-        """
-        start = 0
-        for part in self._parts():
-            part[lane] = row[start : start + part.shape[1]]
-            start += part.shape[1]
-        if start != len(row):
-            raise ValueError(f"a lane has {start} bytes, the row has {len(row)}")
-
-    def columns_of(self, field: str) -> np.ndarray:
-        """Columns of `read` that belong to a field of the match record."""
-        members: Any = self._dtype.fields
-        dtype, offset = members[field][:2]
-        places = np.concatenate([np.arange(lo, hi) for lo, hi in self._segments])
-        return np.flatnonzero((places >= offset) & (places < offset + dtype.itemsize))
+def record_bytes(records: np.ndarray) -> bytes:
+    """The bytes of match records without padding."""
+    rows = _bytes(np.ascontiguousarray(records))
+    return b"".join(rows[:, lo:hi].tobytes() for lo, hi in _segments(records.dtype))
 
 
 class HashChain:

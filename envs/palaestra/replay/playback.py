@@ -9,26 +9,30 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, registry
-from palaestra.core.actions import ActionError
 from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
-from palaestra.core.simulation import Simulation
-from palaestra.replay.file import STEP, Replay, ReplayError
-from palaestra.replay.lane_bytes import HashChain, LaneBytes
+from palaestra.core.simulation import MODES, Simulation
+from palaestra.replay.changes import ChangePlayer
+from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
+from palaestra.replay.player_words import player_words
 from palaestra.replay.provenance import engine_key
+from palaestra.replay.trace import Trace
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a replay repeated bitwise.
+    """Whether a replay repeated bitwise, and whether what it says of the run is so.
+
+    Names of Python players and the version of palaestra stand in the file alone: nothing can prove them.
 
     Attributes:
-        ok: All hashes are equal.
+        ok: All hashes are equal, and so is what the file says.
         steps: Decisions played.
         digest: SHA-256 of the run as it was played now.
         lane: First lane that diverged, -1 if none.
         first_step: Number of decisions after which that lane was still equal.
         last_step: Number of decisions after which it was not.
+        wrong: What the file says otherwise than it was played: of ``matches``, ``players``, ``seeds``, ``digest``.
     """
 
     ok: bool
@@ -37,49 +41,59 @@ class Verification:
     lane: int = -1
     first_step: int = -1
     last_step: int = -1
+    wrong: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One line for people."""
         if self.ok:
             return f"the replay repeats bitwise: {self.steps} decisions, {self.digest[:16]}"
-        if self.lane < 0:
+        if self.wrong == ("digest",):
             return "the replay repeats, but its digest is not that of the file"
+        if self.lane < 0:
+            return f"the replay repeats, but the file gives other {' and '.join(self.wrong)} than were played"
         if self.last_step - self.first_step <= 1:
             return f"the replay diverges: lane {self.lane}, decision {self.last_step}"
         return f"the replay diverges: lane {self.lane}, between decision {self.first_step + 1} and {self.last_step}"
 
 
 def verify(replay: Replay) -> Verification:
-    """Plays a replay to the end and compares the hashes.
+    """Plays a replay to the end and compares the hashes, the ends of all matches, the players and the seeds.
 
     Raises:
-        ReplayError: It was recorded under other rules or with another engine; says which.
+        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; says which.
     """
-    checks = iter(replay.checks)
-    good, steps = 0, 0
-    chain: HashChain | None = None
-    lanes: LaneBytes | None = None
-    for operation, sim in enumerate(_operations(replay), 1):
-        lanes, chain = lanes or LaneBytes(sim), chain or HashChain(replay.num_envs)
-        chain.add(lanes.read())
-        steps += int(replay.operations[operation - 1] == STEP)
-        if operation % replay.check_every and operation != len(replay.operations):
+    good = compared = 0
+    playback = trace = None
+    for playback in _play(replay, traced=True):
+        trace = playback.trace
+        assert trace is not None
+        found = trace.all_checks() if trace.operations == len(replay.operations) else trace.checks
+        if len(found) == compared:
             continue
-        differs = (chain.check() != next(checks, -1)).any(axis=-1)
+        differs = (found[-1] != replay.checks[compared]).any(axis=-1)
         if differs.any():
-            return Verification(False, steps, chain.digest(), int(np.flatnonzero(differs)[0]), good, steps)
-        good = steps
-    assert chain is not None, "a replay has a reset"
-    return Verification(chain.digest() == replay.digest, steps, chain.digest())
+            return Verification(False, trace.steps, trace.digest(), int(np.flatnonzero(differs)[0]), good, trace.steps)
+        compared, good = len(found), trace.steps
+    assert playback is not None, "a replay has a reset"
+    assert trace is not None
+    claims = {
+        "matches": np.array_equal(trace.match_rows(), replay.match_rows),
+        "players": playback.players == dict(replay.players),
+        "seeds": np.array_equal(playback.seeds, replay.seeds),
+        "digest": trace.digest() == replay.digest,
+    }
+    wrong = tuple(name for name, is_so in claims.items() if not is_so)
+    return Verification(not wrong, trace.steps, trace.digest(), wrong=wrong)
 
 
 def frames(replay: Replay) -> Iterator[Simulation]:
     """The simulation after the first reset and after every decision and further reset; it is closed at the end.
 
     Raises:
-        ReplayError: It was recorded under other rules or with another engine; says which.
+        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; says which.
     """
-    return _operations(replay)
+    for playback in _play(replay):
+        yield playback.sim
 
 
 def check_fits(replay: Replay) -> Game:
@@ -91,7 +105,7 @@ def check_fits(replay: Replay) -> Game:
     made = f"the replay was recorded by palaestra {replay.palaestra}, this is {__version__}"
     try:
         game, _ = registry.make_game(replay.id, **replay.keywords)
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # the factory of a game, which may be anybody's, gets whatever the file says
         name, _, version = replay.id.rpartition("-v")
         other = [id for id in registry.ROWS if id.rpartition("-v")[0] == name]
         if replay.id not in registry.ROWS and other:
@@ -107,38 +121,97 @@ def check_fits(replay: Replay) -> Game:
     rules = rules_digest(game)
     if replay.rules != rules:
         raise ReplayError(f"the rules of {replay.id} are other ones (digest {rules}, not {replay.rules}): {made}")
+    if (replay.teams, replay.end_reasons) != (list(game.teams), list(game.all_end_reasons)):
+        raise ReplayError(f"the replay names other teams or end reasons than {replay.id} has")
     return game
 
 
-def _operations(replay: Replay) -> Iterator[Simulation]:
-    check_fits(replay)
-    sim = registry.make_batch(
-        replay.id, replay.num_envs, **{**replay.keywords, "autoreset_mode": replay.autoreset_mode}
-    )
-    sim.lane_seeds[...] = np.array(replay.seeds, np.uint64)
-    lanes = LaneBytes(sim)
-    change = steps = resets = 0
-    try:
-        for number, operation in enumerate(replay.operations):
-            while change < len(replay.changes) and replay.change_operations[change] == number:
-                _put(lanes, int(replay.change_lanes[change]), replay.changes[change])
-                change += 1
-            if operation == STEP:
-                _step(sim, replay.actions[steps])
-                steps += 1
+class Playback:
+    """A simulation that plays a replay.
+
+    Attributes:
+        sim: It.
+        trace: What it shows, or None.
+        players: The players at the first reset, in words.
+        seeds: The seeds of the lanes then, uint64 ``[N]``.
+    """
+
+    def __init__(self, replay: Replay, *, traced: bool) -> None:
+        """Makes the simulation and gives it the seeds.
+
+        Raises:
+            ReplayError: The rules are others, or refuse what the file says.
+        """
+        game = check_fits(replay)
+        lane_bytes = game.state_dtype.itemsize + game.observation_dtype.itemsize
+        if replay.num_envs * lane_bytes > LARGEST:
+            raise ReplayError(f"the replay has {replay.num_envs} lanes of {lane_bytes} bytes: too many to play")
+        if replay.autoreset_mode not in MODES:
+            raise ReplayError(f"the replay has the autoreset_mode {replay.autoreset_mode!r}, not one of {list(MODES)}")
+        self._replay = replay
+        self.players: dict[str, str] = {}
+        self.seeds = replay.seeds
+        self.sim: Any = None
+        with _Refusals("its keywords are refused"):
+            self.sim = registry.make_batch(
+                replay.id, replay.num_envs, **{**replay.keywords, "autoreset_mode": replay.autoreset_mode}
+            )
+            self.sim.seed(replay.seeds)
+        self.trace = Trace(self.sim, replay.check_every) if traced else None
+        self._changes = ChangePlayer(self.sim, replay)
+        self._change = self._steps = self._resets = 0
+
+    def play(self, number: int) -> None:
+        """Plays one operation and the changes before it.
+
+        Raises:
+            ReplayError: The rules refuse one of them.
+        """
+        replay, sim = self._replay, self.sim
+        with _Refusals(f"operation {number} is refused"):
+            while self._change < len(replay.change_operations) and replay.change_operations[self._change] == number:
+                self._changes.play(self._change)
+                self._change += 1
+                if self.trace is not None:
+                    self.trace.changed()
+            if number == 0:
+                self.players, self.seeds = player_words(sim, replay.outside), sim.lane_seeds.copy()
+            if self.trace is not None:
+                self.trace.before()
+            if replay.operations[number] == STEP:
+                which = None
+                self._steps += 1
+                _step(sim, replay.actions[self._steps - 1])
             else:
-                sim.reset(replay.reset_lanes[resets])
-                resets += 1
-            yield sim
-    finally:
-        sim.close()
+                which = replay.reset_lanes[self._resets]
+                self._resets += 1
+                sim.reset(which)
+            if self.trace is not None:
+                self.trace.after(which)
 
 
-def _put(lanes: LaneBytes, lane: int, row: np.ndarray) -> None:
+class _Refusals:
+    """Turns what a simulation raises into a `ReplayError`; a context manager."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, ValueError | TypeError | OverflowError | RuntimeError | MemoryError):
+            text = str(error).splitlines()[0][:400] if str(error) else type(error).__name__
+            raise ReplayError(f"the replay cannot be played, {self._what}: {text}") from error
+
+
+def _play(replay: Replay, *, traced: bool = False) -> Iterator[Playback]:
+    playback = Playback(replay, traced=traced)
     try:
-        lanes.write(lane, row)
-    except ValueError as error:
-        raise ReplayError(f"the replay does not fit the match record of its rules: {error}") from error
+        for number in range(len(replay.operations)):
+            playback.play(number)
+            yield playback
+    finally:
+        playback.sim.close()
 
 
 def _step(sim: Any, words: np.ndarray) -> None:
@@ -146,7 +219,4 @@ def _step(sim: Any, words: np.ndarray) -> None:
     if words.shape != (sim.num_envs, len(columns)):
         raise ReplayError(f"the replay has actions of shape {words.shape}, the rules of {(sim.num_envs, len(columns))}")
     sim.buffers.action_words[:, columns] = words
-    try:
-        sim.step()
-    except ActionError as error:
-        raise ReplayError(f"the replay holds an action that the rules refuse: {error}") from error
+    sim.step()

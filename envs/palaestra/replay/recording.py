@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -10,21 +11,36 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.batch_loop import CALLER, MIX, RANDOM, RUNNING
+from palaestra.core.batch_loop import CALLER, RUNNING
 from palaestra.core.identity import rules_digest
-from palaestra.core.opponents import OpponentSpec, player_name
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.recorder_protocol import Verb
 from palaestra.core.simulation import Simulation
-from palaestra.replay.file import CHECK_BYTES, RESET, STEP, Replay, ReplayError
-from palaestra.replay.lane_bytes import HashChain, LaneBytes
+from palaestra.core.snapshot import Snapshot
+from palaestra.replay.changes import (
+    Change,
+    change,
+    opponent_change,
+    parameter_changes,
+    starting_changes,
+)
+from palaestra.replay.file import CHECK_BYTES, REFRESH, RESET, RESTORE, SEED, SNAPSHOT, STEP, Replay, ReplayError
+from palaestra.replay.lane_bytes import record_bytes
+from palaestra.replay.player_words import outside_names, player_words
 from palaestra.replay.provenance import engine_key
+from palaestra.replay.trace import Trace
 
 
 class Recorder:
-    """Records all inputs of a simulation, from the next reset of all its lanes on.
+    """Records all verbs of a simulation, from the next reset of all its lanes on.
 
-    Inputs are actions, resets, seeds, parameters, players, and match records written by hand. Actions of Python
-    opponents are recorded; scripts are played again. What an engine holds besides the record is not
-    recorded: `Simulation.restore` of a game with bodies ends a recording with an error.
+    These are resets, seeds, decisions with the actions from outside, parameters, players, and the return to a snapshot
+    that was taken during the recording. Actions of Python opponents are recorded; scripts are played again.
+    A replay holds verbs, never the memory of a match. So a recording cannot contain what no verb does: `load_states`
+    and `restore` of a foreign snapshot are refused while it runs, and match records that were written by hand
+    (``sim.states[...] = ...``) end it with an error at the next verb. What was recorded until then stays.
+
+    ::
 
         with Recorder(envs.sim) as recorder:
             ...
@@ -48,19 +64,15 @@ class Recorder:
         self._id, keywords = sim.origin
         self._keywords = _plain(keywords, self._id)
         self._sim, self._check_every = sim, check_every
-        self._lanes, self._chain = LaneBytes(sim), HashChain(sim.num_envs)
+        self._trace = Trace(sim, check_every)
         words = sim.action_table.words
         self._agents, self._columns = words["agent"], words["column"]
-        self._fixed_columns = _fixed_columns(sim, self._lanes)
         self._operations: list[int] = []
         self._reset_lanes: list[np.ndarray] = []
         self._actions: list[np.ndarray] = []
-        self._changes: list[tuple[int, int, np.ndarray]] = []
-        self._checks: list[np.ndarray] = []
-        self._matches: list[dict[str, Any]] = []
-        self._seen = self._lanes.read()
-        self._running = np.zeros(sim.num_envs, np.bool_)
-        self._pending: tuple[int, np.ndarray] | None = None
+        self._changes: list[tuple[int, Change]] = []
+        self._snapshots: dict[bytes, int] = {}
+        self._pending: tuple[Verb, np.ndarray, Any] | None = None
         sim.recorder = self
 
     def __enter__(self) -> Recorder:
@@ -74,66 +86,89 @@ class Recorder:
         if self._sim.recorder is self:
             self._sim.recorder = None
 
-    def before(self, sim: Simulation, which: np.ndarray | None) -> None:
+    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
         """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
-        if not self._operations:
-            if which is None or not which.all():
-                return
-            self._players = _players(sim)
-            self._seeds = [int(s) for s in sim.lane_seeds]
-        self._note_changes(which)
-        if which is not None:
-            self._pending = (RESET, which.copy())
+        self._pending = None
+        lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
+        if self._operations:
+            self._check(verb, lanes, what)
+        elif verb == "reset" and lanes.all():
+            self._changes = [(0, row) for row in starting_changes(self._sim)]
+            self._seeds = self._sim.lane_seeds.copy()
+            self._outside = outside_names(self._sim)
+            self._players = player_words(self._sim, self._outside)
+        else:
             return
-        self._running = sim.states["pending"] == RUNNING
-        outside = (sim.states["current_player"][:, self._agents] == CALLER) & self._running[:, None]
-        self._pending = (STEP, np.where(outside, sim.buffers.action_words[:, self._columns], 0))
+        if verb in ("reset", "step"):
+            self._trace.before()
+        if verb == "step":
+            running = self._sim.states["pending"] == RUNNING
+            outside = (self._sim.states["current_player"][:, self._agents] == CALLER) & running[:, None]
+            what = np.where(outside, self._sim.buffers.action_words[:, self._columns], 0)
+        self._pending = (verb, lanes, what)
 
-    def after(self, sim: Simulation) -> None:
+    def after(self) -> None:
         """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         if self._pending is None:
             return
-        operation, what = self._pending
+        verb, lanes, what = self._pending
         self._pending = None
-        self._operations.append(operation)
-        (self._reset_lanes if operation == RESET else self._actions).append(what)
-        self._seen = self._lanes.read()
-        self._chain.add(self._seen)
-        if len(self._operations) % self._check_every == 0:
-            self._checks.append(self._chain.check())
-        if operation == STEP:
-            self._note_ends(sim)
+        if verb == "reset":
+            self._operations.append(RESET)
+            self._reset_lanes.append(lanes)
+            self._trace.after(lanes)
+        elif verb == "step":
+            self._operations.append(STEP)
+            self._actions.append(what)
+            self._trace.after(None)
+        elif lanes.any():
+            self._changes += [(len(self._operations), row) for row in self._rows(verb, lanes, what)]
+            self._trace.changed()
 
-    def _note_changes(self, which: np.ndarray | None) -> None:
-        """Keeps the lanes that are not as the last operation left them; all of them before the first."""
-        now = self._lanes.read()
-        differs = now != self._seen
-        changed = differs.any(axis=1) if self._operations else np.ones(len(now), np.bool_)
-        moved = differs[:, self._fixed_columns].any(axis=1) & bool(self._operations)
-        if which is not None:
-            moved &= ~which
-        if moved.any():
+    def _check(self, verb: Verb, lanes: np.ndarray, what: Any) -> None:
+        """Whether a replay can hold a verb, and all that happened since the last one."""
+        if verb == "load_states":
+            raise ReplayError(
+                "load_states cannot be recorded, as a replay holds verbs and no match records: stop the recording first"
+            )
+        if verb == "restore" and _content(what) not in self._snapshots:
+            raise ReplayError(
+                "this snapshot cannot be recorded: take it from this simulation while the recording runs, "
+                "or stop the recording first"
+            )
+        lane = self._trace.lane_changed_by_hand(lanes if verb == "reset" else None)
+        if lane >= 0:
             self.stop()
             raise ReplayError(
-                f"lane {int(np.flatnonzero(moved)[0])} was changed in the middle of a match (restore?): a replay "
-                f"cannot do that to the engine of {self._sim.game.name}, the recording has stopped"
+                f"the match record of lane {lane} was written by hand, or by a verb that was interrupted, which no "
+                f"replay can repeat: the recording of {self._sim.game.name} has stopped. Use seed, set_parameters, "
+                "set_opponent and restore instead"
             )
-        self._changes += [(len(self._operations), int(lane), now[lane]) for lane in np.flatnonzero(changed)]
 
-    def _note_ends(self, sim: Simulation) -> None:
-        over = (sim.terminated | sim.truncated) & self._running
-        info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
-        teams = list(sim.game.teams)
-        for lane in np.flatnonzero(over):
-            winner = int(info["winner"][lane])
-            self._matches.append(
-                {
-                    "lane": int(lane),
-                    "step": len(self._actions),
-                    "winner": teams[winner] if winner >= 0 else None,
-                    "end_reason": sim.game.end_reason(int(info["end_reason"][lane])),
-                }
-            )
+    def _rows(self, verb: Verb, lanes: np.ndarray, what: Any) -> list[Change]:
+        """What a verb that has just happened becomes."""
+        sim = self._sim
+        if verb == "seed":
+            return [change(SEED, lanes, values=sim.lane_seeds)]
+        if verb == "set_opponent":
+            return [opponent_change(sim, what, lanes)]
+        if verb == "set_parameters":
+            return parameter_changes(sim, what, lanes)
+        if verb == "snapshot":
+            content = _content(what)
+            if content in self._snapshots:
+                return []
+            self._snapshots[content] = len(self._snapshots)
+            return [change(SNAPSHOT, lanes, self._snapshots[content])]
+        if verb == "restore":
+            return [change(RESTORE, lanes, self._snapshots[_content(what)])]
+        return [change(REFRESH, lanes)]
+
+    def _kept_changes(self) -> list[tuple[int, Change]]:
+        """Those before the last operation, without snapshots that were never restored."""
+        changes = [(operation, row) for operation, row in self._changes if operation < len(self._operations)]
+        restored = {row.what for _, row in changes if row.verb == RESTORE}
+        return [(operation, row) for operation, row in changes if row.verb != SNAPSHOT or row.what in restored]
 
     def replay(self) -> Replay:
         """What has been recorded so far.
@@ -144,30 +179,31 @@ class Recorder:
         if not self._operations:
             raise ReplayError("nothing was recorded: a recording starts with a reset of all lanes")
         sim, n = self._sim, self._sim.num_envs
-        checks = list(self._checks)
-        if len(self._operations) % self._check_every:
-            checks.append(self._chain.check())
-        stacked = lambda rows, empty: np.array(rows) if rows else empty  # noqa: E731
+        changes = self._kept_changes()
         return Replay(
             id=self._id,
             keywords=self._keywords,
             num_envs=n,
             autoreset_mode=sim.autoreset_mode,
-            seeds=self._seeds,
             players=self._players,
-            matches=list(self._matches),
+            outside=self._outside,
+            teams=list(sim.game.teams),
+            end_reasons=list(sim.game.all_end_reasons),
             palaestra=__version__,
             rules=rules_digest(sim.game),
             engine=engine_key(sim.game),
             check_every=self._check_every,
-            digest=self._chain.digest(),
+            digest=self._trace.digest(),
+            seeds=self._seeds,
             operations=np.array(self._operations, np.uint8),
             reset_lanes=np.array(self._reset_lanes),
-            actions=stacked(self._actions, np.zeros((0, *sim.buffers.action_words.shape), np.int64)),
-            change_operations=np.array([operation for operation, _, _ in self._changes], np.int64),
-            change_lanes=np.array([lane for _, lane, _ in self._changes], np.int64),
-            changes=np.array([row for _, _, row in self._changes]),
-            checks=np.array(checks).reshape(-1, n, CHECK_BYTES),
+            actions=np.array(self._actions, np.int64).reshape(-1, n, len(self._columns)),
+            change_operations=np.array([operation for operation, _ in changes], np.int64),
+            change_verbs=np.array([(c.verb, c.what, c.number) for _, c in changes], np.int64).reshape(-1, 3),
+            change_lanes=np.array([c.lanes for _, c in changes], np.bool_).reshape(-1, n),
+            change_values=np.array([c.values for _, c in changes], np.int64).reshape(-1, n),
+            match_rows=self._trace.match_rows(),
+            checks=np.array(self._trace.all_checks(), np.uint8).reshape(-1, n, CHECK_BYTES),
         )
 
 
@@ -229,44 +265,6 @@ def _plain_value(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def _fixed_columns(sim: Simulation, lanes: LaneBytes) -> np.ndarray:
-    """What may not change while a match runs: the rules' own fields, where an engine holds more than they say."""
-    columns = np.arange(lanes.record_size if sim.game.physics is not None else 0)
-    free = (
-        "rng",
-        "script_rng",
-        "assigned_player",
-        "strength",
-        "parameters",
-        "next_parameters",
-        "seeded",
-        "current_player",
-    )
-    for name in (name for name in free if name in (sim.game.state_dtype.names or ())):
-        columns = np.setdiff1d(columns, lanes.columns_of(name))
-    return columns
-
-
-def _players(sim: Simulation) -> dict[str, str]:
-    """Players by team, in words; agent by agent where a team has several."""
-    words = {}
-    for team, slots in sim.game.teams.items():
-        assignments = [player_name(assignment.opponent) for assignment in sim.opponent_assignments.get(team, [])]
-        by_agent = {sim.game.agents[slot]: _player_of(sim, slot, assignments) for slot in slots}
-        one = len(set(by_agent.values())) == 1
-        words[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
-    return words
-
-
-def _player_of(sim: Simulation, slot: int, assignments: list[str]) -> str:
-    numbers = {int(number) for number in sim.states["assigned_player"][:, slot]}
-    strengths = sorted(set(sim.states["strength"][:, slot].tolist()))
-    grade = "" if strengths == [1.0] else ":" + "|".join(f"{strength:g}" for strength in strengths)
-    names = [_player_name(sim, number) + grade for number in sorted(numbers - {CALLER})]
-    if CALLER in numbers:
-        names += assignments or ["caller"]
-    return ", ".join(dict.fromkeys(names))
-
-
-def _player_name(sim: Simulation, number: int) -> str:
-    return {MIX: "mix", RANDOM: "random"}.get(number) or sim.game.scripts[number]
+def _content(snapshot: Snapshot) -> bytes:
+    """Hash by which a snapshot is known again, in a copy too."""
+    return hashlib.sha256(record_bytes(snapshot.states) + snapshot.lane_seeds.tobytes()).digest()

@@ -1,0 +1,200 @@
+"""A recording holds the verbs that happened, no others, and refuses what no verb does."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import palaestra
+from palaestra.core.actions import ActionError
+from palaestra.replay import Recorder, ReplayError, frames, verify
+
+RAID = "test/Raid-v0"
+CARTPOLE = "palaestra/CartPole-v0"
+palaestra.register(RAID, "games.two_team:game", family="test")
+RIGHT = np.ones((2, 1), np.int64)
+
+
+def cartpole(**options: Any) -> Any:
+    return palaestra.make_batch(CARTPOLE, 2, **{"autoreset_mode": "off", **options})
+
+
+def test_a_refused_decision_leaves_the_recording_as_it_was():
+    sim = cartpole()
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        sim.set_parameters(gravity_mps2=3.0)
+        with pytest.raises(ActionError):
+            sim.step(RIGHT * 9)
+        sim.set_parameters(gravity_mps2=9.8)
+        sim.step(RIGHT)
+    assert recorder.replay().steps == 1
+    assert verify(recorder.replay()).ok
+
+
+def test_a_verb_that_fails_is_no_part_of_the_recording():
+    sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        with pytest.raises(ValueError, match="must be in"):
+            sim.set_parameters(damage=1e300)
+        with pytest.raises(ValueError, match="neither a script"):
+            sim.set_opponent("red", "nobody")
+        with pytest.raises(ValueError, match="seed"):
+            sim.seed(-1)
+        sim.step()
+    assert verify(recorder.replay()).ok
+
+
+def test_load_states_is_refused_before_it_does_anything():
+    sim = cartpole()
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        sim.step(RIGHT)
+        before = sim.states.copy()
+        with pytest.raises(ReplayError, match="load_states cannot be recorded"):
+            sim.load_states(before[::-1])
+        assert sim.states.tobytes() == before.tobytes()
+        sim.step(RIGHT)
+    assert recorder.replay().steps == 2
+    assert verify(recorder.replay()).ok
+    sim.load_states(before[::-1])
+
+
+def test_records_written_by_hand_end_the_recording_and_what_was_recorded_stays():
+    sim = cartpole()
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        sim.step(RIGHT)
+        sim.states["steps"][1] += 1
+        with pytest.raises(ReplayError, match="the match record of lane 1 was written by hand"):
+            sim.step(RIGHT)
+        sim.step(RIGHT)
+    assert recorder.replay().steps == 1
+    assert verify(recorder.replay()).ok
+
+
+def test_what_a_reset_writes_anew_may_be_written_by_hand_before_it():
+    sim = cartpole()
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        sim.states["steps"] += 1
+        sim.reset()
+        sim.step(RIGHT)
+        sim.states["rng"] += np.uint64(1)
+        with pytest.raises(ReplayError, match="written by hand"):
+            sim.reset()
+    assert verify(recorder.replay()).ok
+
+
+def test_a_snapshot_from_before_the_recording_is_refused():
+    sim = cartpole()
+    sim.reset(seed=1)
+    foreign = sim.snapshot()
+    with Recorder(sim) as recorder:
+        sim.reset(seed=2)
+        sim.step(RIGHT)
+        with pytest.raises(ReplayError, match="this snapshot cannot be recorded"):
+            sim.restore(foreign)
+        sim.step(RIGHT)
+    assert verify(recorder.replay()).ok
+
+
+def test_snapshots_of_the_recording_are_restored_on_playback_as_often_as_they_were():
+    sim = cartpole(horizon=9)
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        kept = [sim.snapshot() for _ in range(2)]
+        for step in range(12):
+            sim.step(RIGHT if step % 3 else 0 * RIGHT)
+            if step in (3, 7):
+                sim.restore(pickle.loads(pickle.dumps(kept[step == 7])))
+            kept.append(sim.snapshot())
+        sim.restore(kept[5])
+    replay = recorder.replay()
+    assert verify(replay).ok
+    assert [int(sim.states["steps"][0]) for sim in frames(replay)] == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]
+    assert len(replay.change_operations) < 12, "snapshots that nobody restored are left out"
+
+
+def test_streams_that_went_on_before_the_recording_are_repeated():
+    sim = palaestra.make_batch(RAID, 2, opponents={"red": "mix:0.5", "blue": "mix"})
+    sim.reset(seed=4)
+    for _ in range(5):
+        sim.step()
+    sim.set_opponent("blue_1", "random", [1])
+    sim.set_parameters([0], damage=2.0)
+    with Recorder(sim) as recorder:
+        sim.reset()
+        for _ in range(10):
+            sim.step()
+    assert verify(recorder.replay()).ok
+    assert recorder.replay().streams_went_on
+
+
+def test_results_belong_to_the_user():
+    sim = cartpole(horizon=3)
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        for _ in range(5):
+            sim.step(RIGHT)
+            sim.rewards *= -0.5
+            sim.truncated[:] = False
+        sim.reset(np.array([True, False]))
+        sim.rewards += 7.0
+        sim.step(RIGHT, out={"rewards": np.full(sim.rewards.shape, 9, sim.rewards.dtype)})
+    assert verify(recorder.replay()).ok
+
+
+def random_verb(sim: Any, rng: np.random.Generator, kept: list) -> None:
+    """One verb that is drawn, some of them wrong."""
+    lanes = rng.random(2) < 0.5
+    verbs = [
+        lambda: sim.seed(int(rng.integers(99)), lanes),
+        lambda: sim.reset(lanes),
+        lambda: sim.reset(seed=int(rng.integers(99))),
+        lambda: sim.set_opponent("red", ["mix", "runner:0.3", "random", None, resting][rng.integers(5)], lanes),
+        lambda: sim.set_opponent("blue_1", ["mix:0.5", "fighter", None, resting][rng.integers(4)], lanes),
+        lambda: sim.set_parameters(lanes, damage=rng.uniform(0, 2)),
+        lambda: sim.set_parameters(horizon=rng.integers(-2, 9), damage=rng.uniform(0, 2)),
+        lambda: kept.append(sim.snapshot()),
+        lambda: kept and sim.restore(kept[rng.integers(len(kept))]),
+        lambda: sim.load_states(sim.states.copy()),
+        lambda: sim.refresh(lanes),
+        *[lambda: sim.step(random_actions(rng))] * 6,
+    ]
+    verbs[rng.integers(len(verbs))]()
+
+
+def random_actions(rng: np.random.Generator) -> dict:
+    guard = {"move": rng.integers(0, 4, (2, 2)), "trigger": rng.integers(0, 2, (2, 2)), "effort": rng.uniform(0.1, 0.9)}
+    return {"scout": rng.integers(0, 5, (2, 3)), "guard": {**guard, "effort": np.full((2, 2), guard["effort"])}}
+
+
+def resting(observations: dict) -> dict:
+    n = len(observations["scout"])
+    agents = {name: observations[name].shape[1] for name in ("scout", "guard")}
+    ones = np.ones((n, agents["guard"]), int)
+    return {"scout": np.ones((n, agents["scout"]), int), "guard": {"move": ones, "trigger": ones, "effort": 0.5 * ones}}
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
+def test_any_sequence_of_verbs_and_refusals_repeats(mode: str):
+    refusals = 0
+    for case in range(6):
+        rng = np.random.default_rng(case)
+        sim = palaestra.make_batch(RAID, 2, autoreset_mode=mode, horizon=6)
+        kept: list = []
+        with Recorder(sim) as recorder:
+            sim.reset(seed=case)
+            for _ in range(40):
+                try:
+                    random_verb(sim, rng, kept)
+                except ValueError:
+                    refusals += 1
+            assert sim.recorder is recorder, "nothing was written by hand"
+        assert verify(recorder.replay()).ok, case
+    assert refusals > 25
