@@ -61,6 +61,7 @@ FAULTS = (
     "terminated by the reason of a truncation",
     "truncated by the reason of a rule",
     "one walker is paid",
+    "script peeks",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
@@ -69,7 +70,7 @@ NUMBER = {name: number for number, name in enumerate(FAULTS)}
     SCRIPT_RNG, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
     ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
     ROPE_GROWS, ROPE_IS_LOST, HIDDEN_ALIVE, HIDDEN_PAID, BEYOND_GOALS, OFFERED_TWICE, TOO_MANY, TOO_FAST, TABLE_BEYOND,
-    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID,
+    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID, SCRIPT_PEEKS,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -224,6 +225,8 @@ def script(s, world, slot, which, actions, scratch):
             move = WAIT
     if fault == ILLEGAL_SCRIPT:
         move = STRIKE
+    if fault == SCRIPT_PEEKS and actions.fighter[(slot + 2) % 4].move == STRIKE:
+        move = WAIT
     if fault == SCRIPT_RNG:
         uniform(s, 0.0, 1.0)
     if fault == SCRIPT_HEALS:
@@ -376,6 +379,7 @@ def tug(words: int = 0) -> Game:
         determinism="cross-platform",
         default_opponent="strong",
         codecs={"words": Words(words)},
+        symmetric_teams=True,
         mirror=mirror_tug,
     )
 

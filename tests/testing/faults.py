@@ -4,118 +4,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
-from games import size_game  # noqa: F401 (it registers its ids)
 from testing import broken_games
+from testing.planting import (
+    CALLABLE,
+    COURIERS,
+    CROWD,
+    FAULTS,
+    HALF_DOCUMENTED,
+    TUG,
+    Fault,
+    face,
+    replace_step,
+    rule,
+)
 
-from palaestra import register, registry
 from palaestra.core.actions import ActionError
 from palaestra.testing import Subject
-
-DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
-    "faults/Duel-v0",
-    "faults/Tug-v0",
-    "faults/Spoken-v0",
-    "faults/Crowd-v0",
-    "faults/HalfDocumented-v0",
-    "faults/Callable-v0",
-)
-COURIERS = "tests/Couriers-v0"
-FACES = ("batch", "env", "vec", "parallel")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fault and the check that has to see it.
-
-    Attributes:
-        check: Name of the check.
-        about: The fault in words.
-        subject: Makes the faulty subject.
-        match: Pattern that the check's message has to show: it failed for the planted reason.
-    """
-
-    check: str
-    about: str
-    subject: Callable[[], Subject]
-    match: str
-
-
-class Tampered(Subject):
-    """A subject whose faces are broken after they were made."""
-
-    def __init__(self, id: str, face: str, tamper: Callable[[Any], Any], **keywords: Any) -> None:
-        super().__init__(id, **keywords)
-        self._face, self._tamper = face, tamper
-
-    def batch(self, num_envs: int = 1, **options: Any) -> Any:
-        return self._broken("batch", super().batch(num_envs, **options))
-
-    def env(self, **options: Any) -> Any:
-        return self._broken("env", super().env(**options))
-
-    def vec(self, num_envs: int, **options: Any) -> Any:
-        return self._broken("vec", super().vec(num_envs, **options))
-
-    def parallel(self, **options: Any) -> Any:
-        return self._broken("parallel", super().parallel(**options))
-
-    def _broken(self, face: str, made: Any) -> Any:
-        if face == self._face:
-            self._tamper(made)
-        return made
-
-
-def games() -> None:
-    """Registers the games."""
-    register(DUEL, "testing.broken_games:duel")
-    register(TUG, "testing.broken_games:tug")
-    register(SPOKEN, "testing.broken_games:spoken")
-    register(CROWD, "testing.broken_crowd:crowd")
-    register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
-    gymnasium.register(
-        CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"game_id": CALLABLE}
-    )
-    register(CALLABLE, "testing.broken_games:tug")
-
-
-def no_games() -> None:
-    """Takes them back: other tests look at all ids."""
-    for id in (DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
-        registry.ROWS.pop(id, None)
-        gymnasium.registry.pop(id, None)
-
-
-FAULTS: list[Fault] = []
-
-
-def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
-    """Plants a broken rule."""
-    number = broken_games.NUMBER[name]
-    FAULTS.append(Fault(check, name, lambda: Subject(id, fault=number), match))
-
-
-def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callable[[Any], None]], Callable]:
-    """Plants a broken face."""
-    assert which in FACES
-
-    def plant(tamper: Callable[[Any], None]) -> Callable[[Any], None]:
-        about = (tamper.__doc__ or "").strip()
-        FAULTS.append(Fault(check, about, lambda: Tampered(id, which, tamper), match))
-        return tamper
-
-    return plant
-
-
-def replace_step(made: Any, change: Callable[[Any, tuple], Any]) -> None:
-    """Lets ``change(action, result)`` answer in the place of ``step``."""
-    step = made.step
-    made.step = lambda action: change(action, step(action))
-
 
 # -- Gymnasium's and PettingZoo's own ----------------------------------------------------------------------------------
 
@@ -191,7 +98,7 @@ def double_observations(env: Any) -> None:
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 
-rule("lanes_equal_single_envs", "lanes share their dice", "in a batch of 5 and alone")
+rule("lanes_equal_single_envs", "lanes share their dice", r"in a batch of \d and alone")
 
 
 @face("same_seed_same_matches", "parallel", "two with seed")
@@ -234,8 +141,33 @@ def swapped_candidates(env: Any) -> None:
     replace_step(env, swap)
 
 
-rule("threads_do_not_change_results", "lanes share scratch", "one thread and with two")
-rule("workers_do_not_change_results", "worker processes play on", "without workers and with two")
+@face("calls_keep_lanes_apart", "batch", r"lane \d: parameter \w+ is")
+def shifted_lanes(sim: Any) -> None:
+    """set_parameters changes the lane before each of the chosen ones"""
+    change = sim.set_parameters
+    sim.set_parameters = lambda lanes=None, **values: change(
+        lanes if lanes is None else np.roll(np.isin(np.arange(sim.num_envs), np.arange(sim.num_envs)[lanes]), -1),
+        **values,
+    )
+
+
+rule("threads_do_not_change_results", "lanes share scratch", r"one thread and with \d")
+rule("workers_do_not_change_results", "worker processes play on", r"without workers and with \d")
+
+
+@face("every_bit_of_a_seed_counts", "batch", "give one stream")
+def short_seeds(sim: Any) -> None:
+    """seeds are cut to 32 bits"""
+    seed = sim.seed
+    sim.seed = lambda seeds, mask=None: seed(np.asarray(seeds, np.uint64) & np.uint64(2**32 - 1), mask)
+
+
+@face("lanes_without_a_seed_differ", "env", "starts like the first|were there before")
+def seeded_by_zero(env: Any) -> None:
+    """a reset without a seed is one with seed 0"""
+    reset = env.reset
+    env.reset = lambda seed=None, options=None: reset(seed=seed or 0, options=options)
+
 
 # -- autoreset ---------------------------------------------------------------------------------------------------------
 
@@ -423,7 +355,7 @@ def silent_deaths(parallel: Any) -> None:
 @face("calls_out_of_order_raise", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
-    sim.started = True
+    sim.started, sim._blocked = True, False
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
@@ -549,6 +481,8 @@ def other_candidates(vec: Any) -> None:
 
 
 def shuffled(info: dict[str, Any]) -> dict[str, Any]:
+    if "candidates" not in info:
+        return info
     lists = info["candidates"]["parcel"].copy()
     lists[:, 0, :2] = lists[:, 0, 1::-1]
     return {**info, "candidates": {"parcel": lists}}
@@ -582,6 +516,33 @@ def careless_chance(sim: Any) -> None:
 
 rule("scripts_change_only_actions", "script throws the dice of the rules", "its actions given by hand")
 rule("scripts_change_only_actions", "script heals itself", "its actions given by hand")
+rule("scripts_do_not_see_this_decision", "script peeks", "when the others choose differently")
+
+
+@face("strength_is_a_share_of_decisions", "batch", "random player in place of")
+def full_strength(sim: Any) -> None:
+    """the strength of a script is taken for 1"""
+    assign = sim.set_opponent
+
+    def strong(*arguments: Any) -> None:
+        assign(*arguments)
+        sim.states["strength"] = 1.0
+
+    sim.set_opponent = strong
+
+
+@face("mix_draws_every_script", "batch", "mix plays script 0, drew 1")
+def first_of_the_mix(sim: Any) -> None:
+    """mix is always the first script"""
+    reset = sim.reset
+
+    def start(*arguments: Any, **options: Any) -> Any:
+        reset(*arguments, **options)
+        sim.states["current_player"] = np.maximum(sim.states["assigned_player"], sim.states["current_player"] * 0)
+
+    sim.reset = start
+
+
 rule("script_rng_is_separate", "start depends on the luck of scripts", "the start of a match")
 for fault, match in (
     ("codec talks too long", "is not in its space"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from testing.faults import DUEL, HALF_DOCUMENTED, games, no_games
+from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
 
 import palaestra
 from palaestra import docs, pages, registry
@@ -57,11 +57,11 @@ def test_a_page_shows_the_picture_that_is_there(tmp_path: Path):
 
 def test_a_page_has_a_row_for_every_quantity():
     page, game = pages.page(ID), registry.make_game(ID)[0]
-    for fields in (game.roles[0].observation, game.roles[0].action, game.parameters):
-        table = pages.markdown_table(table_rows(fields))
-        assert table in page
-        for f in fields:
-            assert f"| `{f.name}` |" in table
+    for fields in (game.roles[0].action, game.parameters):
+        assert pages.markdown_table(table_rows(fields)) in page
+    for f in (*game.roles[0].observation, *game.roles[0].action, *game.parameters):
+        assert f"| `{f.name}` |" in page
+    assert "| `angle_rad` | [2] |" in page
 
 
 def test_a_page_says_how_to_make_the_environment():
@@ -77,7 +77,7 @@ def test_the_page_of_a_preset_has_its_own_keywords_and_sizes():
     page = pages.page(SMALL)
     assert page.startswith(f"# {SMALL}\n")
     assert "| keywords | `rows=3, columns=3, players=2` |" in page
-    assert "| `own` | 3x3 | 0 |" in page
+    assert "| `own` | [0:9] | 3x3 | 0 |" in page
     assert "## Presets" not in page
 
 
@@ -183,9 +183,10 @@ def test_a_preset_stands_in_the_table_with_its_keywords_and_sizes():
 
 def test_a_table_of_several_presets_lists_what_differs_and_marks_what_some_lack():
     text = pages.shared_page(*registry.page_of(SMALL))
-    assert "| `own` | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where it stands is 1 |" in text
-    assert "| `has_ball` |  | 0 | 1 | 1 | it has the ball |" in text
-    assert "| `teammate_has_ball` |  | 0 | 1 | 1 | its teammate has the ball (in 3 of 4 presets) |" in text
+    assert "| `own` | [0:20] or [0:9] or [0:12] | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where" in text
+    assert "| `has_ball` | [60] or [27] or [36] |  | 0 | 1 | 1 | it has the ball |" in text
+    assert "| `teammate_has_ball` | [38] or [50] or [82] |  | 0 | 1 | 1 | its teammate" in text
+    assert "its teammate has the ball (in 3 of 4 presets) |" in text
 
 
 def test_a_role_that_some_presets_lack_is_marked():

@@ -1,10 +1,12 @@
-"""Every check catches the fault that is planted for it, and sound games pass all of them."""
+"""Every check catches the fault that is planted for it; that sound games pass is shown in test_coverage_of_calls."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
-from testing.faults import CROWD, DUEL, FAULTS, SPOKEN, TUG, Fault, games, no_games
+from testing import face_faults  # noqa: F401 (it plants more)
+from testing.faults import FAULTS
+from testing.planting import DUEL, Fault, games, no_games
 
 from palaestra.testing import CHECKS, check
 
@@ -34,14 +36,8 @@ def test_a_check_catches_its_fault(fault: Fault):
     assert re.search(fault.match, result.message), result.message
 
 
-@pytest.mark.parametrize("id", [DUEL, TUG, SPOKEN, CROWD])
-def test_sound_games_pass_everything(id: str):
-    report = check(id)
-    assert report.passed, str(report)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("id", [DUEL])
 def test_sound_games_pass_at_length(id: str):
-    report = check(id, "full", skip=["registered_everywhere"])
+    report = check(id, "full", skip=["registered_everywhere"], fault=0)
     assert report.passed, str(report)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from testing import broken_games
-from testing.faults import DUEL, TUG, games, no_games
+from testing.planting import DUEL, TUG, games, no_games
 
 from palaestra.testing import fuzz
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from testing.faults import DUEL, TUG, games, no_games
+from testing.planting import DUEL, TUG, games, no_games
 
 from palaestra import registry
 from palaestra.testing import CheckError, Skipped, golden

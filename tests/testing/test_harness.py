@@ -2,10 +2,13 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 from palaestra import testing
+from palaestra.core.fields import Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
+from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import Check, run_one
 
 ID = "palaestra/CartPole-v0"
@@ -145,3 +148,34 @@ def test_a_preset_is_held_to_what_an_id_has_of_its_own():
     report = check(ID, "preset")
     assert report.passed, str(report)
     assert {"preset", "fast", "full"} == {level for entry in CHECKS.values() for level in entry.levels}
+
+
+def test_a_failure_names_what_was_drawn_and_the_command_that_draws_it_again():
+    def broken(subject):
+        raise CheckError(f"{subject.draw.integer('lanes', 1, 9)} lanes")
+
+    subject = Subject(ID, "full", gravity_mps2=1.6)
+    subject.seed = 7
+    results = [run_one(subject, Check("mine", "mine", "Mine.", broken)) for _ in range(2)]
+    lanes = Draw(7, ID, "mine").integer("lanes", 1, 9)
+    assert results[0].message.splitlines() == [
+        f"{lanes} lanes",
+        f"drawn: lanes = {lanes}",
+        f"again: palaestra check {ID} --only mine --level full --seed 7 --set gravity_mps2=1.6",
+    ]
+    assert results[1].message == results[0].message
+
+
+def test_draws_are_of_the_seed_the_id_and_the_check_and_stay_in_their_ranges():
+    draws = [Draw(*words) for words in ((0, ID, "a"), (1, ID, "a"), (0, "b", "a"), (0, ID, "b"), (0, ID, "a"))]
+    seeds = [[draw.seed() for _ in range(40)] for draw in draws]
+    assert seeds[0] == seeds[4]
+    assert len({tuple(drawn) for drawn in seeds}) == 4
+    assert max(seeds[0]) > 2**63
+    assert all(0 <= seed < 2**64 for seed in seeds[0])
+    speed, many = Parameter("speed", 2.0, 0.5, 3.0), Parameter("many", 5, 1, np.inf)
+    for draw in draws:
+        assert draw.mask("mask", 5).any()
+        assert ((draw.parameter("speed", speed, 9) >= 0.5) & (draw.parameter("speed", speed, 9) <= 3.0)).all()
+        assert float(draw.parameter("many", many)).is_integer()
+        assert len(set(draw.seeds("seeds", 6).tolist())) == 6

@@ -33,9 +33,9 @@ def test_what_does_not_hold_is_named(changes: dict, complaint: str):
     assert with_(**changes).violations == [complaint]
 
 
-def test_teams_that_are_alike_have_one_row_and_others_one_a_team():
+def test_symmetric_teams_have_one_row_and_others_one_a_team():
     (both,) = measure(MELEE, "chaser", 40)
-    assert (both.side, len(both.rises), both.equal) == ("both", 5, ())
+    assert (both.side, len(both.rises), len(both.equal)) == ("both", 5, 3)
     assert both.wins > 0.5
     assert both.rises[-1] > both.rises[0]
     assert [row.side for row in measure(RAID, "fighter", 10)] == ["red", "blue"]

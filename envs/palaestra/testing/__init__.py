@@ -5,7 +5,7 @@
     from palaestra.testing import check
 
     report = check("palaestra/CartPole-v0")  # two seconds
-    report = check("mine/Rope-v0", "full", skip=["gymnasium_check_env"], recovery=0.4)
+    report = check("palaestra/TeamMatrix-v0", skip=["gymnasium_check_env"], game="climb")
     print(report)
     report.raise_if_failed()
 
@@ -47,6 +47,7 @@ def check(
     *,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
+    seed: int = 0,
     **kwargs: Any,
 ) -> Report:
     """Checks an environment.
@@ -57,6 +58,7 @@ def check(
             ``"full"`` (minutes; more steps, worker processes).
         only: Names of the checks to run, all if None.
         skip: Names of checks to leave out.
+        seed: Seed of the numbers that the checks draw (lanes, threads, seeds, horizons, ...). A failure names it.
         **kwargs: Keywords of the id, as every face takes them.
 
     Returns:
@@ -70,6 +72,7 @@ def check(
     if isinstance(id, str):
         registry.row(id)
         id = Subject(id, level, **kwargs)
+        id.seed = seed
     return run(id, only, skip)
 
 
@@ -95,6 +98,7 @@ def check_all(
     ids: Iterable[str] | None = None,
     only: Iterable[str] | None = None,
     skip: Iterable[str] = (),
+    seed: int = 0,
 ) -> list[Report]:
     """Checks every registered environment.
 
@@ -103,6 +107,7 @@ def check_all(
         ids: These ids instead of all.
         only: As for `check`.
         skip: As for `check`.
+        seed: As for `check`.
 
     Returns:
         One report an id. Where an optional package is missing it holds one skipped result that says so.
@@ -110,7 +115,7 @@ def check_all(
     reports = []
     for id in list(registry.ROWS) if ids is None else ids:
         try:
-            reports.append(check(id, level, only=only, skip=skip))
+            reports.append(check(id, level, only=only, skip=skip, seed=seed))
         except ImportError as error:
             reports.append(Report(id, level, [Result("all", "skipped", 0.0, str(error))]))
     return reports

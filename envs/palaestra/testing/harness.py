@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from palaestra.console import tell
 from palaestra.core.reachable import unchanged_rules
+from palaestra.testing.drawn import Draw
 from palaestra.testing.subject import Level, Subject
 
 Status = Literal["passed", "FAILED", "skipped"]
@@ -25,6 +27,8 @@ PRESET: tuple[Level, ...] = ("preset", *FAST)
 """Levels of a check of what each id has of its own: names, sizes, spaces, page."""
 
 
+FIRST = -1
+"""Order of the check of what must hold before anything is compiled: where it fails, no other check is run."""
 LAST = 10_000
 """Order of a check that names none: it runs after those of the kit."""
 
@@ -183,25 +187,44 @@ def run(subject: Subject, only: Iterable[str] | None = None, skip: Iterable[str]
     """Runs the checks on a subject. See `palaestra.testing.check`."""
     chosen, left_out = _names(only), _names(skip) or []
     report = Report(subject.id, subject.level)
-    started = time.perf_counter()
+    entries = [entry for entry in CHECKS.values() if _is_wanted(entry, subject, chosen, left_out)]
     with unchanged_rules():
+        started = time.process_time()
+        for entry in entries:
+            if entry.order <= FIRST:
+                report.results.append(_run_told(subject, entry))
+        if report.failures:
+            report.cpu_seconds = time.process_time() - started
+            return report
+        before_s, started = time.process_time() - started, time.perf_counter()
+        tell(f"{subject.id}: compiling and one decision")
         subject.warm_up()
         report.compile_seconds = time.perf_counter() - started
         started = time.process_time()
-        for name, entry in CHECKS.items():
-            asked_for = chosen is not None and name in chosen
-            if name in left_out or (chosen is not None and not asked_for):
-                continue
-            if subject.level in entry.levels or asked_for:
-                report.results.append(run_one(subject, entry))
-        report.cpu_seconds = time.process_time() - started
+        for entry in entries:
+            if entry.order > FIRST:
+                report.results.append(_run_told(subject, entry))
+        report.cpu_seconds = before_s + time.process_time() - started
     return report
+
+
+def _is_wanted(entry: Check, subject: Subject, chosen: list[str] | None, left_out: list[str]) -> bool:
+    """Whether a check is to be run: one that was asked for by name, else what belongs to the level."""
+    if entry.name in left_out:
+        return False
+    return subject.level in entry.levels if chosen is None else entry.name in chosen
+
+
+def _run_told(subject: Subject, entry: Check) -> Result:
+    tell(f"{subject.id}: {entry.name}")
+    return run_one(subject, entry)
 
 
 def run_one(subject: Subject, entry: Check) -> Result:
     """Runs one check and turns what happens into a result."""
     started = time.perf_counter()
     status: Status
+    subject.draw = Draw(subject.seed, subject.id, entry.name)
     with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
         try:
@@ -219,7 +242,17 @@ def run_one(subject: Subject, entry: Check) -> Result:
     unexpected = _unexpected(caught, entry)
     if unexpected and status != "FAILED":
         status, message = "FAILED", "\n".join(["unexpected warnings:", *unexpected])
+    if status == "FAILED" and subject.draw.numbers:
+        message = f"{message}\n{_how_to_repeat(subject, entry)}"
     return Result(entry.name, status, time.perf_counter() - started, message)
+
+
+def _how_to_repeat(subject: Subject, entry: Check) -> str:
+    """What a check had drawn when it failed, and the command that draws it again."""
+    words = "".join(f" --set {name}={value}" for name, value in subject.keywords.items())
+    level = "" if subject.level == "fast" else f" --level {subject.level}"
+    command = f"palaestra check {subject.id} --only {entry.name}{level} --seed {subject.seed}{words}"
+    return f"drawn: {subject.draw}\nagain: {command}"
 
 
 def _unexpected(caught: Iterable[warnings.WarningMessage], entry: Check) -> list[str]:

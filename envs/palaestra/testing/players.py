@@ -90,7 +90,7 @@ class SpacePlayer:
         style = self._seed % len(STYLES)
         number = self._decisions % AHEAD
         if number == 0:
-            seeds = np.full(AHEAD, (self._seed << 8) + self._slot, np.uint64)
+            seeds = np.full(AHEAD, ((self._seed << 8) + self._slot) % 2**64, np.uint64)
             self._ahead = draws(seeds, (self._decisions + np.arange(AHEAD)) // HELD[style], self._size)
         values = self._ahead[number]
         self._decisions += 1
@@ -98,12 +98,14 @@ class SpacePlayer:
 
 
 class RememberingPlayer:
-    """An `Opponent` whose moves depend on its memory: it counts its own decisions there.
+    """An `Opponent` whose moves depend on its memory: it counts its decisions there, of all matches and of this one.
 
+    It says so if the count of the match is not 0 when a match starts.
     It plays simulations of games whose team has one role of choices or of reals; see `fits`.
     """
 
-    memory_size = 1
+    memory_size = 2
+    kept_size = 1
 
     def __init__(self, sim: Any, team: str) -> None:
         """Learns the shape of the team's actions."""
@@ -124,8 +126,12 @@ class RememberingPlayer:
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: np.ndarray, memory: np.ndarray) -> Any:
         """See `palaestra.core.opponents.Opponent`."""
         n, count = len(seeds), int(np.prod(self._shape))
-        values = draws(seeds, memory[:, 0].astype(np.int64), count).reshape(n, self._shape[0], -1)
-        memory[:, 0] += 1.0
+        if memory[first, 1].any():
+            lane = np.flatnonzero(first & (memory[:, 1] != 0))[0]
+            raise ValueError(f"player {lane} remembers {memory[lane, 1]:.0f} decisions of the match before")
+        decisions = (7919 * memory[:, 0] + memory[:, 1]).astype(np.int64)
+        values = draws(seeds, decisions, count).reshape(n, self._shape[0], -1)
+        memory += 1.0
         chosen = self._low + values * (self._high - self._low) if self._real else (values * self._n).astype(np.int64)
         return chosen.reshape(n, *self._shape)
 
@@ -133,12 +139,16 @@ class RememberingPlayer:
 def mask_of(agent_io: Any, lane: int = 0) -> Any:
     """What the slots of a face's agent interface may choose in a lane now; None where nothing can be forbidden.
 
+    None for joint choices too: numbers that stand for illegal ones are played as no-ops.
+
     Returns:
         A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where
         the space is a Dict. Lists of candidates are made dense.
     """
-    if agent_io.sim.legal is None or not any(
-        isinstance(f, Choice) for block in agent_io.blocks for f in block.role.action
+    if (
+        agent_io.sim.legal is None
+        or agent_io.joint is not None
+        or not any(isinstance(f, Choice) for block in agent_io.blocks for f in block.role.action)
     ):
         return None
     whole, start = agent_io.action_masks()[lane], 0

@@ -1,7 +1,7 @@
 """One long random walk through many matches, watched by monitors; each monitor is a check of its own.
 
-The walk is played once for all of them: by random players of several styles, by the game's scripts, and with a horizon
-so short that matches are truncated.
+The walk is played once for all of them: by random players of several styles, by the game's scripts, with a horizon so
+short that matches are truncated, and with other parameters in each lane.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import numpy as np
 
 from palaestra.core.batch_loop import HORIZON
 from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
+from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import agent_name
 from palaestra.testing.subject import Subject
-
-SEED = 1000
 
 
 @dataclass
@@ -31,12 +30,14 @@ class WalkReport:
         lane_steps: Decisions played.
         ends: Matches that ended, by reason.
         deaths: Agents that left a running match.
+        draw: Numbers that were drawn for it.
     """
 
     violations: dict[str, str] = field(default_factory=dict)
     lane_steps: int = 0
     ends: Counter = field(default_factory=Counter)
     deaths: int = 0
+    draw: Draw = field(default_factory=Draw)
 
 
 @dataclass
@@ -70,24 +71,39 @@ class Monitor:
 def random_walk(subject: Subject) -> WalkReport:
     """The walk of this subject; played when first asked for."""
     if "survey" not in subject.memory:
-        found = WalkReport()
-        share = (2500, 50_000) if subject.game.scripts else (5000, 100_000)
-        _walk(subject, found, {}, SEED, share)
+        draw = Draw(subject.seed, subject.id, "random walk")
+        found = WalkReport(draw=draw)
+        share = (2300, 50_000) if subject.game.scripts else (4600, 100_000)
+        _walk(subject, found, {}, draw.seed(), share)
         if subject.game.scripts:
-            _walk(subject, found, subject.opponents(), SEED + 500, share)
-        _walk(subject, found, {}, SEED + 900, (160, 1600), horizon=5)
+            _walk(subject, found, subject.opponents(), draw.seed("seed of the scripts"), share)
+        short = draw.integer("short horizon", 2, 8)
+        _walk(subject, found, {}, draw.seed("seed of short matches"), (160, 1600), horizon=short)
+        if free := [p for p in subject.game.parameters if p.name not in (*subject.keywords, "horizon")]:
+            horizon = draw.integer("horizon of changed rules", 5, 60)
+            parameters = {p.name: draw.parameter(p.name, p, _lanes(subject)) for p in free}
+            _walk(subject, found, {}, draw.seed("seed of changed rules"), (480, 20_000), parameters, horizon=horizon)
         subject.memory["survey"] = found
     return subject.memory["survey"]
 
 
 def _walk(
-    subject: Subject, found: WalkReport, opponents: dict[str, str], seed: int, most: tuple[int, int], **options: Any
+    subject: Subject,
+    found: WalkReport,
+    opponents: dict[str, str],
+    seed: int,
+    most: tuple[int, int],
+    parameters: dict[str, np.ndarray] | None = None,
+    **options: Any,
 ) -> None:
-    lanes = 4 if subject.is_engine_game else 16
+    lanes = _lanes(subject)
     sim = subject.batch(lanes, autoreset_mode="same_step", opponents=opponents, **options)
     players = "scripts" if opponents else "random players"
     walk = f"{players}, {lanes} lanes with seed {seed}, {options or 'default horizon'}"
     monitor = Monitor(sim, walk, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
+    if parameters:
+        sim.set_parameters(**parameters)
+        monitor.walk += ", parameters as drawn"
     sim.reset(seed=seed)
     _look(monitor, found, 0)
     player = Player(sim)  # it follows the masks: the walk ends where one is found to be wrong
@@ -109,6 +125,10 @@ def _walk(
         monitor.dead[over] = False
 
 
+def _lanes(subject: Subject) -> int:
+    return 4 if subject.is_engine_game else 16
+
+
 def _seconds(subject: Subject) -> float:
     return 60.0 if subject.level == "full" else 0.4
 
@@ -123,6 +143,8 @@ def report_on(subject: Subject, *promises: str) -> None:
     """Raises what the monitors saw on the walk, or notes how far it went."""
     seen = random_walk(subject)
     for name in promises:
+        if name in seen.violations:
+            subject.draw.numbers.update(seen.draw.numbers)
         require(name not in seen.violations, seen.violations.get(name, ""))
     subject.note(f"{seen.lane_steps} lane-steps, {sum(seen.ends.values())} ends, {seen.deaths} deaths")
 

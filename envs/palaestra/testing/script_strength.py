@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 from palaestra import registry
 from palaestra.console import print_table
-from palaestra.core.game import teams_are_alike
 from palaestra.evaluation import evaluate
 from palaestra.evaluation.ratings import wilson_interval
 
@@ -77,7 +76,7 @@ def measure(id: str, script: str | None = None, matches: int = 1000) -> list[Scr
         matches: Matches behind each number.
 
     Returns:
-        One row where the teams are alike, else one a team.
+        One row where the teams are symmetric, else one a team.
 
     Raises:
         ValueError: The game is not zero-sum or has no such script.
@@ -92,11 +91,10 @@ def measure(id: str, script: str | None = None, matches: int = 1000) -> list[Scr
     def play(red: float, blue: float, swap: bool):
         return evaluate(id, f"{script}:{red}", f"{script}:{blue}", matches=matches, swap=swap, num_envs=256)
 
-    if teams_are_alike(game):
+    if game.symmetric_teams:
         wins = play(1, 0, True).wins / matches
         rises = tuple(play(grade, 0.5, True).score for grade in GRADES)
-        symmetric = game.mirror is not None and game.mirror_swaps_teams
-        equal = tuple(play(grade, grade, False).score for grade in (0.0, 0.5, 1.0) if symmetric)
+        equal = tuple(play(grade, grade, False).score for grade in (0.0, 0.5, 1.0))
         return [ScriptStrength(id, script, "both", wins, rises, equal, matches)]
     red, blue = game.teams
     return [

@@ -10,8 +10,10 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.agent_io import NO_CODEC
 from palaestra.core.game import Game
+from palaestra.testing.drawn import Draw
 from palaestra.testing.players import Player
 
 Level = Literal["preset", "fast", "full"]
@@ -28,6 +30,8 @@ class Subject:
         id: Registered id.
         level: ``"preset"``, ``"fast"`` or ``"full"``.
         keywords: Keywords of the id.
+        seed: Seed of the run: what the checks draw depends on it.
+        draw: Numbers that the running check draws.
     """
 
     def __init__(self, id: str, level: Level = "fast", **keywords: Any) -> None:
@@ -45,6 +49,8 @@ class Subject:
             raise ValueError(f"level must be one of {', '.join(SECONDS)}, got {level!r}")
         self.level: Level = level
         self.id, self.keywords = id, keywords
+        self.seed = 0
+        self.draw = Draw(self.seed, id)
         self.memory: dict[str, Any] = {}
         self._game: Game | None = None
         self._note = ""
@@ -88,26 +94,31 @@ class Subject:
 
     def batch(self, num_envs: int = 1, **options: Any) -> Any:
         """A new simulation."""
-        return self._kept(registry.make_batch(self.id, num_envs, **{**self.batch_keywords, **options}))
+        return self.keep(registry.make_batch(self.id, num_envs, **{**self.batch_keywords, **options}))
 
     def env(self, **options: Any) -> Any:
         """A new Gymnasium Env, without the wrappers of `gymnasium.make`."""
         import gymnasium
 
         made = gymnasium.make(self.id, disable_env_checker=True, **{**self.gymnasium_keywords, **options})
-        return self._kept(made.unwrapped)
+        return self.keep(made.unwrapped)
 
     def vec(self, num_envs: int, **options: Any) -> Any:
         """A new Gymnasium VectorEnv."""
         import gymnasium
 
-        return self._kept(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.gymnasium_keywords, **options}))
+        return self.keep(gymnasium.make_vec(self.id, num_envs=num_envs, **{**self.gymnasium_keywords, **options}))
 
     def parallel(self, **options: Any) -> Any:
         """A new PettingZoo ParallelEnv."""
-        return self._kept(registry.make_parallel(self.id, **{**self.parallel_keywords, **options}))
+        return self.keep(registry.make_parallel(self.id, **{**self.parallel_keywords, **options}))
 
-    def _kept(self, made: Any) -> Any:
+    def aec(self, **options: Any) -> Any:
+        """A new PettingZoo AECEnv."""
+        return self.keep(GameAECEnv(self.parallel(**options)))
+
+    def keep(self, made: Any) -> Any:
+        """Closes something with everything else that was made for this check."""
         self._open.append(made)
         return made
 

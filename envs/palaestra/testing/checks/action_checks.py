@@ -15,9 +15,6 @@ from palaestra.testing.players import Player, SpacePlayer, draws
 from palaestra.testing.snapshot_view import difference, record_change, snapshot_view
 from palaestra.testing.subject import Subject
 
-SEED = 60
-
-
 OUT_OF_RANGE = ("is n", "is -1", "is above", "is below", "is NaN", "is inf", "is -inf", "is 2**70")
 """Beginnings of what is wrong with the value alone: an agent that does not act may send any value."""
 
@@ -99,20 +96,23 @@ def malformed_actions_raise(subject: Subject) -> None:
 
     Real numbers beyond their bounds do with ``out_of_range="raise"``. The message of the batch names lane and agent.
     """
-    tried = _check_batch(subject)
+    tried = _check_batch(subject, 1)
+    if not subject.is_engine_game:
+        tried += _check_batch(subject, subject.draw.integer("threads", 2, LANES))
     env, vec = subject.env(out_of_range="raise"), subject.vec(LANES, out_of_range="raise")
-    vec.action_space.seed(SEED)
-    good = SpacePlayer(env.action_space, SEED).act()
+    seed = subject.draw.seed()
+    vec.action_space.seed(seed % 2**31)
+    good = SpacePlayer(env.action_space, seed).act()
     for face, sound in ((env, good), (vec, vec.action_space.sample())):
-        face.reset(seed=SEED)
+        face.reset(seed=seed)
         slots = list(subject.game.teams[face.control])
         all_asked = bool(face.sim.acting[:, slots].all())
         for what, bad in malformed(face.action_space, sound):
             if all_asked or not any(beginning in what for beginning in OUT_OF_RANGE):
                 tried += _refuses(face, bad, f"{'Env' if face is env else 'VectorEnv'}: an action that {what}")
     parallel = subject.parallel(out_of_range="raise")
-    parallel.reset(seed=SEED)
-    players = {a: SpacePlayer(parallel.action_space(a), SEED, slot) for slot, a in enumerate(parallel.agents)}
+    parallel.reset(seed=seed)
+    players = {a: SpacePlayer(parallel.action_space(a), seed, slot) for slot, a in enumerate(parallel.agents)}
     fine = {a: player.act() for a, player in players.items()}
     acting = parallel.sim.acting[0]
     asked = [a for a in parallel.agents if acting[subject.game.agents.index(a)]]
@@ -133,8 +133,9 @@ def real_numbers_are_clipped(subject: Subject) -> None:
     reals = words[words["n"] == 0]
     if len(reals) == 0:
         raise Skipped("all actions are choices")
+    seed = subject.draw.seed()
     for sim in (beyond, at_bounds):
-        sim.reset(seed=SEED)
+        sim.reset(seed=seed)
     for number in subject.rounds(4, 20, 50):
         is_high = (np.arange(LANES)[:, None] + np.arange(len(reals)) + number) % 2 == 1
         bound = np.where(is_high, reals["high"], reals["low"])
@@ -146,9 +147,9 @@ def real_numbers_are_clipped(subject: Subject) -> None:
         require(not found, f"decision {number}, numbers beyond their bounds and at them: {found}")
 
 
-def _check_batch(subject: Subject) -> int:
-    sim = subject.batch(LANES, out_of_range="raise")
-    sim.reset(seed=SEED)
+def _check_batch(subject: Subject, threads: int) -> int:
+    sim = subject.batch(LANES, threads=threads, out_of_range="raise")
+    sim.reset(seed=subject.draw.seed())
     player = Player(sim)
     player.play(sim)
     sim.step()
@@ -213,11 +214,11 @@ def action_bounds_are_accepted(subject: Subject) -> None:
     strict: dict[str, Any] = {"out_of_range": "raise"}
     for face in (subject.env(**strict), subject.vec(LANES, **strict)):
         for corner in ("low", "high"):
-            face.reset(seed=SEED)
+            face.reset(seed=subject.draw.seed())
             face.step(_corner(face.action_space, corner))
     parallel = subject.parallel(**strict)
     for corner in ("low", "high"):
-        parallel.reset(seed=SEED)
+        parallel.reset(seed=subject.draw.seed())
         parallel.step({a: _corner(parallel.action_space(a), corner) for a in parallel.agents})
 
 
@@ -237,10 +238,11 @@ def illegal_actions_become_noops(subject: Subject) -> None:
     if subject.game.legal is None:
         raise Skipped("the game forbids nothing")
     tried = 0
-    sims = subject.batch(8), subject.batch(8)
+    lanes, seed = subject.draw.integer("lanes", 5, 9), subject.draw.seed()
+    sims = subject.batch(lanes), subject.batch(lanes)
     players = Player(sims[0]), Player(sims[1])
     for sim in sims:
-        sim.reset(seed=SEED)
+        sim.reset(seed=seed)
     counts = np.zeros_like(sims[0].info["illegal"])
     for number in subject.rounds(20, 60, 1000):
         for sim, player in zip(sims, players, strict=True):
@@ -301,10 +303,11 @@ def _compare_counts(subject: Subject, sims: Any, counts: np.ndarray, where: list
 @conformance(order=904)
 def inactive_actions_are_ignored(subject: Subject) -> None:
     """Actions of an agent that is dead, not there yet or not acting change nothing and are not counted."""
-    sims = subject.batch(8), subject.batch(8)
+    lanes, seed = subject.draw.integer("lanes", 5, 9), subject.draw.seed()
+    sims = subject.batch(lanes), subject.batch(lanes)
     players = Player(sims[0]), Player(sims[1])
     for sim in sims:
-        sim.reset(seed=SEED)
+        sim.reset(seed=seed)
     tried = 0
     for number in subject.rounds(20, 80, 1000):
         for sim, player in zip(sims, players, strict=True):

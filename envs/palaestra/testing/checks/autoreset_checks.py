@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.testing.checks.lane_checks import SEED, SHORT, compare_with_singles
+from palaestra.core.faces.agent_io import MASK_KEYS
+from palaestra.core.faces.joint_choices import MOST
+from palaestra.core.fields import Choice
+from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
+from palaestra.testing.checks.lane_checks import SHORT
 from palaestra.testing.drivers import LANES, EnvDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.players import Player, lane_of
@@ -24,7 +28,10 @@ def autoreset_next_step(subject: Subject) -> None:
 def autoreset_same_step(subject: Subject) -> None:
     """SAME_STEP: the step of an end returns the next first observation; the last is in final_obs and final_info."""
     _against_scalars(subject, "same_step")
-    compare_with_singles(subject, SEED, subject.rounds(16, 40, 500), autoreset_mode="same_step", horizon=SHORT)
+    engine = subject.is_engine_game
+    rounds = subject.rounds(1, 1, 20) if engine else subject.rounds(1, 2, 100)
+    make = lambda: Episode(subject, subject.draw, modes=("same_step",))  # noqa: E731
+    play_episodes(subject, rounds, STEPS, 10 if engine else 24, make)
 
 
 @conformance(order=303)
@@ -32,7 +39,7 @@ def autoreset_off(subject: Subject) -> None:
     """DISABLED: a finished lane waits for ``reset(options={"reset_mask": ...})``, options stay as they are."""
     _against_scalars(subject, "off")
     vec = subject.vec(LANES, autoreset_mode="off")
-    vec.reset(seed=SEED)
+    vec.reset(seed=subject.draw.seed())
     options = {"reset_mask": np.array([True, False, True])}
     vec.reset(options=options)
     require(list(options) == ["reset_mask"], "reset took reset_mask out of the caller's options")
@@ -42,17 +49,41 @@ def autoreset_off(subject: Subject) -> None:
 def _against_scalars(subject: Subject, mode: str) -> None:
     """Plays a VectorEnv against a loop over single Envs: what `gymnasium.vector.SyncVectorEnv` would return."""
     steps = ends = 0
-    for horizon in (SHORT, None):
-        options = {} if horizon is None else {"horizon": horizon}
-        vector = VectorDriver(subject.vec(LANES, autoreset_mode=mode, **options), SEED)
-        scalars = [EnvDriver(subject.env(**options), SEED + i) for i in range(LANES)]
+    draw = subject.draw
+    teams = list(subject.game.teams)
+    for some in (True, False) if subject.level != "full" else (True,) * 9 + (False,):
+        options: dict[str, Any] = {"horizon": draw.integer("horizon", 1, 2 * SHORT)} if some else {}
+        if some and len(teams) > 1 and "control" not in subject.keywords:
+            options["control"] = draw.choice("control", teams)
+            options["opponent"] = draw.choice("opponent", opponent_specs(subject.game))
+        options |= _drawn_form(subject) if some else {}
+        lanes = draw.integer("lanes", 2 if some else 1, 2 if subject.is_engine_game else 5)
+        seed = draw.seed()
+        vector = VectorDriver(subject.vec(lanes, autoreset_mode=mode, **options), seed)
+        scalars = [EnvDriver(subject.env(**options), seed + i) for i in range(lanes)]
         shown = vector.start()
         for lane, scalar in enumerate(scalars):
             _compare(shown, scalar.start(), lane, f"{mode}, first reset")
-        for number in subject.rounds(16, 40, 500):
+        for number in subject.rounds(16, 24, 300):
             ends += _one_step(subject, vector, scalars, f"{mode}, step {number}")
-            steps += LANES
+            steps += lanes
     subject.note(f"{steps} lane-steps, {ends} ends")
+
+
+def _drawn_form(subject: Subject) -> dict[str, Any]:
+    """Keywords of the form in which observations, masks and actions come."""
+    draw, form = subject.draw, {}
+    if "observation" not in subject.keywords:
+        form["observation"] = subject.shown(draw.choice("form", ("flat", "dict")))
+    if subject.game.legal is not None:
+        form["mask"] = draw.choice("mask", ("info", "obs", None))
+        if form["mask"] == "obs":
+            form["mask_keys"] = draw.choice("mask_keys", (MASK_KEYS, ("seen", "allowed")))
+    fields = [(f, len(role.agents)) for role in subject.game.roles for f in role.action]
+    sizes = [f.n for f, count in fields if isinstance(f, Choice) for _ in range(f.size * count)]
+    if all(isinstance(f, Choice) for f, _ in fields) and np.prod(sizes, dtype=float) < MOST:
+        form["choices"] = draw.choice("choices", ("separate", "discrete"))
+    return form
 
 
 def _one_step(subject: Subject, vector: VectorDriver, scalars: list[EnvDriver], place: str) -> int:
@@ -89,7 +120,7 @@ def _numbers(result: Any, lane: int, expected: tuple[float, bool, bool], where: 
 
 def _compare(result: Any, expected: Any, lane: int, place: str) -> None:
     """Observation and info of one lane of a VectorEnv against those of a single Env."""
-    found = unlike(_row(result[0], lane), expected[0])
+    found = unlike(_row(result[0], lane, expected[0]), expected[0])
     require(
         not found, f"{place}, lane {lane}: observation{' ' if found[:1].isalpha() else ''}{found} (VectorEnv and Env)"
     )
@@ -120,16 +151,20 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist()
 
 
-def _row(value: Any, lane: int) -> Any:
+def _row(value: Any, lane: int, single: Any) -> Any:
+    """What one lane has of a batched result; ``single`` is the like of an Env, whose tuples are batched by member."""
     if isinstance(value, dict):
-        return {k: _row(v, lane) for k, v in value.items()}
-    return np.array(value[lane])
+        return {k: _row(v, lane, single.get(k) if isinstance(single, dict) else None) for k, v in value.items()}
+    if isinstance(single, tuple):
+        return tuple(_row(member, lane, one) for member, one in zip(value, single, strict=True))
+    row = value[lane]
+    return row if row is None else np.array(row)  # None: a choice without a mask
 
 
 def _waiting_lanes_stand_still(subject: Subject) -> None:
     sim = subject.batch(4, autoreset_mode="off", horizon=2)
     player = Player(sim)
-    sim.reset(seed=SEED)
+    sim.reset(seed=subject.draw.seed())
     for _ in range(2):
         player.play(sim)
         sim.step()
@@ -151,20 +186,24 @@ def _waiting_lanes_stand_still(subject: Subject) -> None:
 @conformance(order=304)
 def masked_reset_keeps_other_lanes(subject: Subject) -> None:
     """A reset of chosen lanes starts their next matches and leaves the record and results of all others alone."""
-    for mode in ("next_step", "off"):
-        sim = subject.batch(4, autoreset_mode=mode)
-        singles = [subject.batch(1, autoreset_mode=mode) for _ in range(4)]
+    draw = subject.draw
+    for mode in ("next_step", "same_step", "off"):
+        lanes, seed = draw.integer("lanes", 2, 3 if subject.is_engine_game else 6), draw.seed()
+        options = {"autoreset_mode": mode, "horizon": draw.integer("horizon", 2, 12)}
+        sim = subject.batch(lanes, **options)
+        singles = [subject.batch(1, **options) for _ in range(lanes)]
         simulations = [sim, *singles]
         players = [Player(s) for s in simulations]
         for offset, s in enumerate(simulations):
-            s.reset(seed=SEED + max(0, offset - 1))
-        which = np.array([False, True, False, True])
-        for number in range(1, 7):
+            s.reset(seed=seed + max(0, offset - 1))
+        moments = draw.integer("first mask after", 1, 4), draw.integer("second mask after", 4, 6)
+        for number in range(1, 8):
             for s, player in zip(simulations, players, strict=True):
                 player.play(s)
                 s.step()
-            if number not in (3, 4):
+            if number not in moments:
                 continue
+            which = draw.mask("reset mask", lanes)
             before, records = snapshot_view(sim), sim.states.copy()
             sim.reset(which)
             for lane, single in enumerate(singles):

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.testing.checks.lane_checks import SEED, SHORT
-from palaestra.testing.drivers import LANES, Driver, EnvDriver, ParallelDriver, VectorDriver
+from palaestra.testing.checks.lane_checks import SHORT
+from palaestra.testing.drawn import Draw
+from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.snapshot_view import unlike
 from palaestra.testing.subject import Subject
@@ -39,12 +40,16 @@ def memory_of(sim: Any) -> list[tuple[str, np.ndarray]]:
 
 
 def _drivers(subject: Subject) -> list[Driver]:
+    """A run of each face and autoreset mode; two calls with the same numbers drawn make the same runs."""
+    draw = Draw(subject.seed, subject.id, "runs")
+    seed, horizon, lanes = draw.seed(), draw.integer("horizon", 2, SHORT), draw.integer("lanes", 1, 4)
+    subject.draw.numbers.update(draw.numbers)
     made: list[Driver] = [
-        EnvDriver(subject.env(horizon=SHORT), SEED),
-        ParallelDriver(subject.parallel(horizon=SHORT), SEED),
+        EnvDriver(subject.env(horizon=horizon), seed),
+        ParallelDriver(subject.parallel(horizon=horizon), seed),
     ]
     modes = ("next_step", "same_step", "off")
-    made += [VectorDriver(subject.vec(LANES, horizon=SHORT, autoreset_mode=m), SEED) for m in modes]
+    made += [VectorDriver(subject.vec(lanes, horizon=horizon, autoreset_mode=m), seed) for m in modes]
     return made
 
 

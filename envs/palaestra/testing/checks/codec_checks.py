@@ -13,7 +13,6 @@ from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.subject import Subject
 
-SEED = 70
 GIBBERISH = "zzz no such action 8f3a"
 SHORT = 5
 """Decisions of a match whose last observations are encoded."""
@@ -31,10 +30,10 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
     said = tried = understood = 0
     for name in subject.game.codecs:
         face = subject.parallel(codec=name, mask=None, out_of_range="raise")
-        face.reset(seed=SEED)
+        face.reset(seed=subject.draw.seed())
         player = Player(face.sim)
-        for number, agent_io in enumerate(face.agent_ios.values()):
-            agent_io.action_space.seed(SEED + number)
+        for agent_io in face.agent_ios.values():
+            agent_io.action_space.seed(subject.draw.seed() % 2**31)
         world = _world_bytes(face.sim)
         for number in subject.rounds(15, 60, 600):
             player.play(face.sim)
@@ -55,7 +54,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
             if face.sim.terminated[0] or face.sim.truncated[0]:
                 face.sim.reset()
         require(_world_bytes(face.sim) == world, f"codec {name!r} changes the world")
-        _refuses_gibberish(face, name)
+        _refuses_gibberish(face, name, subject.draw.seed())
         said += _encode_finals(subject, name)
     subject.note(
         f"{said} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
@@ -90,8 +89,8 @@ def _play(sim: Any, game: Any, decoded: dict[str, Any], name: str) -> None:
         require(False, f"codec {name!r}: a sample of its action space is decoded to what is no action: {error}")
 
 
-def _refuses_gibberish(face: Any, name: str) -> None:
-    face.reset(seed=SEED)
+def _refuses_gibberish(face: Any, name: str, seed: int) -> None:
+    face.reset(seed=seed)
     if any(getattr(agent_io.codec, "total", False) for agent_io in face.agent_ios.values()):
         return  # it takes everything
     untouched = Untouched(face.sim)
@@ -109,7 +108,7 @@ def _refuses_gibberish(face: Any, name: str) -> None:
 def _encode_finals(subject: Subject, name: str) -> int:
     """Encodes the last observations of matches that ended under same_step; returns how many."""
     sim = subject.batch(2, autoreset_mode="same_step", horizon=SHORT)
-    sim.reset(seed=SEED)
+    sim.reset(seed=subject.draw.seed())
     agent_ios = {agent: AgentIO(sim, (slot,), codec=name) for slot, agent in enumerate(subject.game.agents)}
     player, count = Player(sim), 0
     for _ in range(2 * SHORT):

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from palaestra.testing.checks.lane_checks import SEED, SHORT
+from palaestra.testing.checks.lane_checks import SHORT
 from palaestra.testing.drivers import Driver, drivers
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.players import Player, RememberingPlayer
@@ -33,7 +33,7 @@ def snapshot_continues(subject: Subject) -> None:
     Some lanes are taken between two matches, and Python opponents with a memory play too.
     """
     first = next(iter(subject.game.teams))
-    setups: list[dict[str, Any]] = [{"horizon": SHORT}, {}]
+    setups: list[dict[str, Any]] = [{"horizon": subject.draw.integer("horizon", 2, 2 * SHORT)}, {}]
     if subject.opponents(first):
         setups.append({"opponents": subject.opponents(first)})
     for options in setups:
@@ -47,15 +47,17 @@ def snapshot_continues(subject: Subject) -> None:
 
 def _check_snapshot(subject: Subject, options: dict[str, Any], remembering: str | None) -> None:
     made = []
+    draw = subject.draw
+    lanes = draw.integer("lanes", 1, 3 if subject.is_engine_game else 5)
     for _ in range(2):
-        sim = subject.batch(3, **options)
+        sim = subject.batch(lanes, **options)
         if remembering is not None:
             sim.set_opponent(remembering, RememberingPlayer(sim, remembering))
         made.append(sim)
     sim, fresh = made
     player = Player(sim)
-    sim.reset(seed=SEED)
-    before = 40 if subject.level == "full" else SHORT
+    sim.reset(seed=draw.seed())
+    before = draw.integer("snapshot after", 0, 60 if subject.level == "full" else 2 * SHORT)
     _stay(sim, player, before)
     saved, then, later_player = sim.snapshot(), snapshot_view(sim), copy.deepcopy(player)
     steps = 60 if subject.level == "full" else 8
@@ -91,8 +93,12 @@ def pickle_continues(subject: Subject) -> None:
 
 
 def _check_copies(subject: Subject, copied: Callable[[Any], Any], how: str) -> None:
-    before, after = (40, 100) if subject.level == "full" else (9, 12)
-    for driver, twin in zip(drivers(subject, SEED), drivers(subject, SEED), strict=True):
+    draw, after = subject.draw, 100 if subject.level == "full" else 12
+    seed, before = draw.seed(), draw.integer("copied after", 0, 60 if subject.level == "full" else 16)
+    horizon = draw.integer("horizon", 2, 30)
+    for driver, twin in zip(
+        drivers(subject, seed, horizon=horizon), drivers(subject, seed, horizon=horizon), strict=True
+    ):
         for each in (driver, twin):
             each.start()
             for _ in range(before):

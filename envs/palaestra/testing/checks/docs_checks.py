@@ -20,14 +20,17 @@ def documentation_is_complete(subject: Subject) -> None:
         raise Skipped("the factory's module has no page in its docstring")
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
     wanted = [t for t in pages.SECTIONS if t in titles]
-    missing = [t for t in pages.SECTIONS if t not in titles]
-    require(not missing, f"the docstring has no section {', '.join(missing)}")
+    missing = [f"no section {t}" for t in pages.SECTIONS if t not in titles]
+    missing += [f"no line {marker}" for marker in pages.MARKERS if marker not in text]
+    require(
+        not missing,
+        f"the docstring has {', '.join(missing)}; a docstring with everything: "
+        'python -c "from palaestra.pages import TEMPLATE; print(TEMPLATE)"',
+    )
     require(
         [t for t in titles if t in pages.SECTIONS] == wanted,
         f"the sections are in the order {titles}, not {list(pages.SECTIONS)}",
     )
-    for marker in ("action", "observation", "parameters"):
-        require(f"<!-- table: {marker} -->" in text, f"the docstring does not say where <!-- table: {marker} --> goes")
     page = pages.page(subject.id, **subject.batch_keywords)
     left = re.findall(r"<!-- table: [^>]*-->", page)
     require(not left, f"the page has markers that nothing fills: {', '.join(left)}")

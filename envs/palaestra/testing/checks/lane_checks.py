@@ -10,50 +10,39 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.fields import values_of
+from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
-from palaestra.testing.players import Player, lane_of
-from palaestra.testing.snapshot_view import difference, rows_of, snapshot_view, unlike
-from palaestra.testing.subject import Subject
+from palaestra.testing.players import Player, RememberingPlayer, lane_of
+from palaestra.testing.snapshot_view import difference, snapshot_view, unlike
+from palaestra.testing.subject import SECONDS, Subject
 
-SEED = 20
 SHORT = 7
 """Horizon of matches that should end and start often."""
 
 
-def compare_with_singles(subject: Subject, seed: int, rounds: Any, **options: Any) -> int:
-    """Plays N lanes and N simulations of one lane side by side. Returns the lane-steps played."""
-    n = 3 if subject.is_engine_game else 5
-    whole = subject.batch(n, **options)
-    singles = [subject.batch(1, **options) for _ in range(n)]
-    players = [Player(whole), *(Player(s) for s in singles)]
-    whole.reset(seed=seed)
-    for lane, single in enumerate(singles):
-        single.reset(seed=seed + lane)
-    steps = 0
-    for number in rounds:
-        shown = snapshot_view(whole)
-        for lane, single in enumerate(singles):
-            found = difference(subject.game, rows_of(shown, slice(lane, lane + 1)), snapshot_view(single), lane)
-            require(not found, f"{found} (in a batch of {n} and alone) after {number} steps, seed {seed}, {options}")
-        for sim, player in zip((whole, *singles), players, strict=True):
-            player.play(sim)
-            sim.step()
-        steps += n
-    return steps
-
-
 @conformance(order=201)
 def lanes_equal_single_envs(subject: Subject) -> None:
-    """Lane i of N lanes seeded s is bitwise the single simulation seeded s + i, through resets and against scripts."""
-    first = next(iter(subject.game.teams))
-    steps = compare_with_singles(subject, SEED, subject.rounds(20, 80, 2000))
-    steps += compare_with_singles(subject, SEED + 50, subject.rounds(16, 40, 1000), horizon=SHORT)
-    if subject.opponents(first):
-        opponents = subject.opponents(first)
-        steps += compare_with_singles(
-            subject, SEED, subject.rounds(20, 60, 2000), opponents=opponents, horizon=3 * SHORT
-        )
+    """Lane i of N lanes seeded s is bitwise the single simulation seeded s + i, through resets and against scripts.
+
+    Whatever the lanes, threads, seeds, horizon, autoreset mode and scripts.
+    """
+    engine = subject.is_engine_game
+    rounds = subject.rounds(2, 3, 40) if engine else subject.rounds(3, 8, 200)
+    steps = play_episodes(subject, rounds, STEPS, 10 if engine else 24)
+    subject.note(f"{steps} lane-steps")
+
+
+@conformance(order=207)
+def calls_keep_lanes_apart(subject: Subject) -> None:
+    """Calls for chosen lanes do to them what they do to a single simulation, and nothing to the others, bitwise.
+
+    Random sequences of step (with ``out=``), reset, seed, set_parameters, set_opponent, load_states, refresh, snapshot,
+    restore, copies and reads.
+    """
+    engine = subject.is_engine_game
+    rounds = subject.rounds(2, 3, 60) if engine else subject.rounds(5, 14, 400, 2 * SECONDS[subject.level])
+    steps = play_episodes(subject, rounds, CALLS, 12 if engine else 30)
     subject.note(f"{steps} lane-steps")
 
 
@@ -75,21 +64,49 @@ def same_seed_same_matches(subject: Subject) -> None:
 
     PettingZoo's own parallel_seed_test stops after one step: it takes the keys of a dict for its values.
     """
-    played = 0
-    for one, other in zip(drivers(subject, SEED), drivers(subject, SEED), strict=True):
-        most = 500 if isinstance(one, ParallelDriver) else 150
-        played += play_alike(one, other, subject.rounds(40, most, 2000), f"two with seed {SEED}")
+    played, seed = 0, subject.draw.seed()
+    for one, other in zip(drivers(subject, seed), drivers(subject, seed), strict=True):
+        most = 500 if isinstance(one, ParallelDriver) else 100
+        rounds = subject.rounds(40, most, 2000, None if subject.level == "full" else 0.03)
+        played += play_alike(one, other, rounds, f"two with seed {seed}")
     subject.note(f"{played} decisions on four faces")
 
 
 @conformance(order=203)
 def seeding_resets_history(subject: Subject) -> None:
-    """A reset with a seed starts the same match whatever was played before."""
-    for used, fresh in zip(drivers(subject, SEED), drivers(subject, SEED), strict=True):
-        used.start(seed=SEED + 999)
-        for _ in range(12):
+    """A reset with a seed starts the same match whatever was played before, and whatever Python opponents remember."""
+    draw = subject.draw
+    seed, earlier, horizon = draw.seed(), draw.seed("earlier seed"), draw.integer("horizon", 2, 40)
+    for used, fresh in zip(
+        drivers(subject, seed, horizon=horizon), drivers(subject, seed, horizon=horizon), strict=True
+    ):
+        used.start(seed=earlier)
+        for _ in range(draw.integer("played before", 1, 16)):
             used.play()
-        play_alike(used, fresh, subject.rounds(12, 30, 300), f"one had played seed {SEED + 999} before")
+        play_alike(used, fresh, subject.rounds(12, 30, 300), f"one had played seed {earlier} before")
+    _players_forget(subject, seed, earlier)
+
+
+def _players_forget(subject: Subject, seed: int, earlier: int) -> None:
+    """The same for a player with a memory that outlives matches."""
+    used, fresh = (subject.batch(2, horizon=5) for _ in range(2))
+    fitting = [team for team in subject.game.teams if RememberingPlayer.fits(used, team)]
+    if not fitting:
+        return
+    for sim in (used, fresh):
+        sim.set_opponent(fitting[0], RememberingPlayer(sim, fitting[0]))
+    used.reset(seed=earlier)
+    players = Player(used), Player(fresh)
+    for _ in range(8):
+        used.step()
+    for sim in (used, fresh):
+        sim.reset(seed=seed)
+    for number in range(8):
+        for sim, player in zip((used, fresh), players, strict=True):
+            player.play(sim)
+            sim.step()
+        found = difference(subject.game, snapshot_view(used), snapshot_view(fresh))
+        require(not found, f"{found}, step {number} against a Python opponent: one had played seed {earlier} before")
 
 
 @conformance(order=204, levels=PRESET)
@@ -97,12 +114,18 @@ def faces_agree(subject: Subject) -> None:
     """Env, VectorEnv and ParallelEnv show what the batch holds, field by field, agent by agent, masks included."""
     control = subject.keywords.get("control")
     teams = [control] if control else list(subject.game.teams)
-    made: list[Driver] = [ParallelDriver(subject.parallel(observation=subject.shown("dict")), SEED)]
+    draw = subject.draw
+    options: dict[str, Any] = {"observation": subject.shown("dict")}
+    if subject.level != "preset":
+        options["horizon"] = draw.integer("horizon", 2, 40)
+    made: list[Driver] = [ParallelDriver(subject.parallel(**options), draw.seed())]
     for team in teams:
-        made.append(EnvDriver(subject.env(observation=subject.shown("dict"), control=team), SEED))
-        made.append(
-            VectorDriver(subject.vec(3, observation=subject.shown("dict"), control=team, autoreset_mode="off"), SEED)
-        )
+        own = {**options, "control": team}
+        if len(subject.game.teams) > 1:
+            own["opponent"] = draw.choice("opponent", opponent_specs(subject.game))
+        made.append(EnvDriver(subject.env(**own), draw.seed()))
+        lanes = draw.integer("lanes", 1, 4)
+        made.append(VectorDriver(subject.vec(lanes, autoreset_mode="off", **own), draw.seed()))
     for driver in made:
         driver.start()
         for number in subject.rounds(10, 40, 400):
@@ -127,9 +150,9 @@ def _views(driver: Driver, result: Any) -> list[tuple[str, Any, tuple[Any, float
     if isinstance(driver, EnvDriver):
         return [(team, face.agent_io, (observations, rewards, terminations or truncations, infos), 0)]
     over = terminations | truncations
-    masks = {name: infos[name] for name in ("action_mask", "candidates") if name in infos}
+    own = {name: value for name, value in infos.items() if not name.startswith("_")}
     lanes = range(face.num_envs)
-    return [(team, face.agent_io, (lane_of(observations, i), rewards[i], over[i], lane_of(masks, i)), i) for i in lanes]
+    return [(team, face.agent_io, (lane_of(observations, i), rewards[i], over[i], lane_of(own, i)), i) for i in lanes]
 
 
 def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: tuple, lane: int, place: str) -> None:
@@ -141,6 +164,7 @@ def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: 
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     left = agent not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or left), f"{place}: over is {over} but {match_over or left} in the batch")
+    _compare_info(sim, slots, lane, info, match_over, place)
     masks = info or {}
     if agent_io.mask_mode == "obs":
         masks, observation = observation, observation["observation"]
@@ -149,6 +173,21 @@ def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: 
     for field, shown, true in _fields(sim, slots, lane, observation):
         found = unlike(np.asarray(shown), true)
         require(not found, f"{place}: observation {field}{found} in the batch")
+
+
+def _compare_info(sim: Any, slots: tuple[int, ...], lane: int, info: Any, over: bool, place: str) -> None:
+    """Numbers of an info against those of the batch."""
+    own = slots[0] if len(slots) == 1 else list(slots)
+    expected = {f.name: sim.info[f.name][lane] for f in sim.game.info}
+    expected["winner"] = sim.info["winner"][lane] if over else -1
+    expected["end_reason"] = sim.info["end_reason"][lane] if over else 0
+    expected["acting"] = sim.acting[lane, own] & (not over)
+    expected["illegal"] = sim.info["illegal"][lane, own]
+    expected["team"] = sim.game.team_index[slots[0]]
+    for name, value in info.items():
+        if name in expected:
+            same = np.array_equal(value, expected[name])
+            require(same, f"{place}: info {name} is {value}, in the batch {expected[name]}")
 
 
 def _compare_masks(sim: Any, slots: tuple[int, ...], lane: int, shown: Any, place: str) -> None:
@@ -208,11 +247,35 @@ def _fields(sim: Any, slots: tuple[int, ...], lane: int, observation: Any) -> li
 
 @conformance(order=205)
 def threads_do_not_change_results(subject: Subject) -> None:
-    """Two threads play bitwise the same matches as one; an external engine gets their number."""
-    lanes = 4 if subject.is_engine_game else 8
-    one, two = subject.batch(lanes, threads=1, horizon=SHORT), subject.batch(lanes, threads=2, horizon=SHORT)
-    same = _side_by_side(subject, one, two, subject.rounds(16, 60, 2000), "with one thread and with two")
-    subject.note(f"{same} lane-steps")
+    """Any number of threads plays bitwise the same matches as one; an engine outside gets their number."""
+    draw, played = subject.draw, 0
+    for _ in subject.rounds(1, 2, 20) if subject.is_engine_game else subject.rounds(3, 6, 100):
+        lanes = draw.integer("lanes", 1, 4 if subject.is_engine_game else 17)
+        threads = draw.integer("threads", 2, min(lanes + 2, 8))
+        options = {"horizon": draw.integer("horizon", 2, 2 * SHORT), "autoreset_mode": draw.choice("mode", MODES[:2])}
+        specs = opponent_specs(subject.game)
+        if specs and draw.chance(0.5):
+            options["opponents"] = {team: draw.choice(f"opponent of {team}", specs) for team in subject.game.teams}
+        one, many = (subject.batch(lanes, threads=t, **options) for t in (1, threads))
+        played += _side_by_side(subject, one, many, draw.seed(), 12, f"with one thread and with {threads}")
+    subject.note(f"{played} lane-steps")
+
+
+@conformance(order=208)
+def compiled_rules_equal_plain_python(subject: Subject) -> None:
+    """The compiled rules play bitwise the same matches as the same rules in plain Python."""
+    if subject.is_engine_game:
+        raise Skipped("an engine outside moves the bodies")
+    draw, played = subject.draw, 0
+    for _ in subject.rounds(1, 1, 20):
+        options = {"horizon": draw.integer("horizon", 2, 2 * SHORT), "autoreset_mode": draw.choice("mode", MODES[:2])}
+        specs = opponent_specs(subject.game)
+        if specs and draw.chance(0.5):
+            options["opponents"] = {team: draw.choice(f"opponent of {team}", specs) for team in subject.game.teams}
+        lanes = draw.integer("lanes", 2, 4)
+        compiled, plain = (subject.batch(lanes, compiled=how, **options) for how in (True, False))
+        played += _side_by_side(subject, compiled, plain, draw.seed(), 16, "compiled and in plain Python")
+    subject.note(f"{played} lane-steps")
 
 
 @conformance(order=206, levels=("full",))
@@ -221,21 +284,25 @@ def workers_do_not_change_results(subject: Subject) -> None:
     main = getattr(sys.modules["__main__"], "__file__", None)
     if main is not None and not Path(main).exists():
         raise Skipped("worker processes import the main module, but this one is no file")
-    one, two = subject.batch(5, horizon=3 * SHORT), subject.batch(5, workers=2, horizon=3 * SHORT)
-    same = _side_by_side(subject, one, two, subject.rounds(16, 60, 400), "without workers and with two")
+    draw = subject.draw
+    workers = draw.integer("workers", 2, 3)
+    lanes = draw.integer("lanes", workers, 7)
+    options = {"horizon": draw.integer("horizon", 2, 3 * SHORT), "autoreset_mode": draw.choice("mode", MODES[:2])}
+    one, two = subject.batch(lanes, **options), subject.batch(lanes, workers=workers, **options)
+    same = _side_by_side(subject, one, two, draw.seed(), 60, f"without workers and with {workers}")
+    episode = Episode(subject, draw, workers=workers)
+    same += episode.play(CALLS, 30 if subject.is_engine_game else 150)
     subject.note(f"{same} lane-steps")
 
 
-def _side_by_side(subject: Subject, one: Any, two: Any, rounds: Any, what: str) -> int:
+def _side_by_side(subject: Subject, one: Any, two: Any, seed: int, steps: int, what: str) -> int:
     players = Player(one), Player(two)
-    one.reset(seed=SEED)
-    two.reset(seed=SEED)
-    played = 0
-    for number in rounds:
+    one.reset(seed=seed)
+    two.reset(seed=seed)
+    for number in range(steps):
         found = difference(subject.game, snapshot_view(one), snapshot_view(two))
         require(not found, f"{found}, {what}, after {number} steps")
         for sim, player in zip((one, two), players, strict=True):
             player.play(sim)
             sim.step()
-        played += one.num_envs
-    return played
+    return steps * one.num_envs

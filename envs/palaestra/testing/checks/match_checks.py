@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,25 +10,29 @@ import numpy as np
 from palaestra.core.batch_loop import HORIZON
 from palaestra.testing.drivers import LANES, EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
-from palaestra.testing.players import Player
+from palaestra.testing.players import STYLES, Player
 from palaestra.testing.random_walk import report_on
-from palaestra.testing.subject import Subject
-
-SEED = 300
+from palaestra.testing.subject import SECONDS, Subject
 
 
 @conformance(order=701)
 def horizon_is_exact(subject: Subject) -> None:
     """``max_episode_steps=k`` truncates after exactly k decisions on every face, unless a rule was first."""
     truncated = 0
-    for k in (1, 2, 5):
+    draw = subject.draw
+    for low, high in ((1, 1), (2, 4), (5, 12), (13, 30))[: 3 if subject.is_engine_game else None]:
+        k, seed = draw.integer("horizon", low, high), draw.seed()
         truncated += _check_batch_horizon(subject, k, {"max_episode_steps": k}, 2 * k)
         for run in (
-            VectorDriver(subject.vec(LANES, max_cycles=k), SEED),
-            EnvDriver(subject.env(horizon=k), SEED),
-            ParallelDriver(subject.parallel(max_cycles=k), SEED),
+            VectorDriver(subject.vec(draw.integer("lanes", 1, LANES + 1), max_cycles=k), seed),
+            EnvDriver(subject.env(horizon=k), seed),
+            ParallelDriver(subject.parallel(max_cycles=k), seed),
         ):
             _check_face_horizon(run, k)
+    truncated += _check_batch_horizon(subject, None, {}, 20)
+    if not subject.is_engine_game:
+        long = draw.integer("long horizon", 101, 250)
+        truncated += _check_batch_horizon(subject, long, {"max_episode_steps": long}, long + 1)
     default = subject.default_horizon
     limit = 5000 if subject.level == "full" else 60
     if default <= limit:
@@ -40,16 +45,21 @@ def horizon_is_exact(subject: Subject) -> None:
 def _ends_at_once(subject: Subject) -> bool:
     """Whether a rule ends all matches with their first decision."""
     sim = subject.batch(16, autoreset_mode="off")
-    sim.reset(seed=SEED)
+    sim.reset(seed=subject.draw.seed())
     Player(sim).play(sim)
     sim.step()
     return bool(sim.terminated.all())
 
 
-def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most: int) -> int:
+def _check_batch_horizon(subject: Subject, k: int | None, options: dict[str, Any], most: int) -> int:
+    """Plays matches of horizon k; of another one in each lane, and one that is changed on the way, if None."""
     sim = subject.batch(4 if subject.is_engine_game else 16, autoreset_mode="off", **options)
     player = Player(sim)
-    sim.reset(seed=SEED)
+    sim.reset(seed=subject.draw.seed())
+    horizons = np.full(sim.num_envs, k or 0)
+    if k is None:
+        horizons[:] = [subject.draw.integer("horizon", 1, most) for _ in range(sim.num_envs)]
+        sim.set_parameters(horizon=horizons.astype(np.float64))
     ended = np.zeros(sim.num_envs, np.bool_)
     cut = 0
     for number in range(1, most + 1):
@@ -57,6 +67,7 @@ def _check_batch_horizon(subject: Subject, k: int, options: dict[str, Any], most
         sim.step()
         for lane in np.flatnonzero(~ended).tolist():
             over = bool(sim.terminated[lane] or sim.truncated[lane])
+            k = int(horizons[lane])
             where = f"lane {lane}, horizon {k}, decision {number}"
             by_horizon = sim.truncated[lane] and not _cut_by_rule(sim, lane)
             require(not by_horizon or number == k, f"{where}: truncated too early")
@@ -99,8 +110,8 @@ def _flags(flag: Any) -> np.ndarray:
 def terminated_xor_truncated(subject: Subject) -> None:
     """A match is terminated or truncated, never both; in its last step every remaining agent gets the same flag."""
     report_on(subject, "flags")
-    for horizon in (None, 4):
-        run = ParallelDriver(subject.parallel(**({} if horizon is None else {"horizon": horizon})), SEED)
+    for horizon in (None, subject.draw.integer("horizon", 2, 9)):
+        run = ParallelDriver(subject.parallel(**({} if horizon is None else {"horizon": horizon})), subject.draw.seed())
         run.start()
         for number in subject.rounds(20, 200, 2000):
             result = run.play()
@@ -126,8 +137,9 @@ def _check_flags(face: Any, result: Any, place: str) -> None:
 @conformance(order=708)
 def infos_are_numbers(subject: Subject) -> None:
     """Infos of Env and ParallelEnv are NumPy numbers and arrays, under the same keys in every step."""
-    env = EnvDriver(subject.env(), SEED)
-    parallel = ParallelDriver(subject.parallel(), SEED)
+    horizon = subject.draw.integer("horizon", 2, 30)
+    env = EnvDriver(subject.env(horizon=horizon), subject.draw.seed())
+    parallel = ParallelDriver(subject.parallel(horizon=horizon), subject.draw.seed())
     keys: dict[str, list[str]] = {}
     for name, driver in (("Env", env), ("ParallelEnv", parallel)):
         infos = driver.start()[-1]
@@ -152,41 +164,53 @@ def _require_numbers(info: Any, place: str) -> None:
 @conformance(order=703)
 def dead_agents_get_final_reward(subject: Subject) -> None:
     """A dead agent gets a last observation, reward, flag and info, then leaves `agents` until the match ends."""
-    face = subject.parallel()
-    run = ParallelDriver(face, SEED)
-    run.start()
-    left: set[str] = set()
+    seed = subject.draw.seed()
     count = 0
-    for number in subject.rounds(40, 400, 4000):
-        before = list(face.agents)
-        result = run.play()
-        if len(result) != 5:
-            left = set()
-            continue
-        place = f"ParallelEnv, decision {number}"
-        for agent in before:
-            for name, part in zip(("observation", "reward", "termination", "truncation", "info"), result, strict=True):
-                require(agent in part, f"{place}: {agent} was in the match but got no {name}")
-            flagged = result[2][agent] or result[3][agent]
-            still = agent in face.agents
-            require(
-                flagged != still,
-                f"{place}: {agent} has {'a' if flagged else 'no'} flag and is {'still' if still else 'not'} in agents",
-            )
-            slot = face.sim.game.agents.index(agent)
-            reward = float(face.sim.rewards[0, slot])
-            require(
-                result[1][agent] == reward,
-                f"{place}: {agent} gets the reward {result[1][agent]}, in the batch {reward}",
-            )
-            if flagged:
-                left.add(agent)
-                count += bool(face.agents)
-        back = left & set(face.agents)
-        require(not back, f"{place}: {', '.join(sorted(back))} had left and is back in agents")
-        strange = set(face.agents) - set(face.possible_agents)
-        require(not strange, f"{place}: {', '.join(sorted(strange))} is not among possible_agents")
+    for style in range(len(STYLES)):
+        face = subject.parallel()
+        run = ParallelDriver(face, seed - seed % len(STYLES) + style)
+        run.start()
+        count += sum(_check_departures(run, left, number) for number, left in _decisions(subject, run))
     subject.note(f"{count} left before the end")
+
+
+def _decisions(subject: Subject, run: ParallelDriver) -> Iterator[tuple[int, set[str]]]:
+    """Numbers of decisions, and the agents that have left the match before each; empty after a reset."""
+    left: set[str] = set()
+    for number in subject.rounds(20, 100, 1000, 0.25 * SECONDS[subject.level]):
+        if not run.face.agents:
+            run.play()
+            left = set()
+        yield number, left
+
+
+def _check_departures(run: ParallelDriver, left: set[str], number: int) -> int:
+    """Plays a decision; notes who has left in it. Returns how many while the match goes on."""
+    face, count = run.face, 0
+    before = list(face.agents)
+    result = run.play()
+    place = f"ParallelEnv, decision {number}"
+    for agent in before:
+        for name, part in zip(("observation", "reward", "termination", "truncation", "info"), result, strict=True):
+            require(agent in part, f"{place}: {agent} was in the match but got no {name}")
+        flagged = result[2][agent] or result[3][agent]
+        still = agent in face.agents
+        require(
+            flagged != still,
+            f"{place}: {agent} has {'a' if flagged else 'no'} flag and is {'still' if still else 'not'} in agents",
+        )
+        reward = float(face.sim.rewards[0, face.sim.game.agents.index(agent)])
+        require(
+            result[1][agent] == reward, f"{place}: {agent} gets the reward {result[1][agent]}, in the batch {reward}"
+        )
+        if flagged:
+            left.add(agent)
+            count += bool(face.agents)
+    back = left & set(face.agents)
+    require(not back, f"{place}: {', '.join(sorted(back))} had left and is back in agents")
+    strange = set(face.agents) - set(face.possible_agents)
+    require(not strange, f"{place}: {', '.join(sorted(strange))} is not among possible_agents")
+    return count
 
 
 @conformance(order=704)
@@ -197,7 +221,7 @@ def calls_out_of_order_raise(subject: Subject) -> None:
         name = type(face).__name__
         if name != "GameParallelEnv":  # a ParallelEnv without agents expects no actions: its step is empty
             _refused(face, f"{name}: step before reset")
-        face.reset(seed=SEED)
+        face.reset(seed=subject.draw.seed())
         face.close()
         face.close()
         _refused(face, f"{name}: step after close")

@@ -14,8 +14,6 @@ from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.subject import Subject
 
-SEED = 700
-
 
 class Mirror:
     """Plays every decision of a simulation a second time, mirrored, in another of the same game.
@@ -59,7 +57,7 @@ class Mirror:
         yield "terminated", (sim.terminated, twin.terminated)
         yield "truncated", (sim.truncated, twin.truncated)
         yield "end_reason", (sim.info["end_reason"], twin.info["end_reason"])
-        winner, swaps = sim.info["winner"], game.mirror_swaps_teams
+        winner, swaps = sim.info["winner"], game.symmetric_teams
         yield "winner", (np.where(winner < 0, winner, 1 - winner) if swaps else winner, twin.info["winner"])
         teams = list(game.teams)
         for team, mirrored in zip(teams, teams[::-1] if swaps else teams, strict=True):
@@ -78,9 +76,9 @@ class Mirror:
 def partners(game: Game) -> dict[int, int]:
     """For each slot the one that it becomes: the k-th of one team is the k-th of the other, where both are alike.
 
-    Empty where teams are unlike or keep their sides: observations then have no mirror image common to all agents.
+    Empty where the mirror leaves the teams as they are: observations then have no mirror image common to all agents.
     """
-    if not game.mirror_swaps_teams or len(game.teams) != 2:
+    if not game.symmetric_teams:
         return {}
     red, blue = game.teams.values()
     if [game.role_of(a)[0].name for a in red] != [game.role_of(b)[0].name for b in blue]:
@@ -133,7 +131,7 @@ def walk(sim: Any, twin: Any, seed: int, rounds: Any, player: Player | None = No
 def why_no_mirror(game: Game) -> str:
     """Why there is nothing to compare, or ``""``."""
     if game.mirror is None:
-        return "the game gives no mirror"
+        return f"the game gives no mirror{' that proves its symmetric_teams' if game.symmetric_teams else ''}"
     return "another engine moves the bodies" if game.physics is not None else ""
 
 
@@ -147,10 +145,10 @@ def mirror_symmetry_holds(subject: Subject) -> None:
     if reason := why_no_mirror(subject.game):
         raise Skipped(reason)
     sim, twin = (subject.batch(32, autoreset_mode="off") for _ in range(2))
-    steps, matches = walk(sim, twin, SEED, subject.rounds(30, 150, 20_000), Player(sim))
+    steps, matches = walk(sim, twin, subject.draw.seed(), subject.rounds(25, 60, 20_000), Player(sim))
     if subject.game.scripts:
         for team in subject.game.teams:
             sim.set_opponent(team, "mix:0.8")
-        more = walk(sim, twin, SEED + 100, subject.rounds(30, 150, 20_000))
+        more = walk(sim, twin, subject.draw.seed("seed of the scripts"), subject.rounds(25, 50, 20_000))
         steps, matches = steps + more[0], matches + more[1]
     subject.note(f"{steps} lane-steps, {matches} matches")

@@ -1,0 +1,76 @@
+"""Seeds: every face takes 64 bits of them, each bit matters, and without one the operating system gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.testing.call_sequences import seeds_of
+from palaestra.testing.drivers import drivers
+from palaestra.testing.harness import conformance, require
+from palaestra.testing.subject import Subject
+
+BITS = 64
+
+
+def _streams(sim: Any) -> list[tuple[int, int]]:
+    """The streams of the rules and of the scripts, by lane."""
+    return list(zip(sim.states["rng"].tolist(), sim.states["script_rng"].tolist(), strict=True))
+
+
+@conformance(order=208)
+def every_bit_of_a_seed_counts(subject: Subject) -> None:
+    """Seeds that differ in one bit give other streams, of rules and of scripts; faces hand seeds on whole."""
+    draw = subject.draw
+    seed = draw.seed()
+    seeds = [seed, *(seed ^ (1 << bit) for bit in range(BITS))]
+    sim = subject.batch(5)
+    found: dict[int, int] = {}
+    for start in range(0, len(seeds), sim.num_envs):
+        sim.seed(np.array(seeds[start : start + sim.num_envs], np.uint64))
+        for own, streams in zip(seeds[start:], _streams(sim), strict=False):
+            for stream in streams:
+                require(stream not in found, f"seeds {own} and {found.get(stream)} give one stream")
+                found[stream] = own
+    sim.seed(seed)
+    by_count = _streams(sim)
+    sim.seed(np.array(seeds_of(seed, sim.num_envs), np.uint64))
+    require(by_count == _streams(sim), f"seed={seed} does not seed lane i with {seed} + i")
+    for driver in drivers(subject, seed):
+        driver.start()
+        held = driver.face if driver.name == "batch" else driver.face.sim
+        given, expected = held.lane_seeds.tolist(), seeds_of(seed, held.num_envs)
+        require(given == expected, f"{driver.name}: reset(seed={seed}) seeds the lanes with {given}")
+    vec = subject.vec(3)
+    own = (draw.seeds("seeds", 3) >> np.uint64(1)).tolist()
+    vec.reset(seed=own)
+    require(vec.sim.lane_seeds.tolist() == own, f"VectorEnv: reset(seed={own}) gives the lanes {vec.sim.lane_seeds}")
+    streams = _streams(vec.sim)
+    vec.reset(seed=[own[1], None, None])
+    kept = vec.sim.lane_seeds.tolist()
+    require(kept == [own[1], own[1], own[2]], f"VectorEnv: seeds [{own[1]}, None, None] give the lanes {kept}")
+    again = _streams(vec.sim)
+    require(again[0] == streams[1], f"VectorEnv: lane 0 seeded {own[1]} differs from lane 1 of that seed")
+
+
+@conformance(order=209)
+def lanes_without_a_seed_differ(subject: Subject) -> None:
+    """A reset without a seed draws one from the operating system, once; later resets go on with the stream."""
+    seen: set[int] = set()
+    for make in (lambda: subject.batch(3), subject.env, lambda: subject.vec(3), subject.parallel) * 2:
+        face = make()
+        sim = getattr(face, "sim", face)
+        face.reset()
+        seeds, first = sim.lane_seeds.tolist(), _streams(sim)
+        name = type(face).__name__
+        require(not seen & set(seeds) and len(set(seeds)) == len(seeds), f"{name}: the seeds {seeds} were there before")
+        seen |= set(seeds)
+        face.reset()
+        require(sim.lane_seeds.tolist() == seeds, f"{name}: a second reset without a seed draws others")
+        second = _streams(sim)
+        sim.seed(np.array(seeds, np.uint64))
+        for lane, (start, one, two) in enumerate(zip(_streams(sim), first, second, strict=True)):
+            moves = one[0] != start[0]
+            require(not moves or two[0] != one[0], f"{name}, lane {lane}: the second match starts like the first")
+            require(two[1] != start[1], f"{name}, lane {lane}: the stream of the scripts starts again")

@@ -1,0 +1,143 @@
+"""How faults are planted: a rule broken by number in `broken_games`, or a face broken after it was made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+from games import size_game  # noqa: F401 (it registers its ids)
+from testing import broken_games
+
+from palaestra import register, registry
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
+from palaestra.testing import Subject
+
+DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
+    "faults/Duel-v0",
+    "faults/Tug-v0",
+    "faults/Spoken-v0",
+    "faults/Crowd-v0",
+    "faults/HalfDocumented-v0",
+    "faults/Callable-v0",
+)
+COURIERS = "tests/Couriers-v0"
+FACES = ("batch", "env", "vec", "parallel", "aec")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault and the check that has to see it.
+
+    Attributes:
+        check: Name of the check.
+        about: The fault in words.
+        subject: Makes the faulty subject.
+        match: Pattern that the check's message has to show: it failed for the planted reason.
+    """
+
+    check: str
+    about: str
+    subject: Callable[[], Subject]
+    match: str
+
+
+class Tampered(Subject):
+    """A subject whose faces are broken after they were made."""
+
+    def __init__(self, id: str, face: str, tamper: Callable[[Any], Any], **keywords: Any) -> None:
+        super().__init__(id, **keywords)
+        self._face, self._tamper = face, tamper
+
+    def batch(self, num_envs: int = 1, **options: Any) -> Any:
+        return self._broken("batch", super().batch(num_envs, **options))
+
+    def env(self, **options: Any) -> Any:
+        return self._broken("env", super().env(**options))
+
+    def vec(self, num_envs: int, **options: Any) -> Any:
+        return self._broken("vec", super().vec(num_envs, **options))
+
+    def parallel(self, **options: Any) -> Any:
+        return self._broken("parallel", super().parallel(**options))
+
+    def aec(self, **options: Any) -> Any:
+        return self._broken("aec", super().aec(**options))
+
+    def _broken(self, face: str, made: Any) -> Any:
+        if face == self._face:
+            self._tamper(made)
+        return made
+
+
+class Outside(Subject):
+    """A subject whose rules read beyond the end of an array."""
+
+    @property
+    def game(self) -> Game:
+        return dataclasses.replace(super().game, observe=look_outside)
+
+    def batch(self, num_envs: int = 1, **options: Any) -> Any:
+        return KernelSimulation(self.game, num_envs, **options)
+
+
+def look_outside(s: Any, world: Any, observations: Any, scratch: Any) -> None:
+    s.health[0] = s.health[4]
+
+
+def games() -> None:
+    """Registers the games."""
+    register(DUEL, "testing.broken_games:duel")
+    register(TUG, "testing.broken_games:tug")
+    register(SPOKEN, "testing.broken_games:spoken")
+    register(CROWD, "testing.broken_crowd:crowd")
+    register(HALF_DOCUMENTED, "testing.broken_games:half_documented")
+    gymnasium.register(
+        CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"game_id": CALLABLE}
+    )
+    register(CALLABLE, "testing.broken_games:tug")
+
+
+def no_games() -> None:
+    """Takes them back: other tests look at all ids."""
+    for id in (DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
+        registry.ROWS.pop(id, None)
+        gymnasium.registry.pop(id, None)
+
+
+FAULTS = [
+    Fault(
+        "rules_run_as_plain_python",
+        "an index outside its array",
+        lambda: Outside(DUEL),
+        r"Duel: observe, .*planting.py line \d+: s.health\[4\]: index 4 is out of bounds for axis 0 with size 4",
+    )
+]
+
+
+def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
+    """Plants a broken rule."""
+    number = broken_games.NUMBER[name]
+    FAULTS.append(Fault(check, name, lambda: Subject(id, fault=number), match))
+
+
+def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callable[[Any], None]], Callable]:
+    """Plants a broken face."""
+    assert which in FACES
+
+    def plant(tamper: Callable[[Any], None]) -> Callable[[Any], None]:
+        about = (tamper.__doc__ or "").strip()
+        keywords = {} if id == COURIERS else {"fault": broken_games.SOUND}  # what is given is not drawn
+        FAULTS.append(Fault(check, about, lambda: Tampered(id, which, tamper, **keywords), match))
+        return tamper
+
+    return plant
+
+
+def replace_step(made: Any, change: Callable[[Any, tuple], Any]) -> None:
+    """Lets ``change(action, result)`` answer in the place of ``step``."""
+    step = made.step
+    made.step = lambda action: change(action, step(action))
