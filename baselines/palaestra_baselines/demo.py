@@ -22,6 +22,7 @@ import tyro
 
 import palaestra
 from palaestra.core.batch_loop import RUNNING
+from palaestra.core.files import write_atomically
 from palaestra.core.game import Game
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.ucav.acmi import write_acmi
@@ -195,7 +196,8 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     acmi, page, picture = stem.with_suffix(".acmi"), stem.with_suffix(".png"), stem.with_suffix(".gif")
     title = f"{args.inner_loop} inner loop, hunting {target}"
     write_acmi(acmi, hunt.game, records, Title=title)
-    plot_flight(hunt.game, records, title).savefig(page)
+    figure = plot_flight(hunt.game, records, title)
+    write_atomically(page, lambda file: figure.savefig(file, format="png"))
     save_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, FILM_FPS)
     return [acmi, page, picture]
 

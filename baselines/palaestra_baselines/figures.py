@@ -10,10 +10,7 @@ A figure trains the seeds that are missing under ``runs/``, evaluates every seed
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import json
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,8 +19,9 @@ import tyro
 
 from palaestra_baselines import ppo_tracking, team_figures
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
-from palaestra_baselines.common.runs import FigureArgs, finished
+from palaestra_baselines.common.runs import FigureArgs, continued, finished, mark_finished
 from palaestra_baselines.common.tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
@@ -42,11 +40,11 @@ def tracking(args: Args) -> None:
     """PPO's inner loop over decisions, with the tuned PID and the untrained policy as lines."""
     logs, tests, best = [], {}, []
     for seed in range(args.seeds):
-        run = ppo_tracking.Args(seed=seed, directory=args.runs / "ppo_tracking", workers=args.workers, resume=True)
+        given = {"directory": args.runs / "ppo_tracking", "trust_checkpoint": args.trust_checkpoint}
+        run = ppo_tracking.Args(seed=seed, workers=args.workers, **given)
         if not finished(run):
-            report = ppo_tracking.train(run)
-            facts = {"steps": report.steps, "wall_s": report.wall_s, "cpu_s": report.cpu_s}
-            (run.folder / "done.json").write_text(json.dumps(facts))
+            report = ppo_tracking.train(continued(run))
+            mark_finished(run, steps=report.steps, wall_s=report.wall_s, cpu_s=report.cpu_s)
         logs.append(read_rows(run.folder / "log.csv"))
         weights = run.folder / "best.safetensors"
         arrays, notes = read_policy(weights)
@@ -88,28 +86,25 @@ def evaluate(
 
 def install_weights(source: Path, assets: Path) -> None:
     """Copies the best weights, as policy file and as network of the dogfight, to the assets."""
-    (assets / "weights").mkdir(parents=True, exist_ok=True)
     for suffix in (".safetensors", ".npz"):
-        shutil.copyfile(source.with_suffix(suffix), assets / "weights" / f"{INNER_LOOP}{suffix}")
+        copy_file(source.with_suffix(suffix), assets / "weights" / f"{INNER_LOOP}{suffix}")
 
 
 def write_table(
     path: Path, logs: list[list[dict[str, float]]], tests: dict[str, Tracking], reference: Tracking
 ) -> None:
     """Writes the tests, the PID on the flights of the curves, and all evaluations of all seeds there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = [f.name for f in dataclasses.fields(Tracking)]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["flights", "player", "steps", *columns, "wall_s", "cpu_s"])
-        others = [*(("test", name, result) for name, result in tests.items()), ("selection", "PID", reference)]
-        for flights, name, result in others:
-            writer.writerow([flights, name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
-        for seed, log in enumerate(logs):
-            for row in log:
-                figures = [f"{row[name]:.5g}" for name in columns]
-                times = [f"{row['wall_s']:.0f}", f"{row['cpu_s']:.0f}"]
-                writer.writerow(["selection", f"PPO, seed {seed}", int(row["steps"]), *figures, *times])
+    rows: list[list[object]] = [["flights", "player", "steps", *columns, "wall_s", "cpu_s"]]
+    others = [*(("test", name, result) for name, result in tests.items()), ("selection", "PID", reference)]
+    for flights, name, result in others:
+        rows.append([flights, name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
+    for seed, log in enumerate(logs):
+        for row in log:
+            figures = [f"{row[name]:.5g}" for name in columns]
+            times = [f"{row['wall_s']:.0f}", f"{row['cpu_s']:.0f}"]
+            rows.append(["selection", f"PPO, seed {seed}", int(row["steps"]), *figures, *times])
+    write_csv(path, rows)
 
 
 def print_table(tests: dict[str, Tracking], pid: Tracking) -> None:
@@ -143,7 +138,8 @@ FIGURES: dict[str, Callable[[Args], None]] = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Makes the named figures, or all."""
-    args = tyro.cli(Args, args=argv)
+    args = tyro.cli(Args, args=argv, prog="python -m palaestra_baselines.figures", description=__doc__)
+    args.check()
     unknown = [name for name in args.names if name not in FIGURES]
     if unknown:
         raise SystemExit(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")

@@ -45,10 +45,9 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-import tyro
 from torch import nn
 
 from palaestra_baselines.common.agents import Roster
@@ -62,6 +61,7 @@ from palaestra_baselines.common.self_play import (
     between,
     descend,
     follow,
+    self_play_command,
     weighted_mean,
 )
 from palaestra_baselines.common.stores import Batch
@@ -81,6 +81,8 @@ class Args(LearningArgs):
         mixer_hidden: Width of the hidden layer of its hypernetworks.
         auxiliary_weight: Weight of the auxiliary loss of the monotone mixer, see `td_loss`; 0 is the paper's method.
     """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LearningArgs.MAY_BE_ZERO, "auxiliary_weight")
 
     mixer: Literal["monotone", "vdn", "pairwise"] = "monotone"
     embedding: int = 16
@@ -309,7 +311,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    print(train(tyro.cli(Args, args=argv)))
+    self_play_command(Args, METHOD, __doc__ or "", argv, train)
 
 
 if __name__ == "__main__":

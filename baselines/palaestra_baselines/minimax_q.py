@@ -33,11 +33,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
-import tyro
 
 from palaestra import exact, registry
 from palaestra.core.batch_loop import RUNNING
@@ -47,8 +46,10 @@ from palaestra.core.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
 from palaestra.exact.sweeps import solve_positions
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.policy_file import read_policy, save_policy
+from palaestra_baselines.common.collector import check_rules
+from palaestra_baselines.common.policy_file import policy_for, save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
+from palaestra_baselines.common.training_command import evaluation_hint, run_command
 
 METHOD = "minimax_q"
 LEARNT = ("q", "visits", "values", "rows", "columns")
@@ -67,6 +68,8 @@ class Args(RunArgs):
         epsilon: Share of the decisions in which a team acts uniformly at random.
         half_after: Samples after which the step size of an action value is a half.
     """
+
+    SHARES: ClassVar[tuple[str, ...]] = ("gamma", "epsilon")
 
     env_id: str = "palaestra/GridSoccer-v0"
     options: tuple[str, ...] = ()
@@ -227,13 +230,21 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
         snapshot = self.sim.snapshot()
-        matches = {"states": snapshot.states.view(np.uint8), "lane_seeds": snapshot.lane_seeds}
+        matches = {"rules": self.sim.rules, "states": snapshot.states.view(np.uint8), "lane_seeds": snapshot.lane_seeds}
         return {name: getattr(self, name) for name in LEARNT} | matches | {"rng": self.rng.bit_generator.state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restores what `state` returned."""
+        """Restores what `state` returned.
+
+        Raises:
+            ValueError: It is of other rules or sizes.
+        """
+        check_rules(self.sim, state["rules"])
         for name in LEARNT:
-            setattr(self, name, state[name])
+            here, there = getattr(self, name), state[name]
+            if (here.shape, here.dtype) != (there.shape, there.dtype):
+                raise ValueError(f"{name} is {there.dtype} {there.shape} instead of {here.dtype} {here.shape}")
+            setattr(self, name, there)
         self.rng.bit_generator.state = state["rng"]
         game, states = self.sim.game, state["states"].view(self.sim.game.state_dtype)
         self.sim.restore(Snapshot(game.name, self.sim.rules, states, state["lane_seeds"], {}))
@@ -250,8 +261,10 @@ def train(args: Args) -> Report:
         learner = Learner(args)
         before = folder.before or {"wall_s": 0.0, "cpu_s": 0.0}
         if folder.before is not None:
-            learner.restore(before)
+            with folder.restoring():
+                learner.restore(before)
         learner.steps = folder.steps
+        shown: dict[str, float] = {}
         while learner.steps < args.total_steps:
             learner.step()
             if folder.is_due(learner.steps):
@@ -260,11 +273,12 @@ def train(args: Args) -> Report:
                 row = {"steps": learner.steps, **learner.evaluate(), **spent}
                 save_policy(weights, learner.policies(), method=METHOD, env_id=args.env_id, args=args.settings, **row)
                 folder.record(row, {**learner.state(), **spent})
+                shown = {"exploitability": row["exploitability"]}
                 folder.progress.say(
                     f"{learner.steps / 1e6:6.1f}M decisions: value {row['learned_value']:+.4f} "
                     f"(exact {row['value']:+.4f}), exploitability {row['exploitability']:.4f}"
                 )
-            folder.progress.update(learner.steps)
+            folder.progress.update(learner.steps, **shown)
     last = folder.rows[-1]
     return Report(
         weights,
@@ -306,6 +320,8 @@ class MinimaxPlayer:
             ValueError: The policy was made for another game, or positions look alike.
         """
         counting = game.enumeration
+        if policy.ndim != 2 or not (policy >= 0.0).all() or not (policy.sum(1) > 0.0).all():
+            raise ValueError(f"the policy of {team} is no table of probabilities ({policy.shape})")
         joints = int(np.prod([f.n for s in game.teams[team] for f in game.role_of(s)[0].action]))  # type: ignore[union-attr]
         if counting is None or policy.shape != (counting.positions, joints):
             positions = counting.positions if counting else "uncounted"
@@ -347,22 +363,23 @@ def load_policy(path: Path, game: Game, team: str) -> MinimaxPlayer:
     """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
 
     Raises:
-        ValueError: The policy was made for another game.
+        FileError: The file is no saved policy, or one of another game.
     """
-    arrays = read_policy(path)[0]
-    if team not in arrays:
-        raise ValueError(f"{path} holds policies of {', '.join(arrays)}, none of {team!r}")
-    return MinimaxPlayer(arrays[team], game, team)
+    with policy_for(path, game, team) as arrays:
+        if team not in arrays:
+            raise ValueError(f"it holds policies of {', '.join(sorted(arrays))}, none of {team!r}")
+        return MinimaxPlayer(arrays[team], game, team)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains and prints the exact figures."""
-    report = train(tyro.cli(Args, args=argv))
+    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
     print(
         f"{report.weights}: value {report.learned_value:+.4f}, exact {report.value:+.4f}; exploitability "
         f"{report.exploitability:.4f}; {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of "
         "processor"
     )
+    print(evaluation_hint(args, report.weights, "random"))
 
 
 if __name__ == "__main__":

@@ -22,20 +22,26 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 
 from palaestra.core.fields import Parameter
+from palaestra.core.files import FileError
 from palaestra.core.game import Game
 from palaestra.core.physics import PhysicsSimulation
 from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
+from palaestra_baselines.common.number_checks import check_numbers
+from palaestra_baselines.common.output_files import write_csv
+from palaestra_baselines.common.run_folder import lock
+from palaestra_baselines.common.runs import assets_folder
+from palaestra_baselines.common.training_command import run_command
 
+METHOD = "pid"
 SETTLED_AFTER_S = 5.0
 MOST_ACTION_CHANGE = 0.02  # mean absolute change of the four actions a decision; a chattering PID is no reference
 REFERENCE = {  # errors that make a score of 1, those of a first PID tuned by hand: settled and whole window
@@ -74,7 +80,15 @@ class Args:
     horizon: int = 600
     seed: int = 0
     directory: Path = Path("runs/pid")
-    table: Path = Path("assets/palaestra_assets/tables/pid_grid.csv")
+    table: Path = field(default_factory=lambda: assets_folder("palaestra-figures") / "tables" / "pid_grid.csv")
+
+    def check(self) -> None:
+        """Looks at the numbers.
+
+        Raises:
+            ValueError: One that cannot be; names the option.
+        """
+        check_numbers(vars(self), ("seed",), ())
 
 
 @dataclass(frozen=True)
@@ -201,30 +215,55 @@ def sets() -> Iterator[Gains]:
 def train(args: Args) -> Report:
     """Flies the gains in use, or the grid, and returns the best set.
 
-    The grid appends to ``directory/grid_*.csv`` after each set and skips sets that are in the file, so that it can be
+    The grid writes ``directory/grid_*.csv`` after each set and skips sets that are in the file, so that it can be
     interrupted at any time.
+
+    Raises:
+        ValueError: A number that cannot be; names the option.
+        RuntimeError: Another process flies the same grid.
     """
-    wanted = list(sets()) if args.grid else [GAINS]
+    args.check()
+    if not args.grid:
+        report = Report(GAINS, fly_sets(args, [GAINS], {}))
+        print_report(report)
+        return report
+    args.directory.mkdir(parents=True, exist_ok=True)
     record = args.directory / f"grid_{args.flights}x{args.horizon}_seed{args.seed}.csv"
-    results = read_results(record) if args.grid else {}
-    todo = [gains for gains in wanted if gains not in results]
+    with lock(record.with_suffix(".lock")):
+        wanted = list(sets())
+        flown = fly_sets(args, wanted, read_results(record), record)
+        results = {gains: flown[gains] for gains in wanted}
+        report = Report(min(results, key=lambda gains: rank(results[gains])), results)
+        print_report(report)
+        if str(args.table) not in ("", "."):
+            write_table(args.table, report)
+    return report
+
+
+def fly_sets(
+    args: Args, wanted: list[Gains], before: dict[Gains, Errors], record: Path | None = None
+) -> dict[Gains, Errors]:
+    """Errors of all sets that are wanted; flies those that are not among the errors before.
+
+    Args:
+        args: Of the run.
+        wanted: The sets.
+        before: Errors that are known.
+        record: Where the errors are written after each set, if anywhere.
+    """
+    results, todo = dict(before), [gains for gains in wanted if gains not in before]
     sim = PhysicsSimulation(
         tuning_game(), args.flights, parameters={"horizon": args.horizon}, opponents={"pilot": "pid"}
     )
     start = time.perf_counter()
     for number, gains in enumerate(todo, 1):
         results[gains] = fly(sim, gains, args.seed)
-        if args.grid:
-            append_result(record, gains, results[gains])
+        if record is not None:
+            write_results(record, results)
             left = (time.perf_counter() - start) / number * (len(todo) - number)
             print(f"{number:4d}/{len(todo)} score {results[gains].score:.4f}, {left:4.0f} s left", flush=True)
     sim.close()
-    results = {gains: results[gains] for gains in wanted}
-    report = Report(min(results, key=lambda gains: rank(results[gains])), results)
-    print_report(report)
-    if args.grid and str(args.table) not in ("", "."):
-        write_table(args.table, report)
-    return report
+    return results
 
 
 def print_report(report: Report) -> None:
@@ -242,43 +281,49 @@ def print_report(report: Report) -> None:
 
 def write_table(path: Path, report: Report) -> None:
     """Writes all sets, the best first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = sorted(report.results.items(), key=lambda item: rank(item[1]))
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*Gains._fields, *rows[0][1].row()])
-        for gains, errors in rows:
-            writer.writerow([*gains, *(f"{value:.5g}" for value in errors.row().values())])
+    table = [[*gains, *(f"{value:.5g}" for value in errors.row().values())] for gains, errors in rows]
+    write_csv(path, [[*Gains._fields, *rows[0][1].row()], *table])
     print(f"{len(rows)} sets in {path}")
 
 
-def append_result(path: Path, gains: Gains, errors: Errors) -> None:
-    """Adds one set to the record of a running grid."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if fresh:
-            writer.writerow([*Gains._fields, *errors.row()])
-        writer.writerow([*gains, *(repr(float(value)) for value in errors.row().values())])
+def write_results(path: Path, results: Mapping[Gains, Errors]) -> None:
+    """Writes the record of a running grid as a whole, in one piece."""
+    rows = [[*gains, *(repr(float(value)) for value in errors.row().values())] for gains, errors in results.items()]
+    write_csv(path, [[*Gains._fields, *next(iter(results.values())).row()], *rows])
 
 
 def read_results(path: Path) -> dict[Gains, Errors]:
-    """Reads the record of a grid that was stopped; nothing if there is none."""
+    """Reads the record of a grid that was stopped; nothing if there is none.
+
+    A last row that is not complete is left out: the set is flown again.
+
+    Raises:
+        FileError: Another row is no row of a grid; names its line.
+    """
+    results: dict[Gains, Errors] = {}
     if not path.exists():
-        return {}
-    results = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            numbers = {name: float(value) for name, value in row.items()}
-            results[Gains(*(numbers[name] for name in Gains._fields))] = Errors(
-                {name: numbers[name] for name in REFERENCE},
-                numbers["action_change"],
-                numbers["reward"],
-                int(numbers["ended"]),
-            )
+        return results
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = list(csv.DictReader(file))
+    for line, row in enumerate(rows, 2):
+        try:
+            numbers = {name: float(row[name]) for name in (*Gains._fields, *REFERENCE, "action_change", "reward")}
+            gains, ended = Gains(*(numbers[name] for name in Gains._fields)), int(float(row["ended"]))
+            float(row["eligible"])  # the last column is whole
+        except (KeyError, TypeError, ValueError) as error:
+            if line == len(rows) + 1:
+                break
+            raise FileError(f"{path}: line {line} is no row of a grid of gains: delete the file or the line") from error
+        rms = {name: numbers[name] for name in REFERENCE}
+        results[gains] = Errors(rms, numbers["action_change"], numbers["reward"], ended)
     return results
 
 
+def main(argv: Sequence[str] | None = None) -> None:
+    """Flies the gains in use, or the grid."""
+    run_command(Args, METHOD, __doc__ or "", argv, train)
+
+
 if __name__ == "__main__":
-    train(tyro.cli(Args))
+    main()

@@ -27,16 +27,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-import tyro
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
+from palaestra.core.files import write_atomically
 from palaestra.core.game import Game
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
 from palaestra_baselines.common.policy_file import (
@@ -45,6 +45,7 @@ from palaestra_baselines.common.policy_file import (
     arrays_to_layers,
     layer_arrays,
     perceptron_player,
+    policy_for,
     read_policy,
     save_policy,
 )
@@ -58,8 +59,10 @@ from palaestra_baselines.common.tracking import (
     evaluation_flights,
     track,
 )
+from palaestra_baselines.common.training_command import run_command
 
 METHOD = "ppo_tracking"
+BEST = "best.safetensors"
 SELECTION_SEED = 1 << 50
 """Seed of the flights on which the best weights of a run are chosen."""
 WIDE = {
@@ -115,6 +118,9 @@ class Args(RunArgs):
         end_cost: Reward that a crash or any other end by a rule costs.
         flights: Aircraft of an evaluation.
     """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost")
+    SHARES: ClassVar[tuple[str, ...]] = ("wide_share", "gamma", "gae_lambda", "narrowed_at", "wide_narrowing")
 
     total_steps: int = 4_000_000
     lanes: int = 256
@@ -197,12 +203,17 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
     """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.kernels.networks` loads."""
     save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
-    save_network(path.with_suffix(".npz"), make_network(layers))
+    write_atomically(path.with_suffix(".npz"), lambda file: save_network(file, make_network(layers)))
 
 
 def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
-    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`."""
-    return perceptron_player(read_policy(path)[0], game, team)
+    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game.
+    """
+    with policy_for(path, game, team) as arrays:
+        return perceptron_player(arrays, game, team)
 
 
 # --------------------------------------------------------------------------------------------------------- training
@@ -270,15 +281,25 @@ class Trainer(BaseCallback):
         """
         super().__init__()
         self.args, self.vec, self.folder = args, vec, folder
-        before = folder.before or {"best_score": math.inf, "best": None, "wall_s": 0.0, "cpu_s": 0.0}
-        self.best_score: float = before["best_score"]
-        self.best = Tracking(**before["best"]) if before["best"] else None
-        self.wall_before, self.cpu_before = before["wall_s"], before["cpu_s"]
+        self.best_layers: Layers = ()
+        self.best_notes: dict[str, Any] = {"score": math.inf}
+        self.wall_before = self.cpu_before = 0.0
+        if folder.before is not None:
+            with folder.restoring():
+                self._restore(folder.before)
         self.started_s, self.cpu_started_s = time.perf_counter(), cpu_seconds(vec.sim)
         pid = evaluation_flights(args.flights, args.workers, script="pid")
         self.reference = track(pid, SELECTION_SEED)
         pid.close()
         self.sim = evaluation_flights(args.flights, args.workers)
+
+    def _restore(self, before: dict[str, Any]) -> None:
+        """Goes on from a checkpoint; weights that were saved after it are replaced by the best ones until then."""
+        self.best_layers = [(weight, bias) for weight, bias in before["best_layers"]]
+        self.best_notes = before["best"]
+        self.wall_before, self.cpu_before = before["wall_s"], before["cpu_s"]
+        if not self.folder.is_finished:
+            save_weights(self.args.folder / BEST, self.best_layers, self.args, **self.best_notes)
 
     def _on_step(self) -> bool:
         return True
@@ -309,12 +330,11 @@ class Trainer(BaseCallback):
         wall_s = self.wall_before + time.perf_counter() - self.started_s
         cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, self.sim) - self.cpu_started_s
         row = {"steps": self.num_timesteps, **vars(result), "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
-        path = self.args.folder / "best.safetensors"
-        if score < self.best_score or not path.exists():
-            self.best_score, self.best = score, result
-            save_weights(path, layers, self.args, steps=self.num_timesteps, score=score, tracking=vars(result))
-        assert self.best is not None
-        best = {"best_score": self.best_score, "best": vars(self.best), "wall_s": wall_s, "cpu_s": cpu_s}
+        if score < self.best_notes["score"] or not self.best_layers:
+            self.best_layers = layers
+            self.best_notes = {"steps": self.num_timesteps, "score": float(score), "tracking": vars(result)}
+            save_weights(self.args.folder / BEST, layers, self.args, **self.best_notes)
+        best = {"best": self.best_notes, "best_layers": self.best_layers, "wall_s": wall_s, "cpu_s": cpu_s}
         self.folder.record(row, {"model": self.model.get_parameters(), **best})
         figures = "  ".join(f"{name} {getattr(result, name):.3g}" for name in ERRORS)
         self.folder.progress.say(
@@ -329,15 +349,14 @@ def train(args: Args) -> Report:
     ``best.npz``.
     """
     torch.set_num_threads(1)
-    weights = args.folder / "best.safetensors"
+    weights = args.folder / BEST
     with RunFolder(args, METHOD) as folder:
         vec = make_vec_env(args)
         model = make_model(args, vec)
         if folder.before is not None:
-            model.set_parameters(folder.before["model"], device="cpu")
+            with folder.restoring():
+                model.set_parameters(folder.before["model"], device="cpu")
             model.num_timesteps = folder.steps
-        else:
-            weights.unlink(missing_ok=True)
         vec.seed((args.seed << 32) + folder.steps)  # a resumed run does not repeat the first flights
         trainer = Trainer(args, vec, folder)
         left = max(args.total_steps - folder.steps, 0)
@@ -346,15 +365,13 @@ def train(args: Args) -> Report:
             trainer.evaluate()
     vec.close()
     trainer.sim.close()
-    assert trainer.best is not None
-    last = folder.rows[-1]
-    return Report(weights, trainer.best, int(last["steps"]), last["wall_s"], last["cpu_s"], folder.rows)
+    last, best = folder.rows[-1], Tracking(**trainer.best_notes["tracking"])
+    return Report(weights, best, int(last["steps"]), last["wall_s"], last["cpu_s"], folder.rows)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains, and evaluates the best weights on the test flights next to the PID."""
-    args = tyro.cli(Args, args=argv)
-    report = train(args)
+    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
     layers = arrays_to_layers(read_policy(report.weights)[0])
     sim, pid = evaluation_flights(workers=args.workers), evaluation_flights(workers=args.workers, script="pid")
     for name, result in (("pid", track(pid, TEST_SEED)), ("ppo", track(sim, TEST_SEED, player_of(layers)))):

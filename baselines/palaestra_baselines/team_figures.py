@@ -10,9 +10,7 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -28,6 +26,7 @@ from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.match_evaluation import play_both_sides
+from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.runs import FigureArgs, train_all
 from palaestra_baselines.common.self_play import WEIGHTS, LearningArgs
@@ -129,7 +128,7 @@ class ExactEvaluation:
 def fm3q_exact(args: FigureArgs) -> None:
     """FM3Q against the exact solution: tables on the matrix games, networks on alternating soccer."""
     rows: list[dict[str, Any]] = table_rows_of(args.seeds)
-    shared = {**SOCCER, "resume": True, "quiet": True}
+    shared = {**SOCCER, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
         m: [fm3q.Args(**shared, mixer=m, seed=k, directory=args.runs / "fm3q_exact" / m) for k in range(args.seeds)]
         for m in MIXERS
@@ -198,7 +197,8 @@ def worst_team(row: Mapping[str, Any]) -> float:
 def fm3q_limit(args: FigureArgs) -> None:
     """FM3Q on Littman's simultaneous soccer: its security value beside those of pure and of mixed play."""
     folder = args.runs / "fm3q_limit"
-    runs = [fm3q.Args(**LITTMAN, seed=seed, directory=folder, resume=True, quiet=True) for seed in range(args.seeds)]
+    shared = {**LITTMAN, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
+    runs = [fm3q.Args(**shared, seed=seed, directory=folder) for seed in range(args.seeds)]
     evaluation = ExactEvaluation(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
     train_all("fm3q_limit", [("fm3q", run, evaluation) for run in runs], args.workers)
     solution = evaluation.solution
@@ -250,10 +250,10 @@ def train_methods(
     title: str, args: FigureArgs, methods: Mapping[str, Callable[..., LearningArgs]]
 ) -> dict[tuple[str, str], list[LearningArgs]]:
     """Trains the missing runs of all methods on both games, the first seeds of all first; runs by game and method."""
+    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
         (game, method): [
-            make(**GAMES[game], seed=seed, directory=args.runs / game / method, resume=True, quiet=True)
-            for seed in range(args.seeds)
+            make(**GAMES[game], **shared, seed=seed, directory=args.runs / game / method) for seed in range(args.seeds)
         ]
         for game in GAMES
         for method, make in methods.items()
@@ -383,16 +383,11 @@ def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Writes rows, whose columns may differ, as CSV."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({n: f"{v:.5g}" if isinstance(v, float) else v for n, v in row.items()})
+    shown = [{n: f"{v:.5g}" if isinstance(v, float) else v for n, v in row.items()} for row in rows]
+    write_csv(path, [columns, *([row.get(name, "") for name in columns] for row in shown)])
 
 
 def install(run: LearningArgs, assets: Path, name: str) -> None:
     """Copies the weights of a run to the assets."""
-    (assets / "weights").mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")
+    copy_file(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-import tyro
 
 from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
@@ -32,6 +31,7 @@ from palaestra_baselines.common.self_play import (
     between,
     descend,
     follow,
+    self_play_command,
     weighted_mean,
 )
 from palaestra_baselines.common.stores import Batch
@@ -99,7 +99,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    print(train(tyro.cli(Args, args=argv)))
+    self_play_command(Args, METHOD, __doc__ or "", argv, train)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ pytest.importorskip("tyro")
 from games import body_game, size_game
 
 from palaestra.core.fields import Continuous, Field
+from palaestra.core.files import FileError
 from palaestra.core.game import Game, Role
 from palaestra.core.opponents import policy_metadata
 from palaestra.kernels.networks import WIDEST, make_network, mlp
@@ -111,15 +112,26 @@ def test_the_bootstrap_resamples_runs_within_each_task():
     assert bootstrap_interval(scores) == (mean, low, high)
 
 
-def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path: Path):
+def test_a_log_is_written_as_a_whole_from_the_rows_before(tmp_path: Path):
     path = tmp_path / "log.csv"
     log = CurveLog(path)
-    for steps in (0, 100, 200):
-        log.write({"steps": steps, "error": steps / 7})
-    CurveLog(path, resume_from=100).write({"steps": 150, "error": 1.0})
-    assert [row["steps"] for row in read_rows(path)] == [0, 100, 150]
-    CurveLog(path)
-    assert not path.exists()
+    for steps in (0, 100):
+        log.write({"steps": steps, "error": steps / 3})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])  # a process was killed within the row
+    CurveLog(path, log.rows).restore()
+    assert path.read_bytes() == whole
+    CurveLog(path, log.rows[:1]).write({"steps": 150, "error": 1.0})
+    assert [row["steps"] for row in read_rows(path)] == [0, 150]
+    assert [p.name for p in tmp_path.iterdir()] == ["log.csv"]
+
+
+@pytest.mark.parametrize("text", ["steps,error\n0,1\n100,", "steps,error\n0,1\n100\n", "steps,error\n0,1\n5,6,7\n"])
+def test_a_row_that_is_not_whole_is_an_error_that_names_file_and_line(tmp_path: Path, text: str):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match=r"log\.csv: line 3 is no row of numbers"):
+        read_rows(path)
 
 
 def test_a_curve_stands_where_all_runs_have_a_value():

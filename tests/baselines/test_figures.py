@@ -14,8 +14,10 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
+import palaestra_assets
 from palaestra.kernels.networks import load_network
-from palaestra_baselines import figures, ppo_tracking
+from palaestra_baselines import figures, pid, ppo_tracking
+from palaestra_baselines.common.runs import continued, finished, mark_finished
 from palaestra_baselines.common.tracking import evaluation_flights
 
 SMALL = {
@@ -56,14 +58,46 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
     assert capsys.readouterr().out == first
 
 
-def test_a_run_with_other_arguments_is_not_taken_for_the_same(args: figures.Args):
+def test_a_run_with_other_arguments_is_refused_and_loses_nothing(args: figures.Args):
     run = ppo_tracking.Args(directory=args.runs)
-    assert not figures.finished(run)
-    for name in ("done.json", "checkpoint.safetensors"):
-        (run.folder / name).touch()
-    assert figures.finished(run)
-    assert not figures.finished(dataclasses.replace(run, gamma=0.5))
-    assert sorted(file.name for file in run.folder.iterdir()) == ["args.json"]
+    assert not finished(run)
+    run.folder.mkdir(parents=True)
+    mark_finished(run, steps=5)
+    (run.folder / "checkpoint.safetensors").touch()
+    assert finished(run)
+    with pytest.raises(FileExistsError, match=r"seed_0 holds a run with other settings \(gamma: was 0\.98, is 0\.5\)"):
+        finished(dataclasses.replace(run, gamma=0.5))
+    assert sorted(file.name for file in run.folder.iterdir()) == ["checkpoint.safetensors", "done.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"steps": 5}', '{"settings": '])
+def test_a_note_that_was_not_written_to_its_end_says_nothing(args: figures.Args, text: str):
+    run = ppo_tracking.Args(directory=args.runs)
+    run.folder.mkdir(parents=True)
+    (run.folder / "done.json").write_text(text)
+    assert not finished(run)
+
+
+def test_a_run_goes_on_from_its_checkpoint_and_else_starts_anew(args: figures.Args):
+    run = ppo_tracking.Args(directory=args.runs)
+    assert (continued(run).resume, continued(run).overwrite) == (False, True)
+    run.folder.mkdir(parents=True)
+    (run.folder / "checkpoint.previous.safetensors").touch()
+    assert (continued(run).resume, continued(run).overwrite) == (True, False)
+
+
+def test_an_installed_package_is_never_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert figures.Args().assets == Path(palaestra_assets.path("py.typed")).parent
+    assert pid.Args().table == figures.Args().assets / "tables" / "pid_grid.csv"
+    monkeypatch.setattr(palaestra_assets, "path", lambda name: tmp_path / "site-packages" / "palaestra_assets" / name)
+    assert figures.Args().assets == Path("palaestra-figures")
+    assert pid.Args().table == Path("palaestra-figures/tables/pid_grid.csv")
+
+
+@pytest.mark.parametrize(("word", "value"), [("--seeds", "0"), ("--workers", "-1")])
+def test_a_number_that_cannot_be_is_refused_by_name(word: str, value: str):
+    with pytest.raises(ValueError, match=f"{word} must be"):
+        figures.main([word, value, "tracking"])
 
 
 def test_an_unknown_figure_names_those_that_there_are():

@@ -12,9 +12,11 @@ import pytest
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselines]")
 import palaestra_assets
+from palaestra.core.files import FileError
 from palaestra.core.kernel import KernelSimulation
 from palaestra.ucav.autopilot import GAINS, Gains
 from palaestra_baselines import pid
+from palaestra_baselines.common.run_folder import lock
 
 TABLE = Path(palaestra_assets.__file__).parent / "tables" / "pid_grid.csv"
 
@@ -112,3 +114,54 @@ def test_a_set_that_loses_an_aircraft_or_chatters_is_out():
     assert pid.rank(good) < pid.rank(poor)
     assert pid.rank(poor) < pid.rank(replace(good, ended=1))
     assert pid.rank(poor) < pid.rank(replace(good, action_change=0.05))
+
+
+@pytest.fixture
+def flown(monkeypatch: pytest.MonkeyPatch) -> list[Gains]:
+    """The sets that were flown; none really is."""
+    sets: list[Gains] = []
+
+    def fly(sim: object, gains: Gains, seed: int) -> pid.Errors:
+        sets.append(gains)
+        return pid.Errors(dict.fromkeys(pid.REFERENCE, gains.roll / 3), action_change=0.01, reward=0.8, ended=0)
+
+    monkeypatch.setattr(pid, "fly", fly)
+    return sets
+
+
+def record_of(folder: Path) -> Path:
+    (path,) = folder.glob("grid_*.csv")
+    return path
+
+
+def test_half_a_last_row_of_the_record_is_flown_again_and_the_record_is_as_before(short, flown):
+    first = pid.train(short)
+    record, before = record_of(short.directory), len(flown)
+    whole = record.read_bytes()
+    for cut in (8, 20, 150):
+        record.write_bytes(whole[:-cut])
+        assert pid.train(short).results == first.results
+        assert record.read_bytes() == whole
+    assert flown[before:] == [list(first.results)[-1]] * 3
+
+
+def test_another_row_that_is_not_whole_is_an_error_that_names_file_and_line(short, flown):
+    pid.train(short)
+    record = record_of(short.directory)
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join([lines[0], lines[1][:40] + "\n", *lines[2:]]))
+    with pytest.raises(FileError, match=r"grid_.*\.csv: line 2 is no row of a grid of gains"):
+        pid.train(short)
+
+
+def test_no_two_processes_fly_the_same_grid(short):
+    short.directory.mkdir(parents=True, exist_ok=True)
+    name = f"grid_{short.flights}x{short.horizon}_seed{short.seed}.lock"
+    with lock(short.directory / name), pytest.raises(RuntimeError, match="another process"):
+        pid.train(short)
+
+
+@pytest.mark.parametrize(("name", "value"), [("flights", 0), ("horizon", -5), ("seed", -1)])
+def test_a_number_that_cannot_be_is_refused_by_name(short, name: str, value: int):
+    with pytest.raises(ValueError, match=f"--{name} must be"):
+        pid.train(replace(short, **{name: value}))

@@ -77,9 +77,15 @@ def test_the_last_lanes_fly_wide_commands():
 
 
 def test_an_interrupted_run_resumes(tmp_path: Path):
-    ppo_tracking.train(small(tmp_path, total_steps=512, evaluations=1))
+    first = ppo_tracking.train(small(tmp_path, total_steps=512, evaluations=1))
+    layers = [(np.ones_like(weight), bias) for weight, bias in arrays_to_layers(read_policy(first.weights)[0])]
+    lost = {"steps": 900, "score": -1.0}  # saved after the checkpoint, before the process ended
+    ppo_tracking.save_weights(first.weights, layers, small(tmp_path), **lost)
     report = ppo_tracking.train(small(tmp_path, resume=True))
     assert report.steps == 1024
+    _, notes = read_policy(report.weights)
+    (row,) = (row for row in report.log if row["steps"] == notes["steps"])
+    assert vars(report.best) == notes["tracking"] == {name: row[name] for name in notes["tracking"]}
     assert [row["steps"] for row in read_rows(tmp_path / "seed_0" / "log.csv")] == [0, 512, 1024]
     again = ppo_tracking.train(small(tmp_path, resume=True))
     assert again.steps == 1024

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,19 @@ pytest.importorskip("tyro")
 
 import torch
 
-from palaestra_baselines.common.checkpoints import load_checkpoint, save_checkpoint
+from palaestra.core.files import FileError
+from palaestra_baselines import fm3q, iql, minimax_q, vdn
+from palaestra_baselines.common.checked_arrays import read_arrays, write_arrays
+from palaestra_baselines.common.checkpoints import (
+    CHECKPOINT,
+    PREVIOUS,
+    UnsealedError,
+    load_checkpoint,
+    save_checkpoint,
+)
 from palaestra_baselines.common.curves import read_rows
-from palaestra_baselines.common.run_folder import CHECKPOINT, LOG, RunArgs, RunFolder
+from palaestra_baselines.common.run_folder import LOG, RunArgs, RunFolder
+from palaestra_baselines.common.user_key import key_path, user_key
 
 
 def args_of(folder: Path, **changes: Any) -> RunArgs:
@@ -43,7 +55,7 @@ def test_a_second_run_in_the_same_folder_is_refused_and_changes_nothing(tmp_path
             RunFolder(args, "mine").__enter__()
         assert read_rows(args.folder / LOG)
         assert (args.folder / CHECKPOINT).exists()
-    with RunFolder(args_of(tmp_path, seed=1), "mine"), RunFolder(args, "mine"):
+    with RunFolder(args_of(tmp_path, seed=1), "mine"), RunFolder(args_of(tmp_path, resume=True), "mine"):
         pass
 
 
@@ -104,13 +116,118 @@ def test_a_resumed_run_has_the_state_and_the_curve_up_to_its_checkpoint(tmp_path
     assert [row["steps"] for row in run.rows] == [0, 25, 50, 75]
 
 
-def test_a_new_run_forgets_what_was_there(tmp_path: Path):
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_folder_with_results_is_refused_and_stays_as_it_is(tmp_path: Path):
     recorded(args_of(tmp_path), 0, 25)
-    with RunFolder(args_of(tmp_path), "mine") as run:
+    before = contents(tmp_path / "seed_0")
+    wanted = (
+        r"seed_0 holds .*\(checkpoint.previous.safetensors, checkpoint.safetensors, log.csv\): --resume .*--overwrite"
+    )
+    with pytest.raises(FileExistsError, match=wanted), RunFolder(args_of(tmp_path), "mine"):
+        pass
+    assert contents(tmp_path / "seed_0") == before
+
+
+@pytest.mark.parametrize("name", ["last.safetensors", "log.csv", "done.json", "best.npz", "checkpoint.pickle"])
+def test_each_kind_of_result_counts_but_no_other_file(tmp_path: Path, name: str):
+    folder = tmp_path / "seed_0"
+    folder.mkdir()
+    (folder / "notes.txt").touch()
+    with RunFolder(args_of(tmp_path), "mine"):
+        pass
+    (folder / name).touch()
+    with pytest.raises(FileExistsError, match=name), RunFolder(args_of(tmp_path), "mine"):
+        pass
+
+
+def test_overwriting_deletes_the_results_when_the_new_run_has_its_first(tmp_path: Path):
+    recorded(args_of(tmp_path), 0, 25)
+    (tmp_path / "seed_0" / "last.safetensors").touch()
+    before = contents(tmp_path / "seed_0")
+    with RunFolder(args_of(tmp_path, overwrite=True), "mine") as run:
         assert (run.before, run.steps, run.rows) == (None, 0, [])
-        assert not (run.args.folder / CHECKPOINT).exists()
-    with RunFolder(args_of(tmp_path, resume=True), "mine") as run:
-        assert run.before is None
+    assert contents(tmp_path / "seed_0") == before  # the new run failed before it had anything
+    with RunFolder(args_of(tmp_path, overwrite=True), "mine") as run:
+        assert run.is_due(0)
+        assert not (tmp_path / "seed_0" / "last.safetensors").exists()
+        run.record({"steps": 0, "score": 9.0}, {})
+    assert sorted(contents(tmp_path / "seed_0")) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+    assert [row["score"] for row in read_rows(tmp_path / "seed_0" / LOG)] == [9.0]
+
+
+def test_nothing_to_resume_is_an_error(tmp_path: Path):
+    wanted = r"there is nothing to resume: .*seed_0 has no checkpoint.safetensors: train without --resume"
+    with pytest.raises(FileNotFoundError, match=wanted), RunFolder(args_of(tmp_path, resume=True), "mine"):
+        pass
+    (tmp_path / "seed_0" / "last.safetensors").touch()
+    with (
+        pytest.raises(FileNotFoundError, match=r"but last.safetensors \(--overwrite deletes them\)"),
+        RunFolder(args_of(tmp_path, resume=True), "mine"),
+    ):
+        pass
+
+
+def test_resume_and_overwrite_exclude_each_other(tmp_path: Path):
+    with pytest.raises(ValueError, match="give one of them"):
+        RunFolder(args_of(tmp_path, resume=True, overwrite=True), "mine").__enter__()
+
+
+def test_a_run_resumes_with_its_own_settings_alone_and_every_difference_is_named(tmp_path: Path):
+    args = vdn.Args(directory=tmp_path, quiet=True)
+    with RunFolder(args, "vdn") as run:
+        run.record({"steps": 5}, {})
+    other = replace(args, resume=True, gamma=0.5, hidden=(64,), quiet=False)
+    wanted = (
+        r"seed_0.checkpoint.safetensors: the run was begun with other settings \(gamma: was 0.99, is 0.5, "
+        r"hidden: was \[64, 64\], is \[64\]\).*only total_steps and evaluations may change"
+    )
+    with pytest.raises(FileError, match=wanted), RunFolder(other, "vdn"):
+        pass
+    with pytest.raises(FileError, match="it is a run of vdn, not of iql"), RunFolder(replace(args, resume=True), "iql"):
+        pass
+    with RunFolder(replace(args, resume=True, total_steps=3_000_000, evaluations=7), "vdn") as run:
+        assert (run.steps, run.is_finished) == (5, False)
+
+
+def test_a_finished_run_says_so_and_nothing_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    recorded(args_of(tmp_path), 0, 104)
+    before = contents(tmp_path / "seed_0")
+    with RunFolder(args_of(tmp_path, resume=True, quiet=False), "mine") as run:
+        assert run.is_finished
+        assert due(run, 104) == []
+    assert contents(tmp_path / "seed_0") == before
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "the run is finished, 104 of 100 decisions: nothing is done (a larger --total-steps continues it)" in line
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"total_steps": -1}, "--total-steps must be greater than 0, got -1"),
+        ({"evaluations": 0}, "--evaluations must be greater than 0, got 0"),
+        ({"hidden": ()}, "--hidden takes at least one number"),
+        ({"hidden": (64, 0)}, "--hidden must be greater than 0, got 64 0"),
+        ({"gamma": float("nan")}, "--gamma must be between 0 and 1, got nan"),
+        ({"epsilon": (1.0, 1.5)}, r"--epsilon must be between 0 and 1, got 1.0 1.5"),
+        ({"learning_rate": (1e-3, float("inf"))}, "--learning-rate must be greater than 0"),
+        ({"warmup_steps": -2}, "--warmup-steps must be not negative"),
+        ({"seed": 1 << 31}, r"--seed is a whole number below 2\*\*31"),
+        ({"seed": -1}, "--seed must be not negative"),
+    ],
+    ids=str,
+)
+def test_a_number_that_no_training_can_have_is_refused_by_name(tmp_path: Path, changes: dict[str, Any], message: str):
+    with pytest.raises(ValueError, match=message):
+        vdn.train(vdn.Args(**{"directory": tmp_path, "quiet": True, **changes}))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("module", [fm3q, vdn, iql, minimax_q])
+def test_the_default_numbers_are_fine(module: Any):
+    module.Args().check()
 
 
 def test_settings_are_the_arguments_that_decide_the_result(tmp_path: Path):
@@ -160,3 +277,151 @@ def test_a_checkpoint_of_something_else_is_refused_and_the_last_one_stays(tmp_pa
         with pytest.raises(TypeError, match="a checkpoint holds arrays, numbers and texts, not"):
             save_checkpoint(path, {"steps": 2, "wrong": wrong})
     assert load_checkpoint(path) == {"steps": 1}
+
+
+def damaged(path: Path, place: int = -5) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_the_last_two_checkpoints_are_kept_and_the_one_before_serves_a_damaged_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    args = args_of(tmp_path)
+    recorded(args, 0, 25, 50)
+    assert load_checkpoint(args.folder / PREVIOUS)["run"]["steps"] == 25
+    damaged(args.folder / CHECKPOINT)
+    with RunFolder(args_of(tmp_path, resume=True), "mine") as run:
+        assert (run.steps, [row["steps"] for row in run.rows]) == (25, [0, 25])
+        assert [row["steps"] for row in read_rows(args.folder / LOG)] == [0, 25]
+        run.record({"steps": 51, "score": 0.0}, {})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "warning:" in line
+    assert "checkpoint.safetensors: its checksum is wrong" in line
+    assert "continues from the checkpoint before it" in line
+    kept = [load_checkpoint(args.folder / name)["run"]["steps"] for name in (PREVIOUS, CHECKPOINT)]
+    assert kept == [25, 51]  # the damaged one took no whole one's place
+
+
+def test_a_process_that_ended_between_the_two_names_of_a_checkpoint_resumes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    args = args_of(tmp_path)
+    recorded(args, 0)
+    (args.folder / CHECKPOINT).rename(args.folder / PREVIOUS)
+    with RunFolder(args_of(tmp_path, resume=True), "mine") as run:
+        assert run.rows == [{"steps": 0, "score": 0.0}]
+    assert "checkpoint.safetensors: is missing" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_had_not_finished_writing_is_removed(tmp_path: Path):
+    recorded(args_of(tmp_path), 0)
+    (tmp_path / "seed_0" / ".checkpoint.safetensors.0a1b.tmp").write_bytes(b"half")
+    with RunFolder(args_of(tmp_path, resume=True), "mine"):
+        assert sorted(contents(tmp_path / "seed_0")) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+
+
+def test_two_damaged_checkpoints_are_an_error_that_names_the_newest(tmp_path: Path):
+    args = args_of(tmp_path)
+    recorded(args, 0, 25)
+    before = contents(args.folder)
+    for name in (CHECKPOINT, PREVIOUS):
+        damaged(args.folder / name)
+    with (
+        pytest.raises(FileError, match=r"seed_0.checkpoint\.safetensors: its checksum"),
+        RunFolder(args_of(tmp_path, resume=True), "mine"),
+    ):
+        pass
+    assert contents(args.folder)[LOG] == before[LOG]
+
+
+def test_a_row_that_is_not_in_the_log_yet_comes_back_from_the_checkpoint(tmp_path: Path):
+    args = args_of(tmp_path)
+    recorded(args, 0, 25)
+    whole = (args.folder / LOG).read_bytes()
+    (args.folder / LOG).write_bytes(whole[:-12])
+    with RunFolder(args_of(tmp_path, resume=True), "mine"):
+        pass
+    assert (args.folder / LOG).read_bytes() == whole
+
+
+# -- seals -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_of_another_user_is_refused_unless_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    args = args_of(tmp_path)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+        elsewhere.setenv("LOCALAPPDATA", str(tmp_path / "elsewhere"))
+        recorded(args, 0, 25)
+    before = contents(args.folder)
+    wanted = r"was not written by this user on this machine .*--trust-checkpoint; else train anew with --overwrite"
+    with pytest.raises(UnsealedError, match=wanted), RunFolder(args_of(tmp_path, resume=True), "mine"):
+        pass
+    assert contents(args.folder) == before
+    with RunFolder(args_of(tmp_path, resume=True, trust_checkpoint=True), "mine") as run:
+        assert run.steps == 25
+
+
+def test_an_evil_checkpoint_with_a_checksum_that_fits_is_refused(tmp_path: Path):
+    path = tmp_path / "a.safetensors"
+    save_checkpoint(path, {"steps": 1, "states": np.zeros(4)})
+    arrays, metadata = read_arrays(path)
+    write_arrays(path, {**arrays, "0": np.full(4, 1e9)}, metadata)
+    with pytest.raises(UnsealedError, match="a made-up checkpoint can run code"):
+        load_checkpoint(path)
+    write_arrays(path, arrays, {"state": metadata["state"]})
+    with pytest.raises(UnsealedError):
+        load_checkpoint(path)
+    write_arrays(path, arrays, {"seal": metadata["seal"]})
+    with pytest.raises(FileError, match=r"no checkpoint \(metadata 'state' is missing\)"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("state", ["[" * 100_000, "{}", '{"array": "7"}', '{"dict": [1]}', "nothing"])
+def test_a_trusted_file_that_is_no_checkpoint_is_an_error_of_the_file(tmp_path: Path, state: str):
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, {}, {"state": state})
+    with pytest.raises(FileError, match=r"a\.safetensors: no checkpoint"):
+        load_checkpoint(path, trusted=True)
+
+
+def test_a_checkpoint_that_does_not_fit_the_training_is_an_error_of_the_file(tmp_path: Path):
+    (tmp_path / "seed_0").mkdir()
+    save_checkpoint(tmp_path / "seed_0" / CHECKPOINT, {"weights": np.zeros(3)})
+    with (
+        pytest.raises(FileError, match=r"checkpoint\.safetensors: has no 'run'"),
+        RunFolder(args_of(tmp_path, resume=True), "mine"),
+    ):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file modes of POSIX")
+def test_the_key_is_this_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    key = user_key()
+    assert user_key() == key
+    assert key_path().stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in key_path().parent.iterdir()] == [key_path().name]
+    key_path().chmod(0o644)
+    with pytest.raises(OSError, match="others can read it: delete it"):
+        user_key()
+    key_path().chmod(0o600)
+    key_path().write_bytes(b"short")
+    with pytest.raises(OSError, match="5 bytes instead of 32"):
+        user_key()
+
+
+def test_without_a_key_a_run_says_that_it_cannot_be_resumed_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "file").touch()
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "file"))
+    recorded(args_of(tmp_path), 0)
+    assert "cannot be sealed" in capsys.readouterr().err
+    with pytest.raises(UnsealedError), RunFolder(args_of(tmp_path, resume=True), "mine"):
+        pass
+    with RunFolder(args_of(tmp_path, resume=True, trust_checkpoint=True), "mine") as run:
+        assert run.steps == 0

@@ -40,6 +40,7 @@ SMALL: dict[str, Any] = {
     "replay_size": 800,
     "hidden": (16, 16),
     "evaluations": 2,
+    "opponent": "",
     "quiet": True,
 }
 
@@ -211,7 +212,8 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
 
     monkeypatch.setattr("palaestra_baselines.common.self_play.play_both_sides", fake)
     for id, columns in ((PONG, {"win_rate": 0.5}), (TAG, {"win_rate_red": 0.25, "win_rate_blue": 0.75})):
-        args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=tmp_path, matches=20, quiet=True)
+        folder = tmp_path / id
+        args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=folder, matches=20, quiet=True)
         with RunFolder(args, "some") as folder:
             play = SelfPlay(args, folder, None)
             play.goes_on(Utilities(play.roster, (4,)))
@@ -254,11 +256,14 @@ def interrupt_at_the_third_evaluation(module: Any, args: Any) -> None:
         module.train(args, evaluation)
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path: Path):
+def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     args = vdn.Args(**SMALL, directory=tmp_path)
     first = vdn.train(args)
-    again = vdn.train(dataclasses.replace(args, resume=True))
+    before = {path.name: path.read_bytes() for path in args.folder.iterdir()}
+    again = vdn.train(dataclasses.replace(args, resume=True, quiet=False))
     assert (again.steps, again.updates, len(again.log)) == (first.steps, first.updates, 3)
+    assert {path.name: path.read_bytes() for path in args.folder.iterdir()} == before
+    assert "the run is finished, 1200 of 1200 decisions: nothing is done" in capsys.readouterr().out
 
 
 def test_a_seed_decides_everything(tmp_path: Path):
@@ -291,7 +296,7 @@ def test_a_player_does_what_the_networks_say_whichever_team_it_plays(id: str):
 
 def test_a_saved_policy_plays_where_the_name_of_a_script_could_stand(tmp_path: Path):
     report = vdn.train(
-        vdn.Args(**{**SMALL, "env_id": PONG, "options": ()}, opponent="tracker:0.8", matches=8, directory=tmp_path)
+        vdn.Args(**{**SMALL, "env_id": PONG, "options": (), "opponent": "tracker:0.8"}, matches=8, directory=tmp_path)
     )
     assert 0.0 <= report.log[-1]["win_rate"] <= 1.0
     table = evaluate(PONG, str(report.weights), "tracker", matches=4)

@@ -70,7 +70,7 @@ class Roster:
         if game.team_observation or game.lane_observation:
             raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
         self.game, first, count = game, 0, 0
-        self.alike = teams_are_alike(game) and (game.mirror is None or game.mirror_swaps_teams)
+        self.alike = teams_are_alike(game) and (game.mirror is None or game.symmetric_teams)
         self.groups: dict[str, Group] = {}
         self.columns: dict[str, slice] = {}
         self.rows: dict[str, slice | list[int]] = {}

@@ -1,39 +1,130 @@
-"""Checkpoints without pickle: a safetensors file whose metadata is the JSON of everything that is no array."""
+"""Checkpoints: everything that decides how a training goes on, without pickle, with a checksum and a seal.
+
+A checkpoint holds the records of running matches, and compiled code indexes memory by their numbers without checks: a
+made-up record could make it write anywhere. A checksum protects against damage, not against intent, since everybody can
+compute it. Therefore a checkpoint is sealed with a key of the user who writes it (HMAC-SHA-256; the key:
+`palaestra_baselines.common.user_key`), and one without that seal is refused unless the caller says that it is trusted.
+
+The last two are kept. Where the newest one is damaged the one before serves.
+"""
 
 from __future__ import annotations
 
+import hmac
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save_file
+
+from palaestra.core.files import FileError, open_atomically
+from palaestra_baselines.common.checked_arrays import arrays_to_bytes, checksum, read_arrays
+from palaestra_baselines.common.user_key import key_path, user_key
+
+CHECKPOINT = "checkpoint.safetensors"
+PREVIOUS = "checkpoint.previous.safetensors"
+SEAL, STATE = "seal", "state"
 
 
-def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Writes a checkpoint; the write is atomic.
+class UnsealedError(FileError):
+    """A whole checkpoint that this user on this machine has not written."""
+
+
+def save_checkpoint(path: Path, state: dict[str, Any], *, previous: Path | None = None) -> None:
+    """Writes a checkpoint in one piece, sealed where the user's key can be had.
 
     Args:
         path: The file, ``.safetensors``.
         state: Dicts and lists, nested to any depth, of arrays, torch tensors, numbers, texts, truth values and None.
             Keys are texts or whole numbers. A tuple comes back as a list.
+        previous: Name that the file which is there now gets, once the new one is on the disk.
 
     Raises:
         TypeError: Something else is in it.
+        OSError: It cannot be written; both files are as they were.
     """
     arrays: dict[str, np.ndarray] = {}
-    metadata = {"state": json.dumps(packed(state, arrays))}
-    unfinished = path.with_suffix(".part")
-    save_file(arrays, unfinished, metadata)
-    unfinished.replace(path)
+    metadata = {STATE: json.dumps(packed(state, arrays))}
+    seal = sealed(checksum(arrays, metadata))
+    content = arrays_to_bytes(arrays, {**metadata, SEAL: seal} if seal else metadata)
+    with open_atomically(path) as file:
+        file.write(content)
+        if previous is not None and path.exists():
+            file.flush()
+            os.fsync(file.fileno())
+            path.replace(previous)
 
 
-def load_checkpoint(path: Path) -> dict[str, Any]:
-    """What `save_checkpoint` wrote."""
-    with safe_open(path, "numpy") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        return unpacked(json.loads(file.metadata()["state"]), arrays)
+def sealed(digest: str) -> str:
+    """The seal of a checksum; empty where the user's key cannot be had."""
+    try:
+        return hmac.new(user_key(), digest.encode(), "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def load_checkpoint(path: Path, *, trusted: bool = False) -> dict[str, Any]:
+    """What `save_checkpoint` wrote.
+
+    Args:
+        path: The file.
+        trusted: Whether the seal does not matter: whoever wrote the file may do everything that the caller may do.
+
+    Raises:
+        UnsealedError: This user on this machine has not written it, and it is not trusted.
+        FileError: It is no checkpoint, or it is damaged.
+    """
+    arrays, metadata = read_arrays(path)
+    seal = metadata.pop(SEAL, "")
+    if STATE not in metadata:
+        raise FileError(f"{path}: no checkpoint (metadata {STATE!r} is missing): give the checkpoint of a training")
+    wanted = sealed(checksum(arrays, metadata))
+    if not trusted and (not wanted or not hmac.compare_digest(seal.encode(), wanted.encode())):
+        raise UnsealedError(
+            f"{path}: was not written by this user on this machine (no seal by {key_path()}), and a made-up checkpoint "
+            "can run code: if you know who wrote it, resume with --trust-checkpoint; else train anew with --overwrite"
+        )
+    try:
+        return unpacked(json.loads(metadata[STATE]), arrays)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileError(f"{path}: no checkpoint ({type(error).__name__}: {error}): train anew") from error
+
+
+def load_latest(folder: Path, *, trusted: bool, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:
+    """The newest whole checkpoint of a folder and its file; None where there is no checkpoint.
+
+    Args:
+        folder: Of the run.
+        trusted: See `load_checkpoint`.
+        warn: Told where the newest checkpoint is damaged or missing.
+
+    Raises:
+        UnsealedError: See `load_checkpoint`.
+        FileError: All checkpoints are damaged; names the newest.
+    """
+    newest, before = folder / CHECKPOINT, folder / PREVIOUS
+    if not newest.exists() and not before.exists():
+        return None
+    try:
+        if newest.exists():
+            return newest, load_checkpoint(newest, trusted=trusted)
+        problem = FileError(f"{newest}: is missing")
+    except UnsealedError:
+        raise
+    except FileError as error:
+        problem = error
+    if not before.exists():
+        raise problem
+    try:
+        found = before, load_checkpoint(before, trusted=trusted)
+    except UnsealedError:
+        raise
+    except FileError:
+        raise problem from None
+    warn(f"warning: {problem}; the run continues from the checkpoint before it")
+    return found
 
 
 def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:

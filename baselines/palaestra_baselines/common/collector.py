@@ -186,6 +186,7 @@ class Collector:
         """Contents for a checkpoint."""
         snapshot = self.sim.snapshot()
         return {
+            "rules": self.sim.rules,
             "states": snapshot.states.view(np.uint8).reshape(self.sim.num_envs, -1),
             "lane_seeds": snapshot.lane_seeds,
             "memories": snapshot.memories,
@@ -196,13 +197,31 @@ class Collector:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restores what `state` returned; the store must be restored before."""
+        """Restores what `state` returned; the store must be restored before.
+
+        Raises:
+            ValueError: The matches were played by other rules, or do not fit these lanes.
+        """
         sim = self.sim
+        check_rules(sim, state["rules"])
         states = np.ascontiguousarray(state["states"]).view(sim.game.state_dtype)[:, 0]
         arrays = (states, state["lane_seeds"], state["memories"], state["engine"])
         sim.restore(Snapshot(sim.game.name, sim.rules, *arrays))
         self.rng.bit_generator.state, self.steps = state["rng"], state["steps"]
         self._read_position(state["memory"])
+
+
+def check_rules(sim: Simulation, rules: str) -> None:
+    """Whether matches that were saved under some rules can go on under those of a simulation.
+
+    Raises:
+        ValueError: The rules are others.
+    """
+    if rules != sim.rules:
+        raise ValueError(
+            f"its matches were played by other rules of {sim.game.name} (another version of palaestra or of the game): "
+            "install that version, or train anew with --overwrite"
+        )
 
 
 def scatter_starts(sim: Simulation, lanes: np.ndarray, rng: np.random.Generator) -> None:

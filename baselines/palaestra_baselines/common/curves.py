@@ -8,52 +8,74 @@ within each task.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from palaestra.core.files import FileError, write_atomically
+
 
 class CurveLog:
-    """A CSV file with one row per evaluation. A resumed run removes all rows after its checkpoint.
+    """A CSV file with one row per evaluation, always written as a whole, in one piece.
 
     Attributes:
         path: The file.
         rows: All rows in it.
     """
 
-    def __init__(self, path: Path, resume_from: float | None = None) -> None:
-        """Starts an empty file, or keeps the rows up to a step.
+    def __init__(self, path: Path, rows: Sequence[Mapping[str, float]] = ()) -> None:
+        """Writes nothing yet.
 
         Args:
             path: The file.
-            resume_from: Value of the first column up to which rows stay; None keeps no row.
+            rows: The rows before the next one: those of the checkpoint from which a run continues.
         """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [] if resume_from is None or not path.exists() else read_rows(path)
-        kept = [row for row in kept if next(iter(row.values())) <= (resume_from or 0.0)]
-        path.unlink(missing_ok=True)
-        self.rows: list[dict[str, float]] = []
-        for row in kept:
-            self.write(row)
+        self.rows: list[dict[str, float]] = [dict(row) for row in rows]
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Appends a row; the first one names the columns."""
+        """Adds a row; the columns are those of the first one.
+
+        Raises:
+            OSError: It cannot be written; the old file is as it was.
+        """
         self.rows.append(dict(row))
-        is_new = not self.path.exists()
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            if is_new:
-                writer.writerow(row)
-            writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row.values()])
+        write_atomically(self.path, lambda file: file.write(self._text().encode()))
+
+    def restore(self) -> None:
+        """Writes the file where it does not hold the rows: a process ended after its checkpoint and before its row."""
+        if not self.path.exists() or self.path.read_bytes() != self._text().encode():
+            write_atomically(self.path, lambda file: file.write(self._text().encode()))
+
+    def _text(self) -> str:
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(self.rows[0] if self.rows else ())
+        for one in self.rows:
+            writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
+        return text.getvalue()
 
 
 def read_rows(path: Path) -> list[dict[str, float]]:
-    """Rows of a CSV file of numbers, by column."""
+    """Rows of a CSV file of numbers, by column.
+
+    Raises:
+        FileError: A row is not complete, or no row of numbers; names its line.
+    """
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        rows: list[dict[str, float]] = []
+        try:
+            rows.extend({name: float(value) for name, value in row.items()} for row in csv.DictReader(file))
+        except (TypeError, ValueError, AttributeError, csv.Error) as error:
+            raise FileError(
+                f"{path}: line {len(rows) + 2} is no row of numbers under its columns: resume the training, which "
+                "writes the file anew"
+            ) from error
+    return rows
 
 
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -124,5 +146,5 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
     axes[0][0].legend(fontsize="small")
     figure.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))
     plt.close(figure)

@@ -84,7 +84,7 @@ class Progress:
 
     def columns(self) -> dict[str, str]:
         """What is shown, by heading."""
-        left_s = (self.total - self.done) / self.steps_per_s if self.done > self.started_at else float("nan")
+        left_s = max(self.total - self.done, 0) / self.steps_per_s if self.done > self.started_at else float("nan")
         shown = {
             self.unit: f"{short(self.done)}/{short(self.total)}",
             f"{self.unit}/s": short(self.steps_per_s),

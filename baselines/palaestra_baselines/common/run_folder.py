@@ -1,31 +1,43 @@
-"""The folder of a training run: its arguments, lock, curve and checkpoint, and the progress that is shown.
+"""The folder of a training run: its arguments, lock, curve and checkpoints, and the progress that is shown.
 
-    log.csv                 the curve, a row per evaluation
-    checkpoint.safetensors  everything that decides how the run continues
-    run.lock                locked while a process trains here
+    log.csv                          the curve, a row per evaluation
+    checkpoint.safetensors           everything that decides how the run continues, the curve included
+    checkpoint.previous.safetensors  the checkpoint before
+    run.lock                         locked while a process trains here
 
-Saved policies stand beside them under names that the method chooses.
+Saved policies stand beside them under names that the method chooses. A folder that holds results is entered to resume
+the run or to overwrite it, never by accident.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
-from palaestra_baselines.common.checkpoints import load_checkpoint, save_checkpoint
+from palaestra.core.files import FileError
+from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint
 from palaestra_baselines.common.curves import CurveLog
+from palaestra_baselines.common.number_checks import check_numbers
 from palaestra_baselines.common.progress import Progress
+from palaestra_baselines.common.user_key import user_key
 
-CHECKPOINT = "checkpoint.safetensors"
 LOG = "log.csv"
 LOCK = "run.lock"
-NO_SETTINGS = ("directory", "resume", "quiet", "workers")
+RUN = "run"
+"""Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""
+RESULTS = ("*.safetensors", "*.npz", LOG, "done.json", "checkpoint.*")
+"""What a training leaves in its folder."""
+NO_SETTINGS = ("directory", "resume", "overwrite", "trust_checkpoint", "quiet", "workers")
 """Arguments that say where and how a run is done; they do not decide its result."""
+MAY_CHANGE = ("total_steps", "evaluations")
+"""Settings that may differ when a run is resumed: it then goes on as far as they say."""
 
 
 @dataclass
@@ -34,18 +46,26 @@ class RunArgs:
 
     Attributes:
         seed: Seed of the run: weights, actions and matches.
-        total_steps: Decisions to learn from.
-        evaluations: Number of evaluations during the training.
+        total_steps: Decisions to learn from; may be larger when the run is resumed.
+        evaluations: Number of evaluations during the training; may change when the run is resumed.
         directory: Folder of logs, checkpoints and weights, which has one folder per seed.
-        resume: Continue from the last checkpoint of this seed.
+        resume: Continue from the last checkpoint of this seed; the other settings must be those of before.
+        overwrite: Delete the results of an earlier run of this seed.
+        trust_checkpoint: Resume from a checkpoint that another user or machine wrote. It can run code: do so only if
+            you know who wrote it.
         quiet: Print nothing.
     """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = ("seed", "workers")
+    SHARES: ClassVar[tuple[str, ...]] = ()
 
     seed: int = 0
     total_steps: int = 1_000_000
     evaluations: int = 20
     directory: Path = Path("runs")
     resume: bool = False
+    overwrite: bool = False
+    trust_checkpoint: bool = False
     quiet: bool = False
 
     @property
@@ -58,6 +78,18 @@ class RunArgs:
         """All arguments that decide the result, as JSON can hold them."""
         return json.loads(json.dumps({k: v for k, v in asdict(self).items() if k not in NO_SETTINGS}))
 
+    def check(self) -> None:
+        """Looks at the numbers, see `palaestra_baselines.common.number_checks.check_numbers`.
+
+        Raises:
+            ValueError: A number that no training can have; names the option.
+        """
+        check_numbers(asdict(self), self.MAY_BE_ZERO, self.SHARES)
+        if self.seed >= 1 << 31:
+            raise ValueError(f"--seed is a whole number below 2**31, got {self.seed}")
+        if self.resume and self.overwrite:
+            raise ValueError("--resume continues a run and --overwrite deletes it: give one of them")
+
 
 class RunFolder:
     """A run in its folder, to be used as a context manager; no second process can enter the same folder.
@@ -67,6 +99,7 @@ class RunFolder:
         before: State of the checkpoint from which the run continues; None for a new run.
         steps: Decisions at that checkpoint.
         rows: All rows of the curve, those before the checkpoint included.
+        is_finished: Whether the run was complete when it was resumed: nothing is to be done.
         progress: What is shown.
     """
 
@@ -83,28 +116,41 @@ class RunFolder:
         self.args, self.method, self.evaluates_at_start = args, method, evaluates_at_start
         self.before: dict[str, Any] | None = None
         self.steps = 0
+        self.is_finished = False
         self._lock: IO[str] | None = None
+        self._checkpoint = args.folder / CHECKPOINT
+        self._to_delete: list[Path] = []
 
     def __enter__(self) -> Self:
         """Locks the folder, and loads the checkpoint if the run continues.
 
         Raises:
+            ValueError: A number that no training can have, or the run was begun with other settings.
+            FileError: The checkpoints are damaged, or another user wrote them.
+            FileExistsError: Results are there, and nothing was said of them.
+            FileNotFoundError: There is nothing to resume.
             RuntimeError: Another process trains there.
         """
         args = self.args
+        args.check()
         args.folder.mkdir(parents=True, exist_ok=True)
         self._lock = lock(args.folder / LOCK)
-        checkpoint = args.folder / CHECKPOINT
-        if args.resume and checkpoint.exists():
-            self.before = load_checkpoint(checkpoint)
-            self.steps = self.before.pop("steps")
-        else:
-            checkpoint.unlink(missing_ok=True)
-        self._log = CurveLog(args.folder / LOG, None if self.before is None else self.steps)
-        self.rows = self._log.rows
-        self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
-        self.progress = Progress(f"{self.method}, seed {args.seed}", args.total_steps, self.steps, args.quiet)
-        self.progress.__enter__()
+        try:
+            for left in args.folder.glob(".*.tmp"):  # of a process that was killed while it wrote
+                left.unlink()
+            rows = self._rows_before()
+            self._look_for_key()
+            self._log = CurveLog(args.folder / LOG, rows)
+            self.rows = self._log.rows
+            if self.before is not None:
+                self._log.restore()
+            self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
+            title = f"{self.method}, seed {args.seed}"
+            self.progress = Progress(title, args.total_steps, self.steps, args.quiet or self.is_finished)
+            self.progress.__enter__()
+        except BaseException:
+            self._lock.close()
+            raise
         return self
 
     def __exit__(
@@ -115,6 +161,67 @@ class RunFolder:
         assert self._lock is not None
         self._lock.close()
 
+    def _rows_before(self) -> list[dict[str, float]]:
+        args, there = self.args, results_in(self.args.folder)
+        if not args.resume:
+            if there and not args.overwrite:
+                raise FileExistsError(
+                    f"{args.folder} holds the results of a training ({', '.join(path.name for path in there)}): "
+                    "--resume continues it, --overwrite deletes them, another --directory or --seed keeps both"
+                )
+            self._to_delete = there
+            return []
+        found = load_latest(args.folder, trusted=args.trust_checkpoint, warn=warn)
+        if found is None:
+            others = f", but {', '.join(path.name for path in there)} (--overwrite deletes them)" if there else ""
+            raise FileNotFoundError(
+                f"there is nothing to resume: {args.folder} has no {CHECKPOINT}{others}: train without --resume"
+            )
+        self._checkpoint, self.before = found
+        with self.restoring():
+            run = self.before.pop(RUN)
+            self.steps, rows = int(run["steps"]), [dict(row) for row in run["rows"]]
+            self._check_settings(run["method"], run["settings"])
+        self.is_finished = self.steps >= args.total_steps
+        if self.is_finished and not args.quiet:
+            print(
+                f"{args.folder}: the run is finished, {self.steps} of {args.total_steps} decisions: nothing is done "
+                "(a larger --total-steps continues it)"
+            )
+        return rows
+
+    def _look_for_key(self) -> None:
+        try:
+            user_key()
+        except OSError as error:
+            warn(f"warning: checkpoints cannot be sealed ({error}): resuming this run needs --trust-checkpoint")
+
+    def _check_settings(self, method: str, before: Mapping[str, Any]) -> None:
+        now = self.args.settings
+        if method != self.method:
+            raise ValueError(f"it is a run of {method}, not of {self.method}: choose another --directory")
+        told = differences(before, now)
+        if told:
+            raise ValueError(
+                f"the run was begun with other settings ({told}): resume it with those of before, or choose another "
+                f"--directory (only {' and '.join(MAY_CHANGE)} may change)"
+            )
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """What goes wrong in this block is a fault of the checkpoint.
+
+        Raises:
+            FileError: Something of it does not fit; names the checkpoint.
+        """
+        try:
+            yield
+        except FileError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            reason = f"has no {error}" if isinstance(error, KeyError) else error
+            raise FileError(f"{self._checkpoint}: {reason}") from error
+
     def _share(self, steps: int) -> int:
         return min(steps, self.args.total_steps) * self.args.evaluations // self.args.total_steps
 
@@ -122,18 +229,59 @@ class RunFolder:
         """Whether an evaluation is due: after each of ``evaluations`` equal shares of the training, once."""
         if self._share(steps) <= self._evaluated:
             return False
+        self.begin()
         self._evaluated = self._share(steps)
         return True
 
+    def begin(self) -> None:
+        """Deletes the results that are to be overwritten; called when the new run has something to write."""
+        for path in self._to_delete:
+            path.unlink(missing_ok=True)
+        self._to_delete = []
+
     def record(self, row: Mapping[str, float], state: Mapping[str, Any]) -> None:
-        """Writes an evaluation and the checkpoint that belongs to it.
+        """Writes the checkpoint of an evaluation, which holds the curve, and the curve.
 
         Args:
             row: Columns of the curve, ``steps`` first.
             state: See `palaestra_baselines.common.checkpoints.save_checkpoint`.
+
+        Raises:
+            OSError: They cannot be written: the last checkpoint is as it was.
         """
-        self._log.write(row)
-        save_checkpoint(self.args.folder / CHECKPOINT, {"steps": row["steps"], **state})
+        self.begin()
+        rows = [*self.rows, {name: number(value) for name, value in row.items()}]
+        facts = {"steps": row["steps"], "method": self.method, "settings": self.args.settings, "rows": rows}
+        newest, before = self.args.folder / CHECKPOINT, self.args.folder / PREVIOUS
+        save_checkpoint(newest, {**state, RUN: facts}, previous=before if self._checkpoint == newest else None)
+        self._checkpoint = newest
+        self._log.write(rows[-1])
+
+
+def number(value: Any) -> float:
+    """A number as Python's own: arrays of a single number and NumPy's numbers are no JSON."""
+    return value if isinstance(value, int | float) else value.item()
+
+
+def warn(text: str) -> None:
+    """Prints a warning, also where the progress is not shown."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def results_in(folder: Path) -> list[Path]:
+    """What a training has left in a folder."""
+    return sorted({path for pattern in RESULTS for path in folder.glob(pattern) if not path.name.startswith(".")})
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The settings that differ, as ``name: was x, is y``; empty if none does that may not change."""
+    names = [name for name in {**before, **now} if name not in MAY_CHANGE]
+    missing = object()
+    return ", ".join(
+        f"{name}: was {before.get(name, 'nothing')}, is {now.get(name, 'nothing')}"
+        for name in names
+        if before.get(name, missing) != now.get(name, missing)
+    )
 
 
 def lock(path: Path) -> IO[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import importlib
 import json
 import multiprocessing
@@ -16,9 +17,15 @@ from typing import Annotated, Any, Protocol
 import tyro
 
 import palaestra_assets
+from palaestra.core.files import write_atomically
+from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
 from palaestra_baselines.common.curves import read_rows
+from palaestra_baselines.common.number_checks import check_numbers
 from palaestra_baselines.common.progress import Progress
-from palaestra_baselines.common.run_folder import CHECKPOINT, LOG
+from palaestra_baselines.common.run_folder import LOG, differences
+
+DONE = "done.json"
+"""Says that a run is complete, and of which settings it is."""
 
 
 @dataclass
@@ -29,15 +36,37 @@ class FigureArgs:
         names: Figures to make; all if none is named.
         seeds: Runs of each method.
         runs: Where training keeps its files.
-        assets: Where figures and weights go.
+        assets: Where figures and weights go: the package in a clone of the repository, else a folder here.
+        trust_checkpoint: Resume from checkpoints that another user or machine wrote. They can run code: do so only if
+            you know who wrote them.
         workers: Processes that simulate, or that train in parallel; 0 for this one alone.
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     seeds: int = 3
     runs: Path = Path("runs")
-    assets: Path = Path(palaestra_assets.path("py.typed")).parent
+    assets: Path = dataclasses.field(default_factory=lambda: assets_folder("palaestra-figures"))
+    trust_checkpoint: bool = False
     workers: int = 2
+
+    def check(self) -> None:
+        """Looks at the numbers.
+
+        Raises:
+            ValueError: One that cannot be; names the option.
+        """
+        check_numbers(vars(self), ("workers",), ())
+
+
+def assets_folder(elsewhere: str) -> Path:
+    """The package of assets where it stands in a clone of the repository; an installed one is never written to.
+
+    Args:
+        elsewhere: Folder that is given where there is no clone.
+    """
+    package = Path(palaestra_assets.path("py.typed")).parent
+    in_clone = package.parent.name == "assets" and (package.parents[1] / "pyproject.toml").exists()
+    return package if in_clone else Path(elsewhere)
 
 
 class Run(Protocol):
@@ -57,14 +86,36 @@ class Run(Protocol):
 
 
 def finished(run: Run) -> bool:
-    """Whether the run is complete; the files of a run with other arguments do not count."""
-    note, wanted = run.folder / "args.json", run.settings
-    if not note.exists() or json.loads(note.read_text()) != wanted:
-        for left_over in ("done.json", CHECKPOINT):
-            (run.folder / left_over).unlink(missing_ok=True)
-        run.folder.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps(wanted))
-    return (run.folder / "done.json").exists()
+    """Whether the run is complete.
+
+    Raises:
+        FileExistsError: A run with other settings is complete there.
+    """
+    note = run.folder / DONE
+    try:
+        before = json.loads(note.read_text(encoding="utf-8"))["settings"]
+    except FileNotFoundError:
+        return False
+    except (ValueError, KeyError, TypeError, RecursionError):  # not written to its end: the checkpoint knows
+        return False
+    if before != run.settings:
+        raise FileExistsError(
+            f"{run.folder} holds a run with other settings ({differences(before, run.settings) or 'its length'}): "
+            "give another folder (--runs), or delete this one"
+        )
+    return True
+
+
+def mark_finished(run: Run, **facts: Any) -> None:
+    """Writes down that the run is complete."""
+    content = json.dumps({"settings": run.settings, **facts}).encode()
+    write_atomically(run.folder / DONE, lambda file: file.write(content))
+
+
+def continued(run: Any) -> Any:
+    """The arguments of a run that goes on from its checkpoint where there is one, and else starts anew."""
+    begun = any((run.folder / name).exists() for name in (CHECKPOINT, PREVIOUS))
+    return dataclasses.replace(run, resume=begun, overwrite=not begun)
 
 
 def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: int, quiet: bool = False) -> None:
@@ -72,7 +123,7 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
 
     Args:
         title: What the user sees.
-        method_runs: ``(method, arguments with resume=True, evaluation or None)`` of each run.
+        method_runs: ``(method, arguments, evaluation or None)`` of each run.
         workers: Processes; 0 trains here.
         quiet: Show nothing.
     """
@@ -100,10 +151,9 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
 
 
 def train_one(method: str, run: Any, evaluation: Any) -> None:
-    """Trains a run to its end and marks it as complete."""
-    report = importlib.import_module(f"palaestra_baselines.{method}").train(run, evaluation)
-    facts = {"steps": report.steps, "updates": report.updates, "cpu_s": report.cpu_s}
-    (run.folder / "done.json").write_text(json.dumps(facts))
+    """Trains a run to its end, from its checkpoint where there is one, and marks it as complete."""
+    report = importlib.import_module(f"palaestra_baselines.{method}").train(continued(run), evaluation)
+    mark_finished(run, steps=report.steps, updates=report.updates, cpu_s=report.cpu_s)
 
 
 def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:

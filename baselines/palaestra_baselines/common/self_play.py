@@ -6,10 +6,10 @@ The networks, the loss, the exploration and the loop of a method stand in its ow
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 from palaestra_baselines.common.stores import Batch, Replay
+from palaestra_baselines.common.training_command import evaluation_hint, run_command
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, save_utilities
 
 EVALUATION_SEED = 2**30
@@ -49,9 +50,12 @@ class LearningArgs(RunArgs):
         double: Choose the greedy actions of the target by the online network (double Q-learning).
         max_gradient_norm: Longer gradients are clipped to this norm.
         random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
-        opponent: Script, with its strength, of the evaluations; empty for none.
+        opponent: Script, with its strength, or "random", of the evaluations; empty for none.
         matches: Matches of an evaluation.
     """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "warmup_steps")
+    SHARES: ClassVar[tuple[str, ...]] = ("epsilon", "epsilon_until", "gamma", "tau")
 
     env_id: str = "palaestra/TeamPong-v0"
     options: tuple[str, ...] = ()
@@ -70,7 +74,7 @@ class LearningArgs(RunArgs):
     double: bool = True
     max_gradient_norm: float = 10.0
     random_starts: bool = False
-    opponent: str = ""
+    opponent: str = "random"
     matches: int = 200
 
 
@@ -112,6 +116,7 @@ class SelfPlay:
         collector: Plays the lanes.
         updates: Gradient steps so far.
         loss: Of the last one.
+        figures: Of the last evaluation.
         cpu_s: Processor time so far, evaluations left out.
     """
 
@@ -133,6 +138,7 @@ class SelfPlay:
         self.rng = np.random.default_rng([args.seed, 2])
         self.evaluation = evaluation or self._evaluate_by_script
         self.updates, self.loss, self.cpu_s = 0, 0.0, 0.0
+        self.figures: dict[str, float] = {}
         self._began_s = time.process_time()
         self._learnt: dict[str, Any] = {}
 
@@ -141,9 +147,14 @@ class SelfPlay:
 
         Args:
             **learnt: Modules and optimizers by name.
+
+        Raises:
+            FileError: The checkpoint does not fit; names it.
         """
         self._learnt, before = learnt, self.folder.before
-        if before is not None:
+        if before is None:
+            return
+        with self.folder.restoring():
             for name, part in learnt.items():
                 part.load_state_dict(before[name])
             self.replay.restore(before["replay"])
@@ -167,7 +178,7 @@ class SelfPlay:
         steps = self.collector.steps
         if self.folder.is_due(steps):
             self._evaluate(utilities)
-        self.folder.progress.update(steps, loss=self.loss)
+        self.folder.progress.update(steps, **self.figures, loss=self.loss)
         self._began_s = time.process_time()
         return steps < self.args.total_steps
 
@@ -190,6 +201,7 @@ class SelfPlay:
     def _evaluate(self, utilities: Utilities) -> None:
         weights, game, steps = utilities.arrays(), self.roster.game, self.collector.steps
         figures = self.evaluation(lambda team: UtilityPlayer(weights, game, team))
+        self.figures = figures
         facts = {"steps": steps, "updates": self.updates, "figures": figures}
         path, args = self.args.folder / WEIGHTS, self.args
         save_utilities(path, utilities, method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
@@ -198,7 +210,8 @@ class SelfPlay:
         state |= {"replay": self.replay.state(), "collector": self.collector.state()}
         row = {"steps": steps, "updates": self.updates, **figures, "loss": self.loss, "cpu_s": self.cpu_s}
         self.folder.record(row, {**state, "rng": self.rng.bit_generator.state, **counts})
-        self.folder.progress.say(f"{steps:9d} decisions: " + "  ".join(f"{k} {v:.3g}" for k, v in figures.items()))
+        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, "loss": self.loss}.items())
+        self.folder.progress.say(f"{steps:9d} decisions: {shown}")
 
     def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
         """Share of matches won against the script: of all, and as each team where the teams are not alike."""
@@ -218,6 +231,15 @@ class SelfPlay:
         self.collector.sim.close()
         path = self.args.folder / WEIGHTS
         return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
+
+
+def self_play_command(
+    kind: type[LearningArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
+) -> None:
+    """The command of a method, see `palaestra_baselines.common.training_command.run_command`."""
+    args, report = run_command(kind, method, about, argv, train)
+    print(report)
+    print(evaluation_hint(args, report.weights, args.opponent or "random"))
 
 
 def between(ends: tuple[float, float], share: float) -> float:

@@ -20,7 +20,7 @@ from palaestra.core.fields import ObservationField, checked_bounds
 from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster, group_rows
 from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.policy_file import read_policy, save_policy
+from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for, save_policy
 
 NEVER = -1e9
 """Utility of an alternative that an agent of this role does not have."""
@@ -194,16 +194,17 @@ class UtilityPlayer:
             own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
             if not own:
                 continue
-            count = sum(key.startswith(f"{name}.layer_") and key.endswith(".weight") for key in arrays)
-            layers = [(arrays[f"{name}.layer_{k}.weight"].T, arrays[f"{name}.layer_{k}.bias"]) for k in range(count)]
+            layers = [(weight.T, bias) for weight, bias in arrays_to_layers(arrays, f"{name}.")]
             role, places = group.role.name, group.places[own]
-            sizes = (layers[0][0].shape[0], layers[-1][0].shape[1]) if layers else (0, 0)
+            sizes = (layers[0][0].shape[0], layers[-1][0].shape[1])
             if sizes != (roster.sizes[role], roster.choices[role]):
                 raise ValueError(
                     f"the policy sees {sizes[0]} numbers and has {sizes[1]} choices; {team} of {game.name} sees "
                     f"{roster.sizes[role]} and has {roster.choices[role]}, so it was trained for another game"
                 )
-            place_bias = arrays[f"{name}.place_bias"]
+            place_bias = arrays.get(f"{name}.place_bias", np.empty(0))
+            if place_bias.ndim != 2 or place_bias.shape[1] != len(layers[0][1]):
+                raise ValueError(f"the policy's {name}.place_bias is {place_bias.shape}, not one row for each place")
             if places.max() >= len(place_bias):
                 raise ValueError(f"the policy is one for teams of {len(place_bias)}; {team} has {len(own)} in {role!r}")
             (weight, bias), *rest = layers
@@ -234,5 +235,10 @@ def save_utilities(path: Path, utilities: Utilities, **facts: Any) -> None:
 
 
 def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:
-    """The greedy player of a policy file."""
-    return UtilityPlayer(read_policy(path)[0], game, team)
+    """The greedy player of a policy file.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game.
+    """
+    with policy_for(path, game, team) as arrays:
+        return UtilityPlayer(arrays, game, team)
