@@ -1,0 +1,59 @@
+"""How Sphinx builds the site (`make docs`): README.md, the pages in docs/ and the docstrings, without the network.
+
+The source folder is the root of the repository, so that links between README.md and docs/ work on the site as they do
+in the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from palaestra import __version__
+
+project = "palaestra"
+author = "palaestra contributors"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "docs/index"
+include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+exclude_patterns = ["build", "dist", ".*", "assets", "baselines", "envs", "runs", "tests", "palaestra-demo"]
+
+default_role = "literal"  # docstrings write `name` as Markdown does
+myst_heading_anchors = 4
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+napoleon_use_ivar = True
+autodoc_mock_imports = ["benchmarl", "ray", "stable_baselines3", "tensordict", "torch", "torchrl", "xuance"]
+"""What only adapters import: the site is built without them."""
+
+html_theme = "furo"
+html_title = f"palaestra {release}"
+html_show_sourcelink = False
+html_copy_source = False
+
+FOLDER = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]*/|[^)#.]*)\)")
+"""Links to folders: the site has none, so their text stays."""
+PICTURE = re.compile(r'<a href="([^"]+)"><img width="\d+" alt="([^"]+)" src="([^"]+)"></a>')
+"""A picture of README.md's gallery, in HTML because of its width."""
+
+
+def as_on_the_site(app: Any, name: str, source: list[str]) -> None:
+    """Turns what GitHub shows and MyST does not into what both show."""
+    source[0] = FOLDER.sub(r"\1", PICTURE.sub(r"[![\2](\3)](\1)", source[0]))
+
+
+def lead_to_the_first_page(app: Any, error: Exception | None) -> None:
+    """Writes index.html at the top of the site."""
+    if error is None:
+        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={root_doc}.html"><title>palaestra</title>\n'
+        Path(app.outdir, "index.html").write_text(page, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", as_on_the_site)
+    app.connect("build-finished", lead_to_the_first_page)
