@@ -1,0 +1,345 @@
+"""Lets every writer of files meet a full disk, at every stage of its write.
+
+    python tests/reliability/full_disk.py
+    python tests/reliability/full_disk.py --writers policy checkpoint
+
+Each writer first writes its file. Then it writes it again while the system refuses to let files grow beyond a limit
+(``RLIMIT_FSIZE``: nothing, one byte, a half, all but one byte) and while fsync and replace fail as on a full disk. Each
+time the old file must stay bitwise as it was, the error must name the file, and nothing may be left beside it. At last
+it must write again. Of a training the last checkpoint must load, and a simulation must be made although nothing can be
+kept in the cache of compiled code.
+
+Exit status 1 if anything is lost. For Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import functools
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import palaestra_assets
+
+SHARES = {"0 bytes": 0.0, "1 byte": 0.0, "half": 0.5, "all but 1 byte": 1.0}
+CALLS = ("fsync", "replace")
+CARTPOLE, PONG, PURSUIT = "palaestra/CartPole-v0", "palaestra/TeamPong-v0", "palaestra/UcavPursuit-v0"
+
+
+# ------------------------------------------------------------------------------------------------------------- writers
+
+
+def policy(path: Path) -> None:
+    """A saved policy."""
+    from palaestra_baselines.common.policy_file import save_policy
+
+    save_policy(
+        path, {"layer_0.weight": np.ones((64, 64)), "layer_0.bias": np.ones(64)}, method="x", env_id="x", args={}
+    )
+
+
+def network(path: Path) -> None:
+    """A network of the kernels, beside the policy of the inner loop."""
+    from palaestra_baselines import ppo_tracking
+
+    ppo_tracking.save_weights(path.with_suffix(".safetensors"), [(np.ones((64, 64)), np.ones(64))], ppo_tracking.Args())
+
+
+def checkpoint(path: Path) -> None:
+    """A checkpoint alone."""
+    from palaestra_baselines.common.checkpoints import save_checkpoint
+
+    save_checkpoint(path, {"replay": np.ones(5000), "steps": 5})
+
+
+def log(path: Path) -> None:
+    """The curve of a training."""
+    from palaestra_baselines.common.curves import CurveLog
+
+    CurveLog(path, [{"steps": k, "win_rate": k / 7} for k in range(100)]).write({"steps": 100, "win_rate": 1.0})
+
+
+def done(path: Path) -> None:
+    """The note that a run of a figure is complete."""
+    from palaestra_baselines.common.run_folder import RunArgs
+    from palaestra_baselines.common.runs import mark_finished
+
+    mark_finished(RunArgs(directory=path.parent.parent), steps=5)
+
+
+def figure(path: Path) -> None:
+    """The picture of a figure."""
+    from palaestra_baselines.common.curves import plot_panels
+
+    curve = np.array([[0.0, 1.0, 0.5, 1.5], [1.0, 2.0, 1.5, 2.5]])
+    plot_panels(path, [{"label": "y", "x_label": "x", "curves": {"a": curve}}], "title")
+
+
+def table(path: Path) -> None:
+    """The table of a figure, and the record of a grid."""
+    from palaestra_baselines.common.output_files import write_csv
+
+    write_csv(path, [["a", "b"], *([k, k / 3] for k in range(200))])
+
+
+def copied(path: Path) -> None:
+    """Weights that are installed among the assets."""
+    from palaestra_baselines.common.output_files import copy_file
+
+    copy_file(palaestra_assets.path("weights") / "fm3q_team_pong.safetensors", path)
+
+
+def pool(path: Path) -> None:
+    """A pool of policies."""
+    from palaestra.wrappers.pool import SelfPlayPool
+
+    SelfPlayPool(PONG, members=[palaestra_assets.path("weights") / "fm3q_team_pong.safetensors"]).save(path)
+
+
+@functools.cache
+def a_replay() -> Any:
+    """A short recording."""
+    from palaestra.replay import record
+
+    return record(PONG, {"red": "tracker", "blue": "tracker"}, seed=3, horizon=20)
+
+
+def replay(path: Path) -> None:
+    """A replay."""
+    a_replay().save(path)
+
+
+def csv_export(path: Path) -> None:
+    """A replay as a table."""
+    from palaestra.replay.export import to_csv
+
+    to_csv(a_replay(), path)
+
+
+def gif_export(path: Path) -> None:
+    """A replay as an animation."""
+    from palaestra.replay.export import to_gif
+
+    to_gif(a_replay(), path)
+
+
+def film(path: Path) -> None:
+    """An animation of a flight."""
+    from palaestra.ucav.flightplot import save_gif
+
+    save_gif(list(np.random.default_rng(0).integers(0, 255, (3, 36, 64, 3), np.uint8)), path)
+
+
+def acmi(path: Path) -> None:
+    """A flight recording."""
+    import palaestra
+    from palaestra.ucav.acmi import write_acmi
+
+    sim = palaestra.make_batch(PURSUIT, 1)
+    sim.reset(seed=0)
+    write_acmi(path, sim.game, np.concatenate([sim.states.copy() for _ in range(5)]))
+    sim.close()
+
+
+WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "policy": ("policy.safetensors", policy),
+    "network": ("best.npz", network),
+    "checkpoint": ("checkpoint.safetensors", checkpoint),
+    "log": ("log.csv", log),
+    "note of a run": ("done.json", done),
+    "figure": ("figure.png", figure),
+    "table": ("table.csv", table),
+    "copied weights": ("copy.safetensors", copied),
+    "pool": ("pool.json", pool),
+    "replay": ("replay.npz", replay),
+    "replay as csv": ("replay.csv", csv_export),
+    "replay as gif": ("replay.gif", gif_export),
+    "film": ("film.gif", film),
+    "flight recording": ("flight.acmi", acmi),
+    "zipped recording": ("flight.zip.acmi", acmi),
+}
+
+
+# ---------------------------------------------------------------------------------------------------------- full disks
+
+
+@contextmanager
+def files_end_at(size: int) -> Iterator[None]:
+    """No file of this process grows beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def call_fails(name: str) -> Iterator[None]:
+    """A call of the system fails as on a full disk."""
+    works = getattr(os, name)
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    setattr(os, name, fails)
+    try:
+        yield
+    finally:
+        setattr(os, name, works)
+
+
+@dataclass
+class Tally:
+    """What one writer did."""
+
+    full_disks: int = 0
+    old_file_lost: int = 0
+    no_error: int = 0
+    file_not_named: int = 0
+    left_over: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers, in the order of the table."""
+        return self.full_disks, self.old_file_lost, self.no_error, self.file_not_named, self.left_over
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def try_writer(name: str, folder: Path) -> Tally:
+    """Lets one writer meet all full disks."""
+    file, write = WRITERS[name]
+    home, tally = folder / name / "seed_0", Tally()
+    home.mkdir(parents=True)
+    path = home / file
+    write(path)
+    size = path.stat().st_size
+    stages = [(stage, files_end_at(1 if stage == "1 byte" else max(round(share * size) - (share == 1.0), 0)))
+              for stage, share in SHARES.items()]  # fmt: skip
+    stages += [(f"{call} fails", call_fails(call)) for call in CALLS]
+    for stage, disk in stages:
+        meet(tally, stage, disk, write, path)
+    before = contents(home)
+    write(path)
+    if set(contents(home)) != set(before):
+        tally.notes.append("after the disk had room again there were other files")
+    return tally
+
+
+def meet(tally: Tally, stage: str, disk: Any, write: Callable[[Path], None], path: Path) -> None:
+    """One full disk."""
+    before, error = contents(path.parent), None
+    tally.full_disks += 1
+    with disk:
+        try:
+            write(path)
+        except Exception as caught:
+            error = caught
+    after = contents(path.parent)
+    if any(after.get(name) != content for name, content in before.items()):
+        tally.old_file_lost += 1
+        tally.notes.append(f"{stage}: the old file is gone or changed")
+        for name, content in before.items():
+            (path.parent / name).write_bytes(content)
+    if set(after) - set(before):
+        tally.left_over += 1
+        tally.notes.append(f"{stage}: left {', '.join(sorted(set(after) - set(before)))}")
+        for name in set(after) - set(before):
+            (path.parent / name).unlink()
+    if error is None:
+        tally.no_error += 1
+        tally.notes.append(f"{stage}: no error")
+    elif path.stem not in str(error):
+        tally.file_not_named += 1
+        tally.notes.append(f"{stage}: {type(error).__name__}: {error}")
+
+
+def try_training(folder: Path) -> Tally:
+    """A training whose disk is full at any call of its third record: the second is resumed, or the third is whole."""
+    from palaestra_baselines.common.run_folder import RunArgs, RunFolder
+
+    tally = Tally()
+    disks = [(f"files end at {size}", files_end_at(size)) for size in (0, 1, 30, 20_000)]
+    for number, (stage, disk) in enumerate([*disks, *((f"{call} fails", call_fails(call)) for call in CALLS)]):
+        args = RunArgs(directory=folder / str(number), total_steps=100, quiet=True)
+        tally.full_disks += 1
+        with RunFolder(args, "x") as run:
+            for steps in (0, 25):
+                run.record({"steps": steps}, {"replay": np.full(5000, steps)})
+            with disk:
+                try:
+                    run.record({"steps": 50}, {"replay": np.full(5000, 50)})
+                    tally.no_error += 1
+                except OSError as error:
+                    tally.file_not_named += "seed_0" not in str(error)
+        with RunFolder(RunArgs(directory=args.directory, total_steps=100, quiet=True, resume=True), "x") as run:
+            assert run.before is not None
+            whole = (run.before["replay"] == run.steps).all() and [row["steps"] for row in run.rows][-1] == run.steps
+            if not whole or run.steps < 25:
+                tally.old_file_lost += 1
+                tally.notes.append(f"{stage}: resumed at {run.steps}")
+        left = [path.name for path in args.folder.iterdir() if path.name.endswith(".tmp")]
+        tally.left_over += bool(left)
+    return tally
+
+
+def try_cache(folder: Path) -> Tally:
+    """Simulations in processes that can keep no compiled code, or only some of it; then in one that can."""
+    tally = Tally()
+    line = f"import palaestra; s = palaestra.make_batch({CARTPOLE!r}, 2); s.reset(seed=0); s.step(); print('played')"
+    for size in (0, 20_000, resource.RLIM_INFINITY):
+        tally.full_disks += size != resource.RLIM_INFINITY
+        limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+        done = subprocess.run(
+            [sys.executable, "-c", limit + line],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+            capture_output=True,
+            text=True,
+        )
+        if done.stdout.strip() != "played":
+            tally.old_file_lost += 1
+            tally.notes.append(f"files end at {size}: {done.stderr.strip().splitlines()[-1:]}")
+    return tally
+
+
+def main() -> int:
+    """Prints the table."""
+    others = {"training": try_training, "cache": try_cache}
+    names = [*WRITERS, *others]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--writers", nargs="+", choices=names, default=names)
+    args = parser.parse_args()
+    print(f"{'writer':18s}{'full disks':>11s}{'lost':>6s}{'no error':>10s}{'not named':>11s}{'left over':>11s}")
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")  # a key for checkpoints of its own
+        for name in args.writers:
+            home = Path(folder) / "tried" / name.replace(" ", "_")
+            home.mkdir(parents=True)
+            tally = others[name](home) if name in others else try_writer(name, home)
+            counts = zip(tally.counts, (11, 6, 10, 11, 11), strict=True)
+            print(f"{name:18s}" + "".join(f"{count:{width}d}" for count, width in counts), flush=True)
+            for note in tally.notes:
+                print(f"    {note}")
+            bad += sum(tally.counts[1:])
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,275 @@
+"""Interrupts simulations at random moments and looks whether they are whole afterwards, or say that they are not.
+
+    python tests/reliability/interrupts.py [--interrupts 200] [--seed 0] [--kinds NAME ...]
+
+An alarm whose handler raises, or a SIGINT, ends a verb somewhere. Then the simulation must have the bits of a twin that
+was never disturbed, as before the verb or as after it, at once and in the decisions that follow; or the next verb
+raises: `InterruptedVerbError`, after which a reset or a restore must lead back to the bits of the twin, or the error of
+a closed simulation. Anything else is wrong. Exit status 1 if anything was wrong or a verb hung.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from games import body_game, logged_pucks, two_team
+from games.play import all_bytes, random_actions
+
+from palaestra import make_batch
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.physics import PhysicsSimulation
+from palaestra.core.simulation import Simulation
+from palaestra.core.verb_guard import InterruptedVerbError
+from palaestra.core.workers import ProcessSimulation
+
+HANG_SECONDS = 120.0
+BEFORE, AFTER, TORN, CLOSED, WRONG = "as before", "as after", "torn", "closed", "WRONG"
+OUTCOMES = (BEFORE, AFTER, TORN, CLOSED, WRONG)
+VERBS = ("step", "step", "step", "reset", "reset some", "restore", "snapshot", "set_parameters", "load_states", "seed")
+
+
+class Alarm(Exception):
+    """What the handler of the alarm raises."""
+
+
+class Counting:
+    """A Python opponent that plays by what it remembers."""
+
+    memory_size = 2
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: np.ndarray) -> Any:
+        """Counts its decisions and moves by their number."""
+        memory[:, 0] += 1
+        memory[:, 1] = memory[:, 0] % 2
+        scout = memory[:, 1:].astype(np.int64)
+        return {"scout": scout, "guard": {"move": scout, "trigger": scout, "effort": 0.5 * memory[:, 1:]}}
+
+
+def raid(kind: Any = KernelSimulation, n: int = 64, **options: Any) -> Simulation:
+    """Matches of the test game of two teams."""
+    return kind(two_team.game(), n, autoreset_mode="same_step", parameters={"horizon": 40}, **options)
+
+
+def with_opponent() -> Simulation:
+    """The same with a Python opponent."""
+    sim = raid()
+    sim.set_opponent("blue", Counting())
+    return sim
+
+
+def pucks(game: Any, kind: Any = PhysicsSimulation, **options: Any) -> Simulation:
+    """Matches of the test game whose bodies an engine moves."""
+    return kind(game, 8, parameters={"horizon": 30}, **options)
+
+
+def dogfight(**options: Any) -> Simulation:
+    """Matches of an engine with a process-wide library."""
+    return make_batch("palaestra/UcavDogfight-v0", num_envs=4, opponents={"blue": "straight"}, **options)
+
+
+KINDS: dict[str, tuple[Callable[[], Simulation], Callable[[], Simulation]]] = {
+    "kernel, 1 thread": (lambda: raid(n=400), lambda: raid(n=400)),
+    "kernel, 2 threads": (lambda: raid(n=400, threads=2), lambda: raid(n=400)),
+    "kernel, Python opponent": (with_opponent, with_opponent),
+    "interpreted": (lambda: raid(n=3, compiled=False), lambda: raid(n=3, compiled=False)),
+    "engine that saves": (lambda: pucks(body_game.game()), lambda: pucks(body_game.game())),
+    "engine with a log": (lambda: pucks(logged_pucks.game()), lambda: pucks(logged_pucks.game())),
+    "UcavDogfight": (dogfight, dogfight),
+    "2 workers": (lambda: raid(ProcessSimulation, n=6, workers=2), lambda: raid(n=6)),
+    "UcavDogfight, 2 workers": (lambda: dogfight(workers=2), dogfight),
+}
+"""The simulation that is interrupted, and its twin."""
+
+
+class Trial:
+    """One simulation, its twin, and what came of the interrupts."""
+
+    def __init__(self, kind: str, seed: int) -> None:
+        """Starts both."""
+        self.make, make_twin = KINDS[kind]
+        self.rng = np.random.default_rng(seed)
+        self.sim, self.twin = self.make(), make_twin()
+        self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.armed = False
+        self.wrong: list[str] = []
+        signal.signal(signal.SIGALRM, self._on_alarm)
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        self._begin()
+        self.seconds: dict[str, float] = dict.fromkeys(VERBS, 1e-3)
+
+    def _on_alarm(self, *_: Any) -> None:
+        if self.armed:
+            self.armed = False
+            if self.by_signal:
+                self.armed = True
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                raise Alarm
+
+    def _on_interrupt(self, *_: Any) -> None:
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+    def _begin(self) -> None:
+        """The same matches in both."""
+        seed = int(self.rng.integers(2**32))
+        for sim in (self.sim, self.twin):
+            sim.reset(seed=seed)
+        self._play(3)
+
+    def _play(self, decisions: int) -> None:
+        for _ in range(decisions):
+            actions = random_actions(self.twin, self.rng)
+            for sim in (self.sim, self.twin):
+                sim.step(actions)
+
+    def _verb(self, name: str) -> Callable[[Simulation], Any]:
+        """A verb with arguments that were drawn now, for both simulations."""
+        if name == "step":
+            actions = random_actions(self.twin, self.rng)
+            return lambda sim: sim.step(actions)
+        if name in ("restore", "load_states"):
+            snapshot = self.twin.snapshot()
+            self._play(2)
+            return lambda sim: sim.restore(snapshot) if name == "restore" else sim.load_states(snapshot.states)
+        if name == "snapshot":
+            return lambda sim: sim.snapshot()
+        if name == "set_parameters":
+            values: dict[str, Any] = {"horizon": int(self.rng.integers(20, 60))}
+            return lambda sim: sim.set_parameters(**values)
+        seed, some = int(self.rng.integers(2**32)), self.rng.random(self.twin.num_envs) < 0.5
+        if name == "seed":
+            return lambda sim: sim.seed(seed, some)
+        return lambda sim: sim.reset(some if name == "reset some" else None, seed=seed)
+
+    def interrupt(self) -> None:
+        """Draws a verb and a moment until one is interrupted, and judges what is left."""
+        while True:
+            name = str(self.rng.choice(VERBS))
+            verb = self._verb(name)
+            self.by_signal = bool(self.rng.random() < 0.5)
+            delay = max(self.rng.uniform(0.0, 1.2) * self.seconds[name], 1e-6)
+            start = time.perf_counter()
+            try:
+                self.armed = True
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                verb(self.sim)
+                self.armed = False
+            except (Alarm, KeyboardInterrupt):
+                outcome = self._judge(name, verb)
+                self.outcomes[outcome] += 1
+                if outcome in (CLOSED, WRONG):
+                    self.sim.close()
+                    self.sim = self.make()
+                    self.sim.restore(self.twin.snapshot())  # its parameters too
+                self._begin()
+                return
+            finally:
+                self.armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            self.seconds[name] = 0.8 * self.seconds[name] + 0.2 * (time.perf_counter() - start)
+            verb(self.twin)
+
+    def _judge(self, name: str, verb: Callable[[Simulation], Any]) -> str:
+        """What the simulation is after an interrupted verb."""
+        before = self.twin.snapshot(), all_bytes(self.twin)
+        verb(self.twin)
+        after = self.twin.snapshot(), all_bytes(self.twin)
+        try:
+            self.sim.snapshot()
+        except InterruptedVerbError:
+            return TORN if self._heals(before[0]) else self._is_wrong(name, "is not healed")
+        except RuntimeError as error:
+            self.reasons[str(error)] += 1
+            return CLOSED if "is closed (" in str(error) else self._is_wrong(name, str(error))
+        there = all_bytes(self.sim)
+        candidates = [(BEFORE, *before)] if np.array_equal(there, before[1]) else []
+        candidates += [(AFTER, *after)] if np.array_equal(there, after[1]) else []
+        actions = [random_actions(self.twin, self.rng) for _ in range(3)]
+        played = list(_bytes_of(self.sim, actions))
+        for outcome, snapshot, _ in candidates:
+            self.twin.restore(snapshot)
+            if all(map(np.array_equal, _bytes_of(self.twin, actions), played)):
+                return outcome
+        return self._is_wrong(name, "has other bits" if candidates else "is neither as before nor as after")
+
+    def _heals(self, snapshot: Any) -> bool:
+        """Whether a reset or a restore leads back to the twin."""
+        if self.rng.random() < 0.5:
+            self._begin()
+        else:
+            for sim in (self.sim, self.twin):
+                sim.restore(snapshot)
+            self._play(3)
+        return np.array_equal(all_bytes(self.sim), all_bytes(self.twin))
+
+    def _is_wrong(self, name: str, what: str) -> str:
+        self.wrong.append(f"after an interrupted {name} the simulation {what}")
+        return WRONG
+
+    def close(self) -> None:
+        """Ends both."""
+        self.sim.close()
+        self.twin.close()
+
+
+def _bytes_of(sim: Simulation, actions: Iterable[Any]) -> Iterable[np.ndarray]:
+    for chosen in actions:
+        sim.step(chosen)
+        yield all_bytes(sim)
+
+
+def run(kind: str, interrupts: int, seed: int) -> Trial:
+    """Interrupts one kind of simulation so many times; signal handlers are as before afterwards."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGALRM, signal.SIGINT)}
+    trial = Trial(kind, seed)
+    try:
+        for _ in range(interrupts):
+            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+            trial.interrupt()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        trial.close()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return trial
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--interrupts", type=int, default=200, help="of each kind (default 200)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="NAME")
+    parser.add_argument("--verbose", action="store_true", help="say why simulations were closed")
+    args = parser.parse_args()
+    print(f"{'kind':26}{'interrupts':>11}" + "".join(f"{outcome:>11}" for outcome in OUTCOMES), flush=True)
+    wrong: list[str] = []
+    for kind in args.kinds:
+        trial = run(kind, args.interrupts, args.seed)
+        counts = "".join(f"{trial.outcomes[outcome]:>11}" for outcome in OUTCOMES)
+        print(f"{kind:26}{trial.outcomes.total():>11}{counts}", flush=True)
+        wrong += [f"{kind}: {what}" for what in trial.wrong]
+        if args.verbose:
+            print(*trial.reasons.items(), sep="\n")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

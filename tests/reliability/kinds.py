@@ -1,0 +1,365 @@
+"""Kinds of files that users pass on: how an honest one is made, spoilt and used."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from reliability.forge import write_sealed
+from reliability.mutations import (
+    ANY_FILE,
+    ARCHIVES,
+    Mutation,
+    Payload,
+    Supply,
+    evil_array,
+    evil_json,
+    evil_text,
+    pick,
+)
+
+import palaestra
+from palaestra.replay import Recorder, frames, load, verify
+
+RAID, SOCCER, CARTPOLE, PONG = (
+    "test/Raid-v0",
+    "palaestra/GridSoccer-v0",
+    "palaestra/CartPole-v0",
+    "palaestra/TeamPong-v0",
+)
+palaestra.register(RAID, "games.two_team:game", family="test")
+FRAMES = 5
+STEPS = 5
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of file.
+
+    Attributes:
+        name: For the table.
+        suffix: Of its files.
+        make: Writes honest files into a folder and returns them.
+        mutations: Ways to spoil one.
+        use: Opens a file and plays; gets the number of the honest file that it was made of.
+        isolated: Whether each file needs a process of its own, as its content stays in memory.
+    """
+
+    name: str
+    suffix: str
+    make: Callable[[Path], list[Path]]
+    mutations: tuple[Mutation, ...]
+    use: Callable[[Path, int], None]
+    isolated: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------- replays
+
+
+def make_replays(folder: Path) -> list[Path]:
+    """Runs of compiled games, with scripts, Python players, parameters, players that change, and snapshots."""
+    runs = [
+        (RAID, {"opponents": {"red": "mix", "blue": resting}, "nodes": 8}),
+        (SOCCER, {"opponents": {"red": "random", "blue": "mix"}}),
+        (CARTPOLE, {"autoreset_mode": "off"}),
+    ]
+    paths = []
+    for number, (id, keywords) in enumerate(runs):
+        sim = palaestra.make_batch(id, 2, horizon=12, **keywords)
+        with Recorder(sim, check_every=1 + number) as recorder:
+            sim.reset(seed=number)
+            kept = sim.snapshot()
+            for step in range(20):
+                if step == 4:
+                    sim.set_parameters([0], horizon=9)
+                    if id != CARTPOLE:
+                        sim.set_opponent("red", "mix:0.5", [1])
+                if step == 8:
+                    sim.restore(kept)
+                sim.step()
+        paths.append(folder / f"honest_{number}.npz")
+        recorder.replay().save(paths[-1])
+    return paths
+
+
+def resting(observations: dict) -> dict:
+    """All agents of the test game do nothing."""
+    n = len(observations["scout"])
+    ones = {name: np.ones((n, observations[name].shape[1]), int) for name in ("scout", "guard")}
+    guard = {"move": ones["guard"], "trigger": ones["guard"], "effort": 0.5 * ones["guard"]}
+    return {"scout": ones["scout"], "guard": guard}
+
+
+def evil_replay(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Other values under a right checksum."""
+    content, other = _arrays(data), _arrays(pick(supply.others, rng))
+    for _ in range(rng.integers(1, 3)):
+        name = pick(["header", "header", "header", *content], rng)
+        if name == "header":
+            content[name] = np.frombuffer(evil_text(content[name].tobytes(), rng), np.uint8)
+        elif name == "change_verbs" and len(content[name]) and rng.random() < 0.7:
+            verbs = np.array(content[name])
+            verbs[rng.integers(len(verbs)), rng.integers(3)] = pick([-4, -1, 0, 1, 2, 3, 4, 5, 6, 99, 10**9], rng)
+            content[name] = verbs
+        else:
+            content[name] = evil_array(content[name], rng, other[name])
+    return _sealed(content)
+
+
+def evil_changes(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Verbs that nobody called, with any arguments, under a right checksum."""
+    content = _arrays(data)
+    operations, lanes = len(content["operations"]), content["change_lanes"].shape[1]
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(len(content["change_operations"]) + 1))
+        nearby = content["change_operations"][max(at - 1, 0) : at]
+        number = int(nearby[0]) if len(nearby) else int(rng.integers(operations)) if rng.random() < 0.1 else 0
+        verb = [
+            int(rng.integers(-1, 8)),
+            int(pick([0, 0, 1, 2, 5, -1, 10**9], rng)),
+            int(pick([0, 1, -1, -3, 10**9], rng)),
+        ]
+        row = evil_array(np.zeros(lanes, np.int64), rng)
+        values = row.astype(np.int64) if row.shape == (lanes,) and row.dtype.kind in "iu" else np.zeros(lanes, np.int64)
+        for name, entry in (
+            ("change_operations", number),
+            ("change_verbs", verb),
+            ("change_lanes", rng.random(lanes) < 0.7),
+            ("change_values", values),
+        ):
+            content[name] = np.insert(content[name], at, entry, axis=0)
+    return _sealed(content)
+
+
+def _arrays(data: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(data)) as archive:
+        return {name: archive[name] for name in archive.files if name != "checksum"}
+
+
+def _sealed(content: dict[str, np.ndarray]) -> bytes:
+    target = io.BytesIO()
+    write_sealed(target, content)
+    return target.getvalue()
+
+
+def use_replay(path: Path, honest: int) -> None:
+    """Loads and verifies a replay, and plays its first operations."""
+    replay = load(path)
+    verify(replay)
+    for number, sim in enumerate(frames(replay)):
+        sim.state()
+        if number == FRAMES:
+            break
+
+
+# ------------------------------------------------------------------------------------------------------------ policies
+
+WEIGHTS = ("fm3q_team_tag", "fm3q_team_pong")
+PLAYED_IN = (("palaestra/TeamTag-2v2-v0", "red"), (PONG, "red"))
+
+
+def make_policies(folder: Path) -> list[Path]:
+    """Bundled weights."""
+    import palaestra_assets
+
+    weights = Path(palaestra_assets.__file__).parent / "weights"
+    return [Path(shutil.copy(weights / f"{name}.safetensors", folder)) for name in WEIGHTS]
+
+
+def evil_safetensors(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Other values, and metadata, under a right checksum."""
+    from safetensors.numpy import load as load_arrays
+
+    from palaestra_baselines.common.checked_arrays import CHECKSUM, arrays_to_bytes
+
+    arrays, metadata = dict(load_arrays(data)), _safetensors_header(data).get("__metadata__", {})
+    metadata.pop(CHECKSUM, None)
+    if rng.random() < 0.4:
+        key = pick(list(metadata), rng)
+        text = str(pick(["", "os", "pid", "iql", "x" * 9999, "null", "[" * 50_000, "9" * 6000, "NaN", '"'], rng))
+        if rng.random() < 0.4 and metadata[key][:1] in "{[":
+            text = json.dumps(evil_json(json.loads(metadata[key]), rng))
+        metadata[key] = text
+    else:
+        name = pick(list(arrays), rng)
+        spoilt = evil_array(arrays[name], rng, arrays[pick(list(arrays), rng)])
+        arrays[name] = spoilt if spoilt.dtype.kind in "fiub" and spoilt.dtype.isnative else arrays[name][..., :0]
+    return arrays_to_bytes(arrays, metadata)
+
+
+def evil_safetensors_header(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Another header before the same bytes."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.dumps(evil_json(_safetensors_header(data), rng)).encode()
+    length = len(header) if rng.random() < 0.8 else int(rng.integers(2**40))
+    return length.to_bytes(8, "little") + header + data[8 + size :]
+
+
+def _safetensors_header(data: bytes) -> dict[str, Any]:
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size])
+
+
+def use_policy(path: Path, honest: int) -> None:
+    """Plays a saved policy for some decisions."""
+    id, team = PLAYED_IN[honest]
+    _play(id, {team: path})
+
+
+def _play(id: str, players: dict[str, Any]) -> None:
+    sim = palaestra.make_batch(id, 2)
+    for team in sim.game.teams:
+        sim.set_opponent(team, players.get(team, "random"))
+    sim.reset(seed=0)
+    for _ in range(STEPS):
+        sim.step()
+    sim.close()
+
+
+# --------------------------------------------------------------------------------------------------------------- pools
+
+
+def make_pools(folder: Path) -> list[Path]:
+    """Pools of the bundled weights."""
+    from palaestra.wrappers.pool import SelfPlayPool
+
+    paths = []
+    for number, (policy, (id, team)) in enumerate(zip(make_policies(folder), PLAYED_IN, strict=True)):
+        pool = SelfPlayPool(id, team=team, members=[policy, policy], draw="pfsp")
+        paths.append(folder / f"pool_{number}.json")
+        pool.save(paths[-1])
+    return paths
+
+
+def evil_pool(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """A pool with another entry."""
+    return evil_text(data, rng)
+
+
+def use_pool(path: Path, honest: int) -> None:
+    """Loads a pool, whose members lie in the folder above, and plays it."""
+    from palaestra.wrappers.pool import SelfPlayPool
+
+    id, team = PLAYED_IN[honest]
+    pool = SelfPlayPool.load(path)
+    if len(pool):  # an empty one may be filled later
+        _play(id, {team: pool})
+
+
+# --------------------------------------------------------------------------------------------------------- checkpoints
+
+
+def make_checkpoints(folder: Path) -> list[Path]:
+    """Matches in the middle, as trainings keep them."""
+    from palaestra_baselines.common.checkpoints import save_checkpoint
+
+    paths = []
+    for number, (id, _) in enumerate(PLAYED_IN):
+        sim = palaestra.make_batch(id, 4, opponents=dict.fromkeys(("red", "blue"), "random"))
+        sim.reset(seed=1)
+        sim.step()
+        kept = sim.snapshot()
+        state = {"states": kept.states.view(np.uint8), "lane_seeds": kept.lane_seeds, "steps": 7}
+        paths.append(folder / f"checkpoint_{number}.safetensors")
+        save_checkpoint(paths[-1], {**state, "rng": np.random.default_rng(0).bit_generator.state})
+    return paths
+
+
+def use_checkpoint(path: Path, honest: int) -> None:
+    """Loads a checkpoint and goes on with its matches, as a resumed training does."""
+    from palaestra.core.snapshot import Snapshot
+    from palaestra_baselines.common.checkpoints import load_checkpoint
+
+    state = load_checkpoint(path)
+    sim = palaestra.make_batch(PLAYED_IN[honest][0], 4, opponents=dict.fromkeys(("red", "blue"), "random"))
+    np.random.default_rng(0).bit_generator.state = state["rng"]
+    states = state["states"].view(sim.game.state_dtype)
+    sim.restore(Snapshot(sim.game.name, sim.rules, states, state["lane_seeds"], {}))
+    for _ in range(STEPS):
+        sim.step()
+
+
+# --------------------------------------------------------------------------------------------------------------- cache
+
+
+def make_cache(folder: Path) -> list[Path]:
+    """The files of the kernel cache of a game, as one archive: spoilt is one of them, used are all."""
+    import numba
+
+    numba.config.CACHE_DIR = str(folder / "cache")  # type: ignore[attr-defined]
+    _play_compiled()
+    found = sorted(path for path in (folder / "cache").rglob("*") if path.suffix in (".nbi", ".nbc"))
+    return [Path(shutil.copy(path, folder / path.name)) for path in found]
+
+
+def _play_compiled() -> float:
+    from games import duel
+
+    from palaestra.core.kernel import KernelSimulation
+
+    sim = KernelSimulation(duel.game(), 2)
+    sim.set_opponent("red", "random")
+    sim.set_opponent("blue", "random")
+    sim.reset(seed=0)
+    for _ in range(STEPS):
+        sim.step()
+    return hashlib.sha256(sim.states.tobytes()).digest()[0]
+
+
+def payload_of_others(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """A pickle that gets a right checksum, in a folder that everybody may write to."""
+    return pickle.dumps(Payload(supply.marker))
+
+
+def use_cache(path: Path, honest: int) -> None:
+    """Puts a file in the place of the honest one in a copy of the cache, which is this process's own, and plays."""
+    import numba
+
+    folder = path.parent.parent / "honest"
+    names = sorted(file.name for file in folder.iterdir() if file.suffix in (".nbi", ".nbc"))
+    original = next(file for file in (folder / "cache").rglob(names[honest]))
+    own = Path(os.environ["PALAESTRA_SCRATCH"]) / "cache"
+    shutil.rmtree(own, ignore_errors=True)
+    shutil.copytree(folder / "cache", own)
+    target = own / original.relative_to(folder / "cache")
+    if payload_of_others.__name__ in path.name:
+        importlib.import_module("palaestra.core.disk_cache").write(target, path.read_bytes())
+        target.parent.chmod(0o777)
+    else:
+        shutil.copy(path, target)
+    numba.config.CACHE_DIR = str(own)  # type: ignore[attr-defined]
+    _play_compiled()
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("replay", ".npz", make_replays, (*ANY_FILE, *ARCHIVES, *[evil_replay, evil_changes] * 6), use_replay),
+        Kind(
+            "policy",
+            ".safetensors",
+            make_policies,
+            (*ANY_FILE, *[evil_safetensors, evil_safetensors_header] * 3),
+            use_policy,
+        ),
+        Kind("pool", ".json", make_pools, (*ANY_FILE, *[evil_pool] * 7), use_pool),
+        Kind(
+            "checkpoint",
+            ".safetensors",
+            make_checkpoints,
+            (*ANY_FILE, *[evil_safetensors, evil_safetensors_header] * 3),
+            use_checkpoint,
+        ),
+        Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, isolated=True),
+    )
+}

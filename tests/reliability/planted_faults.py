@@ -1,0 +1,134 @@
+"""Plants faults in rules and in the suite, and lists which of them the conformance kit catches.
+
+    python tests/reliability/planted_faults.py [--level fast] [--match TEXT] [--jobs 2]
+
+The faults were written without a look at the checks. A fault of rules is a copy of a test game with a line changed;
+a fault of the suite replaces a method in a child process, and may show in any of three games. All checks pass without
+a fault. Level ``fast`` must catch 80 %, ``full`` all: what ``fast`` has caught is not played again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from unittest import mock
+
+TESTS = Path(__file__).resolve().parents[1]
+SUITE = TESTS.parent / "envs" / "palaestra"
+sys.path.insert(0, str(TESTS))
+
+from reliability import batch_faults, face_faults, rule_faults  # noqa: E402, F401 (they add their faults)
+from reliability.planted import FAULTS, Fault  # noqa: E402
+
+from palaestra import register  # noqa: E402
+from palaestra.testing import CHECKS  # noqa: E402
+from palaestra.testing.harness import run_one  # noqa: E402
+from palaestra.testing.subject import Level, Subject  # noqa: E402
+
+SOURCES = {
+    "Raid": TESTS / "games" / "two_team.py",
+    "Orchard": TESTS / "games" / "orchard.py",
+    "Pong": SUITE / "teams" / "pong.py",
+}
+KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}}
+LEVELS: tuple[Level, ...] = ("fast", "full")
+
+
+def _module(fault: Fault, folder: Path) -> ModuleType:
+    """The game's module, with the fault's change."""
+    text = SOURCES[fault.game].read_text(encoding="utf-8")
+    text = text.replace('Parameter("flood", 0, 0, 9)', 'Parameter("flood", 0, 0, 1)')  # more do not fit into the list
+    old, new = fault.change
+    if text.count(old) != 1 and old:
+        raise SystemExit(f"{fault.about}: the text to change stands {text.count(old)} times in {SOURCES[fault.game]}")
+    name = f"planted_{abs(hash((fault.game, *fault.change)))}"
+    path = folder / f"{name}.py"
+    path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def caught_by(fault: Fault, level: Level) -> list[str]:
+    """Game and check that catch a fault: its game, and for a fault of the suite the others too, as ``check --all``."""
+    games = [fault.game, *(game for game in SOURCES if game != fault.game and fault.patches)]
+    for game in games:
+        if names := failed(replace(fault, game=game), level):
+            return [f"{game}, {names[0]}"]
+    return []
+
+
+def failed(fault: Fault, level: Level) -> list[str]:
+    """The first check that fails, or all without a fault; ``crash: ...`` stands for an error outside the checks."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        module = _module(fault, Path(folder))
+        id = f"planted/{fault.game}-v0"
+        register(id, f"{module.__name__}:game")
+        for owner, name, new in fault.patches() if fault.patches else ():
+            stack.enter_context(mock.patch.object(owner, name, new, create=name == "__deepcopy__"))
+        subject = Subject(id, level, **KEYWORDS[fault.game])
+        names = []
+        try:
+            subject.warm_up()
+            for entry in CHECKS.values():
+                if level in entry.levels and run_one(subject, entry).status == "FAILED":
+                    names.append(entry.name)
+                    if fault.change[0] or fault.patches:
+                        break
+        except Exception as error:
+            names.append(f"crash: {type(error).__name__}: {error}".splitlines()[0])
+        return names
+
+
+def _play(number: int, level: Level) -> tuple[int, list[str], float]:
+    started = time.perf_counter()
+    if number < 0:
+        return number, failed(Fault("none", list(SOURCES)[-number - 1]), level), time.perf_counter() - started
+    return number, caught_by(FAULTS[number], level), time.perf_counter() - started
+
+
+def main() -> int:
+    """Plays all faults; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--level", choices=LEVELS, help="this level alone; both if left out")
+    parser.add_argument("--match", default="", help="only faults whose description holds this text")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    args = parser.parse_args()
+    chosen = {k for k, fault in enumerate(FAULTS) if args.match in fault.about}
+    left, caught, sound = set(chosen), dict.fromkeys(LEVELS, 0), True
+    # spawned, and one fault each: a fault must not outlive its check
+    context = multiprocessing.get_context("spawn")
+    for level in [args.level] if args.level else LEVELS:
+        with ProcessPoolExecutor(args.jobs, context, max_tasks_per_child=1) as pool:
+            for number, names, _ in pool.map(_play, range(-len(SOURCES), 0), [level] * len(SOURCES)):
+                sound = sound and not names
+                print(f"{level:4}  without a fault, {list(SOURCES)[-number - 1]}: {', '.join(names) or 'passes'}")
+            for future in as_completed([pool.submit(_play, number, level) for number in sorted(left)]):
+                number, names, seconds = future.result()
+                if names:
+                    left.discard(number)
+                print(
+                    f"{level:4}  {seconds:5.0f} s  {FAULTS[number].about}: {', '.join(names) or 'NOT CAUGHT'}",
+                    flush=True,
+                )
+        caught[level] = len(chosen) - len(left)
+        print(f"{level}: {caught[level]} of {len(chosen)} faults caught\n", flush=True)
+    enough = caught["fast"] >= 0.8 * len(chosen) or args.level == "full"
+    return 0 if sound and enough and (not left or args.level == "fast") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
