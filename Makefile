@@ -15,7 +15,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	$(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate check lint test-lowest test-peers learn bench compare docs clean distclean
+.PHONY: help setup demo test mutate check lint test-lowest test-peers learn bench compare pages docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,16 +52,20 @@ test-peers: $(READY) ## Plug palaestra into other libraries, each in its own ven
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
-bench: $(READY) ## The speed figures with their bars
+bench: $(READY) ## The speed figures with their thresholds
 	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game \
 		--size-game games.size_game:game --body-game games.body_game:game
 
 compare: $(READY) ## The speed of this checkout next to another one: make compare AGAINST=../before
 	$(BIN)/palaestra bench --against $(or $(AGAINST),$(error say which checkout: make compare AGAINST=../before))
 
-docs: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
+pages: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
 	$(BIN)/python -m palaestra.gallery
 	$(BIN)/python -m palaestra.docs --write
+
+docs: pages ## The same, then build the site in build/docs (works offline)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -c docs . build/docs
+	@echo "open build/docs/index.html"
 
 clean: ## Remove caches and build products
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*
@@ -82,10 +86,10 @@ endef
 
 $(READY): pyproject.toml constraints.txt
 	$(call new_venv,$(VENV))
-	$(BIN)/python -m pip install --constraint constraints.txt --group dev --editable ".[all]"
+	$(BIN)/python -m pip install --constraint constraints.txt --group dev --group docs --editable ".[all]"
 	@touch $@
 
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call new_venv,$(LOWEST))
-	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,robots,exact,render]"
+	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,render]"
 	@touch $@

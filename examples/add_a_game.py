@@ -75,6 +75,7 @@ def game() -> Game:
         horizon=200,
         end_reasons=("dragged_over",),
         zero_sum=True,
+        symmetric_teams=True,
         determinism="cross-platform",
         default_opponent="steady",
     )

@@ -1,4 +1,4 @@
-"""One simulation, every face: the same game as Gymnasium's Env and VectorEnv, PettingZoo's ParallelEnv, and a batch."""
+"""One simulation, four interfaces: Gymnasium's Env and VectorEnv, PettingZoo's ParallelEnv, and a batch."""
 
 import gymnasium
 import numpy as np

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from palaestra import registry
+from palaestra.core.keywords import nearest
+
+PROGRESS_FILE = "PALAESTRA_PROGRESS_FILE"
+"""Environment variable that names a file in which a child process tells what it does: its parent reads it when the
+child has crashed."""
+
+
+def tell(what: str) -> None:
+    """Writes what is done now, if somebody wants to know."""
+    if name := os.environ.get(PROGRESS_FILE):
+        Path(name).write_text(what, encoding="utf-8")
 
 
 def near(word: str, known: Iterable[str]) -> str:
     """``", did you mean 'x'?"`` where something known is near, else nothing."""
-    found = difflib.get_close_matches(word, list(known), 1, 0.5)
-    return f", did you mean {found[0]!r}?" if found else ""
+    found = nearest(word, known)
+    return "" if found is None else f", did you mean {found!r}?"
 
 
 def find_id(text: str) -> str:

@@ -18,6 +18,11 @@ COMMAND = "python -m palaestra.docs --write"
 PAGES = Path("docs", "environments")
 MADE_BY = f"<!-- Made by {COMMAND} from the docstring of"
 """Beginning of every page: files that begin otherwise are left alone."""
+SEE_ALSO = """## See also
+
+[Keywords](../keywords.md) of all environments, [glossary](../glossary.md), [references](../references.md) with BibTeX.
+"""
+"""End of every page."""
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture in README.md, pixels."""
@@ -139,7 +144,7 @@ def _files(root: Path) -> dict[Path, str]:
     for page, rows in _pages():
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
-        files[root / PAGES / page_name(page)] = f"{note}\n\n{text}"
+        files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
     readme = root / "README.md"
     if readme.exists():
         text = readme.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gymnasium import spaces
@@ -20,8 +20,9 @@ from palaestra.core import factories
 from palaestra.core.catalog import Page, Row
 from palaestra.core.faces.screen import render_modes
 from palaestra.core.fields import Choice, Field, table_rows
-from palaestra.core.game import Game
+from palaestra.core.game import Game, Role
 from palaestra.core.spaces import action_space
+from palaestra.page_spaces import names_of, space_rows, with_indices
 
 SECTIONS = (
     "Description",
@@ -34,6 +35,45 @@ SECTIONS = (
     "Version History",
 )
 """Headings that every page has, in this order."""
+MARKERS = tuple(f"<!-- table: {name} -->" for name in ("action", "observation", "parameters"))
+"""Where the tables go: each stands in every docstring."""
+TEMPLATE = """MyGame: what it is, in one line.
+
+## Description
+
+Who plays, on what, what for.
+
+## Action Space
+
+<!-- table: action -->
+
+## Observation Space
+
+<!-- table: observation -->
+
+## Rewards
+
+What is paid, to whom, when.
+
+## Starting State
+
+What is drawn, from which distribution.
+
+## Episode End
+
+Each end reason, and who has won; the horizon.
+
+## Arguments
+
+* `keyword`: keywords of the factory; the table has the parameters.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+"""A docstring with everything that a page needs: `palaestra.testing` refuses others."""
 SUITE_INFO = (
     Field("winner", about="number of the team that won, -1 for none; names: `env.unwrapped.team_names`"),
     Field("end_reason", about="number of the reason why the match ended, 0 before; names: `env.unwrapped.end_reasons`"),
@@ -142,8 +182,8 @@ def _quoted(words: Sequence[str], between: str = ", ") -> str:
 
 def _observation_tables(games: Sequence[Game]) -> str:
     tables = [_by_role(games, "observation")]
-    team = _table(game.team_observation for game in games)
-    lane = _table(game.lane_observation for game in games)
+    team = _shared_table(games, lambda game: game.team_observation, lambda game: ())
+    lane = _shared_table(games, lambda game: game.lane_observation, lambda game: game.team_observation)
     if team:
         tables.append(f"What a team sees, the same for all its members:\n\n{markdown_table(team)}")
     if lane:
@@ -206,18 +246,41 @@ def either(values: Iterable[str]) -> str:
 
 def _table(fields: Iterable[Iterable[Any]]) -> Rows:
     """Rows of one table, from the fields of each preset."""
-    tables = [table_rows(own) for own in fields]
+    return _one_table([table_rows(own) for own in fields])
+
+
+def _one_table(tables: Sequence[Rows]) -> Rows:
     return tables[0] if len(tables) == 1 else merged(tables)
+
+
+def _observed(game: Game, role: Role) -> Rows:
+    """Rows of what an agent sees itself, with the place in its flat vector where it has one."""
+    rows = table_rows(role.observation)
+    return with_indices(rows, role.observation, 0) if "flat" in forms_of(game) else rows
+
+
+def _shared_table(games: Sequence[Game], of: Callable[[Game], Any], before: Callable[[Game], Any]) -> Rows:
+    """Rows of what several agents see, which stands behind what each sees itself in the flat vector."""
+    tables = []
+    for game in games:
+        own = {sum(f.size for f in role.observation) for role in game.roles}
+        rows, fields = table_rows(of(game)), of(game)
+        known = len(own) == 1 and "flat" in forms_of(game)
+        begin = own.pop() + sum(f.size for f in before(game))
+        tables.append(with_indices(rows, fields, begin) if known else rows)
+    return _one_table(tables)
 
 
 def _by_role(games: Sequence[Game], kind: Literal["action", "observation"]) -> str:
     tables = {}
     for name in dict.fromkeys(role.name for game in games for role in game.roles):
-        roles = [role for game in games for role in game.roles if role.name == name]
+        having = [(game, role) for game in games for role in game.roles if role.name == name]
+        roles = [role for _, role in having]
         members = {role.agents for role in roles}
-        note = f" ({_agents(list(roles[0].agents))})" if len(members) == 1 else ""
+        note = f" ({names_of(roles[0].agents)})" if len(members) == 1 else ""
         note += f", in {len(roles)} of {len(games)} presets" if len(roles) < len(games) else ""
-        tables[f"**{name}**{note}"] = markdown_table(_table(getattr(role, kind) for role in roles))
+        rows = [_observed(*own) for own in having] if kind == "observation" else [table_rows(r.action) for r in roles]
+        tables[f"**{name}**{note}"] = markdown_table(_one_table(rows))
     if len(tables) == 1:
         return next(iter(tables.values()))
     return "\n\n".join(f"{title}:\n\n{table}" for title, table in tables.items())
@@ -279,7 +342,7 @@ def _page(title: str, presets: Sequence[Preset]) -> str:
         body = body.replace(f"<!-- table: {name} -->", table)
     added = [*_opponents(games), *_info(games)]
     body = _before_section(body, "Version History", "\n\n".join(added))
-    parts = [f"# {title}", headline.strip(), _facts(presets)]
+    parts = [f"# {title}", headline.strip(), _facts(presets), _usage(presets[0]), _spaces(presets[0], len(presets) > 1)]
     if len(presets) > 1:
         parts.append(f"## Presets\n\n{preset_table(presets)}\n\n{OWN_PAGE}")
     return "\n\n".join(part for part in [*parts, body.strip()] if part) + "\n"
@@ -305,6 +368,39 @@ def _facts(presets: Sequence[Preset]) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in facts.items() if text)])
 
 
+def _usage(preset: Preset) -> str:
+    """A script of five lines."""
+    row, game = preset.row, preset.game
+    home = row.factory.partition(":")[0] if isinstance(row.factory, str) else row.factory.__module__
+    opponent = f', opponent="{game.default_opponent}"' if len(game.teams) > 1 else ""
+    lines = [
+        "import gymnasium",
+        f"import {'palaestra' if row.id.startswith('palaestra/') else home}",
+        "",
+        f'env = gymnasium.make("{row.id}"{opponent})',
+        "observation, info = env.reset(seed=7)",
+        "observation, reward, terminated, truncated, info = env.step(env.action_space.sample())",
+    ]
+    return "\n".join(["```python", *lines, "```"])
+
+
+def _spaces(preset: Preset, named: bool) -> str:
+    """Table of the spaces by interface; ``low`` and ``high`` are the columns of the tables."""
+    game = preset.game
+    lines = ["| interface | observation | action |", "|---|---|---|", *(_cells(*row) for row in space_rows(game))]
+    title = f"## Spaces of {preset.row.id}" if named else "## Spaces"
+    text = "Gymnasium controls a whole team; a player is a callable on n lanes."
+    if "flat" in forms_of(game):
+        text += " The column *index* below is the place of a field in the vector of one agent."
+        if any(len(slots) > 1 for slots in game.teams.values()):
+            text += " A team's vector is those of its members, one after another."
+    return "\n\n".join([title, "\n".join(lines), text])
+
+
+def _cells(*texts: str) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
 def _facts_of(preset: Preset) -> dict[str, str]:
     game = preset.game
     horizon = preset.parameters.get("horizon", game.horizon)
@@ -312,11 +408,15 @@ def _facts_of(preset: Preset) -> dict[str, str]:
         "observation": _views(game),
         "rewards": _rewards(game),
         "masks": _masks(game),
-        "horizon": f"{horizon:g} decisions, {game.render_fps:g} a second",
+        "horizon": f"{horizon:g} decisions, {_pace(game.render_fps)}",
         "determinism": _determinism(game),
         "codecs": _codecs(game),
         "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)) if game.render_text else "",
     }
+
+
+def _pace(per_second: float) -> str:
+    return f"{per_second:g} a second" if per_second >= 1 else f"one every {1 / per_second:g} s"
 
 
 def _views(game: Game) -> str:
@@ -331,13 +431,13 @@ def _rewards(game: Game) -> str:
     if game.zero_sum:
         text = "zero-sum"
     else:
-        text = "one an agent; a team in one hand gets the sum" if game.reward == "agent" else "one a team"
+        text = "one per agent; Gymnasium gives the sum" if game.reward == "agent" else "one shared reward per team"
     return text if game.reward_dtype == "f4" else f"{text}; float64"
 
 
 def _masks(game: Game) -> str:
     if game.legal is None:
-        return "no: nothing is ever forbidden"
+        return "no action masks: every action is legal"
     lists = dict.fromkeys(
         f'; for `{c.name}` a list of at most {c.candidates} ids in `info["candidates"]`' for c in listed_choices(game)
     )
@@ -362,13 +462,7 @@ def _determinism(game: Game) -> str:
 
 
 def _teams(game: Game) -> str:
-    return "; ".join(f"{team}: {_agents([game.agents[s] for s in slots])}" for team, slots in game.teams.items())
-
-
-def _agents(members: list[str]) -> str:
-    if len(members) <= 4:
-        return ", ".join(f"`{m}`" for m in members)
-    return f"`{members[0]}` to `{members[-1]}` ({len(members)})"
+    return "; ".join(f"{team}: {names_of([game.agents[s] for s in slots])}" for team, slots in game.teams.items())
 
 
 def _opponents(games: Sequence[Game]) -> list[str]:
@@ -377,12 +471,20 @@ def _opponents(games: Sequence[Game]) -> list[str]:
 
 
 def _opponents_of(game: Game) -> str:
+    script = next(iter(game.scripts), "")
+    if len(game.teams) == 1:
+        names = ", ".join(f"`{name}`" for name in game.scripts)
+        return (
+            f"There is one team, so there is no opponent. Scripts that play it: {names}. They play where a player is "
+            f'named: `palaestra eval ID --a {script}`, `batch.set_opponent("{next(iter(game.teams))}", '
+            f'"{script}")`.'
+        )
     scripts = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
     listed = ", ".join(f'`"{name}"`' for name in scripts)
     text = f'`opponent=` takes {listed}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
-    if game.scripts:
-        text += " `mix` draws a script for each match."
-        text += f' `"{game.scripts[0]}:0.7"` takes 70 % of its decisions itself, the others at random (strength 0.7).'
+    if script:
+        text += " `mix` draws one of the scripts for each match." if len(game.scripts) > 1 else ""
+        text += f' `"{script}:0.7"` follows the script in 70 % of its decisions, the rest are random.'
     return text
 
 

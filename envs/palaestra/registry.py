@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
+import numpy as np
 import pettingzoo
 
 from palaestra import calibration, teams, ucav
 from palaestra.core import factories
 from palaestra.core.catalog import Page, Row, by_page
+from palaestra.core.diagnosis import short_traceback
 from palaestra.core.game import Game
+from palaestra.core.keywords import check_count, check_flag, check_word, nearest
+
+if TYPE_CHECKING:
+    from palaestra.core.simulation import Simulation
 
 ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS)}
 
@@ -26,6 +31,8 @@ PETTINGZOO_KEYWORDS = ("fixed_agents",)
 FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "mask_keys", "choices", "codec", "render_mode")
 """Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
+MOST_WORKERS = 4096
+"""Worker processes that anybody can mean."""
 
 
 def register(
@@ -89,8 +96,8 @@ def row(id: str) -> Row:
     """
     if id in ROWS:
         return ROWS[id]
-    near = difflib.get_close_matches(id, ROWS, 1, 0.4)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(id, ROWS, 0.4)
+    hint = "" if near is None else f" Did you mean {near!r}?"
     raise KeyError(f"palaestra has no environment {id!r}.{hint} `palaestra list` shows all.")
 
 
@@ -117,28 +124,63 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
     """
+    game, _, parameters = _rules(id, keywords)
+    return game, parameters
+
+
+def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, Any]]:
+    """The rules, the form of their observations (``"flat"`` or ``"dict"``), and the parameters among the keywords."""
     from palaestra.core.fields import unknown_keyword
 
     entry = row(id)
     factory = factories.load(entry.factory)
     given = {**entry.kwargs, **keywords}
     observation = given.pop("observation", None)
-    for alias in _HORIZONS:
-        value = given.pop(alias, None)
-        if value is not None:
-            given["horizon"] = value
-    structural = inspect.signature(factory).parameters
+    _join_horizons(given, keywords)
+    structural = _keywords_of(factory)
     game = factories.make(factory, {k: v for k, v in given.items() if k in structural})
     parameters = {k: v for k, v in given.items() if k not in structural}
     known = {p.name: p for p in game.parameters}
+    for name in structural:
+        if name in known:
+            raise ValueError(
+                f"{id}: {name!r} is a keyword of the factory and a Parameter of its Game, so that {name}= would change "
+                "one of the two alone: rename one of them"
+            )
     for name in parameters:
+        if name in FACE_KEYWORDS and name not in known:  # a face has taken its own ones out
+            instead = ": make_batch takes opponents={team: player}" if name in ("opponent", "control") else ""
+            raise TypeError(f"got an unexpected keyword argument {name!r}: it is for Gymnasium and PettingZoo{instead}")
         if name not in known:
             everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
-    return game.shown_as(observation)[0], parameters
+    game, form = game.shown_as(observation)
+    return game, form, parameters
 
 
-def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
+def _keywords_of(factory: Callable[..., Game]) -> list[str]:
+    """Names of the keywords that a factory can be given."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [p.name for p in inspect.signature(factory).parameters.values() if p.kind in named]
+
+
+def _join_horizons(given: dict[str, Any], keywords: Mapping[str, Any]) -> None:
+    """Gives the horizon of the rules its one name, ``"horizon"``.
+
+    Raises:
+        TypeError: The user says it by two names.
+    """
+    said = {name: keywords[name] for name in ("horizon", *_HORIZONS) if keywords.get(name) is not None}
+    if len(said) > 1 and any(not np.array_equal(value, next(iter(said.values()))) for value in said.values()):
+        raise TypeError(f"{'= and '.join(said)}= are names of one number, the horizon: give one of them")
+    values = [given.pop(name, None) for name in (*_HORIZONS, "horizon")]
+    values = [value for value in (*said.values(), *values) if value is not None]
+    if values:
+        given["horizon"] = values[0]
+
+
+@short_traceback
+def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Simulation:
     """N matches as arrays: the `palaestra.core.simulation.Simulation` itself, the main face for multi-agent learners.
 
     Args:
@@ -151,9 +193,20 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Any:
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.
+
+    Raises:
+        TypeError: An unknown keyword; suggests the near one.
+        ValueError: A keyword's value; names both.
     """
-    options = {k: keywords.pop(k) for k in _SIMULATION if k in keywords}
-    game, parameters = make_game(id, **keywords)
+    options = _options(id, keywords)
+    game, _, parameters = _rules(id, keywords)
+    return _simulation(id, game, num_envs, parameters, options, keywords)
+
+
+def _simulation(
+    id: str, game: Game, num_envs: int, parameters: dict[str, Any], options: dict[str, Any], keywords: dict[str, Any]
+) -> Simulation:
+    """The simulation of rules that are known; processes, if any, are started when all words have been checked."""
     sim = _simulation_kind(game, options)(game, num_envs, parameters=parameters, **options)
     sim.origin = (id, keywords)
     return sim
@@ -175,32 +228,78 @@ def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     return KernelSimulation
 
 
-def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _options(id: str, keywords: dict[str, Any]) -> dict[str, Any]:
+    """Takes the keywords of the simulation out.
+
+    Raises:
+        TypeError: ``opponents`` are no dict.
+        ValueError: ``autoreset_mode``, ``workers`` or ``compiled`` is none of its values.
+    """
+    options = {k: keywords.pop(k) for k in _SIMULATION if k in keywords}
+    opponents, workers = options.get("opponents"), options.get("workers")
+    if opponents is not None and not isinstance(opponents, Mapping):
+        raise TypeError(f"{id}: opponents must be a dict {{team or agent: player}}, got {opponents!r}")
+    if workers is not None:
+        check_count("workers", workers, 0, MOST_WORKERS)
+    check_flag("compiled", options.get("compiled", True))
+    check_word("autoreset_mode", options.get("autoreset_mode", "off"), ("next_step", "same_step", "off"))
+    return options
+
+
+def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Simulation, dict[str, Any]]:
     """A simulation in which every team but the controlled one has an opponent, and the keywords of the face.
 
     Args:
         id: Registered id.
         num_envs: Number of lanes.
         keywords: As for `make_env`; those of the face are taken out.
+
+    Raises:
+        TypeError: An unknown keyword, or one of another face.
+        ValueError: No such team or player.
     """
     face = _face_keywords(keywords)
     for name in PETTINGZOO_KEYWORDS:
         if name in face:
             raise TypeError(f"{name}= is for PettingZoo's ParallelEnv: Gymnasium's environments are one team")
-    opponent = face.pop("opponent", None)
-    opponents = keywords.pop("opponents", None)
-    sim = make_batch(id, num_envs, **keywords)
-    teams = sim.game.teams
-    control = face.get("control") or next(iter(teams))
-    if control not in teams:
-        raise ValueError(f"{id} has no team {control!r}: control is one of {', '.join(teams)}")
-    face["control"] = control
-    defaults = dict.fromkeys((t for t in teams if t != control), opponent or sim.game.default_opponent)
-    for team, spec in {**defaults, **(opponents or {})}.items():
-        if team == control:
-            raise ValueError(f"team {team!r} is the one you control: it has no opponent= (control={control!r})")
-        sim.set_opponent(team, spec)
-    return sim, face
+    options = _options(id, keywords)
+    opponents = options.pop("opponents", None)
+    game, form, parameters = _rules(id, keywords)
+    control = face.pop("control", None)
+    if control is None:
+        control = next(iter(game.teams))
+    if control not in game.teams:
+        raise ValueError(f"{id} has no team {control!r}: control is one of {', '.join(game.teams)}")
+    options["opponents"] = _opponents_of(id, game, control, face.pop("opponent", None), opponents or {})
+    sim = _simulation(id, game, num_envs, parameters, options, keywords)
+    return sim, {**face, "control": control, "observation": form}
+
+
+def _opponents_of(id: str, game: Game, control: str, opponent: Any, opponents: Mapping[str, Any]) -> dict[str, Any]:
+    """The player of every team but the controlled one.
+
+    Raises:
+        ValueError: A player that would play nothing, or for the controlled team.
+    """
+    others = [team for team in game.teams if team != control]
+    if opponent is not None and all(team in opponents for team in others):
+        if others:
+            raise ValueError("opponent= would play nobody: opponents= names every team that you do not control")
+        scripted = f"palaestra.make_batch(id, opponents={{{control!r}: {game.scripts[0]!r}}})" if game.scripts else ""
+        raise ValueError(
+            f"{id} has one team, {control!r}, and you control it: there is no opponent, leave opponent= out"
+            + (f"; {scripted} and palaestra eval let a script play it" if scripted else "")
+        )
+    if control in opponents:
+        raise ValueError(f"team {control!r} is the one you control: it has no opponent= (control={control!r})")
+    players = {**dict.fromkeys(others, game.default_opponent if opponent is None else opponent), **opponents}
+    for team in others:
+        if players[team] is None:
+            raise ValueError(
+                f"opponents[{team!r}] is None, so that nobody plays {team!r}: leave it out for the default player "
+                f"({game.default_opponent}), or use make_batch or PettingZoo to play several teams yourself"
+            )
+    return players
 
 
 def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -208,12 +307,30 @@ def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
     return {k: keywords.pop(k) for k in FACE_KEYWORDS if k in keywords}
 
 
-def _form(sim: Any, keywords: dict[str, Any]) -> Any:
-    """Whether the user, or else the row of the id, asks for one vector or for a dict by field."""
-    assert sim.origin is not None
-    return sim.game.shown_as({**row(sim.origin[0]).kwargs, **keywords}.get("observation"))[1]
+def _made(face: Callable[..., Any], sim: Simulation, **words: Any) -> Any:
+    """The face; a simulation whose face refuses a word is closed."""
+    try:
+        return face(sim, **words)
+    except BaseException:
+        sim.close()
+        raise
 
 
+def _without_autoreset(keywords: dict[str, Any], maker: str) -> None:
+    """Takes ``autoreset_mode`` out of the keywords of a face of one match.
+
+    Raises:
+        ValueError: It is another one than ``"off"``.
+    """
+    mode = keywords.pop("autoreset_mode", None)
+    if mode is not None and mode != "off":
+        raise ValueError(
+            f'{maker} makes one match, which waits for reset when it is over: autoreset_mode is "off" here, got '
+            f"{mode!r}; gymnasium.make_vec and palaestra.make_batch start matches anew"
+        )
+
+
+@short_traceback
 def make_env(game_id: str, **keywords: Any) -> Any:
     """Gymnasium's entry point; keywords as for `GameEnv` and `make_batch`.
 
@@ -221,12 +338,18 @@ def make_env(game_id: str, **keywords: Any) -> Any:
     """
     from palaestra.core.faces.gym_env import GameEnv
 
+    if "copy" in keywords:
+        raise TypeError("copy= is for gymnasium.make_vec: a single match always hands out copies")
+    _without_autoreset(keywords, "gymnasium.make")
     sim, face = against(game_id, 1, {**keywords, "autoreset_mode": "off"})
-    return GameEnv(sim, observation=_form(sim, keywords), **face)
+    return _made(GameEnv, sim, **face)
 
 
+@short_traceback
 def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
+    from gymnasium.vector import AutoresetMode
+
     from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
     if (steps := keywords.get("max_episode_steps")) is not None:
@@ -234,12 +357,14 @@ def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
             f"max_episode_steps={steps} sets the horizon of the rules here, while gymnasium.make wraps a TimeLimit "
             "around them, which tells no winner: say max_cycles= on every face"
         )
-    mode = keywords.pop("autoreset_mode", "next_step")
-    names = {v: k for k, v in GYMNASIUM_MODES.items()}
-    sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": names.get(mode, mode)})
-    return GameVectorEnv(sim, observation=_form(sim, keywords), **face)
+    mode = keywords.pop("autoreset_mode", None)
+    names: dict[Any, Any] = {v: k for k, v in GYMNASIUM_MODES.items()}
+    mode = "next_step" if mode is None else names.get(mode, mode) if isinstance(mode, AutoresetMode) else mode
+    sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": mode})
+    return _made(GameVectorEnv, sim, **face)
 
 
+@short_traceback
 def make_parallel(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
     from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -248,8 +373,11 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
     for name in GYMNASIUM_KEYWORDS:
         if name in face:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
-    sim = make_batch(game_id, 1, **{**keywords, "autoreset_mode": "off"})
-    return GameParallelEnv(sim, name=zoo_name(game_id), observation=_form(sim, keywords), **face)
+    _without_autoreset(keywords, "PettingZoo")
+    options = _options(game_id, keywords)
+    game, form, parameters = _rules(game_id, keywords)
+    sim = _simulation(game_id, game, 1, parameters, {**options, "autoreset_mode": "off"}, keywords)
+    return _made(GameParallelEnv, sim, name=zoo_name(game_id), observation=form, **face)
 
 
 def make_aec(game_id: str, **keywords: Any) -> Any:

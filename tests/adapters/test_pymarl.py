@@ -39,6 +39,20 @@ def test_everything_has_the_sizes_that_the_info_names(id):
     env.close()
 
 
+def test_wrong_seeds_and_options_are_refused():
+    env = TeamMultiAgentEnv(PONG, compiled=False)
+    wrong_seeds: list[Any] = [1.5, -1, True]
+    for wrong in wrong_seeds:
+        with pytest.raises(ValueError, match="seed must be an integer"):
+            TeamMultiAgentEnv(PONG, compiled=False, seed=wrong)
+        with pytest.raises(ValueError, match="seed must be an integer"):
+            env.reset(wrong)
+    with pytest.raises(ValueError, match="reset: unknown option 'side'; known here: none"):
+        env.reset(1, {"side": "red"})
+    with pytest.raises(TypeError, match="mask= is for other faces"):
+        TeamMultiAgentEnv(PONG, mask="obs")
+
+
 def test_several_choices_of_an_agent_are_one_discrete_number_that_counts_the_first_choice_most():
     env, joint = TeamMultiAgentEnv(ARENA), gymnasium.make(ARENA)
     assert env.get_total_actions() == 2 * 4

@@ -434,7 +434,7 @@ def test_parameters_and_pictures_by_row():
     assert envs.get_attr("force_n") == (5.0, 10.0)
     assert envs.get_attr("action_space") == (spaces.Discrete(2),) * 2
     assert len(envs.render()) == len(envs.call("render")) == 2
-    with pytest.raises(AttributeError, match="no parameter 'speed', only"):
+    with pytest.raises(AttributeError, match="no parameter 'speed'; "):
         envs.set_attr("speed", 1.0)
     with pytest.raises(AttributeError, match=r"rows have no step\(\) of their own"):
         envs.call("step")
@@ -476,5 +476,5 @@ def test_wrong_actions_and_resets_are_refused():
         envs.step(np.zeros((8, 3), int))
     with pytest.raises(ActionError, match="integers, got float64"):
         envs.step(np.zeros((8, 2)))
-    with pytest.raises(ValueError, match="no reset_mask"):
+    with pytest.raises(ValueError, match=r"an option of gymnasium\.make_vec alone"):
         envs.reset(options={"reset_mask": np.ones(8, bool)})

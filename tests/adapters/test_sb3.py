@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -244,6 +245,52 @@ def test_masks_reach_maskable_ppo_by_the_names_that_it_calls():
     open_game = as_vec_env(CARTPOLE, 2)
     open_game.reset()
     assert open_game.env_method("action_masks")[1].tolist() == [True, True]  # nothing is forbidden
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 2**64 - 1, 1.5, True, "1"])
+def test_a_wrong_seed_is_refused_at_once(seed: Any):
+    env = as_vec_env(CARTPOLE, 2, compiled=False)
+    with pytest.raises(ValueError, match=r"seed must be an integer from 0 to 2\*\*64 - 2"):
+        env.seed(seed)
+    assert list(env.seed(2**64 - 2)) == [2**64 - 2, 2**64 - 1]
+    env.reset()
+    assert env.sim.lane_seeds.tolist() == [2**64 - 2, 2**64 - 1]
+
+
+def test_options_of_a_reset_are_refused():
+    env = as_vec_env(CARTPOLE, 2, compiled=False)
+    env.set_options({})
+    env.reset()
+    env.set_options([{}, {"pole_mass_kg": 0.2}])
+    with pytest.raises(ValueError, match="reset: 'pole_mass_kg' is no option but a parameter of the rules"):
+        env.reset()
+
+
+def test_an_attribute_that_nothing_has_is_refused_with_the_near_parameter():
+    env = as_vec_env(CARTPOLE, 2, compiled=False)
+    with pytest.raises(AttributeError, match="CartPole has no parameter 'horizn'; did you mean 'horizon'"):
+        env.set_attr("horizn", 5)
+    env.set_attr("horizon", 5)
+    env.set_attr("monitor", True)
+    assert (env.get_attr("horizon"), env.monitor) == ([5.0, 5.0], True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"num_envs": 0}, "num_envs must be at least 1, got 0"),
+        ({"monitor": "no"}, "monitor must be True or False, got 'no'"),
+        ({"render_mode": "human"}, "render_mode: CartPole renders 'rgb_array', not 'human'"),
+        ({"opponent": "random"}, "opponent"),
+        ({"colour": 1}, "'colour'"),
+        ({"autoreset_mode": "off"}, "same_step"),
+        ({"choices": ""}, "choices must be"),
+        ({"agents": None}, "agents must be"),
+    ],
+)
+def test_a_wrong_word_is_refused(words: dict[str, Any], message: str):
+    with pytest.raises((ValueError, TypeError), match=message):
+        as_vec_env(CARTPOLE, compiled=False, **words)
 
 
 def test_parameters_are_attributes_of_the_rows():

@@ -44,7 +44,10 @@ def test_bench_prints_a_table(run):
 
 def test_bench_wants_one_thing(run, refused):
     assert "say what to measure: an ID, --all, --figures, or --against PLACE" in refused(run("bench"))
-    assert "at least 1" in refused(run("bench", "CartPole", "--num-envs", 0))
+    assert "--num-envs: must be an integer of at least 1, got '0'" in refused(
+        run("bench", "CartPole", "--num-envs", 0), 2
+    )
+    assert "has one team" in refused(run("bench", "CartPole", "--opponent", "nope", "--num-envs", 1))
 
 
 @pytest.mark.usefixtures("quick")
@@ -117,6 +120,17 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
         "7/12 matches CartPole, 5 s left",
         "12/12 matches CartPole, 0 s left",
     ]
+
+
+def test_what_happens_once_before_the_first_part_is_not_in_the_estimate(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    now = [0.0]
+    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
+    with progress_bar.Progress("matches") as report_progress:
+        for now[0], done in ((300.0, 1), (301.0, 2), (306.0, 6)):
+            report_progress(done, 16)
+    assert capsys.readouterr().err.splitlines() == ["1/16 matches", "6/16 matches, 12 s left"]
 
 
 def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):

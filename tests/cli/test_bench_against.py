@@ -234,7 +234,6 @@ def test_equal_matches_have_equal_results_and_others_have_not():
         (("UcavDogfight", "--against", HOUSE), "is moved by an engine: --against compares compiled games"),
         (("--against", HOUSE, "--all"), "--against does not go with --all"),
         (("--against", HOUSE, "--num-envs", 1, 2), "--against does not go with two numbers of --num-envs"),
-        (("--against", HOUSE, "--rounds", 0), "at least 1"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(words: tuple, error: str, run, refused):

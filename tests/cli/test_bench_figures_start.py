@@ -145,7 +145,7 @@ def test_memory_that_is_kept_is_seen(monkeypatch: pytest.MonkeyPatch):
     make_batch = palaestra.make_batch
 
     def leaky(id: str, lanes: int, **keywords: Any) -> Any:
-        sim = make_batch(CARTPOLE, lanes, **keywords)
+        sim: Any = make_batch(CARTPOLE, lanes, **keywords)
         step = sim.step
         sim.step = lambda: (kept.append(bytes(1000)), step())
         return sim

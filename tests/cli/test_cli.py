@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from reliability.forge import forge
 
 import palaestra
 from palaestra import console, registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
+from palaestra.cli.doctor import NO_CACHE
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled
 from palaestra.replay import record
 
 MELEE, CARTPOLE = "test/Melee-v0", "palaestra/CartPole-v0"
@@ -94,6 +98,37 @@ def test_it_runs_as_a_module():
         printed, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert CARTPOLE in printed
+
+
+def test_the_console_script_finds_modules_of_the_current_folder(tmp_path: Path):
+    (tmp_path / "my_game.py").write_text(
+        "import palaestra\npalaestra.register('mine/Duel-v0', 'palaestra.teams.pong:game')\n"
+    )
+    (script,) = entry_points(group="console_scripts", name="palaestra")
+    without_folder = "sys.path[:] = [entry for entry in sys.path if entry not in ('', os.getcwd())]"
+    program = f"import os, sys; {without_folder}; from {script.module} import {script.attr} as run; sys.exit(run())"
+    words = [sys.executable, "-c", program, "info", "my_game:mine/Duel-v0", "--json"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["id"] == "mine/Duel-v0"
+
+
+def test_a_module_of_the_current_folder_does_not_stand_for_an_installed_one(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.chdir(tmp_path)
+    run("--version")
+    assert sys.path[-1] == str(tmp_path)
+
+
+def test_what_the_output_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch):
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(common, "near", None)
+    monkeypatch.setattr("palaestra.cli.listing.run", lambda args: print("Übungsplatz") or 0)
+    assert main(["list"]) == 0
+    assert out.buffer.getvalue() == b"\\xdcbungsplatz\n"  # type: ignore[attr-defined]
 
 
 def test_a_closed_pipe_is_no_error():
@@ -189,7 +224,7 @@ def test_info_as_json_has_spaces_parameters_and_ends(run):
 
 
 def test_info_of_a_preset_is_about_this_one(run):
-    assert "| `own` | 3x4 | 0 | 1 |" in run("info", "TeamGridSoccer-3x4").out
+    assert "| `own` | [0:12] | 3x4 | 0 | 1 |" in run("info", "TeamGridSoccer-3x4").out
     printed = run("info", "TeamGridSoccer-3x4", "--json", "--set", "horizon=7").json()
     assert (printed["page"], printed["keywords"]) == ("GridSoccer", {"rows": 3, "columns": 4, "players": 2})
     assert printed["horizon"] == 7
@@ -245,8 +280,12 @@ def test_train_reads_the_arguments_of_a_method_without_main(run, methods):
 
 
 def test_train_without_a_method_lists_them(run, methods):
-    methods(mine=module_with())
-    assert run("train").out.splitlines() == ["method  module", "mine    somebodys_method"]
+    methods(mine=module_with(), json="json", demo="somebodys_demo")
+    rows = run("train").out.splitlines()
+    assert rows[0].split() == ["method", "module", "about"]
+    assert rows[1].startswith("json    json              JSON (JavaScript Object Notation)")
+    assert rows[2].split() == ["mine", "somebodys_method"]
+    assert len(rows) == 3  # the demo is a command of its own
 
 
 def test_an_unknown_method_suggests_the_near_one_and_what_to_install(run, refused, methods):
@@ -272,53 +311,8 @@ def test_demo_is_the_demo_of_the_baselines(run, methods):
 def test_demo_without_the_baselines_says_what_to_install(run, refused, methods):
     methods()
     assert 'pip install "palaestra[baselines]"' in refused(run("demo"))
-
-
-# -- eval --------------------------------------------------------------------------------------------------------------
-
-
-def test_eval_prints_wins_and_intervals(run):
-    printed = run("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--set", "horizon=50")
-    assert printed.code == 0
-    assert "test/Melee-v0: chaser against random, 6 matches" in printed.out
-    assert "95 % interval" in printed.out
-
-
-def test_eval_as_json_is_the_same_for_any_number_of_lanes(run):
-    words = ("eval", MELEE, "--a", "chaser", "--b", "random", "--matches", 6, "--json", "--num-envs")
-    printed = run(*words, 2).json()
-    assert printed["wins"] + printed["losses"] + printed["draws"] == printed["matches"] == 6
-    assert run(*words, 64).json() == printed
-
-
-def test_eval_of_several_players_rates_them(run):
-    players = ("chaser", "random", "mix")
-    printed = run("eval", MELEE, "--players", *players, "--anchor", "random=100", "--matches", 2, "--json").json()
-    assert set(printed["ratings"]) == set(players)
-    assert printed["ratings"]["random"]["elo"] == 100
-    assert len(printed["pairs"]) == 3
-
-
-def test_a_player_may_be_a_function_of_a_module(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "somebodys_method", module_with(push=push_right))
-    printed = run("eval", "CartPole", "--a", "somebodys_method:push", "--matches", 3, "--json").json()
-    assert printed["a"] == "somebodys_method:push"
-    assert printed["mean_return"] > 30
-
-
-@pytest.mark.parametrize(
-    ("words", "error"),
-    [
-        (("--a", "chase", "--b", "random"), "'chase' is neither a script of Melee"),
-        ((), "name the players"),
-        (("--players", "chaser", "random", "--a", "chaser"), "name the players"),
-        (("--a", "chaser", "--b", "random", "--anchor", "random=0"), "--anchor goes with --players"),
-        (("--players", "chaser", "random", "--anchor", "random"), "--anchor takes PLAYER=ELO, got 'random'"),
-        (("--a", "chaser", "--b", "random", "--set", "horizn=3"), "did you mean 'horizon'?"),
-    ],
-)
-def test_eval_refuses_in_one_line(words: tuple, error: str, run, refused):
-    assert error in refused(run("eval", MELEE, *words))
+    methods(demo="a_package_that_nobody_has")
+    assert 'not installed: pip install "palaestra[baselines,flight,render]"' in refused(run("demo"))
 
 
 # -- replay ------------------------------------------------------------------------------------------------------------
@@ -336,6 +330,8 @@ def test_replay_lists_the_contents_of_the_file(match: Path, run):
     assert printed.code == 0
     assert f"{match}: palaestra/CartPole-v0, horizon=20" in printed.out
     assert "players: cart push_right" in printed.out
+    assert "names that stand in the file alone: cart push_right" in printed.out
+    assert f"written by palaestra {palaestra.__version__}, as the file says" in printed.out
     assert "1 lane, 20 decisions, seed 3" in printed.out
     assert "no winner, horizon" in printed.out
 
@@ -357,6 +353,20 @@ def test_a_replay_that_diverges_ends_with_1_and_says_where(match: Path, run, mon
     assert printed.code == 1
     assert "the replay diverges: lane 0, decision 1" in printed.out
     assert run("replay", match, "--verify", "--json").json()["verification"]["diverged_by"] == 1
+
+
+def test_a_replay_that_lists_other_matches_ends_with_1_and_says_so(match: Path, tmp_path: Path, run):
+    forge(match, tmp_path / "forged.npz", match_rows=np.array([[0, 7, 0, 1]]))
+    printed = run("replay", tmp_path / "forged.npz", "--verify")
+    assert printed.code == 1
+    assert "the replay repeats, but the file gives other matches than were played" in printed.out
+    assert run("replay", tmp_path / "forged.npz", "--verify", "--json").json()["verification"]["wrong"] == ["matches"]
+
+
+def test_a_lane_that_the_replay_lacks_is_one_line(match: Path, tmp_path: Path, run, refused):
+    for option in ("--gif", "--csv"):
+        assert "has lanes 0 to 0, not 5" in refused(run("replay", match, option, tmp_path / "a.gif", "--lane", 5))
+    assert "name the file *.gif" in refused(run("replay", match, "--gif", tmp_path / "a.mp4"))
 
 
 def test_replay_exports(match: Path, tmp_path: Path, run):
@@ -410,8 +420,8 @@ def test_check_ends_with_the_verdict(kit: SimpleNamespace, run):
 
 
 def test_check_passes_level_choice_and_keywords_on(kit: SimpleNamespace, run):
-    run("check", "CartPole", "--level", "full", "--skip", "x", "--set", "horizon=9")
-    assert kit.asked == [(CARTPOLE, "full", {"only": None, "skip": ["x"], "horizon": 9})]
+    run("check", "CartPole", "--level", "full", "--skip", "x", "--seed", "5", "--set", "horizon=9")
+    assert kit.asked == [(CARTPOLE, "full", {"only": None, "skip": ["x"], "seed": 5, "horizon": 9})]
 
 
 def test_check_all_takes_every_id(kit: SimpleNamespace, run):
@@ -458,7 +468,22 @@ def test_doctor_names_versions_cores_and_the_cache(run):
     facts = run("doctor", "--json").json()
     assert facts["packages"]["numpy"] == np.__version__
     assert facts["cores"] >= 1
-    assert set(facts["cache"]) == {"folder", "writable", "note"}
+    assert {"folder", "writable", "note", "owner", "files", "megabytes", "damaged", "foreign"} == set(facts["cache"])
+    assert [row["status"] for row in facts["bits"]] == ["equal", "equal"]
+    assert "bits of palaestra/GridSoccer-v0: equal" in printed.out
+    assert 'if __name__ == "__main__":' in printed.out
+
+
+def test_doctor_names_what_is_wrong_with_the_cache_and_the_bits(run, monkeypatch: pytest.MonkeyPatch):
+    survey = {"files": 2, "megabytes": 1.0, "damaged": ["a.nbc"], "foreign": ["b.nbc"]}
+    monkeypatch.setattr("palaestra.cli.doctor.disk_cache.survey", lambda files: survey)
+    monkeypatch.setattr("palaestra.cli.bit_check.match_hash", lambda id: "0")
+    printed = run("doctor")
+    assert printed.code == 1
+    assert "bits of palaestra/GridSoccer-v0: different (0 instead of" in printed.out
+    if not jit_disabled():
+        assert "DAMAGED, removed and compiled anew by the next game that needs them: a.nbc" in printed.out
+        assert "not used, because others can have written them: b.nbc" in printed.out
 
 
 def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.MonkeyPatch):
@@ -487,7 +512,8 @@ def test_doctor_warms_every_game_and_lists_failures(run, monkeypatch: pytest.Mon
     broken = registry.Row("test/Broken-v0", breaks, "test")
     missing = registry.Row("test/Missing-v0", "a_package_that_nobody_has:game", "test")
     monkeypatch.setattr(registry, "ROWS", {MELEE: registry.ROWS[MELEE], broken.id: broken, missing.id: missing})
-    monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {"folder": "x", "writable": True, "note": ""})
+    monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {**NO_CACHE, "folder": "x"})
+    monkeypatch.setattr("palaestra.cli.doctor.bit_check", lambda: [])
     monkeypatch.setattr("palaestra.cli.warm.compile_solvers", lambda: None)
     printed = run("doctor", "--warm", "--json")
     assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing", "ready"]

@@ -237,7 +237,7 @@ def test_a_replay_names_the_teammates(run, tmp_path: Path):
         ((DUEL, "--opponent", "wlaker"), "did you mean 'walker'"),
         ((DUEL, "--agent", "red_0", "red_1", "--teammates", "walker"), "is all of red: leave --teammates away"),
         (("CartPole", "--opponent", "random"), "CartPole has no other team: leave --opponent away"),
-        (("CartPole", "--fps", "0"), "--fps must be positive"),
+        (("CartPole", "--opponent", ""), "leave --opponent away"),
         (("CartPole", "--headless", "left,up"), "the key 'up' does nothing: there are left, right, ., space"),
     ],
 )
@@ -289,9 +289,25 @@ def test_a_window_that_waits_moves_once_a_key(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_window_obeys_the_programs_keys(monkeypatch: pytest.MonkeyPatch):
     session = started(DUEL, wait=False, fps=1000)
-    assert len(type_into(session, monkeypatch, [], [("space", True)], [("space", False)], [("n", True)])) == 2
+    assert len(type_into(session, monkeypatch, [("1", True)], [("1", False), ("space", True)], [("n", True)])) == 1
     assert session.seed == 1
-    assert type_into(session, monkeypatch, [], [("escape", True)], []) == [0]
+    assert type_into(session, monkeypatch, [("1", True)], [("escape", True)], []) == [0]
+
+
+def test_a_window_begins_a_match_with_the_players_first_key(monkeypatch: pytest.MonkeyPatch):
+    session = started(DUEL, wait=False, fps=1000, opponent="walker", teammates="walker")
+    idle: list[tuple[str, bool]] = []
+    assert type_into(session, monkeypatch, idle, [("x", True)], idle) == []
+    assert not session.ready
+    assert session.awaits_a_key
+    assert len(type_into(session, monkeypatch, idle, [("1", True)], [("1", False)], idle)) == 3
+    assert len(type_into(session, monkeypatch, [("space", True)], idle, [("space", True)], idle)) == 2, (
+        "space starts, pauses"
+    )
+    session.command("space")
+    assert len(type_into(session, monkeypatch, [("1", True)], [("1", False), ("n", True)], idle, idle)) == 1, (
+        "the next match waits too"
+    )
 
 
 def test_without_a_display_the_error_names_the_way_out(monkeypatch: pytest.MonkeyPatch):

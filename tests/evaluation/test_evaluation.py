@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from games import body_game, two_team  # noqa: F401 (body_game registers its ids)
+from games import body_game, two_team, two_team_homogeneous  # noqa: F401 (body_game registers its ids)
+from games.play import simulation
 
 import palaestra
+from palaestra import registry
 from palaestra.core.opponents import player_name
 from palaestra.evaluation import evaluate, tournament
-from palaestra.evaluation.matches import EVALUATION_RUN, MATCH, MatchTable
+from palaestra.evaluation.matches import EVALUATION_RUN, MATCH, MatchTable, play_pair
 from palaestra.evaluation.ratings import fit_elo, wilson_interval
 
 MELEE, RAID, CARTPOLE = "test/Melee-v0", "test/Raid-v0", "palaestra/CartPole-v0"
@@ -100,6 +103,41 @@ def test_players_keep_their_sides_where_teams_are_not_alike():
         evaluate(RAID, "runner", "fighter", swap=True)
 
 
+def test_the_first_line_says_which_sides_were_played():
+    assert str(evaluate(MELEE, "chaser", "chaser", matches=6)).startswith(
+        "test/Melee-v0: chaser against chaser, 6 matches, sides swapped, 3 seeds\n"
+    )
+    kept = evaluate(RAID, "runner", "fighter", matches=2)
+    assert str(kept).splitlines()[0] == "test/Raid-v0: runner against fighter, 2 matches, runner plays red"
+    assert kept.as_dict()["sides_swapped"] is False
+    assert str(evaluate(CARTPOLE, push_right, matches=1)).splitlines()[0] == f"{CARTPOLE}: push_right, 1 matches"
+
+
+SYMMETRIC = {"ArenaDuel2v2", "GridSoccer", "TeamGridSoccer", "TeamMatrix", "TeamPong", "TeamPush", "UcavDogfight"}
+
+
+def test_players_change_sides_by_default_where_the_game_declares_its_teams_symmetric():
+    for id in registry.ROWS:
+        if not id.startswith("palaestra/"):
+            continue
+        game, _ = registry.make_game(id)
+        assert game.symmetric_teams == (game.name in SYMMETRIC), id
+        assert game.mirror is not None or game.physics is not None or not game.symmetric_teams, f"{id}: no proof"
+    assert not registry.make_game("palaestra/TeamMatrix-v0", game="pennies")[0].symmetric_teams
+
+
+def test_players_of_like_roles_with_other_tasks_change_sides_only_where_it_is_asked_for():
+    hunt = replace(two_team_homogeneous.game(), symmetric_teams=False)
+    make = lambda n: simulation(hunt, n, autoreset_mode="off", parameters={"horizon": 5})  # noqa: E731
+    assert set(play_pair("Hunt", hunt, make, "chaser", "random", matches=4).sides) == {"red"}
+    assert set(play_pair("Hunt", hunt, make, "chaser", "random", matches=4, swap=True).sides) == {"red", "blue"}
+
+
+def test_teams_of_other_roles_cannot_be_declared_symmetric():
+    with pytest.raises(ValueError, match="Raid: symmetric_teams needs two teams with equally many agents of each role"):
+        replace(two_team.game(), symmetric_teams=True)
+
+
 def test_sides_can_be_kept():
     assert set(evaluate(MELEE, "chaser", "chaser", matches=6, swap=False).sides) == {"red"}
 
@@ -124,6 +162,8 @@ def test_parameters_of_the_rules_are_taken():
         (("chaser", "chaser"), {"matches": 0}, "must be at least 1"),
         (("chaser", "chaser"), {"num_envs": 0}, "must be at least 1"),
         (("chaser", "chaser"), {"seed": 2**32}, "number of a run"),
+        (("chaser", "chaser"), {"names": ("a",)}, "names must be two"),
+        (("chaser", "chaser"), {"names": "ab"}, "names must be two"),
     ],
 )
 def test_what_makes_no_match_is_refused(players: tuple, options: dict, error: str):
@@ -145,7 +185,7 @@ def table_of(*outcomes: int) -> MatchTable:
     from games import two_team_homogeneous
 
     results = np.zeros(len(outcomes), MATCH)
-    results["outcome"], results["return_a"] = outcomes, outcomes
+    results["seed"], results["outcome"], results["return_a"] = range(len(outcomes)), outcomes, outcomes
     results["steps"], results["end_reason"] = 10, [2 if outcome else 1 for outcome in outcomes]
     return MatchTable("test", "a", "b", two_team_homogeneous.game(), results)
 
@@ -160,6 +200,40 @@ def test_the_table_counts_wins_losses_and_draws_apart():
     assert table.end_reasons == {"wiped_out": 4, "horizon": 1}
     assert "3 wins, 1 losses, 1 draws" in str(table)
     assert table.as_dict()["score_interval"] == list(wilson_interval(3.5, 5))
+
+
+def both_sides(*pairs: tuple[int, int]) -> MatchTable:
+    """Outcomes of a for each seed, as red and as blue."""
+    table = table_of(*(outcome for pair in pairs for outcome in pair))
+    table.results["seed"] = np.arange(len(table.results)) // 2
+    table.results["side"] = np.arange(len(table.results)) % 2
+    return table
+
+
+def test_the_two_matches_of_a_seed_are_one_trial():
+    table = both_sides((1, 1), (1, 1), (-1, -1), (1, -1))
+    assert (table.matches, table.seeds, table.swapped) == (8, 4, True)
+    assert table.score_interval == wilson_interval(4 * table.score, 4)
+    assert table.win_interval == wilson_interval(4 * 5 / 8, 4)
+    means = [1, 1, -1, 0]
+    assert table.return_half_width == pytest.approx(1.96 * np.std(means, ddof=1) / math.sqrt(4), rel=1e-4)
+
+
+def test_the_score_interval_covers_the_true_score_where_a_seed_decides_both_of_its_matches():
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(300):
+        won = np.where(rng.random(40) < 0.7, 1, -1)
+        low, high = both_sides(*zip(won.tolist(), won.tolist(), strict=True)).score_interval
+        covered.append(low <= 0.7 <= high)
+    assert np.mean(covered) > 0.92  # with 80 independent trials it would be 0.83
+
+
+def test_ratings_from_both_sides_have_wider_intervals_and_are_the_same():
+    points = points_of([0, 100], 50)
+    once, twice = (fit_elo(["a", "b"], points, {"a": 0}, matches_per_trial=k)["b"] for k in (1, 2))
+    assert once.elo == twice.elo
+    assert twice.half_width == pytest.approx(once.half_width * math.sqrt(2))
 
 
 def test_wilson_interval_is_that_of_the_textbook():
@@ -233,6 +307,8 @@ def test_a_tournament_needs_players_with_names_of_their_own():
         tournament(MELEE, ["chaser"])
     with pytest.raises(ValueError, match="anchor 'x' is none of the players: chaser, random"):
         tournament(MELEE, ["chaser", "random"], anchors={"x": 0})
+    with pytest.raises(ValueError, match="the Elo of anchor 'random' must be a finite number, got nan"):
+        tournament(MELEE, ["chaser", "random"], anchors={"random": float("nan")})
 
 
 def test_players_are_called_by_their_names():

@@ -61,12 +61,12 @@ def assert_mirror_goes_on_as_mirror(game: Game, decisions: int = 25, lanes: int 
         np.testing.assert_array_equal(twin.rewards, sim.rewards[:, order])
         np.testing.assert_array_equal(twin.terminated, sim.terminated)
         winners = sim.info["winner"]
-        swapped = np.where(winners >= 0, 1 - winners, winners) if game.mirror_swaps_teams else winners
+        swapped = np.where(winners >= 0, 1 - winners, winners) if game.symmetric_teams else winners
         np.testing.assert_array_equal(twin.info["winner"], swapped)
 
 
 def _slots_after_mirror(game: Game) -> list[int]:
-    if not game.mirror_swaps_teams:
+    if not game.symmetric_teams:
         return list(range(len(game.agents)))
     first, second = game.teams.values()
     return [*second, *first]

@@ -114,6 +114,7 @@ def game(thrust: float = 1.0) -> Game:
         end_reasons=("wiped_out",),
         scratch=(("lost", "f8", (POINTS,)),),
         zero_sum=True,
+        symmetric_teams=True,
         determinism="cross-platform",
         default_opponent="chaser",
     )

@@ -209,6 +209,27 @@ def test_what_was_written_before_an_error_stays(tmp_path: Path):
     assert len(read_acmi(tmp_path / "half.zip.acmi").objects[RED].times_s) == 5
 
 
+@pytest.mark.parametrize("name", ["old.acmi", "old.zip.acmi"])
+def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path, name: str):
+    path = tmp_path / name
+    path.write_bytes(b"old")
+
+    def full_disk():
+        with AcmiWriter(path) as writer:
+            writer.begin(1.0)
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        full_disk()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    with AcmiWriter(path) as writer:
+        writer.begin(1.0)
+        assert path.read_bytes() == b"old"
+    assert read_acmi(path).properties["DataRecorder"] == "palaestra"
+    writer.close()
+
+
 def test_a_tracking_flight_is_written_too(tmp_path: Path):
     game = track.game()
     records = np.zeros(3, game.state_dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from games.play import idle_actions, random_actions
 
 import palaestra
+from palaestra.core.actions import ActionError
+from palaestra.core.files import FileError
 from palaestra.core.game import Game
 from palaestra.core.opponents import FunctionOpponent, Opponent
 from palaestra.wrappers import SelfPlayPool, pool
@@ -164,7 +167,7 @@ def test_what_cannot_be_a_member_is_refused():
     assert SelfPlayPool(MELEE, members=[constant(0.0)], room=1).add(Adder(0.1)) == 1
     with pytest.raises(ValueError, match="'chaser' is no file of a saved policy"):
         league.add("chaser")
-    with pytest.raises(TypeError, match="a member is a file, a callable or an Opponent, got int"):
+    with pytest.raises(TypeError, match="a callable or an Opponent, got int"):
         league.add(3)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="the pool is empty"):
         batch(SelfPlayPool(MELEE)).step(np.zeros((64, 10, 2)))
@@ -205,9 +208,129 @@ def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: py
 
 
 def test_a_pool_that_cannot_be_written_or_read_says_why(tmp_path: Path):
-    with pytest.raises(ValueError, match="member 0 is no file: save the policy and add its path"):
+    with pytest.raises(
+        ValueError,
+        match=r"member 0 \(<lambda>\) is no file: save the policy as one of .safetensors, .*",
+    ):
         SelfPlayPool(MELEE, members=[constant(0.0)]).save(tmp_path / "pool.json")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "notes.json").write_text("{}")
     with pytest.raises(ValueError, match="is not the file of a pool"):
         SelfPlayPool.load(tmp_path / "notes.json")
+
+
+def test_members_may_give_their_actions_in_different_shapes():
+    flat = lambda observations: np.full((len(observations), 10), 0.25)  # noqa: E731
+    league = SelfPlayPool(MELEE, members=[constant(0.5), flat])
+    sim = batch(league)
+    sim.step(np.zeros((64, 10, 2)))
+    expected = np.where(league.members_of(sim) == 0, 0.5, 0.25)
+    np.testing.assert_array_equal(sim.actions[:, 5:], np.broadcast_to(expected[:, None, None], (64, 5, 2)))
+    wrong = SelfPlayPool(MELEE, members=[constant(0.5), lambda observations: np.zeros((len(observations), 2, 5))])
+    with pytest.raises(ActionError, match=r"action of point must have the shape \[n, 5, 2\] or \[n, 10\]"):
+        batch(wrong).step(np.zeros((64, 10, 2)))
+
+
+def test_files_of_other_libraries_are_members_that_are_saved_and_pickled(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    from palaestra.players import as_opponent
+
+    net = torch.nn.Linear(34, 2)
+    with pytest.warns(DeprecationWarning, match="torch.jit"):
+        torch.jit.save(torch.jit.script(net), str(tmp_path / "mine.pt"))
+    league = SelfPlayPool(MELEE, members=[tmp_path / "mine.pt"])
+    league.save(tmp_path / "pool.json")
+    module = SelfPlayPool(MELEE, members=[as_opponent(net)])
+    pools = [league, SelfPlayPool.load(tmp_path / "pool.json"), pickle.loads(pickle.dumps(league)), module]
+    played = []
+    for league in pools:
+        sim = batch(league, n=3)
+        sim.step(np.zeros((3, 10, 2)))
+        played.append(sim.actions[:, 5:].copy())
+    assert np.abs(played[0]).max() > 0
+    for actions in played[1:]:
+        np.testing.assert_allclose(actions, played[0], atol=1e-6)
+
+
+def test_a_member_that_draws_draws_anew_in_each_match():
+    from palaestra.players import as_opponent
+
+    logits = as_opponent(lambda rows: np.zeros((len(rows), 3)), deterministic=False, agents="rows")
+    league = SelfPlayPool("palaestra/TeamPong-v0", members=[logits])
+    actions = []
+    for match in range(2):
+        memory = np.zeros((64, league.memory_size))
+        memory[:, 0] = match
+        ones = np.ones((64, 2), np.bool_)
+        seen = np.zeros((64, 2, 9), np.float32)
+        actions.append(league.act(seen, None, ones, ones[:, 0], np.arange(64, dtype=np.uint64), memory))
+    assert 0.4 < (actions[0] != actions[1]).mean() < 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"exponent": float("nan")}, r"exponent in \[0, 1e\+06\], got 0.5 and nan"),
+        ({"exponent": 10**400}, r"exponent in \[0, 1e\+06\], got 0.5 and 1000"),
+        ({"latest_share": float("nan")}, "latest_share is in"),
+        ({"room": -5}, r"room is a whole number in \[0, 100000\], got -5"),
+        ({"room": 10**12}, "room is a whole number"),
+        ({"room": 1.5}, "room is a whole number"),
+        ({"team": "green"}, "Melee has no team 'green': choose from red, blue"),
+    ],
+    ids=str,
+)
+def test_numbers_and_teams_that_cannot_be_are_refused(changes: dict[str, Any], message: str):
+    with pytest.raises(ValueError, match=message):
+        SelfPlayPool(MELEE, **changes)
+
+
+def test_results_that_cannot_be_are_refused():
+    league = SelfPlayPool(MELEE, members=[constant(0.0)])
+    for members, points in ((0, np.nan), (0, -1.0), (0, 2.0), (1, 0.5), (-1, 0.5)):
+        with pytest.raises(ValueError, match=r"(points are in \[0, 1\]|members are numbers from 0 to 0), got"):
+            league.report(np.array([members]), np.array([points]))
+    assert league.matches.tolist() == league.points.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"points": 0.5', '"points": NaN'),
+        ('"points": 0.5', '"points": -1'),
+        ('"points": 0.5', '"points": 1.5'),
+        ('"points": 0.5', '"points": [1, 2]'),
+        ('"points": 0.5', '"points": "many"'),
+        ('"matches": 1.0', '"matches": 1e999'),
+        ('"matches": 1.0', '"games": 1.0'),
+        ('"exponent": 2.0', '"exponent": NaN'),
+        ('"exponent": 2.0', '"exponent": "x"'),
+        ('"room": 0', '"room": -5'),
+        ('"team": null', '"team": "green"'),
+        ('"draw": "uniform"', '"draw": "last"'),
+        ('"draw": "uniform"', '"drawn": "uniform"'),
+        ('"id": ', '"id": "nobody/Knows-v0", "name": '),
+        ('"id": ', '"id": 5, "name": '),
+        ('"keywords": {}', '"keywords": {"speeed": 1}'),
+        ('"keywords": {}', '"keywords": []'),
+        ('"members": [', '"members": [5, '),
+        ('policy.safetensors"', 'gone.safetensors"'),
+        ("{", "[" * 100_000),
+        ("}", ""),
+    ],
+    ids=lambda text: text[:25],
+)
+def test_a_file_with_something_wrong_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+):
+    monkeypatch.setattr(pool, "load_policy", lambda *_: FunctionOpponent(constant(0.0)))
+    (tmp_path / "policy.safetensors").touch()
+    league = SelfPlayPool(MELEE, members=[tmp_path / "policy.safetensors"])
+    league.report(np.array([0]), np.array([0.5]))
+    league.save(tmp_path / "pool.json")
+    SelfPlayPool.load(tmp_path / "pool.json")
+    text = (tmp_path / "pool.json").read_text()
+    assert old in text
+    (tmp_path / "pool.json").write_text(text.replace(old, new, 1))
+    with pytest.raises(FileError, match=r"pool\.json: "):
+        SelfPlayPool.load(tmp_path / "pool.json")

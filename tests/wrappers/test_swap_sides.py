@@ -63,8 +63,16 @@ def test_a_side_can_be_chosen():
     assert env.reset(seed=0, options={"side": "blue"})[1]["side"] == "blue"
     assert env.reset()[1]["side"] == "red"
     assert env.reset(options={"side": "red"})[1]["side"] == "red"
-    with pytest.raises(ValueError, match="no side 'green': choose from red, blue"):
-        env.reset(options={"side": "green"})
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"options": {"side": "green"}}, "no side 'green': choose from red, blue"),
+        ({"options": {"sides": "red"}}, "reset: unknown option 'sides'"),
+        ({"options": "red"}, "options must be a dict or None, got 'red'"),
+        ({"seed": 1.5}, "seed must be an integer"),
+    ]
+    for words, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            env.reset(**words)
+    assert env.reset()[1]["side"] == "blue", "a refused reset is no turn"
 
 
 def test_gymnasium_takes_it():

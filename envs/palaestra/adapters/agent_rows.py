@@ -19,9 +19,10 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.adapters.padding import Part, common_action, common_observation
-from palaestra.core.actions import ActionError
+from palaestra.core.actions import ActionError, as_array
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.core.keywords import check_flag
 from palaestra.core.simulation import Simulation
 
 AgentsMode = Literal["rows", "joint"]
@@ -48,20 +49,22 @@ def simulation_of(
         return given, form
     if "control" in keywords:
         raise TypeError(f"control: not a keyword of {caller}, say team={keywords['control']!r}")
+    num_envs = 1 if num_envs is None else num_envs
     if keywords.setdefault("autoreset_mode", "same_step") != "same_step":
         raise ValueError(f'{caller} knows autoreset_mode="same_step" only, not {keywords["autoreset_mode"]!r}')
     keywords |= {"observation": observation} if observation is not None else {}
     if agents == "rows" and team is None:
         if "opponent" in keywords:
             raise TypeError('opponent= needs team=; with agents="rows" and no team, give opponents={team: player}')
-        sim = registry.make_batch(given, num_envs or 1, **keywords)
+        sim = registry.make_batch(given, num_envs, **keywords)
         return sim, sim.game.shown_as(observation)[1]
-    sim, face = registry.against(given, num_envs or 1, {**keywords, "control": team})
-    face.pop("control")
+    sim, face = registry.against(given, num_envs, {**keywords, "control": team})
+    del face["control"]
+    form = face.pop("observation")
     if face:
         sim.close()
         raise TypeError(f"{', '.join(face)}: not a keyword of {caller}")
-    return sim, sim.game.shown_as(observation)[1]
+    return sim, form
 
 
 class AgentRows:
@@ -101,6 +104,7 @@ class AgentRows:
         Raises:
             ValueError: The simulation cannot be seen in this way; says what to change.
         """
+        check_flag("pad", pad)
         game = sim.game
         if sim.autoreset_mode != "same_step":
             raise ValueError(f'the simulation must be made with autoreset_mode="same_step", not {sim.autoreset_mode!r}')
@@ -214,7 +218,7 @@ class AgentRows:
             part.write(by_lane)
 
     def _by_lane(self, actions: Any) -> np.ndarray:
-        array = np.asarray(actions)
+        array = as_array(actions, "actions")
         if array.shape[:1] != (self.num_rows,):
             raise ActionError(f"there are {self.num_rows} rows, and actions of shape {array.shape}")
         return array.reshape(self.sim.num_envs, self.rows_per_lane, *array.shape[1:])

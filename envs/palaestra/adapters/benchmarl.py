@@ -1,5 +1,7 @@
 """A BenchMARL task of any id, on the native batch: `palaestra.adapters.torchrl` with the keys that BenchMARL reads.
 
+::
+
     from benchmarl.algorithms import MappoConfig
     from benchmarl.experiment import Experiment, ExperimentConfig
     from benchmarl.models.mlp import MlpConfig

@@ -54,8 +54,8 @@ class TupleEnv(gymnasium.Env):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[np.ndarray, ...], dict[str, Any]]:
         """Starts a match; see `gymnasium.Env.reset`."""
-        super().reset(seed=seed)
         self.team.reset(seed, options)
+        super().reset(seed=seed)
         return self._observe(), {}
 
     def step(self, action: Sequence[Any]) -> tuple[tuple[np.ndarray, ...], Any, bool, bool, dict[str, Any]]:

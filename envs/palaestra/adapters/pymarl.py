@@ -23,7 +23,9 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
+from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import Screen
+from palaestra.core.rng import check_seed
 
 
 class TeamMultiAgentEnv:
@@ -72,7 +74,8 @@ class TeamMultiAgentEnv:
             raise ValueError(f'reward_scalarisation must be "sum" or "mean", got {reward_scalarisation!r}')
         horizon = {} if time_limit is None else {"horizon": time_limit}
         self.sim, face = registry.against(key, 1, {**keywords, **horizon, "autoreset_mode": "off"})
-        if unknown := sorted(set(face) - {"control"}):
+        if unknown := sorted(set(face) - {"control", "observation"}):
+            self.sim.close()
             raise TypeError(f"{unknown[0]}= is for other faces: here every agent has one Discrete and its own mask")
         game = self.sim.game
         self.api, self.common_reward, self.key = api, common_reward, key
@@ -86,7 +89,7 @@ class TeamMultiAgentEnv:
         self._sizes, self._n_actions = [space.shape[0] for space in seen], [int(space.n) for space in done]
         self._team = list(game.teams).index(face["control"])
         self._numbers = [f.name for f in game.info if not f.shape]
-        self._seed, self._next_seed = seed, seed
+        self._seed = self._next_seed = None if seed is None else check_seed(seed)
         self._screen = Screen(game)
         self._stats = {"battles_game": 0, "battles_won": 0, "timeouts": 0}
         self._replay_folder = None if replay_folder is None else Path(replay_folder)
@@ -102,7 +105,12 @@ class TeamMultiAgentEnv:
 
         Returns:
             Observations, and the state (``api="pymarl"``) or an info.
+
+        Raises:
+            ValueError: A wrong seed, or options, of which there are none.
         """
+        check_options(self.sim, options)
+        seed = None if seed is None else check_seed(seed)
         seed, self._next_seed = self._next_seed if seed is None else seed, None
         if self._recorder is not None:
             self._recorder.stop()

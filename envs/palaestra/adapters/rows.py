@@ -35,7 +35,9 @@ from gymnasium.vector.utils import batch_space
 
 from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
+from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
+from palaestra.core.parameters import no_parameter
 from palaestra.core.simulation import Simulation
 
 
@@ -136,14 +138,13 @@ class RowsVectorEnv(VectorEnv):
 
         Args:
             seed: Lane i gets ``seed + i``, or the i-th of a list of one a lane; a lane whose seed is None goes on.
-            options: None are known; ``"reset_mask"`` is refused (ValueError).
+            options: There are none.
+
+        Raises:
+            ValueError: A wrong seed, or options.
         """
-        if "reset_mask" in (options or {}):
-            raise ValueError("lanes start anew when their match ends: reset() starts all of them, no reset_mask")
-        if isinstance(seed, list) and None in seed:
-            self.sim.seed([s or 0 for s in seed], np.array([s is not None for s in seed]))
-            seed = None
-        self.sim.reset(seed=seed if isinstance(seed, int) or seed is None else np.asarray(seed, np.uint64))
+        check_options(self.sim, options)
+        self.sim.reset(seed=seed_some(self.sim, seed))
         return self._observe(), self._infos()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -186,9 +187,8 @@ class RowsVectorEnv(VectorEnv):
 
     def set_attr(self, name: str, values: Any) -> None:
         """Changes a parameter of the rules in all lanes (a number or word), or in each (a list ``[N]``)."""
-        known = self.sim.parameters
-        if name not in known:
-            raise AttributeError(f"{self.sim.game.name} has no parameter {name!r}, only {', '.join(known)}")
+        if name not in self.sim.parameters:
+            raise AttributeError(no_parameter(self.sim, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
 
     def render(self) -> Any:

@@ -28,7 +28,11 @@ import numpy as np
 from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import check_render_mode
+from palaestra.core.keywords import check_flag
+from palaestra.core.parameters import no_parameter
+from palaestra.core.rng import check_seed
 from palaestra.core.simulation import Simulation
 
 try:
@@ -98,6 +102,7 @@ class SimulationVecEnv(VecEnv):
         render_mode: str | None = None,
     ) -> None:
         """See `as_vec_env`."""
+        check_flag("monitor", monitor)
         self.sim, self.monitor = sim, monitor
         self.rows = AgentRows(sim, team, agents, observation, choices)
         self.slots, self.rows_per_lane = self.rows.slots, self.rows.rows_per_lane
@@ -113,14 +118,25 @@ class SimulationVecEnv(VecEnv):
     # -- SB3's verbs ---------------------------------------------------------------------------------------------------
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Gives lane i the stream ``seed + i`` at the next reset; all rows of a lane report the lane's seed."""
+        """Gives lane i the stream ``seed + i`` at the next reset; all rows of a lane report the lane's seed.
+
+        Raises:
+            ValueError: A wrong seed.
+        """
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = check_seed(seed, self.sim.num_envs)
         self._seeds = [seed + row // self.rows_per_lane for row in range(self.num_envs)]
         return self._seeds
 
     def reset(self) -> Any:
-        """Starts a match in all lanes; without an earlier `seed` the lanes' streams go on."""
+        """Starts a match in all lanes; without an earlier `seed` the lanes' streams go on.
+
+        Raises:
+            ValueError: There are options (``set_options``), which have no meaning here.
+        """
+        for options in self._options:
+            check_options(self.sim, options)
         lane_seeds = self._seeds[:: self.rows_per_lane]
         self.sim.reset(seed=None if None in lane_seeds else np.array(lane_seeds, np.uint64))
         self._reset_seeds()
@@ -194,12 +210,18 @@ class SimulationVecEnv(VecEnv):
         return [value for _ in rows]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Sets a parameter of the game in the lanes of the rows, or an attribute of this object."""
+        """Sets a parameter of the game in the lanes of the rows, or an attribute that this object has.
+
+        Raises:
+            AttributeError: Neither a parameter nor an attribute; suggests the near name.
+        """
         if attr_name in self.sim.parameters:
             lanes = sorted({row // self.rows_per_lane for row in self._get_indices(indices)})
             self.sim.set_parameters(lanes=np.array(lanes, np.int64), **{attr_name: value})
-        else:
+        elif hasattr(self, attr_name):
             setattr(self, attr_name, value)
+        else:
+            raise AttributeError(no_parameter(self.sim, attr_name))
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Calls a method once a row; ``action_masks`` is what MaskablePPO calls."""

@@ -176,7 +176,7 @@ def _simulation(
     """A simulation that was made already, or that of an id."""
     if isinstance(sim, str):
         keywords |= {"observation": observation} if observation is not None else {}
-        sim = registry.make_batch(sim, num_envs or 1, **{"autoreset_mode": "off", **keywords})
+        sim = registry.make_batch(sim, 1 if num_envs is None else num_envs, **{"autoreset_mode": "off", **keywords})
     elif given := [*keywords, *(["num_envs"] if num_envs is not None else [])]:
         raise TypeError(f"{', '.join(given)}: only for an id; a simulation has them already")
     made: Any = sim

@@ -1,8 +1,8 @@
 """The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
-passes words on to another program also has ``split(words) -> its own``. Errors are one line on stderr and a code other
-than 0; ``--debug`` shows where they come from.
+passes words on to another program also has ``split(words) -> its own``. Errors are one line on stderr (a few, for a
+mistake in somebody's rules) and a code other than 0; ``--debug`` shows where they come from.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from palaestra.console import near
+from palaestra.core.diagnosis import RuleError
 
 COMMANDS = {
     "list": "palaestra.cli.listing",
@@ -50,11 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code: 0 when all is well, 1 for a failure, 2 for words that make no command, 130 when interrupted.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    _prepare_process()
     debug = "--debug" in (words[:1] if "train" in words[:2] or "demo" in words[:2] else words)
     if debug:
         words.remove("--debug")
     try:
-        code = _run(words)
+        code = _run(words, argv is None)
         sys.stdout.flush()  # here, where a closed pipe is no surprise
         return code
     except SystemExit as exit:  # argparse has said why
@@ -66,20 +69,44 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         if debug:
+            print(getattr(error, "compiler_message", ""), end="", file=sys.stderr)
             raise
-        return _fail(one_line(error))
+        return _fail(str(error) if isinstance(error, RuleError) else one_line(error))
+
+
+def _prepare_process() -> None:
+    """Lets ``module:name`` be a module of the current folder, and prints what the output's encoding lacks as escapes.
+
+    ``python -m palaestra`` looks for modules in the current folder, a console script in the folder of the script. The
+    current folder comes last: a file there never stands for an installed package. ``python -P`` leaves it out.
+    """
+    folder = os.getcwd()
+    if not sys.flags.safe_path and not {"", folder} & set(sys.path):
+        sys.path.append(folder)
+    streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error, without line breaks; of a long message the first and the last line."""
+    """The message of an error, without line breaks; of a long message the first and the last line.
+
+    Python's own errors say little without their place, a `KeyError` no more than the key: they are given it.
+    """
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    is_bare = isinstance(error, KeyError) and " " not in text
+    if (is_bare or isinstance(error, AttributeError | IndexError | NameError | AssertionError)) and error.__traceback__:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(place.filename)} line {place.lineno}, in {place.name}"
+        text = f"{type(error).__name__}: {text} ({where}; --debug shows more)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
     return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}"
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], is_program: bool) -> int:
     if not words or words[0] in ("-h", "--help", "--version"):
         _overview().parse_args(words)
         _overview().print_help()
@@ -92,6 +119,7 @@ def _run(words: list[str]) -> int:
     own = rest if not hasattr(module, "split") else module.split(rest)
     arguments = parser.parse_args(own)
     arguments.passed_on = rest[len(own) :]
+    arguments.is_program = is_program  # these are the words of this process
     return module.run(arguments)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from palaestra import registry
 from palaestra.cli import against, measure, subjects
-from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
+from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, natural, positive_count, print_json
 from palaestra.cli.figure import Setup
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id, print_table
@@ -54,11 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--body-game", metavar="MODULE:FUNCTION", help="with --figures: a game whose bodies an engine moves"
     )
-    parser.add_argument("--num-envs", type=int, nargs="+", metavar="N", help=f"lanes ({LANES_HELP})")
+    parser.add_argument("--num-envs", type=positive_count, nargs="+", metavar="N", help=f"lanes ({LANES_HELP})")
     parser.add_argument("--opponent", help="player of the other teams (default: the game's own default)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the batch and vector faces")
-    parser.add_argument("--workers", type=int, default=0, help="processes of the batch and vector faces")
-    parser.add_argument("--rounds", type=int, metavar="N", help=f"rounds ({ROUNDS_HELP})")
+    parser.add_argument("--threads", type=positive_count, default=1, help="threads of the batch and vector faces")
+    parser.add_argument("--workers", type=natural, default=0, help="processes of the batch and vector faces")
+    parser.add_argument("--rounds", type=positive_count, metavar="N", help=f"rounds ({ROUNDS_HELP})")
     add_keywords(parser)
     add_json(parser)
 
@@ -70,8 +70,6 @@ def run(args: argparse.Namespace) -> int:
         ValueError: Not exactly one of an id, ``--all``, ``--figures`` and ``--against``, or options that do not go
             together.
     """
-    if (args.rounds is not None and args.rounds < 1) or any(n < 1 for n in args.num_envs or ()):
-        raise ValueError("--rounds and --num-envs must be at least 1")
     if args.against is not None:
         return _compare(args)
     if (args.id is not None) + args.all + (args.figures is not None) != 1:

@@ -11,6 +11,7 @@ from typing import Any
 
 from palaestra import registry
 from palaestra.console import near
+from palaestra.core.rng import check_seed
 
 METHODS = "palaestra.baselines"
 """Entry-point group of the methods."""
@@ -41,8 +42,12 @@ def find_method(name: str) -> EntryPoint:
     return methods[name]
 
 
-def load_method(name: str) -> Any:
+def load_method(name: str, extras: str = "baselines") -> Any:
     """The module of a method.
+
+    Args:
+        name: Of the method.
+        extras: Optional parts of palaestra that it needs.
 
     Raises:
         ValueError: None is installed.
@@ -51,7 +56,7 @@ def load_method(name: str) -> Any:
     try:
         return find_method(name).load()
     except ModuleNotFoundError as error:
-        message = f'{name} needs {error.name}, which is not installed: pip install "palaestra[baselines]"'
+        message = f'{name} needs {error.name}, which is not installed: pip install "palaestra[{extras}]"'
         raise ImportError(message) from error
 
 
@@ -89,6 +94,53 @@ def keywords_of(args: argparse.Namespace) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             keywords[name] = value
     return keywords
+
+
+def positive_count(text: str) -> int:
+    """An option's integer of at least 1."""
+    return _integer(text, 1)
+
+
+def natural(text: str) -> int:
+    """An option's integer of at least 0."""
+    return _integer(text, 0)
+
+
+def seed_number(text: str) -> int:
+    """An option's seed; see `palaestra.core.rng.check_seed`."""
+    try:
+        return check_seed(_integer(text, 0))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def positive_number(text: str) -> float:
+    """An option's finite number greater than 0."""
+    number = finite_number(text)
+    if number <= 0.0:
+        raise argparse.ArgumentTypeError(f"must be greater than 0, got {text!r}")
+    return number
+
+
+def finite_number(text: str) -> float:
+    """An option's finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"must be a finite number, got {text!r}")
+    return number
+
+
+def _integer(text: str, low: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = low - 1
+    if number < low:
+        raise argparse.ArgumentTypeError(f"must be an integer of at least {low}, got {text!r}")
+    return number
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,8 @@ from palaestra.cli.common import load_method
 
 ABOUT = "a match of each kind between bundled policies"
 EXAMPLE = "palaestra demo"
+EXTRAS = "baselines,flight,render"
+"""Optional parts of palaestra that the demo needs: policies, aircraft, pictures."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,4 +26,4 @@ def split(words: list[str]) -> list[str]:
 
 def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
-    return load_method("demo").main(args.passed_on) or 0
+    return load_method("demo", EXTRAS).main(args.passed_on) or 0

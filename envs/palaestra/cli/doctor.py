@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import __version__, registry
+from palaestra.cli.bit_check import bit_check
 from palaestra.cli.common import add_json, print_json
-from palaestra.cli.warm import SOLVERS, prune, warm
+from palaestra.cli.warm import ENTRY, SOLVERS, prune, warm
 from palaestra.console import find_id, print_table
+from palaestra.core import disk_cache, shared_block
+from palaestra.core.shared_block import megabytes
 
-ABOUT = "what is installed, what is missing, where compiled games are kept"
+ABOUT = "what is installed, what is missing, where compiled games are kept and whether they are whole"
 EXAMPLE = "palaestra doctor --warm"
 
 REQUIRED = ("numpy", "gymnasium", "pettingzoo", "numba", "llvmlite")
 OPTIONAL = {
     "jsbsim": "flight",
-    "mujoco": "robots",
     "scipy": "exact",
     "pygame-ce": "render",
     "pillow": "render",
@@ -32,7 +34,6 @@ OPTIONAL = {
     "tyro": "baselines",
     "safetensors": "baselines",
     "rich": "baselines",
-    "transformers": "text",
     "ray": "ray",
 }
 """Package and the extra that installs it."""
@@ -73,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
         "environments": len(registry.ROWS),
         "cache": _cache(),
+        "shared_memory": shared_block.free_bytes(),
+        "bits": bit_check(),
         "video_driver": os.environ.get("SDL_VIDEODRIVER", ""),
         "display": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"),
     }
@@ -85,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(reported)
     broken = [name for name in REQUIRED if reported["packages"][name] is None]
+    broken += [row["id"] for row in reported["bits"] if row["status"] != "equal"]
+    broken += reported["cache"]["damaged"]
     broken += [game["id"] for game in reported.get("games", ()) if game["status"] == "failed"]
     return 1 if broken else 0
 
@@ -104,16 +109,36 @@ def _cores() -> int:
 
 
 def _cache() -> dict[str, Any]:
-    """Where numba keeps compiled games, and whether it can."""
+    """Where numba keeps compiled games, whether it can, and what is wrong with the files there."""
     from palaestra.core.linker import jit_disabled, link
 
     if jit_disabled():
-        return {"folder": None, "writable": False, "note": "NUMBA_DISABLE_JIT is set: nothing is compiled"}
+        return {**NO_CACHE, "note": "NUMBA_DISABLE_JIT is set: nothing is compiled"}
     driver: Any = link(registry.make_game(YARDSTICK)[0]).drivers["step_lanes"]
     folder = driver.stats.cache_path
     if folder is None:
-        return {"folder": None, "writable": False, "note": "none: set NUMBA_CACHE_DIR to a writable folder"}
-    return {"folder": folder, "writable": _is_writable(Path(folder)), "note": ""}
+        from palaestra.core.numba_cache import refused
+
+        others = "".join(f"; {folder}: {problem}" for folder, problem in refused.items())
+        return {**NO_CACHE, "note": f"none: set NUMBA_CACHE_DIR to a writable folder of your own{others}"}
+    found = disk_cache.survey(_files_of_all_games(Path(folder)))
+    owner = disk_cache.owner_and_rights(Path(folder))
+    return {"folder": folder, "writable": _is_writable(Path(folder)), "note": "", "owner": owner, **found}
+
+
+NO_CACHE: dict[str, Any] = {
+    "folder": None, "writable": False, "note": "", "owner": "", "files": 0, "megabytes": 0.0, "damaged": [],
+    "foreign": [],
+}  # fmt: skip
+"""What is reported where nothing is kept."""
+
+
+def _files_of_all_games(folder: Path) -> list[Path]:
+    """Files of the cache: a folder beside each source file, or one for each folder of sources in a place of its own."""
+    beside_sources = folder.name == "__pycache__"
+    root = Path(__file__).parents[1] if beside_sources else folder.parent
+    found = root.rglob(disk_cache.PATTERN) if beside_sources else root.glob(f"*/{disk_cache.PATTERN}")
+    return sorted(path for path in found if ENTRY.search(path.name))
 
 
 def _is_writable(folder: Path) -> bool:
@@ -137,6 +162,10 @@ def _print(reported: dict[str, Any]) -> None:
     print()
     state = "writable" if cache["writable"] else "NOT writable: set NUMBA_CACHE_DIR to a writable folder"
     print(f"compiled games: {cache['note'] or cache['folder'] + ' (' + state + ')'}")
+    _print_files(cache)
+    _print_workers(reported["shared_memory"])
+    for row in reported["bits"]:
+        print(f"bits of {row['id']}: {row['status']}" + (f" ({row['note']})" if row["note"] else ""))
     driver = reported["video_driver"]
     window = (
         f"SDL_VIDEODRIVER={driver}"
@@ -154,3 +183,18 @@ def _print(reported: dict[str, Any]) -> None:
         if removed["files"]:
             names = ", ".join(removed["modules"])
             print(f"\nremoved {removed['files']} old files of the cache, {removed['megabytes']:.1f} MB: {names}")
+
+
+def _print_files(cache: dict[str, Any]) -> None:
+    if cache["folder"] is None:
+        return
+    print(f"  {cache['files']} files, {cache['megabytes']:,.1f} MB, {cache['owner']}")
+    if cache["damaged"]:
+        print(f"  DAMAGED, removed and compiled anew by the next game that needs them: {', '.join(cache['damaged'])}")
+    if cache["foreign"]:
+        print(f"  not used, because others can have written them: {', '.join(cache['foreign'])}")
+
+
+def _print_workers(free: int | None) -> None:
+    room = "" if free is None else f", {megabytes(free)} of shared memory free (docker run --shm-size=2g gives more)"
+    print(f'workers=: started anew, so scripts need `if __name__ == "__main__":`{room}')

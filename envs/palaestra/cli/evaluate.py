@@ -1,21 +1,37 @@
 """Plays matches between two players from both sides, or a tournament of several with Elo ratings.
 
-A player is a script's name, "random", "mix", the file of a saved policy, or module:function, a callable on batched
-observations.
+A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .pt or .ts
+of TorchScript, .onnx), or module:function, a callable on batched observations or what as_opponent made. The sides are
+swapped where the game declares its teams symmetric; intervals count the two matches of a seed as one trial.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+from pathlib import Path
 from typing import Any
 
-from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
+import numpy as np
+
+from palaestra.cli.common import (
+    add_id,
+    add_json,
+    add_keywords,
+    finite_number,
+    keywords_of,
+    natural,
+    positive_count,
+    print_json,
+)
+from palaestra.cli.named_players import named_player
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id
-from palaestra.evaluation import EVALUATION_RUN, evaluate, tournament
+from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, tournament
+from palaestra.replay import record
 
 ABOUT = "matches between players, with intervals and Elo"
+RECORDED = 4
+"""Matches that ``--record`` writes, at most."""
 EXAMPLE = "palaestra eval UcavDogfight --a expert --b lead_pursuit --matches 20"
 
 
@@ -30,13 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anchor", metavar="PLAYER=ELO", action="append", default=[], help="with --players: a rating that is given"
     )
-    parser.add_argument("--matches", type=int, default=64, help="matches of each pair (default 64)")
-    parser.add_argument("--seed", type=int, default=EVALUATION_RUN, help="number of the run (default 2**31)")
+    parser.add_argument("--matches", type=positive_count, default=64, help="matches of each pair (default 64)")
+    parser.add_argument("--seed", type=natural, default=EVALUATION_RUN, help="number of the run (default 2**31)")
     sides = parser.add_mutually_exclusive_group()
     sides.add_argument("--swap", action="store_true", default=None, help="insist on playing each seed from both sides")
     sides.add_argument("--no-swap", dest="swap", action="store_false", help="the first player keeps the first team")
-    parser.add_argument("--num-envs", type=int, default=64, help="matches at the same time (default 64)")
-    parser.add_argument("--workers", type=int, default=0, help="processes that share them (default: none)")
+    parser.add_argument("--num-envs", type=positive_count, default=64, help="matches at the same time (default 64)")
+    parser.add_argument("--workers", type=natural, default=0, help="processes that share them (default: none)")
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        type=Path,
+        help=f"with --a: write a replay (.npz) of the first {RECORDED} seeds, player A as the first team",
+    )
     add_keywords(parser)
     add_json(parser)
 
@@ -51,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("name the players: --a and --b, or --players")
     if args.anchor and not args.players:
         raise ValueError("--anchor goes with --players")
+    if args.record and args.players:
+        raise ValueError("--record goes with --a and --b")
     options: dict[str, Any] = {
         "matches": args.matches,
         "seed": args.seed,
@@ -62,11 +86,13 @@ def run(args: argparse.Namespace) -> int:
     id = find_id(args.id)
     with Progress("matches") as report_progress:
         if args.players:
-            players = {name: _player(name) for name in args.players}
+            players = {name: named_player(name) for name in args.players}
             result = tournament(id, players, anchors=_anchors(args.anchor), progress=report_progress, **options)
         else:
-            names = (args.a, args.b)
-            result = evaluate(id, _player(args.a), _player(args.b), names=names, progress=report_progress, **options)
+            pair = (named_player(args.a), named_player(args.b))
+            result = evaluate(id, *pair, names=(args.a, args.b), progress=report_progress, **options)
+            if args.record:
+                _record(args.record, id, pair, result, keywords_of(args))
     if args.json:
         print_json(result.as_dict())
     else:
@@ -74,11 +100,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _player(text: str | None) -> Any:
-    module, colon, function = (text or "").partition(":")
-    if colon and module.replace(".", "_").isidentifier() and function.isidentifier():
-        return getattr(importlib.import_module(module), function)
-    return text
+def _record(file: Path, id: str, players: tuple[Any, Any], table: MatchTable, keywords: dict[str, Any]) -> None:
+    """Plays the first matches of a table again, from the first side, and writes their replay."""
+    seeds = np.unique(table.results["seed"])[:RECORDED]
+    given = {team: player for team, player in zip(table.game.teams, players, strict=False) if player is not None}
+    record(id, given, seed=int(seeds[0]), num_envs=len(seeds), **keywords).save(file)
 
 
 def _anchors(texts: list[str]) -> dict[str, float]:
@@ -86,7 +112,7 @@ def _anchors(texts: list[str]) -> dict[str, float]:
     for text in texts:
         name, _, elo = text.rpartition("=")
         try:
-            anchors[name] = float(elo)
-        except ValueError:
-            raise ValueError(f"--anchor takes PLAYER=ELO, got {text!r}") from None
+            anchors[name] = finite_number(elo)
+        except argparse.ArgumentTypeError:
+            raise ValueError(f"--anchor takes PLAYER=ELO, a finite number, got {text!r}") from None
     return anchors

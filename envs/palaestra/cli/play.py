@@ -8,7 +8,8 @@ too; of several agents it moves the one in brackets, tab chooses the next.
 from __future__ import annotations
 
 import argparse
-import difflib
+import importlib.util
+import math
 import os
 import pkgutil
 import re
@@ -19,11 +20,14 @@ from typing import Any
 import numpy as np
 
 from palaestra import make_batch
-from palaestra.cli.common import add_id, add_keywords, keywords_of
+from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_number, seed_number
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
-from palaestra.console import find_id, print_table
+from palaestra.cli.named_players import named_player
+from palaestra.console import find_id, near, print_table
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.core.game import Game
+from palaestra.core.linker import record_view
+from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
 
 ABOUT = "play a game yourself, with the keyboard"
@@ -46,8 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", "--control", dest="agents", metavar="AGENT", nargs="+", help="agents that you play")
     parser.add_argument("--opponent", metavar="PLAYER", help="player of the other team (default: the game's choice)")
     parser.add_argument("--teammates", metavar="SCRIPT", help="player of the rest of your team (default: likewise)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first match; the next one's is one more")
-    parser.add_argument("--fps", type=float, help="decisions a second (default: as fast as the simulated time)")
+    parser.add_argument(
+        "--seed", type=seed_number, default=0, help="seed of the first match; the next one's is one more"
+    )
+    parser.add_argument(
+        "--fps", type=positive_number, help="decisions a second (default: as fast as the simulated time)"
+    )
     parser.add_argument("--wait", action=argparse.BooleanOptionalAction, help="the match waits for your action")
     parser.add_argument("--record", metavar="FILE", type=Path, help="save a replay")
     parser.add_argument("--keys", action="store_true", help="print the keys and leave")
@@ -69,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     session = Session(
         find_id(args.id),
         args.agents,
-        opponent=args.opponent,
+        opponent=named_player(args.opponent),
         teammates=args.teammates,
         seed=args.seed,
         fps=args.fps,
@@ -117,6 +125,8 @@ class Session:
         fps: Decisions a second.
         wait: Whether the match waits for the player's action.
         over: Whether the match has ended.
+        on_key: Whether a match begins with the player's first key or click; a window asks for it.
+        ready: Whether it has begun, or begins at once.
         results: How the matches ended, in words.
     """
 
@@ -125,7 +135,7 @@ class Session:
         id: str,
         agents: Sequence[str] | None = None,
         *,
-        opponent: str | None = None,
+        opponent: OpponentSpec = None,
         teammates: str | None = None,
         seed: int = 0,
         fps: float | None = None,
@@ -145,10 +155,11 @@ class Session:
         self._team = game.agents[game.agents.index(self.agents[0])].rpartition("_")[0]
         self.keyboard = bind(game, self.agents)
         self.fps = game.render_fps if fps is None else fps
-        if not self.fps > 0.0:
-            raise ValueError(f"--fps must be positive, got {fps}")
+        if not 0.0 < self.fps < math.inf:
+            raise ValueError(f"fps must be a positive number, got {fps}")
         self.wait = game.render_fps <= WAITING_FPS if wait is None else wait
         self.seed, self.over, self.paused = seed, False, False
+        self.on_key, self.ready = False, True
         self.results: list[str] = []
         self.selected = self.agents[0]
         self._hands = Hands(game, self.agents, self.keyboard)
@@ -165,13 +176,15 @@ class Session:
         self.sim.reset(seed=self.seed)
         self._hands.rest()
         self._chosen, self._score, self.over, self.paused = [], 0.0, False, False
-        self._clicked = {}
+        self._clicked, self.ready = {}, self.wait or not self.on_key
 
     def command(self, key: str) -> bool:
         """Handles a key of the program. Returns whether the player continues."""
         if key == "escape":
             return False
-        if key == "space":
+        if key == "space" and not self.ready:
+            self.ready = True
+        elif key == "space":
             self.paused = not self.paused
         elif key == SELECT_KEY:
             self.selected = self.agents[(self.agents.index(self.selected) + 1) % len(self.agents)]
@@ -186,7 +199,7 @@ class Session:
         if self._click is None or self.over or self.paused or not (0 <= x < width and 0 <= y < height):
             return False
         slot = self._agent_ios[self.selected].slots[0]
-        action = self._click(self.sim.game, self.sim.game.world, self.sim.states[0], slot, x, y)
+        action = self._click(self.sim.game, self.sim.game.world, record_view(self.sim.states)[0], slot, x, y)
         if action is None:
             return False
         self._clicked[self.selected] = action
@@ -200,8 +213,11 @@ class Session:
         """
         if self.over or self.paused:
             return False
+        self.ready = self.ready or bool(self._clicked) or any(self._is_bound(key) for key in pressed)
+        if not self.ready:
+            return False
         if self.wait:
-            self._chosen += [key for key in pressed if key == REST_KEY or self.keyboard.named(key) is not None]
+            self._chosen += [key for key in pressed if self._is_bound(key)]
             if not self._all_have_chosen():
                 return False
             pressed, self._chosen = self._chosen, []
@@ -216,6 +232,10 @@ class Session:
             words = f"seed {self.seed}: {self.verdict()} after {int(self.sim.states['steps'][0])} decisions"
             self.results.append(f"{words}, score {self._score:+g}")
         return True
+
+    def _is_bound(self, key: str) -> bool:
+        """Whether a key moves an agent, or passes."""
+        return key == REST_KEY or self.keyboard.named(key) is not None
 
     def verdict(self) -> str:
         """The winner and the reason."""
@@ -234,7 +254,7 @@ class Session:
     @property
     def awaits_a_key(self) -> bool:
         """Whether nothing moves before a key does."""
-        return self.over or self.paused or (self.wait and not self._all_have_chosen())
+        return self.over or self.paused or not self.ready or (self.wait and not self._all_have_chosen())
 
     def _all_have_chosen(self) -> bool:
         asked = [a for a in self.agents if self.sim.acting[0, self.sim.game.agents.index(a)]]
@@ -283,11 +303,12 @@ class Session:
             x += long
         panel = Canvas(width, ROW * (len(lines) + 2) + 12)
         state = "paused, space continues" if self.paused else "your move" if self.wait else ""
+        state = state if self.ready else "a key of an agent, or space, starts the match"
         state = f"{self.verdict()}: n plays the next match, r this one again" if self.over else state
         mark = SELECT_KEY in self.commands
         names = ", ".join(f"[{a}]" if mark and a == self.selected else a for a in self.agents)
         head = f"{names}   seed {self.seed}   score {self._score:+g}   {state}"
-        panel.text((10.0, ROW), head, SIGNAL if self.over or self.paused else TEXT)
+        panel.text((10.0, ROW), head, SIGNAL if self.over or self.paused or not self.ready else TEXT)
         for number, line in enumerate(lines, 2):
             for left, words, on in line:
                 panel.text((left, ROW * number), words, SIGNAL if on else MUTED)
@@ -310,16 +331,15 @@ def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
         return (game.agents[next(iter(game.teams.values()))[0]],)
     for agent in agents:
         if agent not in game.agents:
-            near = difflib.get_close_matches(agent, game.agents, 1, 0.5)
-            hint = f", did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{game.name} has no agent {agent!r}{hint} (it has {', '.join(game.agents)})")
+            there_are = ", ".join(game.agents)
+            raise ValueError(f"{game.name} has no agent {agent!r}{near(agent, game.agents)} (it has {there_are})")
     if len({agent.rpartition("_")[0] for agent in agents}) > 1:
         raise ValueError(f"play agents of one team, not {', '.join(agents)}")
     return tuple(dict.fromkeys(agents))
 
 
 def _assign_players(
-    sim: Simulation, agents: Sequence[str], team: str, opponent: str | None, teammates: str | None
+    sim: Simulation, agents: Sequence[str], team: str, opponent: OpponentSpec, teammates: str | None
 ) -> None:
     """Gives all other agents to scripts; in a game of one team without scripts the others do nothing."""
     game = sim.game
@@ -327,23 +347,23 @@ def _assign_players(
     if opponent is not None and not others:
         raise ValueError(f"{game.name} has no other team: leave --opponent away")
     for name in others:
-        sim.set_opponent(name, opponent or game.default_opponent)
+        sim.set_opponent(name, game.default_opponent if opponent is None else opponent)
     rest = [game.agents[slot] for slot in game.teams[team] if game.agents[slot] not in agents]
     if teammates is not None and not rest:
         raise ValueError(f"{', '.join(agents)} is all of {team}: leave --teammates away")
     if teammates is None and len(game.teams) == 1 and game.script is None:
         return
     for agent in rest:
-        sim.set_opponent(agent, teammates or game.default_opponent)
+        sim.set_opponent(agent, game.default_opponent if teammates is None else teammates)
 
 
 def follow(session: Session, script: str) -> None:
-    """Plays what a script of keys says, decision by decision, and draws every picture.
+    """Plays what a script of keys says, decision by decision; pictures are drawn where Pillow is installed.
 
     Raises:
         ValueError: A key or a click that does nothing; names the keys that do.
     """
-    commands = session.commands
+    commands, draws = session.commands, importlib.util.find_spec("PIL") is not None
     known = [key.name for key in session.keyboard.keys] + [REST_KEY, *commands]
     for word in CLICK.sub(r"click:\1x\2", script).split(","):
         names = [name for name in word.strip().split("+") if name]
@@ -355,7 +375,8 @@ def follow(session: Session, script: str) -> None:
             break
         if any(name not in commands for name in names) or not names:
             session.decide(pressed)
-        session.frame()
+        if draws:
+            session.frame()
     if not session.over and (steps := int(session.sim.states["steps"][0])):
         session.results.append(f"seed {session.seed}: not over after {steps} decisions, score {session._score:+g}")
 
@@ -375,8 +396,9 @@ class Window:
     """Shows a session and reads the keyboard and the mouse, with pygame."""
 
     def __init__(self, session: Session) -> None:
-        """Opens nothing yet."""
+        """Opens nothing yet. A match that does not wait for every action waits for the player's first one."""
         self._session = session
+        session.on_key, session.ready = True, session.wait
 
     def open(self) -> None:
         """Plays until the player quits.

@@ -29,8 +29,8 @@ class Progress:
         self._what = what
         self._bar: Any = _bar()
         self._task: Any = None
-        self._start = time.monotonic()
-        self._next = self._start + FIRST_LINE_S
+        self._first: tuple[float, int] | None = None
+        self._next = time.monotonic() + FIRST_LINE_S
 
     def __enter__(self) -> Progress:
         if self._bar is not None:
@@ -44,17 +44,22 @@ class Progress:
             self._bar.stop()
 
     def __call__(self, done: int, total: int, note: str = "") -> None:
-        """Notes that ``done`` of ``total`` parts are finished."""
+        """Notes that ``done`` of ``total`` parts are finished.
+
+        What is left is estimated from the parts since the first call: what went before it, compiling say, comes once.
+        """
         if self._bar is not None:
             if self._task is None:
                 self._task = self._bar.add_task(self._what, total=total)
             self._bar.update(self._task, completed=done, description=f"{self._what} {note}".rstrip())
             return
         now = time.monotonic()
+        if self._first is None:
+            self._first = (now, done)
         if now >= self._next:
             self._next = now + NEXT_LINE_S
-            left = (now - self._start) / done * (total - done) if done else float("inf")
-            ahead = f", {left:.0f} s left" if done else ""
+            start, before = self._first
+            ahead = f", {(now - start) / (done - before) * (total - done):.0f} s left" if done > before else ""
             print(f"{done}/{total} {self._what} {note}".rstrip() + ahead, file=sys.stderr, flush=True)
 
 

@@ -8,8 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from palaestra.cli.common import add_json, print_json
+from palaestra.cli.common import add_json, natural, positive_count, positive_number, print_json
 from palaestra.replay import Replay, frames, load, to_csv, to_gif, verify
+from palaestra.replay.export import check_lane
 from palaestra.replay.playback import check_fits
 
 ABOUT = "show, verify or export a replay"
@@ -19,13 +20,17 @@ EXAMPLE = "palaestra replay match.npz --verify --gif match.gif"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
     parser.add_argument("file", metavar="FILE", type=Path, help="a replay")
-    parser.add_argument("--verify", action="store_true", help="play it again and compare every state bitwise")
-    parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it")
+    parser.add_argument(
+        "--verify", action="store_true", help="play it again, compare every state and all that is listed"
+    )
+    parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it as an animated GIF (*.gif)")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
     parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")
-    parser.add_argument("--lane", type=int, default=0, help="which match to export (default 0)")
-    parser.add_argument("--every", type=int, default=1, help="decisions from picture to picture (default 1)")
-    parser.add_argument("--speed", type=float, default=1.0, help="simulated seconds a second in the GIF (default 1)")
+    parser.add_argument("--lane", type=natural, default=0, help="which match to export (default 0)")
+    parser.add_argument("--every", type=positive_count, default=1, help="decisions from picture to picture (default 1)")
+    parser.add_argument(
+        "--speed", type=positive_number, default=1.0, help="simulated seconds a second in the GIF (default 1)"
+    )
     parser.add_argument(
         "--import",
         dest="modules",
@@ -55,11 +60,12 @@ def run(args: argparse.Namespace) -> int:
             "lane": result.lane if result.lane >= 0 else None,
             "diverged_after": result.first_step if result.lane >= 0 else None,
             "diverged_by": result.last_step if result.lane >= 0 else None,
+            "wrong": list(result.wrong),
         }
         lines.append(str(result))
     if args.gif:
         reported["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
-        lines.append(f"{args.gif}: {reported['pictures']} pictures")
+        lines.append(f"{args.gif}: {reported['pictures']} pictures drawn, equal ones in a row stored as one")
     if args.csv:
         reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
         lines.append(f"{args.csv}: {reported['rows']} rows")
@@ -81,8 +87,9 @@ def _summary(replay: Replay) -> dict[str, Any]:
         "engine": replay.engine,
         "num_envs": replay.num_envs,
         "autoreset_mode": replay.autoreset_mode,
-        "seeds": replay.seeds,
+        "seeds": replay.seeds.tolist(),
         "players": dict(replay.players),
+        "names_from_the_file": {team: list(names) for team, names in replay.outside.items()},
         "steps": replay.steps,
         "matches": replay.matches,
         "digest": replay.digest,
@@ -91,13 +98,18 @@ def _summary(replay: Replay) -> dict[str, Any]:
 
 def _lines(file: Path, replay: Replay) -> list[str]:
     keywords = "".join(f", {name}={value!r}" for name, value in replay.keywords.items())
-    seeds = ", ".join(map(str, replay.seeds[:4])) + (", ..." if len(replay.seeds) > 4 else "")
+    seeds = ", ".join(map(str, replay.seeds[:4].tolist())) + (", ..." if len(replay.seeds) > 4 else "")
+    went_on = " (earlier: the recording began without a seed)" if replay.streams_went_on else ""
     lines = [
         f"{file}: {replay.id}{keywords}",
-        f"  {replay.num_envs} lane{'s' if replay.num_envs > 1 else ''}, {replay.steps} decisions, seed {seeds}, "
-        f"recorded by palaestra {replay.palaestra}" + (f" with {replay.engine}" if replay.engine else ""),
+        f"  {replay.num_envs} lane{'s' if replay.num_envs > 1 else ''}, {replay.steps} decisions, seed {seeds}{went_on}"
+        + (f", recorded with {replay.engine}" if replay.engine else ""),
+        f"  written by palaestra {replay.palaestra}, as the file says",
         "  players: " + ", ".join(f"{team} {player}" for team, player in replay.players.items()),
     ]
+    named = [f"{team} {name}" for team, names in replay.outside.items() for name in names]
+    if named:
+        lines.append(f"    names that stand in the file alone: {', '.join(named)}; their actions are repeated")
     if len(replay.matches) > 8:
         for title, key in (("won", "winner"), ("ended", "end_reason")):
             counts = Counter(match[key] or "none" for match in replay.matches).most_common()
@@ -121,6 +133,7 @@ def _write_acmi(replay: Replay, path: Path, lane: int) -> None:
         body_field(check_fits(replay).state_dtype)
     except ValueError as error:
         raise ValueError(f"--acmi writes flights, and {replay.id} has none") from error
+    check_lane(replay, lane)
     with AcmiWriter(path, Title=f"{replay.id}, seed {replay.seeds[lane]}") as writer:
         for sim in frames(replay):
             writer.write_match(sim.game, sim.states[lane])

@@ -46,7 +46,7 @@ def batch(id: str, num_envs: int, opponent: str | None = None, *, name: str = "b
     sim = registry.make_batch(id, num_envs, **keywords)
     control, *others = sim.game.teams
     for team in others:
-        sim.set_opponent(team, opponent or sim.game.default_opponent)
+        sim.set_opponent(team, sim.game.default_opponent if opponent is None else opponent)
     call = batch_call(sim, sim.game.teams[control])
     return Subject(name, call, num_envs * len(sim.game.agents), sim.close)
 
@@ -69,7 +69,7 @@ def parallel(id: str, opponent: str | None = None, **keywords: Any) -> Subject:
     """PettingZoo's ParallelEnv, the first team in the user's hands."""
     game, _ = registry.make_game(id, **keywords)
     _, *others = game.teams
-    opponents = dict.fromkeys(others, opponent or game.default_opponent)
+    opponents = dict.fromkeys(others, game.default_opponent if opponent is None else opponent)
     env = registry.make_parallel(id, **({"opponents": opponents} if others else {}), **keywords)
     env.reset(seed=0)
     rng = np.random.default_rng(0)

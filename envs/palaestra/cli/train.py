@@ -6,13 +6,18 @@ What follows the method's name is passed on to it: palaestra train METHOD --help
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib.util
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from palaestra.cli.common import METHODS, load_method
 from palaestra.console import print_table
 
 ABOUT = "train by a method"
-EXAMPLE = "palaestra train ppo_tracking --help"
+EXAMPLE = "palaestra train fm3q --env-id TeamPong --opponent tracker:0.8"
+DEMO = "demo"
+"""Entry of the group that is no method: `palaestra demo` runs it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +30,16 @@ def split(words: list[str]) -> list[str]:
     return words[:1]
 
 
+def about(module: str) -> str:
+    """First line of a module's docstring, read from its source: an import would take seconds."""
+    try:
+        spec = importlib.util.find_spec(module)
+        source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+        return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+    except (ImportError, OSError, ValueError, SyntaxError):
+        return ""
+
+
 def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`.
 
@@ -32,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
         ValueError: No such method; suggests the near one.
     """
     if args.method is None:
-        found = sorted(entry_points(group=METHODS), key=lambda entry: entry.name)
-        rows = [[entry.name, entry.value] for entry in found] or [["none", 'pip install "palaestra[baselines]"']]
-        print_table(rows, ["method", "module"])
+        found = sorted((entry for entry in entry_points(group=METHODS) if entry.name != DEMO), key=lambda e: e.name)
+        rows = [[entry.name, entry.value, about(entry.value)] for entry in found]
+        print_table(rows or [["none", 'pip install "palaestra[baselines]"', ""]], ["method", "module", "about"])
         return 0
     module = load_method(args.method)
     if hasattr(module, "main"):

@@ -2,8 +2,8 @@
 
 Example::
 
-    print(evaluate("palaestra/UcavDogfight-v0", "expert", "novice", matches=100))
-    print(tournament("palaestra/UcavDogfight-v0", ["expert", "novice", "random"], anchors={"random": 0}))
+    print(evaluate("palaestra/TeamPong-v0", "tracker", "chaser", matches=100))
+    print(tournament("palaestra/TeamPong-v0", ["tracker", "chaser", "random"], anchors={"random": 0}))
 
 A player is anything that an opponent can be: the name of a script, ``"random"``, the file of a saved policy, a callable
 on batched observations or a `palaestra.core.opponents.Opponent`. How the matches are laid out is documented in
@@ -42,7 +42,8 @@ def evaluate(
         matches: Number of matches.
         seed: Number of the run: match seeds are ``(seed << 32) + k``. Training runs use small numbers, so the default
             never meets their matches.
-        swap: Play each seed from both sides. None does so where the game is zero-sum and its teams are alike.
+        swap: Play each seed from both sides. None does so where the game declares
+            ``symmetric_teams``; True also where the teams only have the same roles (chasers then flee).
         num_envs: Matches at the same time; the result does not depend on it.
         names: What to call the players.
         progress: Called with the numbers of finished and of all matches.

@@ -7,6 +7,7 @@ network may round differently in a batch of another size).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -83,14 +84,28 @@ class MatchTable:
         return (self.wins + 0.5 * self.draws) / self.matches
 
     @property
+    def swapped(self) -> bool:
+        """Whether a has played both teams."""
+        return self.b is not None and bool((self.results["side"] == 1).any())
+
+    @property
+    def seeds(self) -> int:
+        """Independent trials: the two matches of a seed that was played from both sides are one."""
+        return len(np.unique(self.results["seed"]))
+
+    @property
     def win_interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share of wins."""
-        return wilson_interval(self.wins, self.matches)
+        """Wilson's 95 % interval of the share of wins, a seed being one trial."""
+        return self._interval(self.wins / self.matches)
 
     @property
     def score_interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the score."""
-        return wilson_interval(self.wins + 0.5 * self.draws, self.matches)
+        """Wilson's 95 % interval of the score, a seed being one trial."""
+        return self._interval(self.score)
+
+    def _interval(self, share: float) -> tuple[float, float]:
+        """A seed's points are in [0, 1], so their variance is at most that of a trial: no interval is too short."""
+        return wilson_interval(share * self.seeds, self.seeds)
 
     @property
     def first_team_score(self) -> float:
@@ -100,9 +115,8 @@ class MatchTable:
 
     @property
     def first_team_interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of `first_team_score`; a seed that was played from both sides counts once."""
-        seeds = len(np.unique(self.results["seed"]))
-        return wilson_interval(self.first_team_score * seeds, seeds)
+        """Wilson's 95 % interval of `first_team_score`, a seed being one trial."""
+        return self._interval(self.first_team_score)
 
     @property
     def mean_return(self) -> float:
@@ -111,10 +125,16 @@ class MatchTable:
 
     @property
     def return_half_width(self) -> float:
-        """Half of the 95 % interval of the mean return, by the normal approximation."""
-        if self.matches < 2:
+        """Half of the 95 % interval of the mean return, by the normal approximation; infinite with one seed.
+
+        The deviations of a seed's matches are summed before they are squared (a cluster-robust standard error).
+        """
+        if self.seeds < 2:
             return float("inf")
-        return float(NORMAL_95 * self.results["return_a"].std(ddof=1) / np.sqrt(self.matches))
+        _, seed = np.unique(self.results["seed"], return_inverse=True)
+        deviations = np.bincount(seed, self.results["return_a"] - self.mean_return)
+        variance = self.seeds / (self.seeds - 1) * (deviations**2).sum()
+        return float(NORMAL_95 * np.sqrt(variance) / self.matches)
 
     @property
     def end_reasons(self) -> dict[str, int]:
@@ -139,9 +159,10 @@ class MatchTable:
             "a": self.a,
             "b": self.b,
             "matches": self.matches,
+            "seeds": self.seeds,
             **({} if self.b is None else self._figures_of_two()),
             "mean_return": self.mean_return,
-            "return_half_width": self.return_half_width if self.matches > 1 else None,
+            "return_half_width": self.return_half_width if self.seeds > 1 else None,
             "mean_steps": float(self.results["steps"].mean()),
             "end_reasons": self.end_reasons,
         }
@@ -154,6 +175,7 @@ class MatchTable:
             "win_interval": list(self.win_interval),
             "score": self.score,
             "score_interval": list(self.score_interval),
+            "sides_swapped": self.swapped,
             "sides": {team: list(counts) for team, counts in self.sides.items()},
             "first_team": next(iter(self.game.teams)),
             "first_team_score": self.first_team_score,
@@ -162,9 +184,7 @@ class MatchTable:
 
     def __str__(self) -> str:
         """The figures, for people."""
-        lines = [
-            f"{self.id}: {self.a}" + ("" if self.b is None else f" against {self.b}") + f", {self.matches} matches"
-        ]
+        lines = [f"{self.id}: {self._pairing()}"]
         if self.b is not None:
             low, high = self.score_interval
             lines.append(f"  {self.wins} wins, {self.losses} losses, {self.draws} draws")
@@ -175,12 +195,18 @@ class MatchTable:
             low, high = self.first_team_interval
             team = next(iter(self.game.teams))
             lines.append(f"  {team}'s share {self.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
-        half = f" +- {self.return_half_width:.3f}" if self.matches > 1 else ""
+        half = f" +- {self.return_half_width:.3f}" if self.seeds > 1 else ""
         lines.append(
             f"  mean return {self.mean_return:.3f}{half}, {self.results['steps'].mean():.1f} decisions a match"
         )
         lines.append("  ends: " + ", ".join(f"{name} {count}" for name, count in self.end_reasons.items()))
         return "\n".join(lines)
+
+    def _pairing(self) -> str:
+        if self.b is None:
+            return f"{self.a}, {self.matches} matches"
+        sides = f"sides swapped, {self.seeds} seeds" if self.swapped else f"{self.a} plays {next(iter(self.sides))}"
+        return f"{self.a} against {self.b}, {self.matches} matches, {sides}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +266,8 @@ def play_pair(
         b: Second player; None where the game has one team.
         matches: Number of matches.
         seed: Number of the run; see `EVALUATION_RUN`.
-        swap: Play each seed from both sides. None does so where the game is zero-sum and its teams are alike.
+        swap: Play each seed from both sides. None does so where the game declares
+            ``symmetric_teams``; True also where the teams only have the same roles.
         num_envs: Matches at the same time.
         names: What the players are called; their own names if None.
         progress: Called with the numbers of finished and of all matches.
@@ -250,6 +277,8 @@ def play_pair(
     """
     if matches < 1 or num_envs < 1:
         raise ValueError(f"matches and num_envs must be at least 1, got {matches} and {num_envs}")
+    if names is not None and (isinstance(names, str) or len(names) != 2):
+        raise ValueError(f"names must be two, what to call a and b (None where b is None), got {names!r}")
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is the number of a run, in [0, 2**32), got {seed}")
     swapped = _check_teams(game, id, a, b, swap)
@@ -297,16 +326,19 @@ def play_tournament(
     for name in anchors or {}:
         if name not in players:
             raise ValueError(f"anchor {name!r} is none of the players: {', '.join(names)}")
+    for name, elo in (anchors or {}).items():
+        if not math.isfinite(elo):
+            raise ValueError(f"the Elo of anchor {name!r} must be a finite number, got {elo}")
     pairs = list(combinations(names, 2))
     points = np.zeros((len(names), len(names)))
-    tables = []
+    tables: list[MatchTable] = []
     for number, (a, b) in enumerate(pairs):
         before, total = number * matches, len(pairs) * matches
         table = pair(a, b, lambda n, _, before=before, total=total: progress and progress(before + n, total))
         tables.append(table)
         points[names.index(a), names.index(b)] = table.wins + table.draws / 2
         points[names.index(b), names.index(a)] = table.losses + table.draws / 2
-    ratings = fit_elo(names, points, anchors)
+    ratings = fit_elo(names, points, anchors, matches_per_trial=max(t.matches / t.seeds for t in tables))
     strongest_first = sorted(ratings.items(), key=lambda item: -item[1].elo)
     return Tournament(tables, dict(strongest_first), tuple(anchors or ()))
 
@@ -322,10 +354,9 @@ def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bo
         raise ValueError(f"{id} has {len(teams)} teams, matches of two players need one or two")
     if a is None or (b is None) != (len(teams) == 1):
         raise ValueError(f"{id} has {'one team' if len(teams) == 1 else 'two teams'}: give as many players")
-    alike = teams_are_alike(game)
-    if swap and not alike:
+    if swap and not teams_are_alike(game):
         raise ValueError(f"the teams of {id} are not alike: players cannot change sides (swap=False)")
-    return alike and game.zero_sum if swap is None else swap
+    return game.symmetric_teams if swap is None else swap
 
 
 def _play(sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int], Any]) -> np.ndarray:

@@ -54,6 +54,7 @@ def fit_elo(
     anchors: Mapping[str, float] | None = None,
     *,
     virtual_draws: float = 1.0,
+    matches_per_trial: float = 1.0,
 ) -> dict[str, Rating]:
     """Most likely Elo ratings: P(i beats j) = 1 / (1 + 10 ** ((elo_j - elo_i) / 400)), a draw is half a win for both.
 
@@ -65,6 +66,8 @@ def fit_elo(
         anchors: Ratings that stay as they are. Without any, the mean is 0.
         virtual_draws: Draws added to each pair that has met, so that a player that won or lost everything has a finite
             rating. With 0 it is the plain maximum of the likelihood.
+        matches_per_trial: Matches that count as one independent trial in the intervals: 2 where each seed was played
+            from both sides. Ratings do not depend on it.
 
     Raises:
         ValueError: An anchor is no player, a player has no path of matches to an anchor, or the likelihood
@@ -96,7 +99,7 @@ def fit_elo(
     if not anchors:
         strength -= strength.mean()
     spread = np.zeros(len(names))
-    spread[free] = np.sqrt(np.maximum(0.0, np.diag(np.linalg.pinv(curvature, hermitian=True))))
+    spread[free] = np.sqrt(np.maximum(0.0, matches_per_trial * np.diag(np.linalg.pinv(curvature, hermitian=True))))
     elo = np.where(free, ELO_PER_LOGIT * strength, elo)  # anchors to the bit
     half_widths = NORMAL_95 * ELO_PER_LOGIT * spread
     return {name: Rating(float(elo[k]), float(half_widths[k])) for k, name in enumerate(names)}

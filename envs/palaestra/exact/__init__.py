@@ -10,7 +10,7 @@ Example::
     red = solution.policy("red")  # [positions, joint actions]
     exact.exploitability(solution, red, "red").exploitability  # 0
     exact.exploitability(solution, "random", "red").exploitability  # 0.553684
-    exact.exploitability(solution, "policy.safetensors", "red")  # or a callable, an SB3 model, a torch module
+    # or of a saved policy ("policy.safetensors"), a callable, an SB3 model, a torch module
     exact.nash_conv(solution, {"red": red, "blue": "random"}).gains
 
 Games define how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing

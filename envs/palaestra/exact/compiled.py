@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from palaestra.core import compiler
+from palaestra.core import compiler, numba_cache
+from palaestra.core.linker import jit_disabled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -32,9 +34,8 @@ def inner(function: Function) -> Function:
 def _compiled(function: Function, options: dict[str, Any]) -> Function:
     """Compiles with the disk cache where one can be written, else without."""
     function.__qualname__ = f"{function.__name__}_{_digest}"  # the cache's key
-    try:
-        return cast(Function, numba.njit(cache=True, **options)(function))
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        return cast(Function, numba.njit(**options)(function))
+    dispatcher = numba.njit(**options)(function)
+    if not jit_disabled():
+        with contextlib.suppress(RuntimeError):  # no folder: each process compiles
+            numba_cache.keep(dispatcher)
+    return cast(Function, dispatcher)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.short_repr import short_repr
 from palaestra.exact.simplex import HIGHS, METHODS, bracket, solve_matrices
 
 LOOSE = 1e-9
@@ -44,6 +45,10 @@ class MatrixGame:
     gap: float
     method: str
 
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixGames:
@@ -66,6 +71,10 @@ class MatrixGames:
     upper: np.ndarray
     gap: np.ndarray
     method: np.ndarray
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
 
 
 def matrix_game(payoffs: Any) -> MatrixGame:

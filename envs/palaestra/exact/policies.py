@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from palaestra.core.actions import ActionTable
-from palaestra.core.opponents import Opponent, OpponentSpec, resolve, split_strength
+from palaestra.core.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
 from palaestra.exact.positions import Board, PositionTable
 
 BATCH = 8192
@@ -156,7 +156,7 @@ def joint_policy(table: PositionTable, policy: Any, team: str, choose: Choose | 
     if table.symmetric:
         raise ValueError(
             "this table holds one position of those that are alike, and a policy need not play alike in them: "
-            "enumerate_positions(..., symmetry=False)"
+            "give symmetry=False to exact.solve or exact.enumerate_positions, whichever made the table"
         )
     if choose not in (None, "greedy", "softmax"):
         raise ValueError(f'choose must be "greedy" or "softmax", got {choose!r}')
@@ -297,6 +297,8 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
                 "policy that is a function of observations, or an array of probabilities"
             )
         policy = resolve(game, team, policy)
+    elif isinstance(policy, ForTeam):
+        policy = policy.for_team(game, team)
     model = getattr(policy, "policy", None)
     if hasattr(model, "get_distribution"):
         return lambda sim: _ask_sb3(side, model, choose, sim)

@@ -23,6 +23,7 @@ from palaestra.core.fields import Continuous
 from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import GOLDEN, stream_before
+from palaestra.core.short_repr import short_repr
 from palaestra.core.simulation import Simulation
 
 CHUNK = 1 << 15
@@ -73,6 +74,10 @@ class PositionTable:
     next: np.ndarray
     starts: np.ndarray
     start_probabilities: np.ndarray
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
 
     def __len__(self) -> int:
         """Number of positions in the table."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.game import Game
+from palaestra.core.short_repr import short_repr
 from palaestra.exact.matrix_solver import highs, matrix_game
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.simplex import HIGHS, SADDLE, bracket
@@ -74,6 +75,10 @@ class Bounds:
     rows: np.ndarray
     columns: np.ndarray
 
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -106,6 +111,10 @@ class Solution:
     pure_maximin: np.ndarray
     pure_minimax: np.ndarray
     pure_error: float
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
 
     @property
     def start_value(self) -> float:

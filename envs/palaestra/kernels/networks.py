@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -92,8 +92,8 @@ def fold_normalisation(
     return scaled, bias - scaled @ mean
 
 
-def save_network(path: Path | str, network: Network) -> None:
-    """Writes ``weights``, ``biases`` and ``sizes`` to an npz file."""
+def save_network(path: Path | str | BinaryIO, network: Network) -> None:
+    """Writes ``weights``, ``biases`` and ``sizes`` to an npz file, given by its path or opened in binary mode."""
     np.savez(path, **network._asdict())
 
 

@@ -3,7 +3,7 @@
 ## Description
 
 A stand-in for the robot arena of FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738), whose simulator is a closed Unity
-program. The figures of its published code hold here: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit
+program. Taken from its published code: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit
 points, four armour plates and limited ammunition, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each
 agent, and a randomised friction with a constant of 0.0375, which we read as its spread. Everything else is ours: the
 layout, which is its own image when turned by half a turn, what the macro actions mean, what is seen, and what a round
@@ -16,7 +16,7 @@ the same time. Only the starting state is random.
   (`palaestra.teams.arena_moves`). Posts stand on a lattice of 1 m. Robots do not hinder each other. A robot that
   drives turns its chassis to where it goes, one that stands turns it to its target.
 * A robot sees another if no obstacle crosses the line between the nodes of the lattice of 0.25 m nearest to them.
-* The turret turns by up to 37 degrees in a substep. When it points at the target it lets a round go, as long as there
+* The turret turns by up to 37 degrees in a substep. When it points at the target it fires one round, as long as there
   are any and the target is seen and within `range_m`. Of a round's damage the share that hits counts: 1 - distance /
   `range_m`, times `moving_accuracy` while the robot drives. Damage goes by the plate that faces the shooter: front,
   side or rear, a right angle each.
@@ -302,5 +302,6 @@ def game(reward: Reward = "dense") -> Game:
         default_opponent="focus",
         render="palaestra.teams.render_arena:draw_arena",
         render_fps=1.0 / 3.6,
+        symmetric_teams=True,
         mirror=partial(mirror, len(world.post_node)),
     )

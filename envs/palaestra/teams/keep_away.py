@@ -7,7 +7,7 @@ actor-critic for mixed cooperative-competitive environments", NeurIPS 2017). Two
 one of them, drawn for each match, is the goal. Red sees which, blue does not. The team whose nearest member is nearer
 to the goal gains. Red can bluff, blue can shove: all players are discs that thrust, drift and push each other away
 (`palaestra.teams.particles`); landmarks can be passed through. The arena is the square of 2 m around the origin, and
-its walls take the speed towards them. A decision is 0.1 s.
+a wall sets the velocity into it to zero. A decision is 0.1 s.
 
 ## Action Space
 
@@ -297,5 +297,4 @@ def game(
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_keep_away",
         mirror=mirror_left_right,
-        mirror_swaps_teams=False,
     )

@@ -21,8 +21,8 @@ what all have chosen in the last.
   is to predict the other team from its last choice and to stay unpredictable.
 
 In ``"saddle"``, ``"climb"`` and ``"nonmonotone"`` both teams have a best joint choice that needs no chance, 2 1 in the
-first and 0 0 in the others, and the value is 0. The other two have no such choice. With a coin that both members see
-but the opponents do not, a team can be sure of 0 a round: that is the value of the table, and what `palaestra.exact`
+first and 0 0 in the others, and the value is 0. The other two have no such choice. With a shared random signal that the
+opponents do not see, a team can be sure of 0 a round: that is the value of the table, and what `palaestra.exact`
 computes. Members that draw independently are sure of -1/2 in ``"pennies"`` (each shows either side at even chances) and
 of 5 - 4 sqrt 2 = -0.657 in ``"repeated"`` (each plays one choice with probability sqrt 2 - 1, else the one that beats
 it), without chance of -1: measure decentralised policies against these.
@@ -31,7 +31,7 @@ it), without chance of -1: measure decentralised policies against these.
 in [-1, 1].
 
 The scripts: ``maximin`` plays the joint choice whose worst outcome is best, and of several those that are best against
-the random player, one by a coin that both members see: in all five tables that is the best there is. ``counter`` plays
+the random player, one by a shared random signal: in all five tables that is the best there is. ``counter`` plays
 the best answer to what the other team chose in the last round, and ``maximin`` in the first. A script at less than full
 strength has members that fail each other: in ``"climb"`` a team at a quarter is no better than the random player.
 
@@ -346,5 +346,6 @@ def game(game: Table = "saddle", rounds: int = 10, payoff: ArrayLike | None = No
             write_state=partial(write_state, choices),
             state_index=partial(state_index, choices),
         ),
+        symmetric_teams=alike,
         mirror=mirror if alike else None,
     )

@@ -374,5 +374,6 @@ def game(players: int = 2) -> Game:
         default_opponent="tracker",
         render="palaestra.teams.render_pong:draw_pong",
         render_fps=30.0,
+        symmetric_teams=True,
         mirror=mirror,
     )

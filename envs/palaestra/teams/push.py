@@ -6,7 +6,8 @@ A zero-sum game of two equal teams after the "push" tasks of the multi-agent par
 NeurIPS 2017), with nothing hidden: all are discs that thrust, drift and push each other away
 (`palaestra.teams.particles`), and in the middle lies a puck that weighs as much as three of them. Red pushes it to the
 right end, blue to the left. One alone moves it slowly, two together twice as fast, and a player on its wrong side must
-go around. The arena is the square of 2 m around the origin; its walls take the speed towards them. A decision is 0.1 s.
+go around. The arena is the square of 2 m around the origin; a wall sets the velocity into it to zero. A decision is
+0.1 s.
 
 Both teams see and steer as if they attacked to the right, so that one network can play all agents of both.
 
@@ -304,5 +305,6 @@ def game(players: int = 2, actions: Actions = "discrete", reward: Literal["dense
         determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_push",
+        symmetric_teams=True,
         mirror=mirror,
     )

@@ -41,7 +41,7 @@ info `arrived` counts the agents that are there now.
 * `actions`: ``"discrete"`` or ``"continuous"``.
 * `reward`: ``"dense"`` or ``"sparse"``.
 * `rules`: ``"team"``, or ``"mpe"`` for the rewards of mpe2, rounded to float32: each agent gets `local_ratio` times
-  minus the distance of *the other* from its goal, plus the common reward times the rest. `local_ratio` says nothing
+  minus the distance of *the other* from its goal, plus the common reward times the rest. `local_ratio` has no effect
   with ``"team"``.
 
 <!-- table: parameters -->
@@ -227,5 +227,4 @@ def game(
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
         mirror=mirror_left_right,
-        mirror_swaps_teams=False,
     )

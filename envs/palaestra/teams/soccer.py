@@ -1,4 +1,4 @@
-"""Soccer on a grid: run the ball through the other team's mouth; a player that runs into another loses the ball.
+"""Soccer on a grid: run the ball into the other team's goal; a player that runs into another loses the ball.
 
 ## Description
 
@@ -10,9 +10,9 @@ attacks the right edge, blue the left. Each player stands in a cell of its own; 
 A move goes to one of the four neighbouring cells, or nowhere. A player that moves into an occupied cell stays where it
 is. If it had the ball, the player in that cell has it now: an opponent wins it, a teammate receives a pass. No player
 can take the ball otherwise: a defender wins it by standing where the ball wants to go. The player with the ball in
-front of the other team's mouth scores by moving forward. All other edges, a team's own mouth among them, are walls.
+front of the other team's goal scores by moving forward. All other edges, a team's own goal among them, are walls.
 
-The mouth is in the middle of the edge and one cell wider than a team, so that no team closes it by standing in it: two
+The goal is in the middle of the edge and one cell wider than a team, so that no team closes it by standing in it: two
 cells for one against one. Where so many cells cannot lie in the middle it is one wider again: three of three rows and
 four of four for two against two.
 
@@ -24,19 +24,18 @@ play that never mixes.
 One against one on 4 by 5 with a discount factor of 0.9, the kick-off is worth 0.218484 to the side with the ball if
 both mix at their best. Without mixing it can be sure of 0 alone, and the other side of losing no more than 0.295245: in
 324 of the 760 positions the two differ, by 0.098 on the average of all positions and at most by 0.405. A method whose
-policies are deterministic cannot learn the value there; in alternating order it can. Own goals, if there were any,
-would change none of these figures.
+policies are deterministic cannot learn the value there; in alternating order it can.
 
-The scripts: ``striker`` runs for the mouth with the ball and around players in its way, or passes to a teammate that it
+The scripts: ``striker`` runs for the goal with the ball and around players in its way, or passes to a teammate that it
 runs into; without the ball the nearest gets in front of the holder. A teammate of the holder keeps beside it, a second
-defender between the ball and the mouth. In alternating order two pairs of strikers at full strength never let each
+defender between the ball and the goal. In alternating order two pairs of strikers at full strength never let each
 other through. ``runner`` always runs forward, ball or not, and never around another player.
 
 ## Action Space
 
 <!-- table: action -->
 
-Forward is towards the other team's mouth: east for red, west for blue. In alternating order the team that is not to
+Forward is towards the other team's goal: east for red, west for blue. In alternating order the team that is not to
 move stays.
 
 ## Observation Space
@@ -160,7 +159,7 @@ def occupant(s, row, column):
 
 
 def is_at_mouth(s, world, slot):
-    """Whether a move forward leads through the other team's mouth."""
+    """Whether a move forward leads into the other team's goal."""
     in_front = world.mouth[0] <= s.row[slot] <= world.mouth[1]
     return in_front and progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1
 
@@ -465,5 +464,6 @@ def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simu
             initial_chance_outcomes=len(world.kickoffs),
             canonical=partial(canonical, count),
         ),
+        symmetric_teams=True,
         mirror=partial(mirror, count),
     )

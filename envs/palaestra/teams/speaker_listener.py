@@ -208,5 +208,4 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
         mirror=mirror_left_right,
-        mirror_swaps_teams=False,
     )

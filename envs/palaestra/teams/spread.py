@@ -253,5 +253,4 @@ def game(
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_spread",
         mirror=mirror_left_right,
-        mirror_swaps_teams=False,
     )

@@ -5,8 +5,8 @@
 The predator and prey of Lowe et al. ("Multi-agent actor-critic for mixed cooperative-competitive environments",
 NeurIPS 2017) as an exact zero-sum game of two teams. Red chases, blue runs. All are discs that thrust, drift and push
 each other away (`palaestra.teams.particles`); runners are smaller, faster and accelerate harder. The arena is the
-square of 2 m around the origin, and its walls take the speed towards them. Round obstacles stand in it, drawn anew for
-each match. A decision is 0.1 s.
+square of 2 m around the origin, and a wall sets the velocity into it to zero. Round obstacles stand in it, drawn anew
+for each match. A decision is 0.1 s.
 
 What differs from mpe2's `simple_tag_v3`, and why:
 
@@ -40,7 +40,7 @@ which ends the match. A tag is a decision in which a runner is touched.
 
 ## Starting State
 
-One team starts in the left half, the other in the right, by the toss of a coin: positions are uniform, 0.1 to 0.9 m
+One team starts in the left half, the other in the right, which is drawn at random: positions are uniform, 0.1 to 0.9 m
 from the middle line and up to 0.9 m above or below, all at rest. Obstacles stand anywhere up to 0.9 m from the
 middle; an agent that starts inside one is pushed out.
 
@@ -351,5 +351,4 @@ def game(
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_tag",
         mirror=mirror_left_right,
-        mirror_swaps_teams=False,
     )

@@ -15,6 +15,7 @@ Positions are the flat ones of `palaestra.ucav.jsbsim_engine`, around latitude 0
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import os
@@ -27,6 +28,7 @@ from types import TracebackType
 
 import numpy as np
 
+from palaestra.core.files import open_atomically
 from palaestra.core.game import Game
 from palaestra.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.ucav.records import match_time_s, outcome, reason
@@ -54,6 +56,8 @@ INSTRUMENTS = (
 class AcmiWriter:
     """Writes a recording line by line; a context manager.
 
+    An old file stays until `close`, and where the new one cannot be written.
+
     >>> with AcmiWriter("match.zip.acmi", Title="Red against blue") as writer:
     ...     writer.begin(0.0)
     ...     writer.update(0x101, (0.0, 0.0, 4000.0, 0.0, 0.0, 90.0), Name="F-16C", Type="Air+FixedWing", Color="Red")
@@ -69,14 +73,16 @@ class AcmiWriter:
             **properties: Of the recording: Title, Author, Category, Briefing, Comments ...
         """
         path = Path(path)
+        self._unfinished = contextlib.ExitStack()
+        raw = self._unfinished.enter_context(open_atomically(path))
         self._zip: zipfile.ZipFile | None = None
         if path.name.endswith(".zip.acmi"):
-            self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+            self._zip = zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED)
             inside = zipfile.ZipInfo(path.name.removesuffix(".zip.acmi") + ".txt.acmi")  # dated 1980: equal files
             inside.compress_type = zipfile.ZIP_DEFLATED
             self._file = io.TextIOWrapper(self._zip.open(inside, "w"), "utf-8-sig", newline="\n")
         else:
-            self._file = open(path, "w", encoding="utf-8-sig", newline="\n")  # noqa: SIM115 (closed by `close`)
+            self._file = io.TextIOWrapper(raw, "utf-8-sig", newline="\n")
         self._time = ""
         self._known: dict[int, dict[str, str]] = {0: {}}
         self._gone: set[int] = set()
@@ -183,10 +189,17 @@ class AcmiWriter:
         self._match, self._start_s, self._over = self._match + 1, self._start_s + self._match_s + 1.0, False
 
     def close(self) -> None:
-        """Finishes the file; may be called twice."""
-        self._file.close()
+        """Finishes the file, which takes the place of an old one; may be called twice."""
+        with self._unfinished:
+            self._end()
+
+    def _end(self) -> None:
+        """Writes what is still to be written into the unfinished file."""
         if self._zip is not None:
+            self._file.close()
             self._zip.close()
+        elif not self._file.closed:
+            self._file.flush()
 
     def __enter__(self) -> AcmiWriter:
         """Itself."""
@@ -195,8 +208,13 @@ class AcmiWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes; what was written stays."""
-        self.close()
+        """Closes; what was written stays, unless the error is that it cannot be written."""
+        if isinstance(error, OSError):
+            with contextlib.suppress(OSError):
+                self._end()
+            self._unfinished.__exit__(kind, error, trace)
+        else:
+            self.close()
 
 
 def write_acmi(

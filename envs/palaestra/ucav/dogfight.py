@@ -1,17 +1,17 @@
-"""Two F-16s, two guns, 200 seconds: the first to lose its health, its height or its nerve loses the match.
+"""UcavDogfight: two F-16s fight with guns; an aircraft loses when it has no health left, crashes or breaks.
 
 ## Description
 
-`palaestra/UcavDogfight-v0` is a within-visual-range gun fight of two aircraft with full six-degree-of-freedom
-dynamics (JSBSim's F-16 at 60 Hz). ``red_0`` fights ``blue_0``; both have the same aircraft, the same gun and, over
-the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v0` (`palaestra.ucav.pursuit`) is the
-same fight with an unarmed target.
+A UCAV is an unmanned combat aerial vehicle. `palaestra/UcavDogfight-v0` is a within-visual-range gun fight of two of
+them with full six-degree-of-freedom dynamics (JSBSim's F-16 at 60 Hz). ``red_0`` fights ``blue_0``; both have the same
+aircraft, the same gun and, over the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v0`
+(`palaestra.ucav.pursuit`) is the same fight with an unarmed target.
 
 There is no trigger: as in the contests that these rules follow, **the gun fires by itself while the solution is
 there**, that is while the other aircraft is inside a cone around the nose (half-angle `cone_half_angle_deg`) and at a
 range from 152 m to 914 m (500 to 3000 ft). Damage per second falls linearly from `damage_per_second` at the near end
-to nothing at the far end. Health starts at 1. The cone may widen while the match lasts (`cone_step_deg = 1` is the
-contest's 1, 2, 3 degrees from 0, 100, 150 s).
+to nothing at the far end. Health starts at 1. The cone may widen while the match lasts (``cone_half_angle_deg=1,
+cone_step_deg=1`` is 1, 2 and 3 degrees from 0, 100 and 150 s, as in the contests).
 
 An aircraft outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
 dealt by the other: flight does not lead to a draw.
@@ -100,7 +100,7 @@ PERIOD_S = 0.1
 STICK_PERIODS, MACRO_PERIODS = 1, 5
 """Periods in one decision: 10 Hz and 2 Hz."""
 DURATION_S = 200.0
-"""Length of a match, s: a round of the contest (notes/ucav.md, 2.2)."""
+"""Length of a match, s: a round of the contest."""
 
 GUN_NEAR_M, GUN_FAR_M = 152.4, 914.4
 """Range window of the gun, m: the contest's 500 ft and 3000 ft."""
@@ -455,10 +455,18 @@ def game(commands: Literal["stick", "macro"] = "stick", inner_loop: str = "pid")
     Raises:
         ValueError: Unknown commands, or an inner loop for the stick.
     """
-    return build("UcavDogfight", commands, inner_loop, PARAMETERS, "expert")
+    return build("UcavDogfight", commands, inner_loop, PARAMETERS, "expert", symmetric_teams=True)
 
 
-def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter, ...], default_opponent: str) -> Game:
+def build(
+    name: str,
+    commands: str,
+    inner_loop: str,
+    parameters: tuple[Parameter, ...],
+    default_opponent: str,
+    *,
+    symmetric_teams: bool,
+) -> Game:
     """The rules under another name, with other numbers.
 
     Args:
@@ -467,6 +475,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         inner_loop: As for `game`.
         parameters: `PARAMETERS` with other defaults.
         default_opponent: Script that plays the teams that the user does not.
+        symmetric_teams: Whether both aircraft have the same task and the same arms.
 
     Raises:
         ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
@@ -500,6 +509,7 @@ def build(name: str, commands: str, inner_loop: str, parameters: tuple[Parameter
         scratch=(("unused", "f8"),) if network is None else SCRATCH,
         world=network,
         zero_sum=True,
+        symmetric_teams=symmetric_teams,
         default_opponent=default_opponent,
         render="palaestra.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),

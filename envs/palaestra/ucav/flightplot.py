@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palaestra.core.canvas import import_pillow
+from palaestra.core.files import open_atomically
 from palaestra.core.game import Game
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
@@ -191,17 +192,18 @@ def save_gif(
             yield delta
 
     images = delta_images()
-    next(images).save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=images,
-        duration=round(100.0 / fps) * 10,
-        loop=0,
-        disposal=1,
-        transparency=colors,
-        optimize=False,
-    )
+    with open_atomically(os.fspath(path)) as file:
+        next(images).save(
+            file,
+            format="GIF",
+            save_all=True,
+            append_images=images,
+            duration=round(100.0 / fps) * 10,
+            loop=0,
+            disposal=1,
+            transparency=colors,
+            optimize=False,
+        )
 
 
 def _color_bins(pixels: np.ndarray) -> np.ndarray:

@@ -3,8 +3,13 @@
 ## Description
 
 The rules of `palaestra/UcavDogfight-v0` (`palaestra.ucav.dogfight`) with an unarmed target and a quiet arena, for one
-learner: red hunts, blue is a script (``opponent="straight"``, ``"level_turn"``, ``"weave"``, or any other pilot of the
-dogfight). With ``control="blue"`` the learner evades instead.
+learner: red hunts, blue is a script. A UCAV is an unmanned combat aerial vehicle. With ``control="blue"`` the learner
+evades instead.
+
+Scripts made for the target are ``"straight"``, ``"level_turn"`` and ``"weave"``. The four pursuers of the dogfight
+(``"pure_pursuit"``, ``"lead_pursuit"``, ``"lag_pursuit"``, ``"expert"``) play blue too: they turn towards red and
+cannot hurt it. ``"mix"`` draws from all seven; for the first three alone, draw them yourself by lane with
+`set_opponent`.
 
 Against the dogfight these defaults differ: blue's gun is off, red starts behind blue or neutral with equal chances,
 and leaving the arena costs nothing, so that a target that holds its course is a fair one.
@@ -70,4 +75,4 @@ def game(commands: Literal["stick", "macro"] = "stick", inner_loop: str = "pid")
         FileNotFoundError: There is no such network.
     """
     parameters = tuple(replace(p, default=DEFAULTS.get(p.name, p.default)) for p in PARAMETERS)
-    return build("UcavPursuit", commands, inner_loop, parameters, "weave")
+    return build("UcavPursuit", commands, inner_loop, parameters, "weave", symmetric_teams=False)

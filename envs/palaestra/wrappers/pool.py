@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,16 +11,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.opponents import FunctionOpponent, Opponent, load_policy
+from palaestra.core.action_shapes import actions_by_role
+from palaestra.core.files import FileError, write_atomically
+from palaestra.core.game import Game
+from palaestra.core.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 
 Draw = Literal["uniform", "latest", "pfsp"]
-Policy = str | Path | Opponent | Callable[[Any], Any]
+Policy = str | Path | Opponent | ForTeam | Callable[[Any], Any]
 
 SALT = np.uint64(0x7365_6C66_706C_6179)
 MATCH, MEMBER, OWN = range(3)
 """Cells of the memory: matches begun in the lane, member that plays this one, then the member's own memory."""
 NO_MEMBER = -1.0
+LARGEST_FILE = 10_000_000
+"""Bytes of a pool's file that are read: some 50,000 members."""
+LARGEST_EXPONENT = 1e6
+LARGEST_ROOM = 100_000
+"""Numbers that members may remember in each lane."""
 
 
 class SelfPlayPool:
@@ -30,7 +39,7 @@ class SelfPlayPool:
         pool = SelfPlayPool("palaestra/TeamPong-v0", members=[first_policy])
         envs = gymnasium.make_vec("palaestra/TeamPong-v0", num_envs=64, opponent=pool)
         ...
-        pool.add("runs/generation_7.safetensors")
+        pool.add(second_policy)  # or the file of a saved one
 
     The member is drawn when a match starts, from the lane's seed and the number of its match, and is kept in the
     memory of the simulation: snapshots keep it, and a pool that grows does not change running matches. With
@@ -75,12 +84,23 @@ class SelfPlayPool:
             **keywords: Structural keywords of the id.
 
         Raises:
-            ValueError: Unknown draw, a share outside [0, 1], or a policy that cannot be loaded.
+            KeyError: No such id.
+            ValueError: Unknown draw, a number that cannot be, no such team, or a policy that cannot be loaded.
         """
         if draw not in ("uniform", "latest", "pfsp"):
             raise ValueError(f'draw must be "uniform", "latest" or "pfsp", got {draw!r}')
-        if not 0.0 <= latest_share <= 1.0 or exponent < 0.0:
-            raise ValueError(f"latest_share is in [0, 1] and exponent not negative, got {latest_share} and {exponent}")
+        from palaestra import registry
+
+        if not 0.0 <= latest_share <= 1.0 or not 0.0 <= exponent <= LARGEST_EXPONENT:
+            raise ValueError(
+                f"latest_share is in [0, 1] and exponent in [0, {LARGEST_EXPONENT:g}], "
+                f"got {latest_share} and {str(exponent)[:40]}"
+            )
+        if isinstance(room, bool) or not isinstance(room, int | np.integer) or not 0 <= room <= LARGEST_ROOM:
+            raise ValueError(f"room is a whole number in [0, {LARGEST_ROOM}], got {room!r}")
+        game, _ = registry.make_game(id, **keywords)
+        if team is not None and team not in game.teams:
+            raise ValueError(f"{game.name} has no team {team!r}: choose from {', '.join(game.teams)}")
         self.id, self.team, self.keywords = id, team, keywords
         self.draw, self.latest_share, self.exponent = draw, latest_share, exponent
         self._members: list[tuple[Opponent, str | None]] = []  # and the file that it came from
@@ -102,7 +122,8 @@ class SelfPlayPool:
         """Adds a policy, which must not change any more. Returns its number.
 
         Args:
-            policy: The file of a saved policy, a callable on batched observations, or an `Opponent`.
+            policy: The file of a policy, a callable on batched observations, an `Opponent`, or what
+                `palaestra.players.as_opponent` made.
 
         Raises:
             ValueError: A script's name (scripts play compiled, by `Simulation.set_opponent`), no file, or a policy that
@@ -128,7 +149,8 @@ class SelfPlayPool:
             weights[:-1] = (1.0 - self.latest_share) / (n - 1)
             weights[-1] = self.latest_share
         elif self.draw == "pfsp":
-            weights = (1.0 - (self.points + 1.0) / (self.matches + 2.0)) ** self.exponent
+            weights = 1.0 - (self.points + 1.0) / (self.matches + 2.0)
+            weights = (weights / weights.max(initial=0.0)) ** self.exponent  # one of them is 1, however large it is
         return weights / weights.sum()
 
     def act(
@@ -149,9 +171,14 @@ class SelfPlayPool:
         for number in np.unique(drawn):
             rows = np.flatnonzero(drawn == number)
             member = self._members[number][0]
+            own_seeds = seeds[rows]
+            if getattr(member, "kept_size", 0):  # what it keeps over matches is another member's in the next one
+                with np.errstate(over="ignore"):
+                    own_seeds = mix64(own_seeds + GOLDEN * memory[rows, MATCH].astype(np.uint64))
             own = memory[rows, OWN : OWN + member.memory_size]
-            actions = member.act(
-                _rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], seeds[rows], own
+            actions = self._in_one_form(
+                member.act(_rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], own_seeds, own),
+                len(rows),
             )
             memory[rows, OWN : OWN + member.memory_size] = own
             chosen = _room_for(actions, len(memory)) if chosen is None else chosen
@@ -183,7 +210,16 @@ class SelfPlayPool:
                 assignment.memory[lanes, MEMBER] = NO_MEMBER
 
     def report(self, members: np.ndarray, points: np.ndarray) -> None:
-        """Adds results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers."""
+        """Adds results of the learner (1 a win, 1/2 a draw, 0 a loss) against members, by their numbers.
+
+        Raises:
+            ValueError: A number of no member, or points outside [0, 1].
+        """
+        members, points = np.asarray(members), np.asarray(points, np.float64)
+        if not ((members >= 0) & (members < len(self))).all():
+            raise ValueError(f"members are numbers from 0 to {len(self) - 1}, got {members.tolist()}")
+        if not ((points >= 0.0) & (points <= 1.0)).all():
+            raise ValueError(f"points are in [0, 1], got {points.tolist()}")
         np.add.at(self.matches, members, 1.0)
         np.add.at(self.points, members, points)
 
@@ -192,11 +228,15 @@ class SelfPlayPool:
 
         Raises:
             ValueError: A member is no file.
+            OSError: It cannot be written; the old file is as it was.
         """
         path = Path(path)
         for number, (_, file) in enumerate(self._members):
             if file is None:
-                raise ValueError(f"member {number} is no file: save the policy and add its path")
+                raise ValueError(
+                    f"member {number} ({player_name(self._members[number][0])}) is no file: save the policy as one of "
+                    f"{', '.join(SUFFIXES)} and add its path (or pickle the pool)"
+                )
         saved = {
             "id": self.id,
             "team": self.team,
@@ -210,43 +250,61 @@ class SelfPlayPool:
                 for (_, file), m, p in zip(self._members, self.matches.tolist(), self.points.tolist(), strict=True)
             ],
         }
-        unfinished = path.with_name(path.name + ".part")
-        unfinished.write_text(json.dumps(saved, indent=2), encoding="utf-8")
-        unfinished.replace(path)
+        content = json.dumps(saved, indent=2).encode()
+        write_atomically(path, lambda file: file.write(content))
 
     @classmethod
     def load(cls, path: str | Path) -> SelfPlayPool:
         """Reads what `save` has written.
 
         Raises:
-            ValueError: Not the file of a pool, or a member's file is gone.
+            FileError: Not the file of a pool, numbers in it that cannot be, or a member's file is gone or is no policy.
+            OSError: There is no such file, or it cannot be read.
         """
         path = Path(path)
         try:
+            if path.stat().st_size > LARGEST_FILE:
+                raise ValueError(f"larger than {LARGEST_FILE} bytes")
             saved = json.loads(path.read_text(encoding="utf-8"))
             members, keywords = saved.pop("members"), saved.pop("keywords")
             files = [path.parent / member["file"] for member in members]
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is not the file of a pool") from error
-        pool = cls(**saved, **keywords, members=files)
-        pool.matches = np.array([m["matches"] for m in members], np.float64)
-        pool.points = np.array([m["points"] for m in members], np.float64)
+            matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else error
+            raise FileError(f"{path}: is not the file of a pool ({reason}): write one by SelfPlayPool.save") from error
+        if matches.ndim != 1 or not ((points >= 0.0) & (points <= matches) & (matches < math.inf)).all():
+            raise FileError(
+                f"{path}: a member has results that cannot be (matches {matches.tolist()}, points {points.tolist()}): "
+                "correct them, or set both to 0"
+            )
+        try:
+            pool = cls(**saved, **keywords, members=files)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            reason = error.args[0] if isinstance(error, KeyError) and error.args else error
+            raise FileError(f"{path}: {reason}") from error
+        pool.matches, pool.points = matches, points
         return pool
 
     def _loaded(self, policy: Policy) -> tuple[Opponent, str | None]:
         if isinstance(policy, str | Path):
-            from palaestra import registry
-
             path = Path(policy)
             if not path.suffix or not path.exists():
                 raise ValueError(f"{str(policy)!r} is no file of a saved policy (scripts: sim.set_opponent, lanes=...)")
-            game, _ = registry.make_game(self.id, **self.keywords)
-            return load_policy(path, game, self.team or list(game.teams)[-1]), os.path.abspath(path)
-        if isinstance(policy, Opponent):
-            return policy, None
-        if callable(policy):
-            return FunctionOpponent(policy), None
-        raise TypeError(f"a member is a file, a callable or an Opponent, got {type(policy).__name__}")
+            return load_policy(path, *self._game_and_team()), os.path.abspath(path)
+        if not isinstance(policy, ForTeam):
+            return opponent_of(policy), None
+        return policy.for_team(*self._game_and_team()), None
+
+    def _game_and_team(self) -> tuple[Game, str]:
+        from palaestra import registry
+
+        game, _ = registry.make_game(self.id, **self.keywords)
+        return game, self.team or list(game.teams)[-1]
+
+    def _in_one_form(self, actions: Any, n: int) -> Any:
+        """The actions of a member for n lanes: members may give them in different shapes."""
+        parts = actions_by_role(*self._game_and_team(), actions, n)
+        return parts if len(parts) > 1 else next(iter(parts.values()))
 
     def _drawn(self, seeds: np.ndarray, matches: np.ndarray) -> np.ndarray:
         if not self._members:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
 from palaestra import registry
 from palaestra.core.game import teams_are_alike
+from palaestra.core.rng import check_seed
 
 
 class SwapSides(gymnasium.Env):
@@ -59,19 +60,25 @@ class SwapSides(gymnasium.Env):
         return self.sides[self.envs.index(self._env)]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts a match on the other side, or on that of the seed or of ``options["side"]``."""
-        super().reset(seed=seed)
-        own = dict(options or {})
+        """Starts a match on the other side, or on that of the seed or of ``options["side"]``.
+
+        Raises:
+            ValueError: A wrong seed or side, or another option, if the environment does not know it either.
+        """
+        if options is not None and not isinstance(options, Mapping):
+            raise ValueError(f"reset: options must be a dict or None, got {options!r}")
+        seed = None if seed is None else check_seed(seed)
+        own, given = dict(options or {}), seed
         side = own.pop("side", None)
         if side is not None and side not in self.sides:
             raise ValueError(f"there is no side {side!r}: choose from {', '.join(self.sides)}")
         number = self.sides.index(side) if side is not None else self._next if seed is None else seed % 2
-        if seed is None and self._pending is not None and self._pending[0] == number:
-            seed, self._pending = self._pending[1], None
-        elif seed is not None:
-            self._pending = (1 - number, seed)
-        self._env, self._next = self.envs[number], 1 - number
-        observation, info = self._env.reset(seed=seed, options=own or None)
+        pending = self._pending if seed is None else (1 - number, seed)
+        if seed is None and pending is not None and pending[0] == number:
+            seed, pending = pending[1], None
+        observation, info = self.envs[number].reset(seed=seed, options=own or None)
+        super().reset(seed=given)
+        self._env, self._next, self._pending = self.envs[number], 1 - number, pending
         return observation, {**info, "side": self.side}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

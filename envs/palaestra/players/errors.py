@@ -1,0 +1,9 @@
+"""Errors of other libraries in one line."""
+
+from __future__ import annotations
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its name; 200 characters at most."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200]

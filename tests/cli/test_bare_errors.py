@@ -1,0 +1,25 @@
+"""Errors of Python itself on the command line, and the current folder as a place of modules."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def test_an_error_that_says_no_more_than_a_key_is_given_its_place(run, refused, monkeypatch: pytest.MonkeyPatch):
+    def lacking(args):
+        return {}["torque"]
+
+    monkeypatch.setattr("palaestra.cli.listing.run", lacking)
+    said = refused(run("list"))
+    assert re.search(r"KeyError: torque \(test_bare_errors.py line \d+, in lacking; --debug shows more\)", said)
+
+
+def test_the_current_folder_is_looked_into_once(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    (tmp_path / "rules_here.py").write_text("raise NameError('no rules yet')\n")
+    for _ in range(2):
+        assert "no rules yet (rules_here.py line 1, in <module>" in run("info", "rules_here:mine/Here-v0").err
+    assert sys.path.count(str(tmp_path)) == 1
