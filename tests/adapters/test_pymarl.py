@@ -221,6 +221,8 @@ def test_an_action_a_member_is_asked_for():
         env.step([0, 0, 0])
     with pytest.raises(ActionError, match="red_1: action -1"):
         env.step([0, -1])
+    with pytest.raises(ActionError, match=r"whole numbers, got 1\.7"):
+        env.step([0, 1.7])
 
 
 def test_an_id_with_tuple_spaces_plays_the_same_match():

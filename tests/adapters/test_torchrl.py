@@ -350,6 +350,8 @@ def test_what_cannot_be_wrapped_is_refused():
         TorchRLEnv(TAG, choices="joint")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match='use observation="dict"'):
         plain(orchard.game())
+    with pytest.raises(ValueError, match=r"unknown options; for a seed call set_seed"):
+        TorchRLEnv(TAG).reset(options={})
 
 
 def test_without_torchrl_the_error_says_what_to_install():

@@ -1,6 +1,6 @@
 """Plants faults in rules and in the suite, and lists which of them the conformance kit catches.
 
-    python tests/reliability/planted_faults.py [--level fast] [--match TEXT] [--jobs 2]
+    python tests/reliability/planted_faults.py [--level fast] [--match TEXT ...] [--jobs 2]
 
 The faults were written without a look at the checks. A fault of rules is a copy of a test game with a line changed;
 a fault of the suite replaces a method in a child process, and may show in any of three games. All checks pass without
@@ -74,6 +74,7 @@ def caught_by(fault: Fault, level: Level) -> list[str]:
 def failed(fault: Fault, level: Level) -> list[str]:
     """The first check that fails, or all without a fault; ``crash: ...`` stands for an error outside the checks."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(sys, "path", [folder, *sys.path]))  # worker processes get it
         module = _module(fault, Path(folder))
         id = f"planted/{fault.game}-v0"
         register(id, f"{module.__name__}:game")
@@ -104,10 +105,10 @@ def main() -> int:
     """Plays all faults; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--level", choices=LEVELS, help="this level alone; both if left out")
-    parser.add_argument("--match", default="", help="only faults whose description holds this text")
+    parser.add_argument("--match", nargs="+", default=[""], help="only faults whose description holds such a text")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     args = parser.parse_args()
-    chosen = {k for k, fault in enumerate(FAULTS) if args.match in fault.about}
+    chosen = {k for k, fault in enumerate(FAULTS) if any(text in fault.about for text in args.match)}
     left, caught, sound = set(chosen), dict.fromkeys(LEVELS, 0), True
     # spawned, and one fault each: a fault must not outlive its check
     context = multiprocessing.get_context("spawn")

@@ -104,7 +104,8 @@ rule(
     "the dead come back",
     "Raid",
     "    if s.steps == s.parameters.arrival:\n        s.alive[LATE] = 1",
-    "    if s.steps == s.parameters.arrival:\n        s.alive[LATE] = 1\n    if s.steps == 25:\n        s.alive[2] = 1",
+    "    if s.steps == s.parameters.arrival:\n        s.alive[LATE] = 1"
+    "\n    if s.steps == 25:\n        s.alive[2], s.energy[2] = 1, 0.5",
 )
 rule(
     "work memory of another lane is read",

@@ -10,6 +10,7 @@ from testing.broken_games import (
     FAULT,
     HIDDEN_ALIVE,
     HIDDEN_PAID,
+    INFO_BEYOND,
     OFFERED_TWICE,
     ONE_WALKER_PAID,
     TABLE_BEYOND,
@@ -50,6 +51,7 @@ def step(s, world, actions, rewards, scratch):
         rewards[MOST - 1] = 1.0
     if fault == ONE_WALKER_PAID:
         rewards[1] = 1.0
+    s.info.shares[1] = 1.0 if fault != INFO_BEYOND or s.steps < 4 else 1.5
     draw = integer(s, 24)
     if draw == 0:
         s.info.end_reason = MET if fault != TERMINATED_AS_LOST else LOST
@@ -109,6 +111,7 @@ def crowd() -> Game:
         legal=legal,
         parameters=(FAULT,),
         horizon=40,
+        info=(Field("shares", (2,), 0, 1),),
         end_reasons=("met",),
         truncation_reasons=("lost",),
         world=World(np.array([3])),

@@ -62,6 +62,7 @@ FAULTS = (
     "truncated by the reason of a rule",
     "one walker is paid",
     "script peeks",
+    "info beyond its bounds",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
@@ -70,7 +71,7 @@ NUMBER = {name: number for number, name in enumerate(FAULTS)}
     SCRIPT_RNG, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
     ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
     ROPE_GROWS, ROPE_IS_LOST, HIDDEN_ALIVE, HIDDEN_PAID, BEYOND_GOALS, OFFERED_TWICE, TOO_MANY, TOO_FAST, TABLE_BEYOND,
-    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID, SCRIPT_PEEKS,
+    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID, SCRIPT_PEEKS, INFO_BEYOND,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -274,6 +275,11 @@ def duel() -> Game:
         default_opponent="striker",
         render="testing.broken_games:draw",
     )
+
+
+def apart() -> Game:
+    """The duel with rewards for each agent, which the dead get too."""
+    return replace(duel(), name="Apart", zero_sum=False, reward="agent")
 
 
 # -- tug: one against one with real numbers ----------------------------------------------------------------------------

@@ -296,6 +296,7 @@ rule(
 rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
 rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
 rule("team_rewards_are_equal", "one walker is paid", "red_0 gets 0.0 but red_1 gets 1.0", CROWD)
+rule("infos_are_in_their_bounds", "info beyond its bounds", r"info shares\[1\] = 1.5 is not in \[0, 1\]", CROWD)
 rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
 rule("masks_allow_an_action", "empty mask", "the mask of move forbids all 4 alternatives")
 rule("masks_allow_an_action", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD)

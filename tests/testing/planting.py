@@ -16,8 +16,9 @@ from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
 from palaestra.testing import Subject
 
-DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
+DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
     "faults/Duel-v0",
+    "faults/Apart-v0",
     "faults/Tug-v0",
     "faults/Spoken-v0",
     "faults/Crowd-v0",
@@ -91,6 +92,7 @@ def look_outside(s: Any, world: Any, observations: Any, scratch: Any) -> None:
 def games() -> None:
     """Registers the games."""
     register(DUEL, "testing.broken_games:duel")
+    register(APART, "testing.broken_games:apart")
     register(TUG, "testing.broken_games:tug")
     register(SPOKEN, "testing.broken_games:spoken")
     register(CROWD, "testing.broken_crowd:crowd")
@@ -103,7 +105,7 @@ def games() -> None:
 
 def no_games() -> None:
     """Takes them back: other tests look at all ids."""
-    for id in (DUEL, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
+    for id in (DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
         registry.ROWS.pop(id, None)
         gymnasium.registry.pop(id, None)
 
@@ -114,7 +116,13 @@ FAULTS = [
         "an index outside its array",
         lambda: Outside(DUEL),
         r"Duel: observe, .*planting.py line \d+: s.health\[4\]: index 4 is out of bounds for axis 0 with size 4",
-    )
+    ),
+    Fault(
+        "who_has_left_is_paid_no_more",
+        "the dead have rewards of their own",
+        lambda: Subject(APART, fault=broken_games.SOUND),
+        r"lane \d+, \w+_\d gets .* after it has left the match",
+    ),
 ]
 
 

@@ -139,6 +139,8 @@ class TeamMultiAgentEnv:
             ActionError: Not one action a member, or one that the member does not have; names it.
         """
         given = np.asarray([int(action) for action in actions], np.int64)
+        if broken := [action for action, whole in zip(actions, given.tolist(), strict=True) if action != whole]:
+            raise ActionError(f"actions are whole numbers, got {broken[0]}")
         if given.shape != (self.n_agents,):
             raise ActionError(f"{self.n_agents} members need {self.n_agents} actions, got {given.size}")
         counted = self._counted()

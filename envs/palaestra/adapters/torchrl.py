@@ -135,8 +135,14 @@ class TorchRLEnv(EnvBase):
         if seed is not None:
             self.sim.seed(seed)
 
-    def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
-        """Starts matches in all lanes, or where ``"_reset"`` is set."""
+    def _reset(self, tensordict: TensorDictBase | None = None, **keywords: Any) -> TensorDictBase:
+        """Starts matches in all lanes, or where ``"_reset"`` is set.
+
+        Raises:
+            ValueError: A keyword, of which there are none; seeds are given by ``set_seed``.
+        """
+        if keywords:
+            raise ValueError(f"reset: unknown {', '.join(keywords)}; for a seed call set_seed(seed) before reset()")
         which = tensordict.get("_reset", None) if tensordict is not None else None
         self.sim.reset(None if which is None else which.reshape(-1).cpu().numpy())
         return self._read(paid=False)

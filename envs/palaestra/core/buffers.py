@@ -87,6 +87,12 @@ class Buffers:
         """See the class."""
         return rows_of_bytes(self.masks, "i1")
 
+    def clear_results(self, which: np.ndarray | slice = slice(None)) -> None:
+        """Takes back what the last step told of some lanes (bool ``[N]``), or of all."""
+        for array in (self.rewards, self.terminated, self.truncated, self.end_reasons, self.agent_terminated):
+            array[which] = 0
+        self.winners[which] = -1
+
     def live(self) -> dict[str, np.ndarray]:
         """The arrays that a copy of a simulation takes over, by name."""
         return {name: getattr(self, name) for name in _LIVE}

@@ -1,8 +1,7 @@
 """What an author supplies: tables of named quantities and a few small functions of ONE match.
 
-The functions are plain Python that reads like the rules. The suite compiles them, together with every plain function
-they call, into the one batch loop of `palaestra.core.linker`; with ``NUMBA_DISABLE_JIT=1`` the same source runs in
-CPython with the same bits.
+The functions are plain Python that reads like the rules. The suite compiles them, with every plain function that they
+call, into the one batch loop of `palaestra.core.linker`; with ``NUMBA_DISABLE_JIT=1`` CPython runs them, bit for bit.
 
 The match record ``s`` has the author's fields (`Game.state`) and these of the suite:
 
@@ -39,6 +38,7 @@ import numpy as np
 
 from palaestra.core import layout
 from palaestra.core.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, bounds
+from palaestra.core.keywords import check_word
 from palaestra.core.worlds import read_only
 
 DRAW = -1
@@ -444,6 +444,8 @@ class Game:
 
     def team_roles(self, team: str) -> dict[str, list[int]]:
         """Roles in which a team has members, and the members' indices within each role."""
+        if team not in self._members:
+            check_word("team", team, tuple(self.teams))
         return self._members[team]
 
     @functools.cached_property

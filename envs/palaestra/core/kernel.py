@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,20 +30,21 @@ class KernelSimulation(Simulation):
         self.kernel: Kernel = link(game, self.compiled)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_pid = 0
-        self._is_one_call = self.compiled and self.threads == 1
         self._buffers_changed()
 
     def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
         self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
-        self._step_arguments = (0, self.num_envs, True, self._mode, 0, *self._arguments)  # made once
-        if self.threads > 1:
+        if self.threads == 1:
+            self._machine_step = partial(self._step_driver, 0, self.num_envs, True, self._mode, 0, *self._arguments)
+            self._one_call = self._machine_step if self.compiled and not self._mirrored else None
+        else:
             self._check_arguments = check_arguments(self)
             self._check_driver = self.kernel.bind("check_lanes", 0, 0, *self._check_arguments)
 
     def _step_lanes(self) -> int:
         if self.threads == 1:
-            return self._step_driver(*self._step_arguments)
+            return self._machine_step()
         offender = self._check_driver(0, self.num_envs, *self._check_arguments)  # all of it before any slice moves
         if offender < 0:
             self._play()
@@ -72,6 +74,10 @@ class KernelSimulation(Simulation):
     def _only(self, which: np.ndarray, task: int) -> None:
         """Sends the lanes of ``which`` through the one driver on an errand; the others stay as they are."""
         pending = self.states["pending"]
+        if task == RESET_DUE and np.count_nonzero(which) == self.num_envs:
+            pending.fill(task)
+            self._play()
+            return
         before = pending.copy()
         pending[...] = np.where(which, task, SKIP)
         try:

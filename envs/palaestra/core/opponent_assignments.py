@@ -9,6 +9,7 @@ import numpy as np
 
 from palaestra.core.batch_loop import CALLER, MIX, RUNNING
 from palaestra.core.game import Game
+from palaestra.core.keywords import check_word
 from palaestra.core.opponents import Opponent, OpponentSpec, resolve, split_strength
 from palaestra.core.rng import draw_integers
 
@@ -78,6 +79,7 @@ def _team_of(game: Game, team_or_agent: str) -> tuple[str, tuple[int, ...]]:
 
 def open_slots(sim: Simulation, team: str) -> tuple[int, ...]:
     """Slots of a team that, in some lane, the caller of `step` plays."""
+    check_word("team", team, tuple(sim.game.teams))
     assigned = np.zeros(sim.num_envs, np.bool_)
     for assignment in sim.opponent_assignments.get(team, []):
         assigned |= assignment.lanes

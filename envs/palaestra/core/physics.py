@@ -174,7 +174,7 @@ class PhysicsSimulation(Simulation):
         return -1
 
     def _reset_lanes(self, which: np.ndarray) -> None:
-        self._clear_results(which)
+        self.buffers.clear_results(which)
         self._start(which)
         self._shown[...] = np.where(which, 2, 0)
         self._observe(0, self.num_envs, self._shown, 0, *self._arguments)

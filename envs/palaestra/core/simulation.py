@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core import out_arrays
+from palaestra.core import keywords, out_arrays
 from palaestra.core.actions import ActionTable, OutOfRange, parts_by_role, write_actions
 from palaestra.core.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.buffers import (
@@ -30,7 +30,7 @@ from palaestra.core.factories import load
 from palaestra.core.fields import Field
 from palaestra.core.game import Game, Role
 from palaestra.core.identity import rules_digest
-from palaestra.core.keywords import picked_lanes
+from palaestra.core.keywords import check_word, picked_lanes
 from palaestra.core.layout import team_of_slots
 from palaestra.core.linker import jit_disabled, record_view
 from palaestra.core.opponent_assignments import (
@@ -273,8 +273,11 @@ class Simulation(ABC):
         try:
             if actions is not None:
                 self._take_actions(actions)
-            is_plain = out is None and not self.opponent_assignments and self.recorder is None and not self._mirrored
-            offender = self._step_lanes() if is_plain and self._is_one_call else step_in_parts(self, out)
+            step = self._one_call
+            if step is not None and out is None and not self.opponent_assignments and self.recorder is None:
+                offender = step()
+            else:
+                offender = step_in_parts(self, out)
         except BaseException:
             self._blocked = self._closed or self._torn != ""
             raise
@@ -307,7 +310,7 @@ class Simulation(ABC):
         restore_memories(self.opponent_assignments, snapshot.memories)
         self._load_engine(snapshot.engine)
         everywhere = np.ones(self.num_envs, np.bool_)
-        self._clear_results(everywhere)
+        self.buffers.clear_results(everywhere)
         self.started = True
         self._refresh_lanes(everywhere)
         self._has_done()
@@ -338,7 +341,7 @@ class Simulation(ABC):
         begin(self, "load_states")
         self.states[which] = records
         self._load_bodies(which)
-        self._clear_results(which)
+        self.buffers.clear_results(which)
         self.started = True
         self._refresh_lanes(which)
         self._has_done()
@@ -357,18 +360,13 @@ class Simulation(ABC):
         self._torn = ""
         return self.observations
 
-    def _clear_results(self, which: np.ndarray) -> None:
-        b = self.buffers
-        for array in (b.rewards, b.terminated, b.truncated, b.end_reasons, b.agent_terminated):
-            array[which] = 0
-        b.winners[which] = -1
-
     def render(self, lane: int = 0) -> np.ndarray:
         """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.
 
         Raises:
             NotImplementedError: The game has no picture.
         """
+        keywords.check_count("lane", lane, 0, self.num_envs - 1)
         if self.game.render is None:
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
@@ -381,6 +379,7 @@ class Simulation(ABC):
         Raises:
             NotImplementedError: The game has no text.
         """
+        keywords.check_count("lane", lane, 0, self.num_envs - 1)
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
         return load(self.game.render_text)(self.game, self.game.world, record_view(self.states)[lane])
@@ -457,13 +456,14 @@ class Simulation(ABC):
 
     def team_rewards(self, team: str) -> np.ndarray:
         """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""
+        check_word("team", team, tuple(self.game.teams))
         slots = self.game.teams[team]
         return self.rewards[:, slots].sum(axis=1) if self.game.reward == "agent" else self.rewards[:, slots[0]]
 
     # -- what the kinds supply -----------------------------------------------------------------------------------------
 
-    _is_one_call = False
-    """Whether `_step_lanes` is one call of machine code, which no interrupt can tear."""
+    _one_call: Callable[[], int] | None = None
+    """A decision as one call of machine code, which no interrupt can tear; None where it takes more than that."""
 
     def _recover(self) -> None:
         """Called before a verb that writes everything anew follows an interrupted one: waits for what still runs."""

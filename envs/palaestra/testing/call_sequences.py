@@ -180,6 +180,9 @@ class Episode:
         for name, array in self._out.items():
             if not np.array_equal(array, getattr(whole, name)):
                 self._fail(f"out[{name!r}] does not hold the {name} of the step")
+            is_kept = name != "rewards" or array.shape == whole.buffers.rewards.shape  # else hidden agents are left out
+            if is_kept and not np.shares_memory(array, getattr(whole, name)):
+                self._fail(f"the simulation does not use out[{name!r}] as its own {name}")
         for name, array, then in self._former:
             if not np.array_equal(array, then):
                 self._fail(f"the array that was out[{name!r}] before has changed")
@@ -357,7 +360,7 @@ class Episode:
 
     def _bring_back(self, sim: Any, saved: Any) -> Any:
         if self._subject.is_engine_game:
-            clear_results(saved)
+            saved.buffers.clear_results()
             saved.refresh()  # as a restore does
             return saved
         states, seeds, memories = saved
@@ -440,14 +443,6 @@ def takes_observations(sim: Any) -> bool:
 def seeds_of(seeds: Any, lanes: int) -> list[int]:
     """The seed of each lane: ``seed + i``, or as given."""
     return [int(seeds) + i for i in range(lanes)] if np.ndim(seeds) == 0 else [int(s) for s in seeds]
-
-
-def clear_results(sim: Any) -> None:
-    """Takes back the results of the last step."""
-    b = sim.buffers
-    for array in (b.rewards, b.terminated, b.truncated, b.end_reasons, b.agent_terminated):
-        array[...] = 0
-    b.winners[...] = -1
 
 
 def lanes_text(lanes: Any) -> str:

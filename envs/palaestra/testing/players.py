@@ -102,6 +102,9 @@ class RememberingPlayer:
 
     It says so if the count of the match is not 0 when a match starts.
     It plays simulations of games whose team has one role of choices or of reals; see `fits`.
+
+    Attributes:
+        decisions: How many it has taken, in all lanes together.
     """
 
     memory_size = 2
@@ -115,6 +118,7 @@ class RememberingPlayer:
         first = sim.game.teams[team][0]
         words = sim.action_table.of_slot(first)
         self._low, self._high, self._n = words["low"], words["high"], words["n"]
+        self.decisions = 0
 
     @staticmethod
     def fits(sim: Any, team: str) -> bool:
@@ -123,9 +127,15 @@ class RememberingPlayer:
         actions = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[next(iter(roles))]
         return len(roles) == 1 and actions.dtype.names is None
 
+    @classmethod
+    def team_of(cls, sim: Any) -> str | None:
+        """The first team that it can play; None if there is none."""
+        return next((team for team in sim.game.teams if cls.fits(sim, team)), None)
+
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: np.ndarray, memory: np.ndarray) -> Any:
         """See `palaestra.core.opponents.Opponent`."""
         n, count = len(seeds), int(np.prod(self._shape))
+        self.decisions += n
         if memory[first, 1].any():
             lane = np.flatnonzero(first & (memory[:, 1] != 0))[0]
             raise ValueError(f"player {lane} remembers {memory[lane, 1]:.0f} decisions of the match before")

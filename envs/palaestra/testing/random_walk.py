@@ -18,7 +18,12 @@ from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import agent_name
-from palaestra.testing.subject import Subject
+from palaestra.testing.subject import Level, Subject
+
+CHANGED_RULES: dict[Level, int] = {"preset": 1, "fast": 1, "full": 12}
+"""Walks with other parameters in each lane."""
+LONGEST_DEFAULT = 500
+"""Default horizon up to which matches are also walked beyond it."""
 
 
 @dataclass
@@ -79,12 +84,20 @@ def random_walk(subject: Subject) -> WalkReport:
             _walk(subject, found, subject.opponents(), draw.seed("seed of the scripts"), share)
         short = draw.integer("short horizon", 2, 8)
         _walk(subject, found, {}, draw.seed("seed of short matches"), (160, 1600), horizon=short)
-        if free := [p for p in subject.game.parameters if p.name not in (*subject.keywords, "horizon")]:
-            horizon = draw.integer("horizon of changed rules", 5, 60)
-            parameters = {p.name: draw.parameter(p.name, p, _lanes(subject)) for p in free}
-            _walk(subject, found, {}, draw.seed("seed of changed rules"), (480, 20_000), parameters, horizon=horizon)
+        for number in range(CHANGED_RULES[subject.level] if subject.game.parameters else 0):
+            _walk_changed_rules(subject, found, draw, is_long=number % 2 == 1)
         subject.memory["survey"] = found
     return subject.memory["survey"]
+
+
+def _walk_changed_rules(subject: Subject, found: WalkReport, draw: Draw, is_long: bool) -> None:
+    """Other parameters in each lane; matches may take longer than the default horizon where ``is_long``."""
+    default = subject.default_horizon
+    range_ = (default + 1, 2 * default + 1) if is_long and default <= LONGEST_DEFAULT else (5, 60)
+    horizon = draw.integer("horizon of changed rules", *range_)
+    free = [p for p in subject.game.parameters if p.name not in (*subject.keywords, "horizon")]
+    parameters = {p.name: draw.parameter(p.name, p, _lanes(subject)) for p in free}
+    _walk(subject, found, {}, draw.seed("seed of changed rules"), (480, 4000), parameters, horizon=horizon)
 
 
 def _walk(
@@ -206,6 +219,21 @@ def _element(f: ObservationField, index: tuple[int, ...]) -> str:
     return f"{f.name}{list(index) if index else ''}"
 
 
+def _infos(monitor: Monitor) -> str:
+    sim = monitor.sim
+    for what, shown, lanes in (
+        ("info", sim.info, np.flatnonzero(~monitor.over)),
+        ("final info", sim.final_info, np.flatnonzero(monitor.over)),
+    ):
+        for f in sim.game.info:
+            if ("", f.name) not in monitor.bounds:
+                monitor.bounds["", f.name] = checked_bounds(f)
+            if message := _outside(monitor.bounds["", f.name], shown[f.name][lanes].astype("f8"), lanes):
+                lane, index, value, low, high = message
+                return f"lane {lane}: {what} {_element(f, index)} = {value} is not in [{low:g}, {high:g}]"
+    return ""
+
+
 def _finite_rewards(monitor: Monitor) -> str:
     bad = np.argwhere(~np.isfinite(monitor.sim.rewards))
     if len(bad) == 0:
@@ -225,6 +253,17 @@ def _equal_rewards(monitor: Monitor) -> str:
             lane, k = bad[0]
             first, other = sim.game.agents[slots[0]], sim.game.agents[slots[k]]
             return f"lane {lane}, team {team}: {first} gets {rewards[lane, 0]} but {other} gets {rewards[lane, k]}"
+    return ""
+
+
+def _late_pay(monitor: Monitor) -> str:
+    sim = monitor.sim
+    if sim.game.reward != "agent":
+        return ""
+    gone = monitor.dead & ~sim.alive & ~monitor.over[:, None]
+    for lane, slot in np.argwhere(gone & (sim.rewards != 0.0)):
+        paid = f"lane {lane}, {sim.game.agents[slot]} gets {sim.rewards[lane, slot]}"
+        return f"{paid} after it has left the match: only a game with team rewards pays those who have left"
     return ""
 
 
@@ -388,7 +427,9 @@ def _hidden_slots(monitor: Monitor) -> str:
 
 PROMISES = {
     "observations": _observations,
+    "infos": _infos,
     "finite rewards": _finite_rewards,
+    "late pay": _late_pay,
     "equal rewards": _equal_rewards,
     "zero sum": _zero_sum,
     "masks": _masks,

@@ -38,11 +38,8 @@ def snapshot_continues(subject: Subject) -> None:
         setups.append({"opponents": subject.opponents(first)})
     for options in setups:
         _check_snapshot(subject, options, None)
-    probe = subject.batch(1)
-    for team in subject.game.teams:
-        if RememberingPlayer.fits(probe, team):
-            _check_snapshot(subject, {}, team)
-            break
+    if (team := RememberingPlayer.team_of(subject.batch(1))) is not None:
+        _check_snapshot(subject, {}, team)
 
 
 def _check_snapshot(subject: Subject, options: dict[str, Any], remembering: str | None) -> None:
@@ -110,6 +107,28 @@ def _check_copies(subject: Subject, copied: Callable[[Any], Any], how: str) -> N
             _follow(driver, expected, f"{driver.name} whose {how} was played")
         finally:
             other.face.close()
+    _check_copied_players(subject, copied, how)
+
+
+def _check_copied_players(subject: Subject, copied: Callable[[Any], Any], how: str) -> None:
+    """What Python opponents remember goes into the copy, and each of the two remembers on by itself."""
+    draw = subject.draw
+    before, after, seed = draw.integer("copied after", 1, 8), 8, draw.seed()
+    options = {"horizon": draw.integer("horizon", 5, 30)}
+    original, twin = (subject.batch(2, **options) for _ in range(2))
+    team = RememberingPlayer.team_of(original)
+    if team is None:
+        return
+    for sim in (original, twin):
+        sim.set_opponent(team, RememberingPlayer(sim, team))
+        sim.reset(seed=seed)
+    expected = _stay(twin, Player(twin), before + after)[before:]
+    player = Player(original)
+    _stay(original, player, before)
+    for what, sim in ((f"a {how}", subject.keep(copied(original))), (f"a batch whose {how} was played", original)):
+        for number, (was, now) in enumerate(zip(expected, _stay(sim, copy.deepcopy(player), after), strict=True), 1):
+            found = difference(subject.game, was, now)
+            require(not found, f"{what} against a Python opponent, {number} decisions after the copy: {found}")
 
 
 def _follow(driver: Driver, expected: list[Any], what: str) -> None:

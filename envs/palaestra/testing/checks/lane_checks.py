@@ -41,7 +41,7 @@ def calls_keep_lanes_apart(subject: Subject) -> None:
     restore, copies and reads.
     """
     engine = subject.is_engine_game
-    rounds = subject.rounds(2, 3, 60) if engine else subject.rounds(5, 14, 400, 2 * SECONDS[subject.level])
+    rounds = subject.rounds(2, 3, 60) if engine else subject.rounds(4, 14, 400, 1.5 * SECONDS[subject.level])
     steps = play_episodes(subject, rounds, CALLS, 12 if engine else 30)
     subject.note(f"{steps} lane-steps")
 
@@ -90,15 +90,18 @@ def seeding_resets_history(subject: Subject) -> None:
 def _players_forget(subject: Subject, seed: int, earlier: int) -> None:
     """The same for a player with a memory that outlives matches."""
     used, fresh = (subject.batch(2, horizon=5) for _ in range(2))
-    fitting = [team for team in subject.game.teams if RememberingPlayer.fits(used, team)]
-    if not fitting:
+    team = RememberingPlayer.team_of(used)
+    if team is None:
         return
     for sim in (used, fresh):
-        sim.set_opponent(fitting[0], RememberingPlayer(sim, fitting[0]))
+        sim.set_opponent(team, RememberingPlayer(sim, team))
     used.reset(seed=earlier)
     players = Player(used), Player(fresh)
     for _ in range(8):
         used.step()
+    (assignment,) = used.opponent_assignments[team]
+    counted, taken = int(assignment.memory[:, 0].sum()), assignment.opponent.decisions
+    require(counted == taken, f"a Python opponent has taken {taken} decisions, but its memory holds {counted} of them")
     for sim in (used, fresh):
         sim.reset(seed=seed)
     for number in range(8):

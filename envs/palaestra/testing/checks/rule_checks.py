@@ -26,6 +26,22 @@ def observations_are_in_spaces(subject: Subject) -> None:
     report_on(subject, "observations")
 
 
+@conformance(order=611)
+def infos_are_in_their_bounds(subject: Subject) -> None:
+    """Every field of the info stays within its table, the last infos of matches included."""
+    if not subject.game.info:
+        raise Skipped("the game has no info of its own")
+    report_on(subject, "infos")
+
+
+@conformance(order=612)
+def who_has_left_is_paid_no_more(subject: Subject) -> None:
+    """Where agents have rewards of their own, one that has left gets 0: PettingZoo shows it no reward any more."""
+    if subject.game.reward != "agent":
+        raise Skipped("members of a team are paid together, dead or alive")
+    report_on(subject, "late pay")
+
+
 @conformance(order=602)
 def rewards_are_finite(subject: Subject) -> None:
     """No reward is infinite or NaN."""
