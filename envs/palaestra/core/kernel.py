@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from palaestra.core.buffers import rows_of_bytes
 from palaestra.core.compiler_messages import explain_refusal, plain_text
 from palaestra.core.diagnosis import RuleError
 from palaestra.core.game import Game
+from palaestra.core.lane_threads import LaneThreads
 from palaestra.core.layout import mask_spans, observation_spans
 from palaestra.core.linker import Kernel, hooks_of, link, record_view
 from palaestra.core.rehearsal import find_mistake, refuse_certain_mistakes
@@ -28,8 +28,7 @@ class KernelSimulation(Simulation):
         """See `Simulation`."""
         super().__init__(game, num_envs, **options)
         self.kernel: Kernel = link(game, self.compiled)
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_pid = 0
+        self._lane_threads: LaneThreads | None = None
         self._buffers_changed()
 
     def _buffers_changed(self) -> None:
@@ -57,13 +56,9 @@ class KernelSimulation(Simulation):
         if self.threads == 1:
             call(0, self.num_envs, 0)
             return
-        if self._pool is None or self._pool_pid != os.getpid():  # threads do not survive a fork
-            self._pool, self._pool_pid = ThreadPoolExecutor(self.threads), os.getpid()
-        edges = [self.num_envs * t // self.threads for t in range(self.threads + 1)]
-        waiting = [self._pool.submit(call, edges[t], edges[t + 1], t) for t in range(1, self.threads)]
-        call(edges[0], edges[1], 0)
-        for slice_ in waiting:
-            slice_.result()
+        if self._lane_threads is None or self._lane_threads.pid != os.getpid():
+            self._lane_threads = LaneThreads(self.threads)
+        self._lane_threads.run(call, [self.num_envs * t // self.threads for t in range(self.threads + 1)])
 
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._only(which, RESET_DUE)
@@ -99,9 +94,9 @@ class KernelSimulation(Simulation):
         self._end_threads()
 
     def _end_threads(self) -> None:
-        if self._pool is not None and self._pool_pid == os.getpid():
-            self._pool.shutdown()
-        self._pool = None
+        if self._lane_threads is not None:
+            self._lane_threads.end()
+        self._lane_threads = None
 
 
 def world_of(game: Game) -> Any:
