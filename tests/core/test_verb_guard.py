@@ -1,7 +1,9 @@
 """A verb that ends in the middle says so until the matches are whole again; one verb at a time."""
 
 import copy
+import itertools
 import pickle
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -131,6 +133,66 @@ def test_an_interrupt_among_threads_waits_for_them_before_the_next_match_begins(
         each.step(idle_actions(each))
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(expected))
     sim.close()
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "step": lambda sim, earlier: sim.step(idle_actions(sim)),
+    "reset": lambda sim, earlier: sim.reset(seed=5),
+    "reset some": lambda sim, earlier: sim.reset(np.array([True, False, True])),
+    "seed": lambda sim, earlier: sim.seed(7),
+    "restore": lambda sim, earlier: sim.restore(earlier),
+    "load_states": lambda sim, earlier: sim.load_states(earlier.states),
+    "set_parameters": lambda sim, earlier: sim.set_parameters(damage=3.0),
+    "set_opponent": lambda sim, earlier: sim.set_opponent("blue", "fighter"),
+    "refresh": lambda sim, earlier: sim.refresh(),
+    "snapshot": lambda sim, earlier: sim.snapshot(),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("verb", CALLS)
+def test_an_interrupt_at_any_python_function_of_a_verb_leaves_it_undone_done_or_torn(verb: str, threads: int):
+    """Each function that the verb enters is interrupted at its entry, one after the other."""
+
+    def start() -> tuple[Any, Any]:
+        sim = KernelSimulation(two_team.game(), N, threads=threads)
+        sim.reset(seed=1)
+        earlier = sim.snapshot()
+        sim.step(idle_actions(sim))
+        return sim, earlier
+
+    sim, earlier = start()
+    before = all_bytes(sim)
+    CALLS[verb](sim, earlier)
+    after = all_bytes(sim)
+    for number in itertools.count():
+        sim, earlier = start()
+        entries = iter(range(number))
+
+        def interrupt(frame: Any, event: str, _: Any, entries: Any = entries) -> None:
+            if event == "call" and next(entries, None) is None:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        try:
+            sys.setprofile(interrupt)
+            CALLS[verb](sim, earlier)
+            break
+        except KeyboardInterrupt:
+            sys.setprofile(None)
+            seen = all_bytes(sim)
+        finally:
+            sys.setprofile(None)
+        try:
+            sim.snapshot()
+        except InterruptedVerbError:
+            sim.restore(earlier)
+            np.testing.assert_array_equal(sim.states, earlier.states)
+        else:
+            assert np.array_equal(seen, before) or np.array_equal(seen, after), number
+            np.testing.assert_array_equal(all_bytes(sim), seen)  # also when the exception has been dropped
+        sim.close()
+    assert number > 0  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def test_what_was_refused_or_never_began_tears_nothing():

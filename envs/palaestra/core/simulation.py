@@ -48,7 +48,7 @@ from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.snapshot import Snapshot, check_records, check_snapshot
 from palaestra.core.step_in_parts import step_in_parts
 from palaestra.core.team_rows import team_rows, write_team_rows
-from palaestra.core.verb_guard import begin, check_whole, refusal_of_step, taken_back, verb
+from palaestra.core.verb_guard import TakenBack, begin, check_whole, refusal_of_step, verb
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
@@ -412,7 +412,7 @@ class Simulation(ABC):
         which = np.zeros(self.num_envs, np.bool_)
         which[picked_lanes(lanes, self.num_envs)] = True
         self._about_to("set_opponent", which, team_or_agent)
-        with taken_back(self, "strength", "assigned_player", "current_player", "script_rng"):
+        with TakenBack(self, "strength", "assigned_player", "current_player", "script_rng"):
             assign(self, team_or_agent, opponent, which)
         self._has_done()
 
@@ -432,7 +432,7 @@ class Simulation(ABC):
         which = np.zeros(self.num_envs, np.bool_)
         which[picked_lanes(lanes, self.num_envs)] = True
         self._about_to("set_parameters", which, tuple(values))
-        with taken_back(self, "parameters", "next_parameters"):
+        with TakenBack(self, "parameters", "next_parameters"):
             write_parameters(self, lanes, values)
         self._has_done()
 

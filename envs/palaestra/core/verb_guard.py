@@ -7,9 +7,8 @@ found, `InterruptedVerbError` says so, until a reset of all lanes or a restore h
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -98,20 +97,32 @@ def begin(sim: Simulation, name: str, heals: bool = False) -> None:
     sim._torn = name
 
 
-@contextlib.contextmanager
-def taken_back(sim: Simulation, *fields: str) -> Iterator[None]:
-    """Changes of players and of some fields of the match records inside are taken back if they are not finished."""
-    states, assignments = sim.states, sim.opponent_assignments
-    before = {name: states[name].copy() for name in fields if name in states.dtype.names}
-    players: dict[str, Any] = {team: [(a, a.lanes.copy()) for a in row] for team, row in assignments.items()}
-    try:
-        yield
-    except BaseException:
-        for name, values in before.items():
-            states[name] = values
+class TakenBack:
+    """Changes of players and of some fields of the match records inside are taken back if they are not finished.
+
+    No generator: one that is interrupted while it ends lives on in the traceback, and would take back what is finished
+    as soon as the user drops the exception.
+    """
+
+    def __init__(self, sim: Simulation, *fields: str) -> None:
+        """Copies what is there before."""
+        states, assignments = sim.states, sim.opponent_assignments
+        self._sim = sim
+        self._before = {name: states[name].copy() for name in fields if name in states.dtype.names}
+        self._players = {team: [(a, a.lanes.copy()) for a in row] for team, row in assignments.items()}
+
+    def __enter__(self) -> None:
+        """Nothing has changed yet."""
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Takes back after an exception."""
+        if kind is None:
+            return
+        assignments = self._sim.opponent_assignments
+        for name, values in self._before.items():
+            self._sim.states[name] = values
         assignments.clear()
-        for team, row in players.items():
+        for team, row in self._players.items():
             for assignment, lanes in row:
                 assignment.lanes[...] = lanes
             assignments[team] = [assignment for assignment, _ in row]
-        raise
