@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -198,3 +201,55 @@ def test_any_sequence_of_verbs_and_refusals_repeats(mode: str):
             assert sim.recorder is recorder, "nothing was written by hand"
         assert verify(recorder.replay()).ok, case
     assert refusals > 25
+
+
+VERBS: dict[str, Callable[[Any, Any], Any]] = {
+    "step": lambda sim, earlier: sim.step(),
+    "reset": lambda sim, earlier: sim.reset(seed=5),
+    "reset some": lambda sim, earlier: sim.reset(np.array([True, False])),
+    "seed": lambda sim, earlier: sim.seed(7),
+    "restore": lambda sim, earlier: sim.restore(earlier),
+    "set_parameters": lambda sim, earlier: sim.set_parameters(damage=3.0),
+    "set_opponent": lambda sim, earlier: sim.set_opponent("blue", "idler"),
+    "snapshot": lambda sim, earlier: sim.snapshot(),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_interrupt_at_any_python_function_of_a_verb_leaves_a_recording_that_verifies(verb: str):
+    """It goes on where nothing has happened, and ends before the verb where something has."""
+    outcomes, is_interrupted = set(), True
+    for number in itertools.count():
+        sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
+        recorder = Recorder(sim)
+        sim.reset(seed=1)
+        earlier = sim.snapshot()
+        sim.step()
+        entries = iter(range(number))
+
+        def interrupt(frame: Any, event: str, _: Any, entries: Any = entries) -> None:
+            if event == "call" and next(entries, None) is None:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        try:
+            sys.setprofile(interrupt)
+            VERBS[verb](sim, earlier)
+            is_interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        try:
+            if sim._torn:
+                sim.restore(earlier)
+            sim.step()
+            outcomes.add("goes on")
+        except ReplayError as error:
+            outcomes.add("has stopped" if "by a verb that was interrupted" in str(error) else str(error))
+        replay = recorder.replay()
+        assert replay.steps >= 1
+        assert verify(replay).ok, number
+        if not is_interrupted:
+            break
+    assert outcomes == ({"goes on"} if verb == "snapshot" else {"goes on", "has stopped"})

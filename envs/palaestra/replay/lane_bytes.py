@@ -59,11 +59,21 @@ class HashChain:
         self._hashes = [hashlib.sha256() for _ in range(lanes)]
 
     def add(self, rows: np.ndarray) -> None:
-        """Hashes the lanes after an operation, uint8 ``[N, B]``."""
+        """Hashes the lanes after an operation, uint8 ``[N, B]``; all of them, or none if it is interrupted."""
         size = rows.shape[1]
         data = memoryview(rows.reshape(-1))  # type: ignore[arg-type]
-        for lane, chain in enumerate(self._hashes):
+        hashes = [chain.copy() for chain in self._hashes]
+        for lane, chain in enumerate(hashes):
             chain.update(data[lane * size : (lane + 1) * size])
+        self._hashes = hashes
+
+    def state(self) -> Any:
+        """What `set_state` takes."""
+        return self._hashes
+
+    def set_state(self, state: Any) -> None:
+        """Goes back to an earlier state."""
+        self._hashes = state
 
     def check(self) -> np.ndarray:
         """Start of each lane's hash, uint8 ``[N, 8]``."""

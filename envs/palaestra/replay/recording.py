@@ -73,6 +73,7 @@ class Recorder:
         self._changes: list[tuple[int, Change]] = []
         self._snapshots: dict[bytes, int] = {}
         self._pending: tuple[Verb, np.ndarray, Any] | None = None
+        self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a verb that is being added
         sim.recorder = self
 
     def __enter__(self) -> Recorder:
@@ -89,6 +90,7 @@ class Recorder:
     def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
         """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         self._pending = None
+        self._drop_unfinished()
         lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
         if self._operations:
             self._check(verb, lanes, what)
@@ -113,6 +115,8 @@ class Recorder:
             return
         verb, lanes, what = self._pending
         self._pending = None
+        lengths = [len(each) for each in (*self._lists(), self._snapshots)]
+        self._unfinished = (*lengths, self._trace.state())
         if verb == "reset":
             self._operations.append(RESET)
             self._reset_lanes.append(lanes)
@@ -124,6 +128,22 @@ class Recorder:
         elif lanes.any():
             self._changes += [(len(self._operations), row) for row in self._rows(verb, lanes, what)]
             self._trace.changed()
+        self._unfinished = None
+
+    def _lists(self) -> tuple[list[Any], ...]:
+        return self._operations, self._reset_lanes, self._actions, self._changes
+
+    def _drop_unfinished(self) -> None:
+        """Takes out a verb that was interrupted while it was added: the next one finds that the matches have moved."""
+        if self._unfinished is None:
+            return
+        *lengths, snapshots, trace = self._unfinished
+        for each, length in zip(self._lists(), lengths, strict=True):
+            del each[length:]
+        for content in list(self._snapshots)[snapshots:]:
+            del self._snapshots[content]
+        self._trace.go_back(trace)
+        self._unfinished = None
 
     def _check(self, verb: Verb, lanes: np.ndarray, what: Any) -> None:
         """Whether a replay can hold a verb, and all that happened since the last one."""
@@ -176,6 +196,7 @@ class Recorder:
         Raises:
             ReplayError: Nothing: no reset of all lanes came.
         """
+        self._drop_unfinished()
         if not self._operations:
             raise ReplayError("nothing was recorded: a recording starts with a reset of all lanes")
         sim, n = self._sim, self._sim.num_envs

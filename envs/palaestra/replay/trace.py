@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from palaestra.core.batch_loop import RUNNING, WAITING
@@ -64,6 +66,17 @@ class Trace:
             self._note_ends()
         if self.operations % self._check_every == 0:
             self.checks.append(self._chain.check())
+
+    def state(self) -> tuple[Any, ...]:
+        """Where it is, for `go_back`."""
+        lengths = len(self.checks), len(self.matches)
+        return (self.operations, self.steps, self._seen, self._pending, self._chain.state(), lengths)
+
+    def go_back(self, state: tuple[Any, ...]) -> None:
+        """Forgets what has been followed since."""
+        self.operations, self.steps, self._seen, self._pending, chain, (checks, matches) = state
+        self._chain.set_state(chain)
+        del self.checks[checks:], self.matches[matches:]
 
     def all_checks(self) -> list[np.ndarray]:
         """`checks`, and one at the end."""
