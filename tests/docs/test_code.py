@@ -44,7 +44,8 @@ NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ")
 """Commands that need a person, or a game that the page only speaks of."""
 COMMAND = re.compile(r"^(?:\w+=\S+ )?palaestra .*$", re.M)
 FENCED = re.compile(r"^```(python|console|bash)\n(.*?)^```", re.M | re.S)
-CONSOLE_SCRIPT = "import sys; from palaestra.cli import main; sys.argv[0] = 'palaestra'; sys.exit(main())"
+CONSOLE_SCRIPT = "import sys\nfrom palaestra.cli import main\nsys.exit(main())\n"
+"""As pip writes it into a folder of its own: Python then looks for modules there, not in the current folder."""
 NEEDED = ("benchmarl", "jsbsim", "scipy", "stable_baselines3", "torch")
 """Packages that a page may need: without them its code is skipped."""
 
@@ -143,11 +144,14 @@ def test_a_page_runs_as_a_script_and_at_the_console(path: Path, tmp_path: Path):
     for number, script in enumerate(scripts(path)):
         (tmp_path / f"page_{number}.py").write_text(script, encoding="utf-8")
         execute([f"page_{number}.py"], tmp_path)
+    console_script = tmp_path / "bin" / "palaestra"
+    console_script.parent.mkdir()
+    console_script.write_text(CONSOLE_SCRIPT, encoding="utf-8")
     for command in filter(is_run, page.commands):
         words = shlex.split(shortened(command), comments=True)
         at = words.index("palaestra")
         variables = dict(word.split("=", 1) for word in words[:at])
-        execute(["-P", "-c", CONSOLE_SCRIPT, *words[at + 1 :]], tmp_path, **variables)
+        execute([str(console_script), *words[at + 1 :]], tmp_path, **variables)
 
 
 @pytest.mark.slow
