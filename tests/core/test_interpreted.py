@@ -9,7 +9,7 @@ import dataclasses
 import importlib
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ from games.play import all_bytes, idle_actions, match_hash, python, random_actio
 import palaestra
 from palaestra import registry
 from palaestra.core import compiler
-from palaestra.core.game import Game
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import jit_disabled, link
 from palaestra.core.physics import PhysicsSimulation
@@ -173,3 +174,44 @@ except IndexError:
 def test_the_interpreted_twin_does_without_numba():
     program = "import sys; from games.play import match_hash; match_hash('two_team', 3); print('numba' in sys.modules)"
     assert python(program, NUMBA_DISABLE_JIT="1") == "False"
+
+
+class Shop(NamedTuple):
+    """A world with records, also in a tuple."""
+
+    goods: np.ndarray
+    more: tuple[np.ndarray, int]
+
+
+def start_to_buy(s, world):
+    s.spent = world.goods[0].price
+
+
+def buy(s, world, actions, rewards, scratch):
+    rewards[0] = world.goods[actions.buyer[0].good].price + world.more[0][1].price
+    return 0
+
+
+@compares
+def test_records_of_the_world_have_attributes_compiled_or_not():
+    goods = np.array([(1.5, 2), (4.0, 1)], [("price", "f8"), ("count", "i8")])
+    buyer = Role("buyer", ("red_0",), (Field("spent", (), 0, 9),), (Choice("good", 2),))
+    game = Game(
+        name="Shop",
+        roles=(buyer,),
+        state=(("spent", "f8"),),
+        reset=start_to_buy,
+        step=buy,
+        observe=watch,
+        horizon=5,
+        world=Shop(goods, (goods, 3)),
+    )
+    for is_compiled in (False, True):
+        with closing(KernelSimulation(game, 2, compiled=is_compiled)) as sim:
+            sim.reset(seed=1)
+            sim.step(np.array([[0], [1]]))
+            assert sim.rewards[:, 0].tolist() == [5.5, 8.0]
+
+
+def watch(s, world, observations, scratch):
+    observations.buyer[0].spent = s.spent

@@ -305,8 +305,8 @@ def test_lists_of_unlike_lengths_are_no_actions(face: str, id: str):
 def test_a_lane_or_a_team_that_is_not_there_is_named_with_those_that_are():
     sim = registry.make_batch("palaestra/TeamPong-v0", 2)
     sim.reset(seed=0)
-    for lane in (2, -1, 1.5):
-        with pytest.raises(ValueError, match=rf"lane must be an integer from 0 to 1, got {lane}"):
+    for lane in (2, -3, 1.5):
+        with pytest.raises(ValueError, match=rf"lane must be an integer from -2 to 1, got {lane}"):
             sim.render(lane)  # type: ignore[arg-type]
     for ask in (sim.team_rewards, sim.open_slots, lambda team: sim.team_view(team, "observations")):
         with pytest.raises(ValueError, match="team must be one of 'red', 'blue', got 'green'"):

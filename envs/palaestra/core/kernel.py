@@ -213,4 +213,14 @@ def _viewed(sim: Simulation, arrays: tuple) -> tuple:
     """The arrays as the drivers of a simulation take them."""
     if sim.compiled:
         return arrays
-    return tuple(record_view(a) if isinstance(a, np.ndarray) else a for a in arrays)
+    return tuple(map(_with_attributes, arrays))
+
+
+def _with_attributes(argument: Any) -> Any:
+    """An array, or the arrays of a world, whose records have attributes in plain Python too."""
+    if isinstance(argument, np.ndarray):
+        return record_view(argument)
+    if isinstance(argument, tuple):
+        members = map(_with_attributes, argument)
+        return type(argument)._make(members) if hasattr(argument, "_fields") else tuple(members)  # type: ignore[attr-defined]
+    return argument

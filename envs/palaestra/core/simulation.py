@@ -366,7 +366,7 @@ class Simulation(ABC):
         Raises:
             NotImplementedError: The game has no picture.
         """
-        keywords.check_count("lane", lane, 0, self.num_envs - 1)
+        keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render is None:
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
@@ -379,7 +379,7 @@ class Simulation(ABC):
         Raises:
             NotImplementedError: The game has no text.
         """
-        keywords.check_count("lane", lane, 0, self.num_envs - 1)
+        keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
         return load(self.game.render_text)(self.game, self.game.world, record_view(self.states)[lane])
