@@ -364,7 +364,7 @@ class Simulation(ABC):
         """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.
 
         Raises:
-            NotImplementedError: The game has no picture.
+            NotImplementedError, ValueError: The game has no picture; there is no such lane.
         """
         keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render is None:
@@ -377,7 +377,7 @@ class Simulation(ABC):
         """One match in words.
 
         Raises:
-            NotImplementedError: The game has no text.
+            NotImplementedError, ValueError: The game has no text; there is no such lane.
         """
         keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render_text is None:
