@@ -1,6 +1,7 @@
 """Threads that each work on a slice of the lanes."""
 
 import threading
+import time
 import weakref
 from typing import Any
 
@@ -47,7 +48,12 @@ def test_after_an_interrupt_of_the_caller_late_slices_are_waited_for_and_not_tak
     with pytest.raises(KeyboardInterrupt):
         threads.run(interrupted, EDGES)
     threading.Timer(0.05, go_on.set).start()
-    threads.run(lambda lo, hi, t: done.append(t), EDGES)
+
+    def slow(lo: int, hi: int, t: int) -> None:
+        time.sleep(0.05 * t)
+        done.append(t)
+
+    threads.run(slow, EDGES)
     assert done == [0, "late", 1]
     go_on.clear()
     with pytest.raises(KeyboardInterrupt):
