@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from games.play import python
@@ -147,6 +148,7 @@ def test_constants_are_bytes_that_distinguish_them():
     values = [1, 1.0, True, "1", None, (1,), ((1,),), (1, 1), np.float32(1), np.float64(1), Order.FIRE, 7, Order, Mood]
     values += [table, table + 1e-12, table.astype("f4"), table.reshape(3, 2), np.asfortranarray(table), record]
     values += [table.dtype, record.dtype, frozenset("ab"), frozenset("abc"), abs, min]
+    values += [slice(0, 3), slice(1, 3), range(3), range(4), numba.int32, numba.int64]
     assert len({constant_bytes(value) for value in values}) == len(values)
     assert constant_bytes(table.copy()) == constant_bytes(table)
 

@@ -263,6 +263,8 @@ def constant_bytes(value: Any) -> bytes:
         return f"{len(value)} ".encode() + b"\0".join(constant_bytes(member) for member in value)
     if isinstance(value, frozenset | set):
         return f"{len(value)} ".encode() + b"\0".join(sorted(constant_bytes(member) for member in value))
+    if not hasattr(value, "__qualname__") and "0x" not in (text := repr(value)):  # slice(0, 3), a type of numba's
+        return f"{type(value).__module__}.{type(value).__qualname__} {text}".encode()
     named = value if hasattr(value, "__qualname__") else type(value)
     fields = getattr(value, "_fields", "")
     return f"{named.__module__}.{named.__qualname__} {fields}".encode()
