@@ -145,8 +145,8 @@ class Unit:
         shield: The same of the shield; 0 is none. The shield is hit before the hit points.
         armour: Subtracted from each hit on the hit points.
         attributes: Of `ATTRIBUTES`, for bonuses and healing.
-        flying: Passes over everything and is hit only by weapons that hit ``"any"``.
-        cliff_walker: Climbs cliffs; weapons that hit only what flies would hit it too.
+        flying: Passes over everything; hit only by weapons that hit ``"any"``.
+        cliff_walker: Climbs cliffs; on the ground and tall, so that any weapon hits it.
         speed_cells_per_s: Greatest speed; 0 stands where it is.
         acceleration_cells_per_s2: None reaches the greatest speed at once.
         radius: Of the body that ranges are measured from, cells.
@@ -262,7 +262,7 @@ class Ruleset:
             ValueError: No such unit. Suggests the nearest.
         """
         if unit not in self.unit_names:
-            raise ValueError(f"{unit!r} is no unit of {self.name}, {suggestion(unit, self.unit_names)}")
+            raise ValueError(f"{unit!r} is no unit of {self.name}: {suggestion(unit, self.unit_names)}")
         return self.unit_names.index(unit)
 
     def unit(self, unit: str) -> Unit:

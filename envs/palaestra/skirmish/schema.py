@@ -66,7 +66,7 @@ def build(kind: type[T], value: Any, key: str, **known: Any) -> T:
     fields = {f.name: f for f in dataclasses.fields(kind) if f.name not in known}  # type: ignore[arg-type]
     for name in value:
         if name not in fields:
-            raise Refusal(_inside(key, name), f"unknown key, {suggestion(name, fields)}")
+            raise Refusal(_inside(key, name), f"unknown key: {suggestion(name, fields)}")
     missing = [n for n, f in fields.items() if n not in value and f.default is dataclasses.MISSING]
     if missing:
         raise Refusal(_inside(key, missing[0]), "missing key")
@@ -194,13 +194,13 @@ def load(path: Path, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
         raise FileError(f"{path}: no JSON: {error}") from error
 
 
-def find(folder: str, wanted: str | Path, word: str) -> Path:
+def find(folder: str, wanted: str | Path, what: str) -> Path:
     """Where a bundled file lies, or the path that was given instead of a name.
 
     Args:
         folder: Of the assets.
         wanted: Name of a bundled file without ``.json``; a `Path`, or a string that ends in ``.json``, is a path.
-        word: What such a file is.
+        what: What such a file is, for the message.
 
     Raises:
         ValueError: No such name. Suggests the nearest.
@@ -209,8 +209,7 @@ def find(folder: str, wanted: str | Path, word: str) -> Path:
         return Path(wanted)
     names = bundled(folder)
     if wanted not in names:
-        reason = suggestion(wanted, names)
-        raise ValueError(f"no {word} named {wanted!r}, {reason}; your own files are given by paths that end in .json")
+        raise ValueError(f"no {what} {wanted!r}: {suggestion(wanted, names)} (a file of yours is a path ending in .json)")
     return palaestra_assets.path(f"{folder}/{wanted}.json")
 
 
