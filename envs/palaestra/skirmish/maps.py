@@ -1,7 +1,9 @@
 """Maps: where the units of both sides begin, what blue is ordered to do, and the ground.
 
 A map is a JSON file; the bundled ones are the 23 of SMAC (Samvelyan et al. 2019), their ``sources`` say what was
-decoded and what is approximated::
+decoded and what is approximated:
+
+.. code-block:: json
 
     {
       "format": 1,
@@ -44,7 +46,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -55,13 +57,12 @@ from palaestra.skirmish.schema import (
     Refusal,
     build,
     bundled,
-    count,
     find,
-    item,
+    integer,
     members,
-    name,
     number,
     record,
+    short_name,
     suggestion,
     text,
     word,
@@ -86,15 +87,15 @@ _point = members(number(0, MOST_CELLS), 2, 2)
 
 @dataclass(frozen=True)
 class _Group:
-    unit: str = item(text)
-    count: int = item(count(1, MOST_BLUE))
-    at: tuple[float, float] = item(_point)
+    unit: Annotated[str, text]
+    count: Annotated[int, integer(1, MOST_BLUE)]
+    at: Annotated[tuple[float, float], _point]
 
 
 @dataclass(frozen=True)
 class _OrderInFile:
-    kind: str = item(word(*POINTS))
-    points: tuple[tuple[float, float], ...] = item(members(_point, 0, 2))
+    kind: Annotated[str, word(*POINTS)]
+    points: Annotated[tuple[tuple[float, float], ...], members(_point, 0, 2)]
 
     def __post_init__(self) -> None:
         least, most = POINTS[self.kind]
@@ -118,26 +119,26 @@ def _groups(most: int) -> Reader:
 
 @dataclass(frozen=True)
 class _Red:
-    groups: tuple[_Group, ...] = item(_groups(MOST_RED))
+    groups: Annotated[tuple[_Group, ...], _groups(MOST_RED)]
 
 
 @dataclass(frozen=True)
 class _Blue:
-    groups: tuple[_Group, ...] = item(_groups(MOST_BLUE))
-    order: _OrderInFile = item(record(_OrderInFile))
+    groups: Annotated[tuple[_Group, ...], _groups(MOST_BLUE)]
+    order: Annotated[_OrderInFile, record(_OrderInFile)]
 
 
 @dataclass(frozen=True)
 class _MapInFile:
-    format: int = item(count(1, FORMAT))
-    name: str = item(name)
-    sources: tuple[str, ...] = item(members(text, 0, 100))
-    ruleset: str = item(text)
-    size: tuple[int, int] = item(members(count(1, MOST_CELLS), 2, 2))
-    limit: int = item(count(1, 1_000_000))
-    red: _Red = item(record(_Red))
-    blue: _Blue = item(record(_Blue))
-    terrain: tuple[str, ...] = item(members(text, 1, MOST_CELLS))
+    format: Annotated[int, integer(1, FORMAT)]
+    name: Annotated[str, short_name]
+    sources: Annotated[tuple[str, ...], members(text, 0, 100)]
+    ruleset: Annotated[str, text]
+    size: Annotated[tuple[int, int], members(integer(1, MOST_CELLS), 2, 2)]
+    limit: Annotated[int, integer(1, 1_000_000)]
+    red: Annotated[_Red, record(_Red)]
+    blue: Annotated[_Blue, record(_Blue)]
+    terrain: Annotated[tuple[str, ...], members(text, 1, MOST_CELLS)]
 
     def __post_init__(self) -> None:
         width, height = self.size

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,16 +20,15 @@ from palaestra.skirmish.schema import (
     Refusal,
     build,
     bundled,
-    count,
     find,
     flag,
-    item,
+    integer,
     members,
-    name,
     named,
     number,
     optional,
     record,
+    short_name,
     suggestion,
     text,
     word,
@@ -63,9 +62,9 @@ class Splash:
         depth: Half the width of the line, cells; 0 for a circle.
     """
 
-    shape: str = item(word(*SHAPES))
-    radius: float = item(_length)
-    depth: float = item(_length)
+    shape: Annotated[str, word(*SHAPES)]
+    radius: Annotated[float, _length]
+    depth: Annotated[float, _length]
 
 
 @dataclass(frozen=True)
@@ -84,15 +83,15 @@ class Weapon:
         splash: Whom else it hits, or None.
     """
 
-    damage: float = item(number(0, 10_000))
-    hits: int = item(count(1, 16))
-    bonus: float = item(number(0, 10_000))
-    bonus_against: str | None = item(optional(word(*ATTRIBUTES)))
-    range: float = item(_length)
-    cooldown_s: float = item(number(0.0625, 1000))
-    targets: str = item(word("ground", "any"))
-    suicide: bool = item(flag)
-    splash: Splash | None = item(optional(record(Splash)), default=None)
+    damage: Annotated[float, number(0, 10_000)]
+    hits: Annotated[int, integer(1, 16)]
+    bonus: Annotated[float, number(0, 10_000)]
+    bonus_against: Annotated[str | None, optional(word(*ATTRIBUTES))]
+    range: Annotated[float, _length]
+    cooldown_s: Annotated[float, number(0.0625, 1000)]
+    targets: Annotated[str, word("ground", "any")]
+    suicide: Annotated[bool, flag]
+    splash: Annotated[Splash | None, optional(record(Splash))] = None
 
     def __post_init__(self) -> None:
         if (self.bonus > 0) != (self.bonus_against is not None):
@@ -110,10 +109,10 @@ class Heal:
         attribute: One of `ATTRIBUTES` that the healed unit needs.
     """
 
-    hit_points_per_s: float = item(number(0, 10_000))
-    hit_points_per_energy: float = item(number(0.01, 10_000))
-    range: float = item(_length)
-    attribute: str = item(word(*ATTRIBUTES))
+    hit_points_per_s: Annotated[float, number(0, 10_000)]
+    hit_points_per_energy: Annotated[float, number(0.01, 10_000)]
+    range: Annotated[float, _length]
+    attribute: Annotated[str, word(*ATTRIBUTES)]
 
 
 @dataclass(frozen=True)
@@ -126,9 +125,9 @@ class Energy:
         regeneration_per_s: Gain, 1/s.
     """
 
-    start: float = item(number(0, 10_000))
-    most: float = item(number(0, 10_000))
-    regeneration_per_s: float = item(number(0, 10_000))
+    start: Annotated[float, number(0, 10_000)]
+    most: Annotated[float, number(0, 10_000)]
+    regeneration_per_s: Annotated[float, number(0, 10_000)]
 
     def __post_init__(self) -> None:
         if self.start > self.most:
@@ -160,22 +159,22 @@ class Unit:
     """
 
     name: str
-    hit_points: float = item(number(0.5, 100_000))
-    shield: float = item(number(0, 100_000))
-    armour: float = item(number(0, 1000))
-    attributes: tuple[str, ...] = item(members(word(*ATTRIBUTES), 0, len(ATTRIBUTES)))
-    flying: bool = item(flag)
-    cliff_walker: bool = item(flag)
-    speed_cells_per_s: float = item(number(0, 16))
-    acceleration_cells_per_s2: float | None = item(optional(number(0.01, 10_000)))
-    radius: float = item(number(0.0625, 4))
-    separation_radius: float = item(number(0.0625, 4))
-    sight: float = item(_length)
-    regeneration_per_s: float = item(number(0, 10_000))
-    cooldown_normaliser_loops: float = item(number(1, 10_000))
-    weapon: Weapon | None = item(optional(record(Weapon)), default=None)
-    heal: Heal | None = item(optional(record(Heal)), default=None)
-    energy: Energy | None = item(optional(record(Energy)), default=None)
+    hit_points: Annotated[float, number(0.5, 100_000)]
+    shield: Annotated[float, number(0, 100_000)]
+    armour: Annotated[float, number(0, 1000)]
+    attributes: Annotated[tuple[str, ...], members(word(*ATTRIBUTES), 0, len(ATTRIBUTES))]
+    flying: Annotated[bool, flag]
+    cliff_walker: Annotated[bool, flag]
+    speed_cells_per_s: Annotated[float, number(0, 16)]
+    acceleration_cells_per_s2: Annotated[float | None, optional(number(0.01, 10_000))]
+    radius: Annotated[float, number(0.0625, 4)]
+    separation_radius: Annotated[float, number(0.0625, 4)]
+    sight: Annotated[float, _length]
+    regeneration_per_s: Annotated[float, number(0, 10_000)]
+    cooldown_normaliser_loops: Annotated[float, number(1, 10_000)]
+    weapon: Annotated[Weapon | None, optional(record(Weapon))] = None
+    heal: Annotated[Heal | None, optional(record(Heal))] = None
+    energy: Annotated[Energy | None, optional(record(Energy))] = None
 
     def __post_init__(self) -> None:
         if len(set(self.attributes)) < len(self.attributes):
@@ -198,11 +197,11 @@ class Reward:
         most: What the greatest possible sum of a match is scaled to.
     """
 
-    kill: float = item(number(0, 10_000))
-    win: float = item(number(0, 10_000))
-    defeat: float = item(number(-10_000, 0))
-    negative_scale: float = item(_share)
-    most: float = item(number(0.01, 10_000))
+    kill: Annotated[float, number(0, 10_000)]
+    win: Annotated[float, number(0, 10_000)]
+    defeat: Annotated[float, number(-10_000, 0)]
+    negative_scale: Annotated[float, _share]
+    most: Annotated[float, number(0.01, 10_000)]
 
 
 @dataclass(frozen=True)
@@ -228,22 +227,22 @@ class Ruleset:
         units: All kinds in the order of the file: the numbers of `table`'s rows.
     """
 
-    format: int = item(count(1, FORMAT))
-    name: str = item(name)
-    sources: tuple[str, ...] = item(members(text, 0, 100))
-    loops_per_second: int = item(count(1, 1000))
-    loops_per_decision: int = item(count(1, 1000))
-    sight: float = item(_length)
-    shoot_range: float = item(_length)
-    acquire_range: float = item(_length)
-    move_cells: float = item(_length)
-    minimum_damage: float = item(number(0, 1000))
-    shield_armour: float = item(number(0, 1000))
-    shield_regeneration_per_s: float = item(number(0, 10_000))
-    shield_delay_s: float = item(number(0, 1000))
-    cooldown_deviation_loops: tuple[int, int] = item(members(count(-100, 100), 2, 2))
-    reward: Reward = item(record(Reward))
-    units: tuple[Unit, ...] = item(named(Unit, MOST_UNITS))
+    format: Annotated[int, integer(1, FORMAT)]
+    name: Annotated[str, short_name]
+    sources: Annotated[tuple[str, ...], members(text, 0, 100)]
+    loops_per_second: Annotated[int, integer(1, 1000)]
+    loops_per_decision: Annotated[int, integer(1, 1000)]
+    sight: Annotated[float, _length]
+    shoot_range: Annotated[float, _length]
+    acquire_range: Annotated[float, _length]
+    move_cells: Annotated[float, _length]
+    minimum_damage: Annotated[float, number(0, 1000)]
+    shield_armour: Annotated[float, number(0, 1000)]
+    shield_regeneration_per_s: Annotated[float, number(0, 10_000)]
+    shield_delay_s: Annotated[float, number(0, 1000)]
+    cooldown_deviation_loops: Annotated[tuple[int, int], members(integer(-100, 100), 2, 2)]
+    reward: Annotated[Reward, record(Reward)]
+    units: Annotated[tuple[Unit, ...], named(Unit, MOST_UNITS)]
 
     def __post_init__(self) -> None:
         least, most = self.cooldown_deviation_loops

@@ -1,20 +1,20 @@
 """Reads JSON files into frozen dataclasses and says exactly what is wrong with those that cannot be used.
 
-Each field of a dataclass names the reader of its value (`item`). A reader takes a value and its key path
-(``units.marine.weapon.range``) and returns what the field holds, or raises `Refusal`. So one function, `build`, finds
-missing and unknown keys, and the type of a file stands in one place: its dataclass. Conditions on several fields
-stand in ``__post_init__`` and raise `Refusal` too.
+The annotation of each field names the reader of its value: ``range: Annotated[float, number(0, 64)]``. A reader takes
+a value and its key path (``units.marine.weapon.range``) and returns what the field holds, or raises `Refusal`. So the
+type of a file stands in one place, its dataclass, and one function, `build`, finds missing and unknown keys.
+Conditions on several fields stand in ``__post_init__`` and raise `Refusal` too.
 """
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import palaestra_assets
 from palaestra.core.files import FileError
@@ -44,37 +44,38 @@ class Refusal(ValueError):
         return f"{self.key}: {self.reason}" if self.key else self.reason
 
 
-def item(read: Reader, **keywords: Any) -> Any:
-    """A field of a dataclass whose value is read by ``read``; with a ``default`` the key may be missing."""
-    return dataclasses.field(metadata={"read": read}, **keywords)
-
-
 def build(kind: type[T], value: Any, key: str, **known: Any) -> T:
     """Makes a dataclass of an object of a JSON file.
 
     Args:
-        kind: Its fields were made by `item`.
+        kind: Its annotations are ``Annotated[type, reader]``. A key may be missing if its field has a default.
         value: What stands in the file.
         key: Where it stands.
-        known: Fields that the file does not give.
+        known: Fields without a reader.
 
     Raises:
         Refusal: No object, a key is missing or unknown, or a reader refuses a value.
     """
     if not isinstance(value, dict):
         raise Refusal(key, f"must be an object, got {shortened(value)}")
-    fields = {f.name: f for f in dataclasses.fields(kind) if f.name not in known}  # type: ignore[arg-type]
+    readers = _readers(kind)
     for name in value:
-        if name not in fields:
-            raise Refusal(_inside(key, name), f"unknown key: {suggestion(name, fields)}")
-    missing = [n for n, f in fields.items() if n not in value and f.default is dataclasses.MISSING]
-    if missing:
-        raise Refusal(_inside(key, missing[0]), "missing key")
-    read = {name: fields[name].metadata["read"](member, _inside(key, name)) for name, member in value.items()}
+        if name not in readers:
+            raise Refusal(_inside(key, name), f"unknown key: {suggestion(name, readers)}")
+    for name in readers:
+        if name not in value and not hasattr(kind, name):
+            raise Refusal(_inside(key, name), "missing key")
+    read = {name: readers[name](member, _inside(key, name)) for name, member in value.items()}
     try:
         return kind(**known, **read)
     except Refusal as refusal:
         raise Refusal(_inside(key, refusal.key), refusal.reason) from None
+
+
+@functools.cache
+def _readers(kind: type) -> dict[str, Reader]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 def number(low: float, high: float) -> Reader:
@@ -88,7 +89,7 @@ def number(low: float, high: float) -> Reader:
     return read
 
 
-def count(low: int, high: int) -> Reader:
+def integer(low: int, high: int) -> Reader:
     """Reads an integer in [low, high]."""
 
     def read(value: Any, key: str) -> int:
@@ -113,7 +114,7 @@ def text(value: Any, key: str) -> str:
     return value
 
 
-def name(value: Any, key: str) -> str:
+def short_name(value: Any, key: str) -> str:
     """Reads a string that can name a unit, a ruleset or a map."""
     if not NAME.fullmatch(text(value, key)):
         raise Refusal(key, f"must be 1 to 40 letters, digits or _.- that begin with no mark, got {shortened(value)}")
@@ -160,7 +161,7 @@ def named(kind: type, most: int) -> Reader:
     def read(value: Any, key: str) -> tuple[Any, ...]:
         if not isinstance(value, dict) or not 1 <= len(value) <= most:
             raise Refusal(key, f"must be an object of 1 to {most} members, got {shortened(value)}")
-        return tuple(build(kind, member, _inside(key, k), name=name(k, key)) for k, member in value.items())
+        return tuple(build(kind, member, _inside(key, k), name=short_name(k, key)) for k, member in value.items())
 
     return read
 
@@ -180,7 +181,7 @@ def load(path: Path, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
         content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
         if not isinstance(content, dict):
             raise Refusal("", f"must hold a JSON object, got {shortened(content)}")
-        if count(1, 10**6)(content.get("format"), "format") > newest:
+        if integer(1, 10**6)(content.get("format"), "format") > newest:
             reason = f"{content['format']} is newer than {newest}, the newest that this version reads: update palaestra"
             raise Refusal("format", reason)
         return make(content)
@@ -209,7 +210,7 @@ def find(folder: str, wanted: str | Path, what: str) -> Path:
         return Path(wanted)
     names = bundled(folder)
     if wanted not in names:
-        raise ValueError(f"no {what} {wanted!r}: {suggestion(wanted, names)} (a file of yours is a path ending in .json)")
+        raise ValueError(f"no {what} {wanted!r}: {suggestion(wanted, names)} (paths of your files end in .json)")
     return palaestra_assets.path(f"{folder}/{wanted}.json")
 
 
