@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import pickle
 from collections import Counter
@@ -20,7 +21,7 @@ from palaestra.skirmish import ruleset as rulesets
 from palaestra.skirmish.maps import BattleMap
 
 SMAC = rulesets.load("smac-4.10")
-LOADED = {name: maps.load(name) for name in maps.names()}
+loaded = functools.cache(maps.load)
 
 # Limit, units of red and of blue; SMAC's sizes: actions, observation, state.
 FACTS = {
@@ -75,7 +76,7 @@ def test_there_are_the_23_maps_of_smac():
 @pytest.mark.parametrize("name", FACTS)
 def test_limit_and_units_are_those_of_smac(name: str):
     limit, red, blue, *_ = FACTS[name]
-    battle = LOADED[name]
+    battle = loaded(name)
     assert (battle.name, battle.size, battle.limit) == (name, (32, 32), limit)
     assert (composition(battle.red.units), composition(battle.blue.units)) == (red, blue)
     assert battle.ruleset == SMAC
@@ -84,12 +85,12 @@ def test_limit_and_units_are_those_of_smac(name: str):
 
 @pytest.mark.parametrize("name", FACTS)
 def test_the_sizes_follow_from_smac_s_formulas(name: str):
-    assert smac_sizes(LOADED[name]) == FACTS[name][3:]
+    assert smac_sizes(loaded(name)) == FACTS[name][3:]
 
 
 @pytest.mark.parametrize("name", FACTS)
 def test_every_unit_begins_on_ground_from_which_it_can_reach_the_other_side(name: str):
-    battle = LOADED[name]
+    battle = loaded(name)
     (x, y), *others = {(int(x), int(y)) for x, y in [*battle.red.positions, *battle.blue.positions]}
     reached, frontier = set(), [(x, y)]
     while frontier:
@@ -107,7 +108,7 @@ def test_every_unit_begins_on_ground_from_which_it_can_reach_the_other_side(name
      "3s5z_vs_3s6z", "1c3s5z"],
 )  # fmt: skip
 def test_the_common_arena_is_a_band_of_16_rows(name: str):
-    battle = LOADED[name]
+    battle = loaded(name)
     band = np.zeros((32, 32), np.uint8)
     band[8:24] = 1
     np.testing.assert_array_equal(battle.walkable, band)
@@ -120,45 +121,46 @@ def test_the_common_arena_is_a_band_of_16_rows(name: str):
 
 @pytest.mark.parametrize("name", ["3s_vs_3z", "3s_vs_4z", "3s_vs_5z"])
 def test_stalkers_meet_zealots_alone_on_open_ground(name: str):
-    assert LOADED[name].walkable.all()
+    assert loaded(name).walkable.all()
 
 
 def test_blue_s_orders_are_those_of_the_maps():
-    kinds = {name: (battle.blue.order.kind, len(battle.blue.order.points)) for name, battle in LOADED.items()}
+    orders = {name: loaded(name).blue.order for name in FACTS}
+    kinds = {name: (order.kind, len(order.points)) for name, order in orders.items()}
     assert {name: order for name, order in kinds.items() if order != ("attack_move", 1)} == {
         "2m_vs_1z": ("attack_move", 2),
         "2s_vs_1sc": ("none", 0),
         "2c_vs_64zg": ("attack_units", 0),
     }
-    np.testing.assert_array_equal(LOADED["2m_vs_1z"].blue.order.points, LOADED["2m_vs_1z"].red.positions)
-    np.testing.assert_array_equal(LOADED["corridor"].blue.order.points, [[4.47, 4.3298]])
-    assert {battle.red.order.kind for battle in LOADED.values()} == {"none"}
+    np.testing.assert_array_equal(loaded("2m_vs_1z").blue.order.points, loaded("2m_vs_1z").red.positions)
+    np.testing.assert_array_equal(loaded("corridor").blue.order.points, [[4.47, 4.3298]])
+    assert {loaded(name).red.order.kind for name in FACTS} == {"none"}
 
 
 def test_units_of_a_group_share_a_point_and_groups_have_their_own():
-    bane = LOADED["bane_vs_bane"]
+    bane = loaded("bane_vs_bane")
     assert Counter(map(tuple, bane.red.positions.tolist())) == {(16, 8): 4, (16, 11): 20}
     assert Counter(map(tuple, bane.blue.positions.tolist())) == {(16, 21): 20, (16, 24): 4}
 
 
 def test_the_corridor_narrows_to_three_cells():
-    walkable = LOADED["corridor"].walkable
+    walkable = loaded("corridor").walkable
     assert [int(walkable[y].sum()) for y in (10, 11, 12, 13, 14, 15)] == [10, 11, 3, 3, 13, 14]
     assert "".join(map(str, walkable[12])) == "0" * 11 + "111" + "0" * 18
 
 
 def test_colossi_alone_climb_the_cliff_between_two_levels():
-    battle = LOADED["2c_vs_64zg"]
+    battle = loaded("2c_vs_64zg")
     slope = (battle.climbable == 1) & (battle.walkable == 0)
     assert np.argwhere(slope).tolist() == [[y, x] for y in (12, 13) for x in range(4, 28)]
     assert (battle.level[11, 16], battle.level[12, 16], battle.level[14, 16]) == (0, -1, 8)
     assert battle.level[15, :8].tolist() == [0, 0, 0, 0, 1, 3, 5, 8], "a ramp, in eighths of a cliff"
-    others = [other for name, other in LOADED.items() if name != "2c_vs_64zg"]
+    others = [loaded(name) for name in FACTS if name != "2c_vs_64zg"]
     assert all((other.climbable == other.walkable).all() and other.level.max() == 0 for other in others)
 
 
 def test_all_arrays_are_read_only_and_of_the_documented_types():
-    battle = LOADED["2m_vs_1z"]
+    battle = loaded("2m_vs_1z")
     found = {
         "walkable": battle.walkable, "climbable": battle.climbable, "level": battle.level,
         "red": battle.red.positions, "blue": battle.blue.positions,
@@ -176,9 +178,9 @@ def test_all_arrays_are_read_only_and_of_the_documented_types():
 
 
 def test_a_map_can_be_sent_to_another_process():
-    copy = pickle.loads(pickle.dumps(LOADED["corridor"]))
-    np.testing.assert_array_equal(copy.level, LOADED["corridor"].level)
-    assert copy.red.units == LOADED["corridor"].red.units
+    copy = pickle.loads(pickle.dumps(loaded("corridor")))
+    np.testing.assert_array_equal(copy.level, loaded("corridor").level)
+    assert copy.red.units == loaded("corridor").red.units
 
 
 # --- own files ---
@@ -298,3 +300,29 @@ def test_the_bundled_files_hold_the_names_that_they_are_found_by():
     for folder in ("maps", "rulesets"):
         for path in palaestra_assets.path(f"skirmish/{folder}").glob("*.json"):
             assert json.loads(path.read_text(encoding="utf-8"))["name"] == path.stem
+
+
+JUNK = [None, True, -1, 10**400, 1e999, 0.5, "", "\ud800", "no\nline", [], [[]], {}, {"": {}}, [None] * 300]
+
+
+def key_paths(content: Any, prefix: str = "") -> list[str]:
+    members = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    here = [(f"{prefix}{name}", member) for name, member in members]
+    return [key for key, _ in here] + [key for name, member in here for key in key_paths(member, f"{name}.")]
+
+
+@pytest.mark.parametrize("asset", ["maps/2c_vs_64zg", "rulesets/smac-4.10"])
+def test_junk_anywhere_is_read_or_refused_in_one_line(spoilt: Spoilt, asset: str):
+    load = maps.load if asset.startswith("maps") else rulesets.load
+    paths = key_paths(json.loads(palaestra_assets.path(f"skirmish/{asset}.json").read_text(encoding="utf-8")))
+    wanted = [p for p in paths if not p.startswith("units.") or p.startswith(("units.medivac", "units.baneling"))]
+    file, refusals = spoilt(asset, {}), []
+    for k, path in enumerate(wanted):
+        for junk in JUNK[k % 6 :: 6]:
+            spoilt(asset, {path: junk})
+            try:
+                load(file)
+            except FileError as error:
+                refusals.append(str(error))
+    assert all(refusal.isprintable() and refusal.startswith(f"{file}: ") for refusal in refusals)
+    assert len(refusals) > len(wanted)

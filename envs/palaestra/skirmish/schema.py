@@ -178,21 +178,29 @@ def load(path: Path, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
         FileError: It cannot be read or used. Names the file, the key path and the reason.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
-        if not isinstance(content, dict):
-            raise Refusal("", f"must hold a JSON object, got {shortened(content)}")
+        content = _parse(path)
         if integer(1, 10**6)(content.get("format"), "format") > newest:
             reason = f"{content['format']} is newer than {newest}, the newest that this version reads: update palaestra"
             raise Refusal("format", reason)
         return make(content)
     except Refusal as refusal:
         raise FileError(f"{path}: {refusal}") from None
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+    except Refusal:
+        raise
     except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        raise Refusal("", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{path}: no text in UTF-8: byte {error.start}") from error
+        raise Refusal("", f"no text in UTF-8: byte {error.start}") from error
     except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: no JSON: {error}") from error
+        raise Refusal("", f"no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise Refusal("", f"must hold a JSON object, got {shortened(content)}")
+    return content
 
 
 def find(folder: str, wanted: str | Path, what: str) -> Path:
