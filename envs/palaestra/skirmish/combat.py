@@ -1,0 +1,187 @@
+"""Who shoots at whom and what it does: ranges, armour, bonuses, shields, splash, healing, cooldowns.
+
+All attacks of a loop are noted first (`attack`) and fall together afterwards (`take_hits`): a unit that dies in a loop
+has still shot in it, so no side shoots first.
+
+* A hit takes ``damage``, and ``bonus`` where the target has an attribute of the bonus. Shields take it first, lessened
+  by the rules' shield armour; what the shield does not hold is lessened by the target's armour. A hit is never below
+  the rules' least damage.
+* Ranges go from edge to edge: the distance of the centres less both radii.
+* An attack may come when the cooldown is over. The next one follows after the weapon's cooldown and a whole number of
+  loops drawn uniformly from the rules' deviation, one draw an attack.
+* A splash hits every opponent in its circle or line in full, the target among them. Who attacks by its own death hits
+  around itself, and does so too when it is killed.
+* A healer heals a wounded teammate as long as its energy lasts.
+* Shields recover when a unit took no damage for a while, hit points and energy all the time.
+
+`world.units` are the rows of `palaestra.skirmish.ruleset.table`, ``s.kind`` the row of each slot.
+"""
+
+from __future__ import annotations
+
+import math
+
+from palaestra.core.rng import integer
+
+NOBODY = -1
+CIRCLE, LINE = 1, 2
+FIGHTER, HEALER, HARMLESS = 4, 2, 0
+"""Priorities of targets; one more for who can shoot back."""
+
+
+def gap(s, world, i, j):
+    """Distance between the edges of two units, in cells; below 0 where they overlap."""
+    dx, dy = s.position[j, 0] - s.position[i, 0], s.position[j, 1] - s.position[i, 1]
+    return math.sqrt(dx * dx + dy * dy) - world.units[s.kind[i]].radius - world.units[s.kind[j]].radius
+
+
+def can_hit(s, world, i, j):
+    """Whether the weapon of i aims at units such as j."""
+    return (world.units[s.kind[i]].targets & world.units[s.kind[j]].planes) != 0
+
+
+def can_heal(s, world, i, j):
+    """Whether i heals units such as j: of its team, not itself, no healer, with the attribute that healing needs."""
+    healer, patient = world.units[s.kind[i]], world.units[s.kind[j]]
+    is_mate = i != j and s.team[i] == s.team[j] and patient.heal_per_loop == 0.0
+    return is_mate and (healer.heal_mask & patient.attributes) != 0
+
+
+def is_wounded(s, world, j):
+    """Whether a unit lacks hit points."""
+    return s.hit_points[j] < world.units[s.kind[j]].hit_points
+
+
+def acquire(s, world, scratch, i, scan):
+    """Whom a unit turns to by itself within ``scan`` cells, edge to edge; `NOBODY` if there is none.
+
+    The opponent of the highest priority: fighters, then healers, then the rest, and among them first who can shoot
+    back. Of equals the nearest, of equally near ones the lower slot. For a healer the nearest wounded teammate.
+    """
+    heals = world.units[s.kind[i]].heal_per_loop > 0.0
+    best, best_priority, best_gap = NOBODY, -1, 0.0
+    for k in range(scratch.count):
+        j = scratch.living[k]
+        if (s.team[i] == s.team[j]) != heals:
+            continue
+        priority = FIGHTER
+        if heals:
+            if not can_heal(s, world, i, j) or not is_wounded(s, world, j):
+                continue
+        else:
+            if not can_hit(s, world, i, j):
+                continue
+            other = world.units[s.kind[j]]
+            priority = FIGHTER if other.targets != 0 else HEALER if other.heal_per_loop > 0.0 else HARMLESS
+            priority += can_hit(s, world, j, i)
+        if priority < best_priority:
+            continue
+        away = gap(s, world, i, j)
+        is_better = priority > best_priority or away < best_gap or (away == best_gap and j < best)
+        if away <= scan and is_better:
+            best, best_priority, best_gap = j, priority, away
+    return best
+
+
+def attack(s, world, scratch, i, j):
+    """Unit i, whose cooldown is over, attacks j: noted here, done by `take_hits`."""
+    rules = world.rules[0]
+    scratch.aimed[i] = j
+    s.cooldown[i] = world.units[s.kind[i]].cooldown_loops + rules.least_deviation + integer(s, rules.deviations)
+
+
+def take_hits(s, world, scratch):
+    """All noted attacks hit, in the order of the attackers' slots. Who has no hit points left is removed later."""
+    for k in range(scratch.count):
+        i = scratch.living[k]
+        scratch.exploded[i] = 0
+    for i in range(len(s.alive)):
+        if not s.alive[i] or scratch.aimed[i] == NOBODY:
+            continue
+        j = scratch.aimed[i]
+        unit = world.units[s.kind[i]]
+        if unit.suicide:
+            explode(s, world, scratch, i)
+        elif unit.splash_shape != 0:
+            hit_around(s, world, scratch, i, j)
+        else:
+            hit(s, world, scratch, i, j)
+    has_more = True
+    while has_more:  # the killed explode, which may kill others that explode
+        has_more = False
+        for i in range(len(s.alive)):
+            if s.alive[i] and s.hit_points[i] <= 0.0 and world.units[s.kind[i]].suicide and not scratch.exploded[i]:
+                explode(s, world, scratch, i)
+                has_more = True
+
+
+def explode(s, world, scratch, i):
+    """A unit attacks by its own death, once; what it had left counts as lost."""
+    if not scratch.exploded[i]:
+        scratch.exploded[i] = 1
+        hit_around(s, world, scratch, i, i)
+        scratch.lost[i] += s.hit_points[i] + s.shield[i]
+        s.hit_points[i] = s.shield[i] = 0.0
+
+
+def hit_around(s, world, scratch, i, centre):
+    """Unit i hits all opponents in the circle or line of its splash around a unit; those that its weapon aims at."""
+    unit = world.units[s.kind[i]]
+    dx, dy = s.position[centre, 0] - s.position[i, 0], s.position[centre, 1] - s.position[i, 1]
+    way = math.sqrt(dx * dx + dy * dy)
+    for k in range(scratch.count):
+        j = scratch.living[k]
+        if s.team[j] == s.team[i] or not can_hit(s, world, i, j):
+            continue
+        x, y = s.position[j, 0] - s.position[centre, 0], s.position[j, 1] - s.position[centre, 1]
+        radius = world.units[s.kind[j]].radius
+        is_hit = j == centre
+        if unit.splash_shape == CIRCLE:
+            is_hit |= math.sqrt(x * x + y * y) - radius <= unit.splash_radius
+        elif way > 0.0:
+            along, across = (x * dx + y * dy) / way, (y * dx - x * dy) / way
+            is_hit |= abs(along) <= unit.splash_depth + radius and abs(across) <= unit.splash_radius + radius
+        if is_hit:
+            hit(s, world, scratch, i, j)
+
+
+def hit(s, world, scratch, i, j):
+    """All hits of one attack of i on j; what j loses is added to ``scratch.lost``."""
+    unit, target, rules = world.units[s.kind[i]], world.units[s.kind[j]], world.rules[0]
+    power = unit.damage + (unit.bonus if (unit.bonus_mask & target.attributes) != 0 else 0.0)
+    for _ in range(unit.hits):
+        if s.hit_points[j] <= 0.0:
+            return
+        through = power
+        if s.shield[j] > 0.0:
+            blow = max(power - rules.shield_armour, rules.minimum_damage)
+            held = min(blow, s.shield[j])
+            s.shield[j] -= held
+            scratch.lost[j] += held
+            through = blow - held
+        if through > 0.0:
+            taken = min(max(through - target.armour, rules.minimum_damage), s.hit_points[j])
+            s.hit_points[j] -= taken
+            scratch.lost[j] += taken
+        s.calm[j] = 0
+
+
+def heal(s, world, scratch, i, j):
+    """One loop of healing: hit points for energy, as far as both go."""
+    healer, patient = world.units[s.kind[i]], world.units[s.kind[j]]
+    wanted = patient.hit_points - s.hit_points[j] - scratch.healed[j]
+    given = min(healer.heal_per_loop, wanted, s.energy[i] * healer.heal_per_energy)
+    if given > 0.0:
+        s.energy[i] -= given / healer.heal_per_energy
+        scratch.healed[j] += given
+
+
+def recover(s, world, scratch, i):
+    """End of a loop for a living unit: healing arrives; hit points, energy and shield recover; cooldowns run."""
+    unit, rules = world.units[s.kind[i]], world.rules[0]
+    s.hit_points[i] = min(s.hit_points[i] + scratch.healed[i] + unit.regeneration_per_loop, unit.hit_points)
+    s.energy[i] = min(s.energy[i] + unit.energy_per_loop, unit.energy_most)
+    s.cooldown[i] = max(s.cooldown[i] - 1.0, 0.0)
+    if s.calm[i] >= rules.shield_delay_loops:
+        s.shield[i] = min(s.shield[i] + rules.shield_per_loop, unit.shield)
+    s.calm[i] += 1

@@ -1,0 +1,59 @@
+"""Where the units of a side stand when a match starts: around the point of their group, as near as they fit."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+LATTICE = 0.25
+"""Distance of the places that are tried, in cells: all arithmetic with them is exact."""
+FARTHEST = 8.0
+"""How far from its point a unit may stand, in cells."""
+
+
+def stand_around(
+    points: np.ndarray, radii: np.ndarray, flying: np.ndarray, open_cells: Sequence[np.ndarray], turn: int = 1
+) -> np.ndarray:
+    """Gives each unit the free place that is nearest to its point; the first come first.
+
+    Args:
+        points: Where their groups are, float64 ``[units, 2]``, cells.
+        radii: Of the bodies, float64 ``[units]``, cells.
+        flying: bool ``[units]``: fliers and walkers do not touch each other.
+        open_cells: uint8 ``[rows, columns]`` for each unit: where it may stand.
+        turn: 1, or -1 to prefer the places mirrored in x, so that two sides that face each other stand alike.
+
+    Returns:
+        float64 ``[units, 2]``, cells.
+
+    Raises:
+        ValueError: There is no room; names the unit's number.
+    """
+    placed = np.zeros((len(points), 2))
+    for k, point in enumerate(points):
+        spots = point + _places() * (turn, 1)
+        cells = np.floor(spots).astype(int)
+        rows, columns = open_cells[k].shape
+        inside = (cells[:, 0] >= 0) & (cells[:, 1] >= 0) & (cells[:, 0] < columns) & (cells[:, 1] < rows)
+        free = inside.copy()
+        free[inside] = open_cells[k][cells[inside, 1], cells[inside, 0]] != 0
+        for other in np.flatnonzero(flying[:k] == flying[k]):
+            away = ((spots - placed[other]) ** 2).sum(axis=1)
+            free &= away >= (radii[other] + radii[k]) ** 2
+        if not free.any():
+            raise ValueError(f"unit {k} finds no place within {FARTHEST:g} cells of x = {point[0]:g}, y = {point[1]:g}")
+        placed[k] = spots[np.argmax(free)]
+    return placed
+
+
+@functools.cache
+def _places() -> np.ndarray:
+    """Places around a point by distance, those of one distance counterclockwise: float64 ``[places, 2]``, cells."""
+    reach = int(FARTHEST / LATTICE)
+    steps = [(i, j) for i in range(-reach, reach + 1) for j in range(-reach, reach + 1)]
+    steps = [(i, j) for i, j in steps if i * i + j * j <= reach * reach]
+    steps.sort(key=lambda step: (step[0] ** 2 + step[1] ** 2, math.atan2(step[1], step[0])))
+    return np.array(steps, np.float64) * LATTICE

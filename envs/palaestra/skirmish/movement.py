@@ -1,0 +1,190 @@
+"""How units of a battle move: steering by hand-made rules, walls, and bodies that push each other apart.
+
+The engine whose battles we follow is closed, so its steering cannot be repeated to the letter. What is done here, in
+every loop, for all units at once:
+
+* A unit goes straight to where it wants to be. Where walls stand between (`sees_way`), it goes to the next cell of the
+  shortest way over the cells of the map, found by `shortest_ways` when the map is loaded.
+* A step into a wall, or off the map, is taken along the axis that is free (`go`); a unit whose two axes are both
+  blocked stays where it is.
+* Bodies are discs. Two that overlap are pushed apart along the line between their centres, each by half of the overlap,
+  or one by all of it where the other cannot move (`push_apart`). Fliers and walkers do not touch each other. Pairs are
+  found by a sweep over the units in the order of their x, so that the cost grows with the neighbours and not with all
+  pairs.
+
+Positions are in cells. Cell ``(row, column)`` covers ``[column, column + 1)`` in x and ``[row, row + 1)`` in y. Only
+arithmetic and square roots: the same bits on all machines.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from palaestra.core.compiler import compile_cached
+from palaestra.core.linker import jit_disabled
+
+GROUND, CLIFF, AIR = 1, 2, 4
+"""Bits of `Terrain`: who may stand in a cell. Cliff walkers stand where either of the first two is set."""
+NEIGHBOURS = 8
+STEP_X = np.array([1, 0, -1, 0, 1, -1, -1, 1])
+STEP_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1])
+NO_WAY = 255
+TOUCH = 1e-9
+"""Distance in cells at which two middles count as one point."""
+
+
+def is_open(terrain, bits, x, y):
+    """Whether a unit that may stand where one of ``bits`` is set may stand at a point."""
+    column, row = math.floor(x), math.floor(y)
+    if column < 0 or row < 0 or row >= terrain.shape[0] or column >= terrain.shape[1]:
+        return False
+    return (terrain[row, column] & bits) != 0
+
+
+def can_step(terrain, bits, x, y, to_x, to_y):
+    """Whether a unit may step from a point to one near it: it is open, and so is a way around the corner between."""
+    is_beside = is_open(terrain, bits, to_x, y) or is_open(terrain, bits, x, to_y)
+    return is_beside and is_open(terrain, bits, to_x, to_y)
+
+
+def go(terrain, bits, position, to_x, to_y):
+    """Moves a unit to a point, along one axis where the other is blocked."""
+    if can_step(terrain, bits, position[0], position[1], to_x, to_y):
+        position[0], position[1] = to_x, to_y
+    elif is_open(terrain, bits, to_x, position[1]):
+        position[0] = to_x
+    elif is_open(terrain, bits, position[0], to_y):
+        position[1] = to_y
+
+
+def sees_way(terrain, bits, x, y, to_x, to_y):
+    """Whether a unit may step along the straight line, half a cell at a time."""
+    dx, dy = to_x - x, to_y - y
+    pieces = int(2.0 * math.sqrt(dx * dx + dy * dy)) + 1
+    for k in range(pieces):
+        here, there = k / pieces, (k + 1) / pieces
+        if not can_step(terrain, bits, x + here * dx, y + here * dy, x + there * dx, y + there * dy):
+            return False
+    return True
+
+
+def next_point(terrain, ways, bits, position, to_x, to_y, point):
+    """Writes where to go now on the way to a point: there, or the middle of the next cell of the shortest way."""
+    point[0], point[1] = to_x, to_y
+    if ways.shape[0] == 0 or bits & AIR or sees_way(terrain, bits, position[0], position[1], to_x, to_y):
+        return
+    columns = terrain.shape[1]
+    here = math.floor(position[1]) * columns + math.floor(position[0])
+    there = math.floor(to_y) * columns + math.floor(to_x)
+    if there < 0 or there >= ways.shape[0] or not 0.0 <= to_x < columns:
+        return
+    direction = ways[there, here]
+    if direction != NO_WAY:
+        point[0] = math.floor(position[0]) + STEP_X[direction] + 0.5
+        point[1] = math.floor(position[1]) + STEP_Y[direction] + 0.5
+
+
+def shortest_ways(terrain, ways, queue, steps):
+    """Fills ``ways[to, from]``: the direction of the first step of a shortest way over ground, or `NO_WAY`.
+
+    Breadth-first search from each cell; a diagonal step costs as much as a straight one and needs both cells beside it
+    to be open. Of equal ways the one found first, straight steps before diagonal ones.
+
+    Args:
+        terrain: Bits uint8 ``[rows, columns]``.
+        ways: uint8 ``[cells, cells]``.
+        queue: int64 ``[cells]``, work memory.
+        steps: int64 ``[cells]``, work memory.
+    """
+    rows, columns = terrain.shape
+    for goal in range(rows * columns):
+        for cell in range(rows * columns):
+            ways[goal, cell] = NO_WAY
+            steps[cell] = -1
+        if terrain[goal // columns, goal % columns] & GROUND == 0:
+            continue
+        queue[0], steps[goal] = goal, 0
+        first, last = 0, 1
+        while first < last:
+            cell = queue[first]
+            first += 1
+            row, column = cell // columns, cell % columns
+            for k in range(NEIGHBOURS):
+                to_row, to_column = row + STEP_Y[k], column + STEP_X[k]
+                if to_row < 0 or to_column < 0 or to_row >= rows or to_column >= columns:
+                    continue
+                beside = terrain[row, to_column] & terrain[to_row, column] & terrain[to_row, to_column]
+                other = to_row * columns + to_column
+                if beside & GROUND == 0 or steps[other] >= 0:
+                    continue
+                steps[other] = steps[cell] + 1
+                # the way back: from `other` towards the goal is the opposite step
+                ways[goal, other] = (k + 2) % 4 if k < 4 else 4 + (k - 2) % 4
+                queue[last] = other
+                last += 1
+
+
+def find_ways(terrain: np.ndarray) -> np.ndarray:
+    """The table of `shortest_ways`; ``[0, 0]`` where the ground is one rectangle, in which all straight lines are free.
+
+    Args:
+        terrain: Bits uint8 ``[rows, columns]``.
+    """
+    ground = (terrain & GROUND) != 0
+    rows, columns = np.flatnonzero(ground.any(axis=1)), np.flatnonzero(ground.any(axis=0))
+    if len(rows) and ground[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all():
+        return np.zeros((0, 0), np.uint8)
+    cells = terrain.size
+    ways = np.empty((cells, cells), np.uint8)
+    search = shortest_ways if jit_disabled() else compile_cached(shortest_ways)
+    search(terrain, ways, np.empty(cells, np.int64), np.empty(cells, np.int64))
+    return ways
+
+
+def sort_by_x(position, order, count):
+    """Keeps the living in the order of their x: insertion sort, which is short where little has moved."""
+    for k in range(1, count):
+        slot = order[k]
+        x = position[slot, 0]
+        place = k
+        while place > 0 and position[order[place - 1], 0] > x:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = slot
+
+
+def push_apart(s, world, scratch):
+    """Writes into ``scratch.pushed`` how far bodies that overlap push each other away, after all have moved.
+
+    All pushes follow from the same positions, so that the order of the pairs changes rounding at most. Two centres on
+    one point part along x, the lower slot to the left. Who cannot move is not pushed: the other goes all the way.
+    ``scratch.living`` is in the order of x of the loop before, which is sorted again here.
+    """
+    sort_by_x(s.position, scratch.living, scratch.count)
+    for k in range(scratch.count):
+        scratch.pushed[scratch.living[k], 0] = scratch.pushed[scratch.living[k], 1] = 0.0
+    for first in range(scratch.count):
+        i = scratch.living[first]
+        unit = world.units[s.kind[i]]
+        for second in range(first + 1, scratch.count):
+            j = scratch.living[second]
+            dx = s.position[j, 0] - s.position[i, 0]
+            if dx >= unit.separation_radius + world.rules[0].widest:
+                break
+            other = world.units[s.kind[j]]
+            touch = unit.separation_radius + other.separation_radius
+            dy = s.position[j, 1] - s.position[i, 1]
+            square = dx * dx + dy * dy
+            if unit.flying != other.flying or square >= touch * touch:
+                continue
+            way = math.sqrt(square)
+            if way < TOUCH:
+                dx, dy, way = (TOUCH if i < j else -TOUCH), 0.0, TOUCH
+            share_i = 0.0 if unit.speed_per_loop == 0.0 else 1.0 if other.speed_per_loop == 0.0 else 0.5
+            share_j = 0.0 if other.speed_per_loop == 0.0 else 1.0 - share_i
+            overlap = (touch - way) / way
+            for axis, along in ((0, dx), (1, dy)):
+                scratch.pushed[i, axis] -= share_i * overlap * along
+                scratch.pushed[j, axis] += share_j * overlap * along

@@ -1,0 +1,113 @@
+"""Scripts: units that follow simple rules, by the orders that every player has."""
+
+from __future__ import annotations
+
+import math
+
+from palaestra.skirmish.combat import NOBODY
+from palaestra.skirmish.observe import (
+    ATTACK_MOVE,
+    BLUE_TARGETS,
+    EAST,
+    NORTH,
+    RED_TARGETS,
+    SOUTH,
+    STOP,
+    WEST,
+    is_free,
+    is_target,
+)
+
+NAMES = ("builtin", "hold", "nearest", "weakest", "focus_fire")
+BUILTIN, HOLD, NEAREST, WEAKEST, FOCUS_FIRE = range(len(NAMES))
+
+
+def script(s, world, slot, which, actions, scratch):
+    """Gives the order of one unit.
+
+    ``builtin``: blue attacks on its way, by the engine's priorities; red has no such order and plays ``nearest``.
+    ``hold``: stays, attacks the nearest in reach. ``nearest``, ``weakest``: goes to its nearest opponent, attacks the
+    nearest, or the weakest, in reach. ``focus_fire``: likewise, but attacks the target of its team (`plan`)
+    where it may. Healers heal the weakest teammate in reach and go with the others.
+    """
+    is_red = slot < world.rules[0].reds
+    if which == BUILTIN and not is_red:
+        give(s, world, slot, ATTACK_MOVE, actions)
+        return
+    target = choose_target(s, world, slot, which, scratch)
+    if target != NOBODY:
+        mates = 0 if is_red == (s.team[target] == s.team[slot]) else world.rules[0].reds
+        give(s, world, slot, (RED_TARGETS if is_red else BLUE_TARGETS) + target - mates, actions)
+    elif which == HOLD:
+        give(s, world, slot, STOP, actions)
+    else:
+        give(s, world, slot, approach(s, world, slot), actions)
+
+
+def give(s, world, slot, order, actions):
+    """Writes the order of a unit."""
+    if slot < world.rules[0].reds:
+        actions.red[slot].order = order
+    else:
+        actions.blue[slot - world.rules[0].reds].order = order
+
+
+def plan(s, world, team, which, scratch):
+    """Chooses the one target of a team that fires together: who most of it may attack; of equals the weakest."""
+    if which != FOCUS_FIRE:
+        return
+    rules = world.rules[0]
+    best, best_count, best_left = NOBODY, 0, 0.0
+    for target in range(rules.reds + rules.blues):
+        if s.team[target] == team or not s.alive[target]:
+            continue
+        count = 0
+        for slot in range(rules.reds + rules.blues):
+            if s.team[slot] == team:
+                count += is_target(s, world, slot, target)
+        left = s.hit_points[target] + s.shield[target]
+        if count > best_count or (count == best_count and count > 0 and left < best_left):
+            best, best_count, best_left = target, count, left
+    scratch.focus[team] = best
+
+
+def choose_target(s, world, slot, which, scratch):
+    """Whom a unit attacks or heals now, of those that it may; `NOBODY` if there is none."""
+    rules = world.rules[0]
+    heals = world.units[s.kind[slot]].heal_per_loop > 0.0
+    if which == FOCUS_FIRE and not heals:
+        focus = scratch.focus[s.team[slot]]
+        if focus != NOBODY and is_target(s, world, slot, focus):
+            return focus
+    best, best_worth = NOBODY, 0.0
+    for other in range(rules.reds + rules.blues):
+        if is_target(s, world, slot, other):
+            by_strength = which == WEAKEST or heals
+            worth = s.hit_points[other] + s.shield[other] if by_strength else square_distance(s, slot, other)
+            if best == NOBODY or worth < best_worth:
+                best, best_worth = other, worth
+    return best
+
+
+def square_distance(s, i, j):
+    """Square of the distance of two centres, cells^2."""
+    dx, dy = s.position[j, 0] - s.position[i, 0], s.position[j, 1] - s.position[i, 1]
+    return dx * dx + dy * dy
+
+
+def approach(s, world, slot):
+    """The order that leads nearer to the nearest opponent, along the longer of the two axes that is free."""
+    rules, nearest, least = world.rules[0], NOBODY, 0.0
+    for other in range(rules.reds + rules.blues):
+        if s.alive[other] and s.team[other] != s.team[slot]:
+            square = square_distance(s, slot, other)
+            if nearest == NOBODY or square < least:
+                nearest, least = other, square
+    if nearest == NOBODY:
+        return STOP
+    dx, dy = s.position[nearest, 0] - s.position[slot, 0], s.position[nearest, 1] - s.position[slot, 1]
+    along_x, along_y = EAST if dx > 0.0 else WEST, NORTH if dy > 0.0 else SOUTH
+    first, second = (along_x, along_y) if math.fabs(dx) >= math.fabs(dy) else (along_y, along_x)
+    if is_free(s, world, slot, first):
+        return first
+    return second if is_free(s, world, slot, second) else STOP
