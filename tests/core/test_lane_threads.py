@@ -76,3 +76,14 @@ def test_nothing_of_the_work_is_kept():
     del work
     assert kept() is None
     threads.end()
+
+
+def test_threads_that_nobody_needs_end():
+    threads = LaneThreads(3)
+    threads.run(lambda *arguments: None, EDGES)
+    before = threading.active_count()
+    del threads
+    deadline = time.monotonic() + 10.0
+    while threading.active_count() > before - 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before - 2

@@ -8,6 +8,7 @@ which is written in C: an interrupt comes before or after them.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
@@ -25,10 +26,11 @@ class LaneThreads:
     """
 
     def __init__(self, count: int) -> None:
-        """Starts them. They end with the interpreter if nobody calls `end`."""
+        """Starts them. Those that nobody ends by `end` end when this object is garbage."""
         self.pid = os.getpid()
         self._done: SimpleQueue = SimpleQueue()
         self._inboxes: list[SimpleQueue] = [SimpleQueue() for _ in range(1, count)]
+        weakref.finalize(self, _dismiss, self._inboxes)
         self._threads = [Thread(target=_work, args=(inbox, self._done), daemon=True) for inbox in self._inboxes]
         for thread in self._threads:
             thread.start()
@@ -65,10 +67,15 @@ class LaneThreads:
         """Lets them finish what they have begun and waits for that; may be called again after an interrupt."""
         if self.pid != os.getpid():
             return
-        for inbox in self._inboxes:
-            inbox.put(None)
+        _dismiss(self._inboxes)
         for thread in self._threads:
             thread.join()
+
+
+def _dismiss(inboxes: list[SimpleQueue]) -> None:
+    """Tells the threads of some inboxes to end after what they have begun."""
+    for inbox in inboxes:
+        inbox.put(None)
 
 
 def _work(inbox: SimpleQueue, done: SimpleQueue) -> None:
