@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import body_game, logged_pucks, two_team
+from games.interrupted import call_interrupted
 from games.play import all_bytes, idle_actions, random_actions
 
 from palaestra.core.actions import ActionError
@@ -167,22 +167,11 @@ def test_an_interrupt_at_any_python_function_of_a_verb_leaves_it_undone_done_or_
     after = all_bytes(sim)
     for number in itertools.count():
         sim, earlier = start()
-        entries = iter(range(number))
-
-        def interrupt(frame: Any, event: str, _: Any, entries: Any = entries) -> None:
-            if event == "call" and next(entries, None) is None:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
-        try:
-            sys.setprofile(interrupt)
-            CALLS[verb](sim, earlier)
+        was_interrupted, seen = call_interrupted(
+            lambda sim=sim, earlier=earlier: CALLS[verb](sim, earlier), number, lambda sim=sim: all_bytes(sim)
+        )
+        if not was_interrupted:
             break
-        except KeyboardInterrupt:
-            sys.setprofile(None)
-            seen = all_bytes(sim)
-        finally:
-            sys.setprofile(None)
         try:
             sim.snapshot()
         except InterruptedVerbError:
@@ -192,7 +181,7 @@ def test_an_interrupt_at_any_python_function_of_a_verb_leaves_it_undone_done_or_
             assert np.array_equal(seen, before) or np.array_equal(seen, after), number
             np.testing.assert_array_equal(all_bytes(sim), seen)  # also when the exception has been dropped
         sim.close()
-    assert number > 0  # pyright: ignore[reportPossiblyUnboundVariable]
+    assert number > 1  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def test_what_was_refused_or_never_began_tears_nothing():

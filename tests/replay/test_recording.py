@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import pickle
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from games.interrupted import call_interrupted
 
 import palaestra
 from palaestra.core.actions import ActionError
@@ -220,28 +220,14 @@ VERBS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_interrupt_at_any_python_function_of_a_verb_leaves_a_recording_that_verifies(verb: str):
     """It goes on where nothing has happened, and ends before the verb where something has."""
-    outcomes, is_interrupted = set(), True
+    outcomes = set()
     for number in itertools.count():
         sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
         recorder = Recorder(sim)
         sim.reset(seed=1)
         earlier = sim.snapshot()
         sim.step()
-        entries = iter(range(number))
-
-        def interrupt(frame: Any, event: str, _: Any, entries: Any = entries) -> None:
-            if event == "call" and next(entries, None) is None:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
-        try:
-            sys.setprofile(interrupt)
-            VERBS[verb](sim, earlier)
-            is_interrupted = False
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.setprofile(None)
+        is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: VERBS[verb](sim, earlier), number)
         try:
             with contextlib.suppress(InterruptedVerbError):
                 sim.step()

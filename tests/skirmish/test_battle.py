@@ -1,9 +1,11 @@
 """Whole battles: rewards, ends, orders, what units see, and how the scripts fare."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from skirmish.battles import write_map
 
 from palaestra import make_batch, register
 from palaestra.core.fields import Choice
@@ -171,3 +173,12 @@ def test_a_wrong_map_or_reward_is_named():
         battle.game("3m", reward="dense")
     with pytest.raises(ValueError, match="3n"):
         battle.game("3n")
+
+
+def test_a_map_whose_units_do_not_fit_is_named(tmp_path: Path):
+    crowd = [("zergling", 20.0, 10.0)] * 40
+    with pytest.raises(ValueError, match=r"map own: 3 units against 40 fit into none of 10 against 12, 27 against 32"):
+        battle.game(write_map(tmp_path, [("marine", 5, 5)] * 3, crowd))
+    cell = ("#" * 6, "#.##.#", "#" * 6)
+    with pytest.raises(ValueError, match=r"map own, blue: unit 2 finds no place within 8 cells of x = 4.5, y = 1.5"):
+        battle.game(write_map(tmp_path, [("marine", 1.5, 1.5)], [("colossus", 4.5, 1.5)] * 3, cell))

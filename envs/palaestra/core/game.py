@@ -42,9 +42,9 @@ from palaestra.core.keywords import check_word
 from palaestra.core.worlds import read_only
 
 DRAW = -1
+"""Value of ``s.info.winner`` while there is no winner, and after a draw."""
 LONGEST = 10**9
 """Decisions that a match may last: twelve days at a thousand a second."""
-"""Value of ``s.info.winner`` while there is no winner, and after a draw."""
 TERMINATED, TRUNCATED = 1, 2
 """What `Game.step` and `Game.evaluate` return when the match is over; 0 while it goes on."""
 

@@ -291,7 +291,7 @@ def world_of(battle: BattleMap, is_sparse: bool) -> World:
     """The arrays of a map."""
     rules, units = battle.ruleset, ruleset.table(battle.ruleset)
     kinds, starts = [], []
-    for side, turn in ((battle.red, 1), (battle.blue, -1)):
+    for name, side, turn in (("red", battle.red, 1), ("blue", battle.blue, -1)):
         rows = np.array([rules.number_of(unit) for unit in side.units])
         of_unit = units[rows]
         everywhere = np.ones_like(battle.walkable)
@@ -299,7 +299,11 @@ def world_of(battle: BattleMap, is_sparse: bool) -> World:
             everywhere if u["flying"] else battle.climbable if u["cliff_walker"] else battle.walkable for u in of_unit
         ]
         kinds.append(rows)
-        starts.append(stand_around(side.positions, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn))
+        try:
+            at = stand_around(side.positions, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn)
+        except ValueError as error:
+            raise ValueError(f"map {battle.name}, {name}: {error}") from None
+        starts.append(at)
     red = np.lexsort((starts[0][:, 1], starts[0][:, 0], kinds[0]))  # SMAC's order: by kind, x and y
     kinds[0], starts[0] = kinds[0][red], starts[0][red]
     terrain = (GROUND * battle.walkable + CLIFF * battle.climbable + AIR).astype(np.uint8)
@@ -346,13 +350,17 @@ def game(map: str | Path = "3m", reward: str = "smac") -> Game:
             ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
 
     Raises:
-        ValueError: No such map or reward.
+        ValueError: No such map or reward, or a map whose units do not fit into memory or on the ground.
+        FileError: The file of the map cannot be used.
     """
     check_word("reward", reward, ("smac", "sparse"))
     battle = maps.load(map)
     world = world_of(battle, reward == "sparse")
     reds, blues = len(battle.red.units), len(battle.blue.units)
-    most_red, most_blue = next((r, b) for r, b in CAPACITIES if r >= reds and b >= blues)
+    most_red, most_blue = next(((r, b) for r, b in CAPACITIES if r >= reds and b >= blues), (0, 0))
+    if most_red == 0:
+        rooms = ", ".join(f"{r} against {b}" for r, b in CAPACITIES)
+        raise ValueError(f"map {battle.name}: {reds} units against {blues} fit into none of {rooms}")
     slots = most_red + most_blue
     healers = any(battle.ruleset.unit(unit).heal for unit in battle.red.units)
     red_targets = max(reds if healers else 0, blues)
