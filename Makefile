@@ -12,7 +12,7 @@ LOWEST := build/lowest
 # What `make test` compiles besides the games of all ids.
 TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard:game size_game:game duel:game) \
 	$(addprefix games.,body_game:game body_game:compiled_game pitch:game macros:game) \
-	palaestra.skirmish.battle:game $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
+	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutate check lint test-lowest test-peers learn bench compare pages docs clean distclean

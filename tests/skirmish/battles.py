@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.kernel import KernelSimulation
-from palaestra.skirmish import battle, ruleset
-from palaestra.skirmish.observe import BLUE_TARGETS, NOTHING, RED_TARGETS, STOP
+from palaestra.skirmish import games, ruleset
+from palaestra.skirmish.orders import FIRST, NOTHING, STOP
 
 SMAC = ruleset.load("smac-4.10")
 OPEN = ("." * 32,) * 20
@@ -51,7 +51,7 @@ def fight(
 ) -> Any:
     """A match whose units stand exactly where they are told, in the order in which they are told."""
     sim = KernelSimulation(
-        battle.game(write_map(folder, red, blue, terrain, order)), 1, compiled=False, autoreset_mode="off"
+        games.battle(write_map(folder, red, blue, terrain, order)), 1, compiled=False, autoreset_mode="off"
     )
     sim.reset(seed=seed)
     s = sim.states[0]
@@ -67,12 +67,12 @@ def fight(
 
 def at_red(k: int) -> int:
     """Red's order to attack number k of blue, or to heal number k of red."""
-    return RED_TARGETS + k
+    return FIRST + k
 
 
 def at_blue(k: int) -> int:
     """Blue's order to attack number k of red, or to heal number k of blue."""
-    return BLUE_TARGETS + k
+    return FIRST + 1 + k
 
 
 def decide(sim: Any, red: int | Sequence[int] = STOP, blue: int | Sequence[int] = STOP) -> None:

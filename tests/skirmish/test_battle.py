@@ -10,12 +10,12 @@ from skirmish.battles import write_map
 from palaestra import make_batch, register
 from palaestra.core.fields import Choice
 from palaestra.core.linker import jit_disabled, link
-from palaestra.skirmish import battle, maps
-from palaestra.skirmish.observe import ATTACK_MOVE, EAST, NOTHING, RED_TARGETS, STOP
+from palaestra.skirmish import games, maps, records
+from palaestra.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
 from palaestra.testing import check
 
 ID = "test/Skirmish-v0"
-register(ID, "palaestra.skirmish.battle:game", family="test")
+register(ID, "palaestra.skirmish.games:battle", family="test")
 compiles = pytest.mark.skipif(jit_disabled(), reason="thousands of decisions")
 
 
@@ -34,7 +34,7 @@ def win_rate(map: str, red: str, matches: int = 256) -> float:
     sim = batch(map, matches, opponents={"red": red, "blue": "builtin"})
     for _ in range(maps.load(map).limit):
         sim.step()
-    return float((sim.info["winner"] == battle.RED).mean())
+    return float((sim.info["winner"] == records.RED).mean())
 
 
 @compiles
@@ -45,12 +45,12 @@ def test_a_map_passes_the_conformance_kit(map: str):
 
 @pytest.mark.parametrize("map", ["3m", "MMM", "2s3z", "5m_vs_6m", "MMM2"])
 def test_the_small_maps_share_one_kernel(map: str):
-    assert link(battle.game(map)) is link(battle.game("2s3z"))
+    assert link(games.battle(map)) is link(games.battle("2s3z"))
 
 
 @pytest.mark.parametrize("map", maps.names())
 def test_red_may_choose_among_as_many_orders_as_in_smac(map: str):
-    game, blues = battle.game(map), len(maps.load(map).blue.units)
+    game, blues = games.battle(map), len(maps.load(map).blue.units)
     order = game.roles[0].action[0]
     assert isinstance(order, Choice)
     assert order.n == 6 + blues  # no map has more teammates than opponents where there are healers
@@ -75,11 +75,11 @@ def test_a_match_that_is_won_pays_twenty_and_is_over():
         alive = np.flatnonzero(sim.alive[0, slots])
         if len(alive) == 0:
             break
-        orders(sim, [RED_TARGETS + int(alive[0]) if up else NOTHING for up in sim.alive[0, :3]])
+        orders(sim, [FIRST + int(alive[0]) if up else NOTHING for up in sim.alive[0, :3]])
         paid += float(sim.rewards[0, 0])
     most = 3 * 45 + 3 * 10 + 200
     assert sim.terminated[0]
-    assert (sim.info["winner"][0], sim.game.end_reason(int(sim.info["end_reason"][0]))) == (battle.RED, "wiped_out")
+    assert (sim.info["winner"][0], sim.game.end_reason(int(sim.info["end_reason"][0]))) == (records.RED, "wiped_out")
     assert paid == pytest.approx(20 / most * (3 * 6 + 3 * 10 + 200), rel=1e-6)
     assert sim.rewards[0, :3].tolist() == [sim.rewards[0, 0]] * 3
     assert sim.rewards[0, 3:].tolist() == [0.0] * 3
@@ -130,7 +130,7 @@ def test_the_mask_offers_what_lies_within_six_cells_and_open_ground():
     sim.refresh()
     mask = sim.legal["red"][0, 0]
     assert mask[[NOTHING, STOP, EAST]].tolist() == [0, 1, 0]
-    assert mask[RED_TARGETS:].tolist() == [1, 0, 1]
+    assert mask[FIRST:].tolist() == [1, 0, 1]
     sim.states["alive"][0, 0] = 0
     sim.refresh()
     assert np.flatnonzero(sim.legal["red"][0, 0]).tolist() == [NOTHING]
@@ -139,10 +139,10 @@ def test_the_mask_offers_what_lies_within_six_cells_and_open_ground():
 def test_a_healer_is_offered_teammates_that_are_no_healers():
     sim = batch("MMM", compiled=False)
     units = maps.load("MMM").red.units
-    kinds = [sim.game.world.kinds[k] for k in range(10)]
+    kinds = [sim.states["kind"][0, k] for k in range(10)]
     medic = next(k for k in range(10) if sim.game.world.units[kinds[k]]["heal_per_loop"] > 0)
     assert sorted(units).count("medivac") == 1
-    offered = np.flatnonzero(sim.legal["red"][0, medic][RED_TARGETS:])
+    offered = np.flatnonzero(sim.legal["red"][0, medic][FIRST:])
     assert offered.tolist() == [k for k in range(10) if k != medic]
 
 
@@ -170,15 +170,15 @@ def test_blue_attacks_on_its_way_though_it_has_but_one_order():
 
 def test_a_wrong_map_or_reward_is_named():
     with pytest.raises(ValueError, match="reward must be one of 'smac', 'sparse', got 'dense'"):
-        battle.game("3m", reward="dense")
+        games.battle("3m", reward="dense")
     with pytest.raises(ValueError, match="3n"):
-        battle.game("3n")
+        games.battle("3n")
 
 
 def test_a_map_whose_units_do_not_fit_is_named(tmp_path: Path):
     crowd = [("zergling", 20.0, 10.0)] * 40
     with pytest.raises(ValueError, match=r"map own: 3 units against 40 fit into none of 10 against 12, 27 against 32"):
-        battle.game(write_map(tmp_path, [("marine", 5, 5)] * 3, crowd))
+        games.battle(write_map(tmp_path, [("marine", 5, 5)] * 3, crowd))
     cell = ("#" * 6, "#.##.#", "#" * 6)
-    with pytest.raises(ValueError, match=r"map own, blue: unit 2 finds no place within 8 cells of x = 4.5, y = 1.5"):
-        battle.game(write_map(tmp_path, [("marine", 1.5, 1.5)], [("colossus", 4.5, 1.5)] * 3, cell))
+    with pytest.raises(ValueError, match=r"map own, blue: unit 1 finds no place within 8 cells of x = 4.5, y = 1.5"):
+        games.battle(write_map(tmp_path, [("marine", 1.5, 1.5)], [("colossus", 4.5, 1.5)] * 3, cell))

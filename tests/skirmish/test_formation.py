@@ -9,10 +9,11 @@ import pytest
 from skirmish.battles import terrain_of
 
 from palaestra.skirmish import maps
-from palaestra.skirmish.battle import World, world_of
-from palaestra.skirmish.formation import stand_around
+from palaestra.skirmish.build import Twist, world_of
+from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
+from palaestra.skirmish.records import World
 
 GROUND_32 = np.ones((32, 32), np.uint8)
 
@@ -120,36 +121,51 @@ def test_without_room_the_unit_is_named():
         stand([(13, 4)], [0.375], open_cells=open_cells)  # the nearest place is at x = 4.75
 
 
+@pytest.mark.jitless
+def test_nobody_stands_behind_a_wall():
+    open_cells = (terrain_of("#####", "#.#.#", "#.#.#", "#####") & GROUND).astype(np.uint8)
+    here = reachable(open_cells, np.array([1.9, 1.5]))
+    assert np.argwhere(here).tolist() == [[1, 1], [2, 1]]
+    assert not reachable(open_cells, np.array([2.5, 1.5])).any()
+
+
 # --- on the bundled maps; not jitless: tables of shortest ways for 1024 cells ---
 
 
 @functools.cache
 def bundled(name: str) -> tuple[BattleMap, World]:
     battle = maps.load(name)
-    return battle, world_of(battle, False)
+    return battle, world_of([battle], Twist())
+
+
+def starts(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds, and places float64 ``[agents, 2]``."""
+    opening = world.openings[0]
+    return opening["kind"], np.column_stack([opening["x"], opening["y"]])
 
 
 @pytest.mark.parametrize("name", maps.names())
 def test_both_sides_of_a_bundled_map_have_room(name: str):
     battle, world = bundled(name)
-    units = world.units[world.kinds]
-    assert len(world.starts) == len(battle.red.units) + len(battle.blue.units)
-    assert overlaps(world.starts, units["separation_radius"], units["flying"]).max() <= 1e-9
-    columns, rows = np.floor(world.starts).astype(int).T
+    kinds, places = starts(world)
+    units = world.units[kinds]
+    assert len(places) == len(battle.red.units) + len(battle.blue.units)
+    assert overlaps(places, units["separation_radius"], units["flying"]).max() <= 1e-9
+    columns, rows = np.floor(places).astype(int).T
     needed = np.where(units["flying"] == 1, AIR, np.where(units["cliff_walker"] == 1, CLIFF, GROUND))
-    assert (world.terrain[rows, columns] & needed).all()
+    assert (world.terrain[0][rows, columns] & needed).all()
     wanted = np.concatenate([battle.red.positions, battle.blue.positions])
-    assert len(wanted) == len(world.starts)
-    assert np.hypot(*(world.starts[:, None] - wanted[None]).transpose(2, 0, 1)).min(axis=1).max() <= 6
+    assert np.hypot(*(places[:, None] - wanted[None]).transpose(2, 0, 1)).min(axis=1).max() <= 6
 
 
 @pytest.mark.parametrize("name", maps.names())
-def test_red_stands_in_the_order_of_kind_x_and_y(name: str):
+def test_red_stands_in_the_order_of_the_maps_kinds_then_x_and_y(name: str):
     battle, world = bundled(name)
     reds = len(battle.red.units)
-    keys = [(kind, x, y) for kind, (x, y) in zip(world.kinds[:reds], world.starts[:reds], strict=True)]
+    kinds, places = starts(world)
+    names = [battle.ruleset.unit_names[kind] for kind in kinds]
+    keys = [(battle.red.units.index(kind), x, y) for kind, (x, y) in zip(names[:reds], places[:reds], strict=True)]
     assert keys == sorted(keys)
-    names = [battle.ruleset.unit_names[kind] for kind in world.kinds]
     assert sorted(names[:reds]) == sorted(battle.red.units)
     assert names[reds:] == list(battle.blue.units)
 
@@ -157,9 +173,10 @@ def test_red_stands_in_the_order_of_kind_x_and_y(name: str):
 @pytest.mark.parametrize("name", maps.names())
 def test_blue_walkers_have_a_way_to_red(name: str):
     battle, world = bundled(name)
-    if world.ways.size:
-        columns = world.terrain.shape[1]
-        x, y = np.floor(world.starts[len(battle.red.units) :]).astype(int).T
-        to_x, to_y = np.floor(world.starts[: len(battle.red.units)]).astype(int).T
-        here, there = y * columns + x, to_y * columns + to_x
-        assert ((world.ways[np.ix_(there, here)] != NO_WAY) | (there[:, None] == here[None])).all()
+    ways = world.ways[0]
+    if ways.size:
+        columns, reds = world.terrain.shape[2], len(battle.red.units)
+        x, y = np.floor(starts(world)[1]).astype(int).T
+        cells = y * columns + x
+        here, there = cells[reds:], cells[:reds]
+        assert ((ways[np.ix_(there, here)] != NO_WAY) | (there[:, None] == here[None])).all()

@@ -25,7 +25,7 @@ from palaestra.skirmish.movement import (
     shortest_ways,
     sort_by_x,
 )
-from palaestra.skirmish.observe import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST
+from palaestra.skirmish.orders import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST
 
 pytestmark = pytest.mark.jitless
 
@@ -42,7 +42,9 @@ CORNER = terrain_of(
 @pytest.mark.parametrize(
     ("x", "y", "bits"),
     [
-        (0.0, 0.0, GROUND | CLIFF | AIR),
+        (0.001, 0.001, GROUND | CLIFF | AIR),
+        (0.0, 1.0, 0),
+        (1.0, 0.0, 0),
         (3.999, 2.999, GROUND | CLIFF | AIR),
         (2.0, 1.5, CLIFF | AIR),
         (2.999, 1.999, CLIFF | AIR),

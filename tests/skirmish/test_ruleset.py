@@ -38,7 +38,7 @@ def test_the_bundled_ruleset_holds_the_units_of_smac_and_of_the_drills():
     assert SMAC.name == "smac-4.10"
     assert SMAC.unit_names == (
         "marine", "marauder", "medivac", "zealot", "stalker", "colossus", "zergling", "baneling", "hydralisk",
-        "spine_crawler", "roach", "sentry", "immortal",
+        "spine_crawler", "roach", "sentry", "immortal", "beacon", "shard",
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def test_the_medivac_heals_and_pays_with_energy():
 
 
 def test_only_the_medivac_flies_and_gathers_speed():
-    assert [u.name for u in SMAC.units if u.flying] == ["medivac"]
+    assert [u.name for u in SMAC.units if u.flying and not u.prize] == ["medivac"]
     assert row("medivac")["planes"] == AIR
     assert row("medivac")["acceleration_per_loop"] == 2.3125 / 256
     assert np.isinf(TABLE["acceleration_per_loop"][TABLE["flying"] == 0]).all()
@@ -191,7 +191,11 @@ def test_a_copy_of_the_bundled_file_is_the_same_ruleset(spoilt: Spoilt):
         ("units", {}, "must be an object of 1 to 64 members, got {}"),
         ("units.marine.hit_points", ..., "missing key"),
         ("units.marine.hitpoints", 45, "unknown key: did you mean 'hit_points'?"),
-        ("units.marine.name", "marine", "unknown key: there are acceleration_cells_per_s2, armour, attributes"),
+        (
+            "units.marine.name",
+            "marine",
+            "unknown key: there are ability, acceleration_cells_per_s2, armour, attributes",
+        ),
         ("units.marine.hit_points", -45, "must be a number from 0.5 to 100000, got -45"),
         ("units.marine.flying", 1, "must be true or false, got 1"),
         ("units.marine.attributes", "light", "must be an array of 0 to 7 members, got 'light'"),

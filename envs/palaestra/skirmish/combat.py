@@ -8,7 +8,7 @@ has still shot in it, so no side shoots first.
   the rules' least damage.
 * Ranges go from edge to edge: the distance of the centres less both radii.
 * An attack may come when the cooldown is over. The next one follows after the weapon's cooldown and a whole number of
-  loops drawn uniformly from the rules' deviation, one draw an attack.
+  loops drawn uniformly from the rules' deviation, one draw an attack from the stream of its side.
 * A splash hits every opponent in its circle or line in full, the target among them. Who attacks by its own death hits
   around itself, and does so too when it is killed.
 * A healer heals a wounded teammate as long as its energy lasts.
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.rng import integer
+from palaestra.skirmish.draws import lucky_integer
 
 NOBODY = -1
 CIRCLE, LINE = 1, 2
@@ -43,8 +43,8 @@ def can_hit(s, world, i, j):
 def can_heal(s, world, i, j):
     """Whether i heals units such as j: of its team, not itself, no healer, with the attribute that healing needs."""
     healer, patient = world.units[s.kind[i]], world.units[s.kind[j]]
-    is_mate = i != j and s.team[i] == s.team[j] and patient.heal_per_loop == 0.0
-    return is_mate and (healer.heal_mask & patient.attributes) != 0
+    is_teammate = i != j and s.team[i] == s.team[j] and patient.heal_per_loop == 0.0
+    return is_teammate and (healer.heal_mask & patient.attributes) != 0
 
 
 def is_wounded(s, world, j):
@@ -85,9 +85,10 @@ def acquire(s, world, scratch, i, scan):
 
 def attack(s, world, scratch, i, j):
     """Unit i, whose cooldown is over, attacks j: noted here, done by `take_hits`."""
-    rules = world.rules[0]
-    scratch.aimed[i] = j
-    s.cooldown[i] = world.units[s.kind[i]].cooldown_loops + rules.least_deviation + integer(s, rules.deviations)
+    rules = world.rules[s.map]
+    scratch.aimed[i] = s.shot_at[i] = j
+    deviation = rules.least_deviation + lucky_integer(s, s.team[i], rules.deviations)
+    s.cooldown[i] = world.units[s.kind[i]].cooldown_loops + deviation
 
 
 def take_hits(s, world, scratch):
@@ -147,7 +148,7 @@ def hit_around(s, world, scratch, i, centre):
 
 def hit(s, world, scratch, i, j):
     """All hits of one attack of i on j; what j loses is added to ``scratch.lost``."""
-    unit, target, rules = world.units[s.kind[i]], world.units[s.kind[j]], world.rules[0]
+    unit, target, rules = world.units[s.kind[i]], world.units[s.kind[j]], world.rules[s.map]
     power = unit.damage + (unit.bonus if (unit.bonus_mask & target.attributes) != 0 else 0.0)
     for _ in range(unit.hits):
         if s.hit_points[j] <= 0.0:
@@ -174,14 +175,17 @@ def heal(s, world, scratch, i, j):
     if given > 0.0:
         s.energy[i] -= given / healer.heal_per_energy
         scratch.healed[j] += given
+        s.shot_at[i] = j
 
 
 def recover(s, world, scratch, i):
     """End of a loop for a living unit: healing arrives; hit points, energy and shield recover; cooldowns run."""
-    unit, rules = world.units[s.kind[i]], world.rules[0]
+    unit, rules = world.units[s.kind[i]], world.rules[s.map]
     s.hit_points[i] = min(s.hit_points[i] + scratch.healed[i] + unit.regeneration_per_loop, unit.hit_points)
     s.energy[i] = min(s.energy[i] + unit.energy_per_loop, unit.energy_most)
-    s.cooldown[i] = max(s.cooldown[i] - 1.0, 0.0)
+    s.cooldown[i] = max(s.cooldown[i] - (unit.ability_attack if s.boosted[i] > 0.0 else 1.0), 0.0)
+    s.boosted[i] = max(s.boosted[i] - 1.0, 0.0)
+    s.pause[i] = max(s.pause[i] - 1.0, 0.0)
     if s.calm[i] >= rules.shield_delay_loops:
         s.shield[i] = min(s.shield[i] + rules.shield_per_loop, unit.shield)
     s.calm[i] += 1

@@ -49,6 +49,28 @@ def stand_around(
     return placed
 
 
+def reachable(open_cells: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """The open cells that are connected with a point, side by side: uint8 ``[rows, columns]``.
+
+    Args:
+        open_cells: uint8 ``[rows, columns]``.
+        point: x and y, cells. Where no cell is open, none is reachable.
+    """
+    found = np.zeros_like(open_cells)
+    row, column = int(point[1]), int(point[0])
+    found[row, column] = open_cells[row, column]
+    while True:
+        wider = found.copy()
+        wider[1:] |= found[:-1]
+        wider[:-1] |= found[1:]
+        wider[:, 1:] |= found[:, :-1]
+        wider[:, :-1] |= found[:, 1:]
+        wider &= open_cells
+        if (wider == found).all():
+            return found
+        found = wider
+
+
 @functools.cache
 def _places() -> np.ndarray:
     """Places around a point by distance, those of one distance counterclockwise: float64 ``[places, 2]``, cells."""

@@ -30,6 +30,11 @@ point; where they stand once they have made room for each other is the simulator
 order of SMAC's agents (by kind of unit; units of one kind are sorted by x and y when they have made room), blue's in
 the order of the map's spawn script.
 
+A group may come later: ``"arrives": [20, 40]`` draws one of the decisions 20 to 40 for each of its units; ``"wave": 1``
+comes when blue has no fighter left on the field, then ``"wave": 2``, and so on. ``"at": "anywhere"`` draws a place on
+the ground in each match. ``"reward": {"kill": 10, "loss": -1}`` replaces SMAC's reward (see `Payment`), and
+``"ends": "never"`` leaves the end to the limit.
+
 ``order`` is the one order that blue gets at the beginning: ``none``; ``attack_units``, to hunt red's units wherever
 they are; ``attack_move`` to a point, attacking what comes into range on the way. Of two points a random one between
 them is drawn, uniformly on the line.
@@ -61,6 +66,7 @@ from palaestra.skirmish.schema import (
     integer,
     members,
     number,
+    optional,
     record,
     short_name,
     suggestion,
@@ -82,14 +88,33 @@ LEVELS = ".123456789"
 POINTS = {"none": (0, 0), "attack_units": (0, 0), "attack_move": (1, 2)}
 """Kinds of orders: least and most points."""
 
+LATEST = 100_000
+"""Decision by which a unit can arrive."""
+MOST_WAVES = 32
+ANYWHERE = "anywhere"
+ENDS = ("wiped_out", "never")
+
 _point = members(number(0, MOST_CELLS), 2, 2)
+
+
+def _place(value: Any, key: str) -> tuple[float, float] | None:
+    """Reads a point; None for `ANYWHERE`."""
+    return None if value == ANYWHERE else _point(value, key)
 
 
 @dataclass(frozen=True)
 class _Group:
     unit: Annotated[str, text]
     count: Annotated[int, integer(1, MOST_BLUE)]
-    at: Annotated[tuple[float, float], _point]
+    at: Annotated[tuple[float, float] | None, _place]
+    arrives: Annotated[tuple[int, int], members(integer(0, LATEST), 2, 2)] = (0, 0)
+    wave: Annotated[int, integer(0, MOST_WAVES)] = 0
+
+    def __post_init__(self) -> None:
+        if self.arrives[0] > self.arrives[1]:
+            raise Refusal("arrives", f"must be first and last decision, got {self.arrives[0]}, {self.arrives[1]}")
+        if self.wave and self.arrives != (0, 0):
+            raise Refusal("wave", "must be left out beside arrives: a wave comes when the one before is beaten")
 
 
 @dataclass(frozen=True)
@@ -129,6 +154,27 @@ class _Blue:
 
 
 @dataclass(frozen=True)
+class Payment:
+    """What red is paid for, before SMAC's scale; a map that has its own payment is not scaled.
+
+    Attributes:
+        damage: For each hit point and shield that blue loses by attacks.
+        kill: For each unit of blue that dies.
+        loss: For each unit of red that dies.
+        prize: For each prize.
+        win: At the end, if blue has no fighter left.
+        defeat: At the end, if red has none.
+    """
+
+    damage: Annotated[float, number(-1000, 1000)] = 0.0
+    kill: Annotated[float, number(-1000, 1000)] = 0.0
+    loss: Annotated[float, number(-1000, 1000)] = 0.0
+    prize: Annotated[float, number(-1000, 1000)] = 0.0
+    win: Annotated[float, number(-1000, 1000)] = 0.0
+    defeat: Annotated[float, number(-1000, 1000)] = 0.0
+
+
+@dataclass(frozen=True)
 class _MapInFile:
     format: Annotated[int, integer(1, FORMAT)]
     name: Annotated[str, short_name]
@@ -139,6 +185,8 @@ class _MapInFile:
     red: Annotated[_Red, record(_Red)]
     blue: Annotated[_Blue, record(_Blue)]
     terrain: Annotated[tuple[str, ...], members(text, 1, MOST_CELLS)]
+    reward: Annotated[Payment | None, optional(record(Payment))] = None
+    ends: Annotated[str, word(*ENDS)] = "wiped_out"
 
     def __post_init__(self) -> None:
         width, height = self.size
@@ -170,12 +218,17 @@ class Side:
 
     Attributes:
         units: Names of their kinds, in the order of the agents.
-        positions: float64 ``[units, 2]``, x and y in cells, where they begin. Units of a group share a point.
+        positions: float64 ``[units, 2]``, x and y in cells, where they begin. Units of a group share a point. NaN where
+            a place is drawn anew in each match.
+        arrivals: int64 ``[units, 2]``, first and last decision of which one is drawn; 0 is the start of the match.
+        waves: int64 ``[units]``; 0, or the wave with which it comes.
         order: Red's is of the kind ``"none"``.
     """
 
     units: tuple[str, ...]
     positions: np.ndarray
+    arrivals: np.ndarray
+    waves: np.ndarray
     order: Order
 
 
@@ -195,6 +248,8 @@ class BattleMap:
             ``walkable``.
         red: The learners.
         blue: Their opponents.
+        reward: What red is paid for; None is SMAC's reward.
+        ends: ``"wiped_out"``: when a side has no fighter left; ``"never"``: by the limit alone.
     """
 
     name: str
@@ -207,6 +262,8 @@ class BattleMap:
     level: np.ndarray
     red: Side
     blue: Side
+    reward: Payment | None = None
+    ends: str = "wiped_out"
 
 
 def names() -> tuple[str, ...]:
@@ -258,6 +315,8 @@ def _battle_map(found: _MapInFile, ruleset: Ruleset | None) -> BattleMap:
         level=_read_only(level),
         red=_side(found.red.groups, _OrderInFile("none", ())),
         blue=_side(found.blue.groups, found.blue.order),
+        reward=found.reward,
+        ends=found.ends,
     )
 
 
@@ -265,6 +324,8 @@ def _check_group(group: _Group, key: str, ruleset: Ruleset, walkable: np.ndarray
     if group.unit not in ruleset.unit_names:
         reason = f"{group.unit!r} is no unit of {ruleset.name}: {suggestion(group.unit, ruleset.unit_names)}"
         raise Refusal(f"{key}.unit", reason)
+    if group.at is None:
+        return
     height, width = walkable.shape
     _check_inside(group.at, f"{key}.at", (width, height))
     unit = ruleset.unit(group.unit)
@@ -281,9 +342,12 @@ def _check_inside(point: tuple[float, float], key: str, size: tuple[int, int]) -
 
 
 def _side(groups: tuple[_Group, ...], order: _OrderInFile) -> Side:
+    each = [group for group in groups for _ in range(group.count)]
     return Side(
-        units=tuple(group.unit for group in groups for _ in range(group.count)),
-        positions=_read_only(np.array([group.at for group in groups for _ in range(group.count)], np.float64)),
+        units=tuple(group.unit for group in each),
+        positions=_read_only(np.array([group.at or (np.nan, np.nan) for group in each], np.float64)),
+        arrivals=_read_only(np.array([group.arrives for group in each], np.int64)),
+        waves=_read_only(np.array([group.wave for group in each], np.int64)),
         order=Order(order.kind, _read_only(np.array(order.points, np.float64).reshape(-1, 2))),
     )
 

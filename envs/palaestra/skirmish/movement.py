@@ -5,6 +5,7 @@ every loop, for all units at once:
 
 * A unit goes straight to where it wants to be. Where walls stand between (`sees_way`), it goes to the next cell of the
   shortest way over the cells of the map, found by `shortest_ways` when the map is loaded.
+* Places are rounded to `GRID`, so that distances are exact and a match mirrored in x goes on as the mirror image.
 * A step into a wall, or off the map, is taken along the axis that is free (`go`); a unit whose two axes are both
   blocked stays where it is.
 * Bodies are discs. Two that overlap are pushed apart along the line between their centres, each by half of the overlap,
@@ -24,6 +25,7 @@ import numpy as np
 
 from palaestra.core.compiler import compile_cached
 from palaestra.core.linker import jit_disabled
+from palaestra.skirmish.records import RED
 
 GROUND, CLIFF, AIR = 1, 2, 4
 """Bits of `Terrain`: who may stand in a cell. Cliff walkers stand where either of the first two is set."""
@@ -31,6 +33,8 @@ NEIGHBOURS = 8
 STEP_X = np.array([1, 0, -1, 0, 1, -1, -1, 1])
 STEP_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 NO_WAY = 255
+GRID = 1048576.0
+"""Places are multiples of one part in so many of a cell."""
 TOUCH = 1e-9
 """Distance in cells at which two middles count as one point."""
 
@@ -38,7 +42,7 @@ TOUCH = 1e-9
 def is_open(terrain, bits, x, y):
     """Whether a unit that may stand where one of ``bits`` is set may stand at a point."""
     column, row = math.floor(x), math.floor(y)
-    if column < 0 or row < 0 or row >= terrain.shape[0] or column >= terrain.shape[1]:
+    if x <= 0.0 or y <= 0.0 or row >= terrain.shape[0] or column >= terrain.shape[1]:
         return False
     return (terrain[row, column] & bits) != 0
 
@@ -51,6 +55,7 @@ def can_step(terrain, bits, x, y, to_x, to_y):
 
 def go(terrain, bits, position, to_x, to_y):
     """Moves a unit to a point, along one axis where the other is blocked."""
+    to_x, to_y = math.floor(to_x * GRID + 0.5) / GRID, math.floor(to_y * GRID + 0.5) / GRID
     if can_step(terrain, bits, position[0], position[1], to_x, to_y):
         position[0], position[1] = to_x, to_y
     elif is_open(terrain, bits, to_x, position[1]):
@@ -126,15 +131,16 @@ def shortest_ways(terrain, ways, queue, steps):
                 last += 1
 
 
-def find_ways(terrain: np.ndarray) -> np.ndarray:
+def find_ways(terrain: np.ndarray, always: bool = False) -> np.ndarray:
     """The table of `shortest_ways`; ``[0, 0]`` where the ground is one rectangle, in which all straight lines are free.
 
     Args:
         terrain: Bits uint8 ``[rows, columns]``.
+        always: Searches there too.
     """
     ground = (terrain & GROUND) != 0
     rows, columns = np.flatnonzero(ground.any(axis=1)), np.flatnonzero(ground.any(axis=0))
-    if len(rows) and ground[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all():
+    if not always and len(rows) and ground[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all():
         return np.zeros((0, 0), np.uint8)
     cells = terrain.size
     ways = np.empty((cells, cells), np.uint8)
@@ -159,7 +165,8 @@ def push_apart(s, world, scratch):
     """Writes into ``scratch.pushed`` how far bodies that overlap push each other away, after all have moved.
 
     All pushes follow from the same positions, so that the order of the pairs changes rounding at most. Two centres on
-    one point part along x, the lower slot to the left. Who cannot move is not pushed: the other goes all the way.
+    one point part along x: red to the left of blue, of one side the lower slot farther from the other side. Who cannot
+    move is not pushed: the other goes all the way.
     ``scratch.living`` is in the order of x of the loop before, which is sorted again here.
     """
     sort_by_x(s.position, scratch.living, scratch.count)
@@ -171,7 +178,7 @@ def push_apart(s, world, scratch):
         for second in range(first + 1, scratch.count):
             j = scratch.living[second]
             dx = s.position[j, 0] - s.position[i, 0]
-            if dx >= unit.separation_radius + world.rules[0].widest:
+            if dx >= unit.separation_radius + world.rules[s.map].widest:
                 break
             other = world.units[s.kind[j]]
             touch = unit.separation_radius + other.separation_radius
@@ -181,7 +188,7 @@ def push_apart(s, world, scratch):
                 continue
             way = math.sqrt(square)
             if way < TOUCH:
-                dx, dy, way = (TOUCH if i < j else -TOUCH), 0.0, TOUCH
+                dx, dy, way = (TOUCH if (i < j) == (s.team[i] == RED or s.team[j] == RED) else -TOUCH), 0.0, TOUCH
             share_i = 0.0 if unit.speed_per_loop == 0.0 else 1.0 if other.speed_per_loop == 0.0 else 0.5
             share_j = 0.0 if other.speed_per_loop == 0.0 else 1.0 - share_i
             overlap = (touch - way) / way

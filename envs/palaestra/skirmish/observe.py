@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from palaestra.core.fields import Field, Table
 from palaestra.kernels.scalars import clip
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, is_open
-from palaestra.skirmish.ruleset import ATTRIBUTES
+from palaestra.skirmish.orders import (
+    AHEAD,
+    BOOST,
+    FACING,
+    LOOK,
+    NORTH,
+    NOTHING,
+    STOP,
+    WEST,
+    first_target,
+    order_of,
+    targets_of,
+)
+from palaestra.skirmish.records import BLUE
+from palaestra.skirmish.ruleset import ABILITIES, ATTRIBUTES
 
-NOTHING, STOP, NORTH, SOUTH, EAST, WEST, ATTACK_MOVE = range(7)
-"""Orders; red has no `ATTACK_MOVE`: its targets follow where blue has it."""
-RED_TARGETS, BLUE_TARGETS = ATTACK_MOVE, ATTACK_MOVE + 1
-AHEAD = np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
-"""East and north of the orders from `NORTH` to `WEST`."""
 KINDS = len(ATTRIBUTES)
+CAN_BOOST, CAN_JUMP = 1, 2
+"""Numbers of `palaestra.skirmish.ruleset.ABILITIES`."""
 
 OWN = (
     Field("hit_points", (), 0, 1, "1", "share of the most that the kind has"),
@@ -26,6 +35,10 @@ OWN = (
     Field("cooldown", (), 0, 1, "1", "share of the longest time between two attacks that is left; 0 without a weapon"),
     Field("attributes", (KINDS,), 0, 1, "1", f"1 for what it is: {', '.join(ATTRIBUTES)}"),
     Field("free", (4,), 0, 1, "1", "1 where the order to move to the north, south, east, west is legal"),
+    Field("ability", (len(ABILITIES),), 0, 1, "1", f"1 for the ability that it has now: {', '.join(ABILITIES)}"),
+    Field("ability_pause", (), 0, 1, "1", "share of the time until it may be used again"),
+    Field("boosted", (), 0, 1, "1", "share of a boost that is left"),
+    Field("facing", (2,), -1, 1, "1", "east and north of the direction of sight; 0 for who sees all around"),
 )
 SEEN = (
     Field("seen", (), 0, 1, "1", "1 for a living unit in sight; all else is 0 for the others"),
@@ -34,19 +47,21 @@ SEEN = (
     Field("hit_points", (), 0, 1, "1", "share of the most that the kind has"),
     Field("shield", (), 0, 1, "1", "likewise; 0 without a shield"),
     Field("energy", (), 0, 1, "1", "likewise; 0 without energy"),
-    Field("attributes", (KINDS,), 0, 1, "1", "as for oneself"),
+    Field("attributes", (KINDS,), 0, 1, "1", "as for oneself; none for a prize"),
     Field("range", (), 0, 1, "1", "of weapon or healing, share of the sight"),
     Field("can_be_target", (), 0, 1, "1", "1 where the order to attack or heal it is legal"),
 )
+STATE = 7 + KINDS
+"""Numbers of each agent in the global state."""
 
 
-def red_observation(own: int, others: int, capacity: int) -> tuple[Field | Table, ...]:
-    """The tables of red's units: ``own`` of red and ``others`` of blue."""
+def full_observation(own: int, others: int, capacity: int) -> tuple[Field | Table, ...]:
+    """The tables of units that learn: ``own`` of their side and ``others`` of the other one."""
     about = "teammates in the order of their names, oneself left out, then opponents in the order of theirs"
     return (*OWN, Table("units", own - 1 + others, SEEN, about, capacity))
 
 
-BLUE_OBSERVATION = (
+SMALL_OBSERVATION = (
     Field("hit_points", (), 0, 1, "1", "share of the most that the kind has"),
     Field("shield", (), 0, 1, "1", "likewise; 0 without a shield"),
 )
@@ -64,40 +79,70 @@ def standing(unit):
 
 def is_free(s, world, slot, order):
     """Whether a unit may be ordered to move: the point half of the way ahead is open."""
-    half = 0.5 * world.rules[0].move_cells
+    half = 0.5 * world.rules[s.map].move_cells
     x = s.position[slot, 0] + half * AHEAD[order - NORTH, 0]
     y = s.position[slot, 1] + half * AHEAD[order - NORTH, 1]
     unit = world.units[s.kind[slot]]
-    return unit.speed_per_loop > 0.0 and is_open(world.terrain, standing(unit), x, y)
+    return unit.speed_per_loop > 0.0 and is_open(world.terrain[s.map], standing(unit), x, y)
+
+
+def sight_of(s, world, slot):
+    """How far a unit sees, cells."""
+    common = world.rules[s.map].sight
+    return common if common > 0.0 else world.units[s.kind[slot]].sight
+
+
+def reach_of(s, world, slot):
+    """How far away a target may be ordered, from centre to centre, cells."""
+    rules = world.rules[s.map]
+    return rules.shoot_range if rules.shoot_range > 0.0 else max(world.units[s.kind[slot]].range, rules.least_range)
+
+
+def is_in_view(s, world, slot, dx, dy, square):
+    """Whether a unit looks towards a point: always, or where it lies within half the angle of sight."""
+    view = world.rules[s.map].half_view
+    if view < -1.0 or s.team[slot] == BLUE:
+        return True
+    ahead = dx * FACING[s.facing[slot], 0] + dy * FACING[s.facing[slot], 1]
+    return ahead >= view * math.sqrt(square)
 
 
 def is_target(s, world, slot, other):
-    """Whether a unit may be ordered to attack or heal another: alive, near, and of the right kind.
+    """Whether a unit may be ordered to attack or heal another: alive, near, in view, and of the right kind.
 
     The distance is that of the centres, whatever the weapon's range; a healer is offered teammates, wounded or not.
     """
     if not (s.alive[slot] and s.alive[other]):
         return False
     dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
-    reach = world.rules[0].shoot_range
-    if dx * dx + dy * dy > reach * reach:
+    reach, square = reach_of(s, world, slot), dx * dx + dy * dy
+    if square > reach * reach or not is_in_view(s, world, slot, dx, dy, square):
         return False
     if s.team[slot] == s.team[other]:
         return can_heal(s, world, slot, other)
     return can_hit(s, world, slot, other)
 
 
+def is_able(s, world, slot):
+    """Whether a unit has its ability now, ready or not."""
+    return world.units[s.kind[slot]].ability != 0 and s.able[slot, 0] <= s.steps < s.able[slot, 1]
+
+
+def may_use(s, world, slot, order):
+    """Whether a unit may use its ability: has it, of the order's kind, after the pause, and survives the cost."""
+    unit = world.units[s.kind[slot]]
+    kind = CAN_BOOST if order == BOOST else CAN_JUMP
+    is_ready = s.pause[slot] <= 0.0 and s.hit_points[slot] > unit.ability_hit_points
+    return unit.ability == kind and is_ready and is_able(s, world, slot)
+
+
 def observe(s, world, observations, scratch):
-    """What every living unit sees."""
-    rules = world.rules[0]
+    """What every living unit sees, where blue only follows scripts."""
+    rules = world.rules[s.map]
     for slot in range(rules.reds):
         if s.alive[slot]:
             write_own(s, world, observations.red[slot], slot)
-            row = 0
-            for other in range(rules.reds + rules.blues):
-                if other != slot:
-                    write_seen(s, world, observations.red[slot].units[row], slot, other)
-                    row += 1
+            write_units(s, world, observations.red[slot].units, slot)
     for k in range(rules.blues):
         slot = rules.reds + k
         if s.alive[slot]:
@@ -106,30 +151,72 @@ def observe(s, world, observations, scratch):
             observations.blue[k].shield = share(s.shield[slot], unit.shield)
 
 
+def observe_both(s, world, observations, scratch):
+    """What every living unit sees, where both sides learn."""
+    rules = world.rules[s.map]
+    for slot in range(rules.reds):
+        if s.alive[slot]:
+            write_own(s, world, observations.red[slot], slot)
+            write_units(s, world, observations.red[slot].units, slot)
+    for k in range(rules.blues):
+        if s.alive[rules.reds + k]:
+            write_own(s, world, observations.blue[k], rules.reds + k)
+            write_units(s, world, observations.blue[k].units, rules.reds + k)
+
+
 def write_own(s, world, own, slot):
     """What a unit knows of itself."""
-    unit, rules = world.units[s.kind[slot]], world.rules[0]
+    unit, rules = world.units[s.kind[slot]], world.rules[s.map]
     own.hit_points = share(s.hit_points[slot], unit.hit_points)
     own.shield = share(s.shield[slot], unit.shield)
     own.energy = share(s.energy[slot], unit.energy_most)
-    longest = unit.cooldown_loops + rules.least_deviation + rules.deviations - 1
-    own.cooldown = share(s.cooldown[slot], longest) if unit.cooldown_loops > 0.0 else 0.0
+    own.cooldown = cooldown_share(s, world, slot)
     for k in range(KINDS):
         own.attributes[k] = (unit.attributes >> k) & 1
     for k in range(4):
-        own.free[k] = is_free(s, world, slot, NORTH + k)
+        own.free[k] = is_free(s, world, slot, order_of(s, world, slot, NORTH + k))
+    if rules.abilities != 0 and is_able(s, world, slot):
+        own.ability[unit.ability - 1] = 1.0
+    own.ability_pause = share(s.pause[slot], unit.ability_pause_loops)
+    own.boosted = share(s.boosted[slot], unit.ability_loops)
+    if rules.half_view >= -1.0:
+        own.facing[0], own.facing[1] = FACING[s.facing[slot], 0], FACING[s.facing[slot], 1]
+
+
+def cooldown_share(s, world, slot):
+    """Share of the longest time between two attacks that is left."""
+    unit, rules = world.units[s.kind[slot]], world.rules[s.map]
+    longest = unit.cooldown_loops + rules.least_deviation + rules.deviations - 1
+    return share(s.cooldown[slot], longest) if unit.cooldown_loops > 0.0 else 0.0
+
+
+def write_units(s, world, table, slot):
+    """What a unit knows of all others: a row each, teammates first."""
+    rules, row = world.rules[s.map], 0
+    own_first, own_last = (rules.reds, rules.reds + rules.blues) if s.team[slot] == BLUE else (0, rules.reds)
+    other_first, other_last = (0, rules.reds) if s.team[slot] == BLUE else (rules.reds, rules.reds + rules.blues)
+    for other in range(own_first, own_last):
+        if other != slot:
+            write_seen(s, world, table[row], slot, other)
+            row += 1
+    for other in range(other_first, other_last):
+        write_seen(s, world, table[row], slot, other)
+        row += 1
 
 
 def write_seen(s, world, seen, slot, other):
     """What a unit knows of another one."""
-    sight = world.rules[0].sight
+    if not s.alive[other]:
+        return
+    sight = sight_of(s, world, slot)
     dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
     square = dx * dx + dy * dy
-    if not s.alive[other] or square >= sight * sight:
+    if square >= sight * sight or not is_in_view(s, world, slot, dx, dy, square):
         return
     unit = world.units[s.kind[other]]
+    is_flipped = world.rules[s.map].flips and s.team[slot] == BLUE
     seen.seen = 1.0
-    seen.offset[0], seen.offset[1] = dx / sight, dy / sight
+    seen.offset[0], seen.offset[1] = (-dx if is_flipped else dx) / sight, dy / sight
     seen.distance = math.sqrt(square) / sight
     seen.hit_points = share(s.hit_points[other], unit.hit_points)
     seen.shield = share(s.shield[other], unit.shield)
@@ -142,25 +229,55 @@ def write_seen(s, world, seen, slot, other):
 
 def legal(s, world, mask):
     """What every living unit may do; the dead do nothing."""
-    reds = world.rules[0].reds
-    for k in range(reds):
-        write_legal(s, world, k, mask.red[k].order, RED_TARGETS)
-    for k in range(world.rules[0].blues):
-        write_legal(s, world, reds + k, mask.blue[k].order, BLUE_TARGETS)
+    rules = world.rules[s.map]
+    for k in range(rules.reds):
+        write_legal(s, world, k, mask.red[k].order)
+    for k in range(rules.blues):
+        write_legal(s, world, rules.reds + k, mask.blue[k].order)
 
 
-def write_legal(s, world, slot, allowed, first_target):
-    """What one unit may do; its targets begin at ``first_target``, the orders of its side end before."""
+def write_legal(s, world, slot, allowed):
+    """What one unit may do."""
     if not s.alive[slot]:
         allowed[NOTHING] = 1
         return
-    rules = world.rules[0]
+    beginning = world.rules[s.map].first_target[s.team[slot]]
     allowed[STOP] = 1
-    for order in range(NORTH, WEST + 1):
-        allowed[order] = is_free(s, world, slot, order)
-    if first_target > ATTACK_MOVE:
-        allowed[ATTACK_MOVE] = 1
-    aims_at_red = (slot < rules.reds) == (world.units[s.kind[slot]].heal_per_loop > 0.0)
-    first, count = (0, rules.reds) if aims_at_red else (rules.reds, rules.blues)
-    for k in range(count):
-        allowed[first_target + k] = is_target(s, world, slot, first + k)
+    for action in range(NORTH, beginning):
+        allowed[action] = is_allowed(s, world, slot, order_of(s, world, slot, action))
+    first = first_target(s, world, slot)
+    for k in range(targets_of(s, world, slot)):
+        allowed[beginning + k] = is_target(s, world, slot, first + k)
+
+
+def is_allowed(s, world, slot, order):
+    """Whether a unit may get an order that aims at nobody."""
+    if NORTH <= order <= WEST:
+        return is_free(s, world, slot, order)
+    if BOOST <= order < LOOK:
+        return may_use(s, world, slot, order)
+    return True
+
+
+def global_state(s, world, out):
+    """Everything about all units, for centralised critics; `STATE` numbers each, all 0 for the absent.
+
+    1 for a living unit, east and north of the map's middle as shares of its half, hit points, shield, energy,
+    cooldown, attributes.
+    """
+    rules = world.rules[s.map]
+    for slot in range(rules.reds + rules.blues):
+        unit, first = world.units[s.kind[slot]], STATE * slot
+        if not s.alive[slot]:
+            for k in range(STATE):
+                out[first + k] = 0.0
+            continue
+        out[first] = 1.0
+        out[first + 1] = clip(2.0 * s.position[slot, 0] / rules.width - 1.0, -1.0, 1.0)
+        out[first + 2] = clip(2.0 * s.position[slot, 1] / rules.height - 1.0, -1.0, 1.0)
+        out[first + 3] = share(s.hit_points[slot], unit.hit_points)
+        out[first + 4] = share(s.shield[slot], unit.shield)
+        out[first + 5] = share(s.energy[slot], unit.energy_most)
+        out[first + 6] = cooldown_share(s, world, slot)
+        for k in range(KINDS):
+            out[first + 7 + k] = (unit.attributes >> k) & 1

@@ -46,6 +46,10 @@ GROUND, AIR = 1, 2
 """Bits of what a weapon hits and of where a unit can be hit."""
 SHAPES = ("circle", "line")
 """Shape k of a splash is the number k + 1; 0 is no splash."""
+ABILITIES = ("boost", "jump")
+"""Kind k of an ability is the number k + 1; 0 is no ability."""
+PRIZES = ("moves", "all")
+"""Kind k of a prize is the number k + 1; 0 is a unit."""
 
 _length = number(0, 64)
 _share = number(0, 1)
@@ -135,6 +139,35 @@ class Energy:
 
 
 @dataclass(frozen=True)
+class Ability:
+    """What a unit can do on an order of its own, where the environment grants it.
+
+    Attributes:
+        kind: ``"boost"`` walks and attacks faster for a while; ``"jump"`` is at once where it leads: an order each for
+            north, south, east and west.
+        duration_s: Of a boost, seconds; 0 of a jump.
+        pause_s: From one use to the next, seconds.
+        hit_points: What one use costs; a unit that would die of it may not use it.
+        speed_factor: Of a boost: times the speed.
+        attack_factor: Of a boost: cooldowns run so many times as fast.
+        distance: Of a jump, cells; 0 of a boost.
+    """
+
+    kind: Annotated[str, word(*ABILITIES)]
+    duration_s: Annotated[float, number(0, 1000)]
+    pause_s: Annotated[float, number(0, 1000)]
+    hit_points: Annotated[float, number(0, 10_000)]
+    speed_factor: Annotated[float, number(1, 16)]
+    attack_factor: Annotated[float, number(1, 16)]
+    distance: Annotated[float, _length]
+
+    def __post_init__(self) -> None:
+        needed, of = ("duration_s", self.duration_s) if self.kind == "boost" else ("distance", self.distance)
+        if of == 0:
+            raise Refusal(needed, f"must be more than 0 for a {self.kind}")
+
+
+@dataclass(frozen=True)
 class Unit:
     """A kind of unit.
 
@@ -156,6 +189,9 @@ class Unit:
         weapon: What it shoots with, or None.
         heal: How it heals, or None.
         energy: What it has, or None.
+        ability: What it can do where that is granted, or None.
+        prize: None for a unit; else a thing that red collects by touching it: ``"moves"`` to another place when it is
+            collected, ``"all"`` come back when all of them are.
     """
 
     name: str
@@ -175,8 +211,12 @@ class Unit:
     weapon: Annotated[Weapon | None, optional(record(Weapon))] = None
     heal: Annotated[Heal | None, optional(record(Heal))] = None
     energy: Annotated[Energy | None, optional(record(Energy))] = None
+    ability: Annotated[Ability | None, optional(record(Ability))] = None
+    prize: Annotated[str | None, optional(word(*PRIZES))] = None
 
     def __post_init__(self) -> None:
+        if self.prize and (self.speed_cells_per_s or self.weapon or self.heal):
+            raise Refusal("prize", "must be left out: it neither moves, shoots nor heals")
         if len(set(self.attributes)) < len(self.attributes):
             raise Refusal("attributes", f"must name each attribute once, got {', '.join(self.attributes)}")
         if self.heal and not self.energy:
@@ -296,7 +336,7 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "shield": ("f8", "most shield; 0 without one"),
     "armour": ("f8", "subtracted from each hit on the hit points"),
     "attributes": ("i8", "mask of ATTRIBUTES"),
-    "planes": ("i8", "where it can be hit: GROUND, AIR, or both (cliff walkers)"),
+    "planes": ("i8", "where it can be hit: GROUND, AIR, both (cliff walkers), or 0 (a prize)"),
     "flying": ("i8", "1 or 0"),
     "cliff_walker": ("i8", "1 or 0"),
     "targets": ("i8", "what its weapon hits: GROUND, GROUND | AIR, or 0 without a weapon"),
@@ -322,6 +362,14 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "separation_radius": ("f8", "cells, for collisions"),
     "sight": ("f8", "of the unit itself, cells"),
     "regeneration_per_loop": ("f8", "hit points"),
+    "ability": ("i8", "0 none, 1 boost, 2 jump"),
+    "ability_loops": ("f8", "duration of a boost"),
+    "ability_pause_loops": ("f8", "from one use to the next"),
+    "ability_hit_points": ("f8", "cost of one use"),
+    "ability_speed": ("f8", "factor of a boost"),
+    "ability_attack": ("f8", "factor of a boost"),
+    "ability_distance": ("f8", "of a jump, cells"),
+    "prize": ("i8", "0 for a unit, else what red collects: 1 moves, 2 all"),
     "cooldown_normaliser_loops": ("f8", "SMAC's divisor of cooldown, or of a healer's energy"),
 }
 """Columns of `table`: dtype and meaning."""
@@ -351,7 +399,7 @@ def _row(unit: Unit, loops: int) -> dict[str, Any]:
         shield=unit.shield,
         armour=unit.armour,
         attributes=attribute_mask(*unit.attributes),
-        planes=AIR if unit.flying else GROUND | AIR if unit.cliff_walker else GROUND,
+        planes=0 if unit.prize else AIR if unit.flying else GROUND | AIR if unit.cliff_walker else GROUND,
         flying=unit.flying,
         cliff_walker=unit.cliff_walker,
         speed_per_loop=unit.speed_cells_per_s / loops,
@@ -361,6 +409,7 @@ def _row(unit: Unit, loops: int) -> dict[str, Any]:
         sight=unit.sight,
         regeneration_per_loop=unit.regeneration_per_s / loops,
         cooldown_normaliser_loops=unit.cooldown_normaliser_loops,
+        prize=1 + PRIZES.index(unit.prize) if unit.prize else 0,
     )
     if unit.energy:
         row.update(
@@ -374,6 +423,16 @@ def _row(unit: Unit, loops: int) -> dict[str, Any]:
             heal_per_loop=unit.heal.hit_points_per_s / loops,
             heal_per_energy=unit.heal.hit_points_per_energy,
             heal_mask=attribute_mask(unit.heal.attribute),
+        )
+    if unit.ability:
+        row.update(
+            ability=1 + ABILITIES.index(unit.ability.kind),
+            ability_loops=unit.ability.duration_s * loops,
+            ability_pause_loops=unit.ability.pause_s * loops,
+            ability_hit_points=unit.ability.hit_points,
+            ability_speed=unit.ability.speed_factor,
+            ability_attack=unit.ability.attack_factor,
+            ability_distance=unit.ability.distance,
         )
     if unit.weapon:
         row.update(_weapon_columns(unit.weapon, loops))

@@ -5,18 +5,9 @@ from __future__ import annotations
 import math
 
 from palaestra.skirmish.combat import NOBODY
-from palaestra.skirmish.observe import (
-    ATTACK_MOVE,
-    BLUE_TARGETS,
-    EAST,
-    NORTH,
-    RED_TARGETS,
-    SOUTH,
-    STOP,
-    WEST,
-    is_free,
-    is_target,
-)
+from palaestra.skirmish.observe import is_free, is_target
+from palaestra.skirmish.orders import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST, action_of, aim_at
+from palaestra.skirmish.records import RED
 
 NAMES = ("builtin", "hold", "nearest", "weakest", "focus_fire")
 BUILTIN, HOLD, NEAREST, WEAKEST, FOCUS_FIRE = range(len(NAMES))
@@ -30,14 +21,12 @@ def script(s, world, slot, which, actions, scratch):
     nearest, or the weakest, in reach. ``focus_fire``: likewise, but attacks the target of its team (`plan`)
     where it may. Healers heal the weakest teammate in reach and go with the others.
     """
-    is_red = slot < world.rules[0].reds
-    if which == BUILTIN and not is_red:
+    if which == BUILTIN and action_of(s, world, slot, ATTACK_MOVE) != STOP:
         give(s, world, slot, ATTACK_MOVE, actions)
         return
     target = choose_target(s, world, slot, which, scratch)
     if target != NOBODY:
-        mates = 0 if is_red == (s.team[target] == s.team[slot]) else world.rules[0].reds
-        give(s, world, slot, (RED_TARGETS if is_red else BLUE_TARGETS) + target - mates, actions)
+        aim(s, world, slot, target, actions)
     elif which == HOLD:
         give(s, world, slot, STOP, actions)
     else:
@@ -45,18 +34,28 @@ def script(s, world, slot, which, actions, scratch):
 
 
 def give(s, world, slot, order, actions):
-    """Writes the order of a unit."""
-    if slot < world.rules[0].reds:
-        actions.red[slot].order = order
+    """Gives an order that aims at nobody."""
+    write(s, world, slot, action_of(s, world, slot, order), actions)
+
+
+def aim(s, world, slot, target, actions):
+    """Gives the order to attack or heal the unit in slot ``target``."""
+    write(s, world, slot, aim_at(s, world, slot, target), actions)
+
+
+def write(s, world, slot, action, actions):
+    """Writes the action of a unit."""
+    if slot < world.rules[s.map].reds:
+        actions.red[slot].order = action
     else:
-        actions.blue[slot - world.rules[0].reds].order = order
+        actions.blue[slot - world.rules[s.map].reds].order = action
 
 
 def plan(s, world, team, which, scratch):
     """Chooses the one target of a team that fires together: who most of it may attack; of equals the weakest."""
     if which != FOCUS_FIRE:
         return
-    rules = world.rules[0]
+    rules = world.rules[s.map]
     best, best_count, best_left = NOBODY, 0, 0.0
     for target in range(rules.reds + rules.blues):
         if s.team[target] == team or not s.alive[target]:
@@ -73,7 +72,7 @@ def plan(s, world, team, which, scratch):
 
 def choose_target(s, world, slot, which, scratch):
     """Whom a unit attacks or heals now, of those that it may; `NOBODY` if there is none."""
-    rules = world.rules[0]
+    rules = world.rules[s.map]
     heals = world.units[s.kind[slot]].heal_per_loop > 0.0
     if which == FOCUS_FIRE and not heals:
         focus = scratch.focus[s.team[slot]]
@@ -97,7 +96,7 @@ def square_distance(s, i, j):
 
 def approach(s, world, slot):
     """The order that leads nearer to the nearest opponent, along the longer of the two axes that is free."""
-    rules, nearest, least = world.rules[0], NOBODY, 0.0
+    rules, nearest, least = world.rules[s.map], NOBODY, 0.0
     for other in range(rules.reds + rules.blues):
         if s.alive[other] and s.team[other] != s.team[slot]:
             square = square_distance(s, slot, other)
@@ -106,7 +105,8 @@ def approach(s, world, slot):
     if nearest == NOBODY:
         return STOP
     dx, dy = s.position[nearest, 0] - s.position[slot, 0], s.position[nearest, 1] - s.position[slot, 1]
-    along_x, along_y = EAST if dx > 0.0 else WEST, NORTH if dy > 0.0 else SOUTH
+    ahead = EAST if s.team[slot] == RED else WEST
+    along_x, along_y = EAST if dx > 0.0 else WEST if dx < 0.0 else ahead, NORTH if dy > 0.0 else SOUTH
     first, second = (along_x, along_y) if math.fabs(dx) >= math.fabs(dy) else (along_y, along_x)
     if is_free(s, world, slot, first):
         return first

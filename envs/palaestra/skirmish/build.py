@@ -1,0 +1,286 @@
+"""Makes games of maps: the arrays that all matches share, the agents, and the hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.skirmish import battle, observe, orders, ruleset, scripts
+from palaestra.skirmish.formation import reachable, stand_around
+from palaestra.skirmish.maps import BattleMap, Side
+from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
+from palaestra.skirmish.records import (
+    GO_TO,
+    HUNT,
+    MOST_CHANGES,
+    NO_ORDER,
+    OPENING,
+    RULES,
+    World,
+    match_fields,
+    scratch_fields,
+)
+
+CAPACITIES = ((10, 12), (27, 32), (2, 64))
+"""Units of red and of blue in memory: all layouts that there are."""
+MOST_ORDERS = len(orders.NAMES)
+"""Orders that not everybody has."""
+MEANINGS = ("nothing", "stop", "north", "south", "east", "west")
+SMAC, SPARSE, DUEL = "smac", "sparse", "duel"
+
+
+@dataclass(frozen=True)
+class Twist:
+    """What a game has beyond the battle of its map.
+
+    Attributes:
+        pays: ``"smac"``, ``"sparse"``, or ``"duel"`` (blue gets the opposite of red's reward).
+        both_learn: Blue sees what red sees, mirrored, and has the same orders.
+        red_orders: Further orders of red, see `palaestra.skirmish.orders`.
+        abilities: 0 none, 1 always, 2 gained and lost.
+        changes: Units that change sides.
+        change_gap: Decisions from one change to the next, least and most.
+        spare: Free slots of red and of blue for those who change sides.
+        race: Kinds that are drawn, with their weights; None takes the map's units and places.
+        own_sight: Each kind sees and shoots as far as its own numbers say.
+        view: Cosine of half the angle of sight; -2 sees all around.
+    """
+
+    pays: str = SMAC
+    both_learn: bool = False
+    red_orders: tuple[int, ...] = ()
+    abilities: int = 0
+    changes: int = 0
+    change_gap: tuple[int, int] = (0, 0)
+    spare: tuple[int, int] = (0, 0)
+    race: tuple[tuple[str, float], ...] | None = None
+    own_sight: bool = False
+    view: float = -2.0
+
+
+LEAST_RANGE = 2.0
+"""SMACv2's least range to shoot where each kind has its own, cells."""
+
+
+def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
+    """The arrays of some maps, of which each match draws one.
+
+    Raises:
+        ValueError: Maps of several rulesets, or units that find no place; names the map.
+    """
+    first = battles[0]
+    for other in battles[1:]:
+        if other.ruleset != first.ruleset:
+            raise ValueError(f"maps {first.name} and {other.name} have different rulesets: draw maps of one alone")
+    units = ruleset.table(first.ruleset)
+    sizes = [max(len(getattr(b, side).units) for b in battles) for side in ("red", "blue")]
+    reds, blues = (size + spare for size, spare in zip(sizes, twist.spare, strict=True))
+    openings = np.zeros((len(battles), reds + blues), OPENING)
+    rules = np.zeros(len(battles), RULES)
+    goals = np.zeros((len(battles), 2, 2))
+    rows, columns = (max(b.walkable.shape[axis] for b in battles) for axis in range(2))
+    terrain = np.zeros((len(battles), rows, columns), np.uint8)
+    for v, b in enumerate(battles):
+        openings[v, : len(b.red.units)] = _openings(b, "red", units, twist)
+        openings[v, reds : reds + len(b.blue.units)] = _openings(b, "blue", units, twist)
+        height, width = b.walkable.shape
+        terrain[v, :height, :width] = GROUND * b.walkable + CLIFF * b.climbable + AIR
+        goals[v, : len(b.blue.order.points)] = b.blue.order.points
+        rules[v] = _rules(b, units, openings[v], twist, reds, blues)
+    ways = [find_ways(ground) for ground in terrain]
+    cells = max(len(way) for way in ways)
+    if cells:
+        ways = [way if len(way) else find_ways(ground, always=True) for way, ground in zip(ways, terrain, strict=True)]
+    further = np.zeros((2, MOST_ORDERS), np.int64)
+    for team, own in enumerate(_orders_of(twist)):
+        further[team, : len(own)] = own
+    return World(units, rules, openings, goals, terrain, np.stack(ways), further, _race(first, twist))
+
+
+def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
+    """The records of one side; red, and blue where both learn, in SMAC's order: by kind, x and y."""
+    side: Side = getattr(b, name)
+    rows = np.array([b.ruleset.number_of(unit) for unit in side.units])
+    found = np.zeros(len(rows), OPENING)
+    found["kind"], found["there"], found["wave"] = rows, 1, side.waves
+    found["first"], found["last"] = side.arrivals.T
+    places = np.full((len(rows), 2), np.nan)
+    for together in np.unique(np.column_stack([side.waves, side.arrivals]), axis=0):
+        members = (side.waves == together[0]) & (side.arrivals == together[1:]).all(axis=1)
+        members = np.flatnonzero(members & ~np.isnan(side.positions[:, 0]))
+        if len(members):
+            places[members] = _places(b, name, side.positions[members], units[rows[members]])
+    found["x"], found["y"] = places.T
+    if name == "red" or twist.both_learn:
+        forward = 1 if name == "red" else -1
+        kind = np.array([side.units.index(unit) for unit in side.units])
+        found = found[np.lexsort((places[:, 1], forward * places[:, 0], kind, found["first"], found["wave"]))]
+    return found
+
+
+def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) -> np.ndarray:
+    ground = [b.climbable if unit["cliff_walker"] else b.walkable for unit in of_unit]
+    cells = [
+        np.ones_like(b.walkable) if unit["flying"] else reachable(open_cells, point)
+        for unit, open_cells, point in zip(of_unit, ground, points, strict=True)
+    ]
+    turn = 1 if name == "red" else -1
+    try:
+        return stand_around(points, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn)
+    except ValueError as error:
+        raise ValueError(f"map {b.name}, {name}: {error}") from None
+
+
+def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int, blues: int) -> tuple:
+    """The record `RULES` of one map."""
+    numbers, there = b.ruleset, opening["there"] == 1
+    least, last = numbers.cooldown_deviation_loops
+    present = np.unique(opening["kind"][there])
+    if twist.race:
+        present = np.array([numbers.number_of(kind) for kind, _ in twist.race])
+    record = np.zeros(1, RULES)[0]
+    for name, value in dict(
+        sight=0.0 if twist.own_sight else numbers.sight,
+        shoot_range=0.0 if twist.own_sight else numbers.shoot_range,
+        least_range=LEAST_RANGE,
+        half_view=twist.view,
+        acquire_range=numbers.acquire_range,
+        move_cells=numbers.move_cells,
+        minimum_damage=numbers.minimum_damage,
+        shield_armour=numbers.shield_armour,
+        shield_per_loop=numbers.shield_regeneration_per_s / numbers.loops_per_second,
+        shield_delay_loops=numbers.shield_delay_s * numbers.loops_per_second,
+        widest=units[present]["separation_radius"].max(),
+        width=b.size[0],
+        height=b.size[1],
+        least_deviation=least,
+        deviations=last - least + 1,
+        loops=numbers.loops_per_decision,
+        reds=reds,
+        blues=blues,
+        order={"none": NO_ORDER, "attack_move": GO_TO, "attack_units": HUNT}[b.blue.order.kind],
+        points=len(b.blue.order.points),
+        never_ends=b.ends == "never",
+        zero_sum=twist.pays == DUEL,
+        flips=twist.both_learn,
+        drawn=twist.race is not None,
+        abilities=twist.abilities,
+        changes=twist.changes,
+        change_from=twist.change_gap[0],
+        change_to=twist.change_gap[1],
+        waves=opening["wave"].max(),
+        has_prizes=(units[present]["prize"] > 0).any(),
+        first_target=[orders.FIRST + len(own) for own in _orders_of(twist)],
+        **_payment(b, units, opening, twist, reds),
+    ).items():
+        record[name] = value
+    return tuple(record.tolist())
+
+
+def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> dict[str, float]:
+    """What red is paid for."""
+    if twist.pays == SPARSE:
+        return dict(damage=0.0, kill=0.0, loss=0.0, prize=0.0, win=1.0, defeat=-1.0)
+    if b.reward is not None:
+        return {name: getattr(b.reward, name) for name in ("damage", "kill", "loss", "prize", "win", "defeat")}
+    blue = opening[reds:][opening[reds:]["there"] == 1]
+    life = (units[blue["kind"]]["hit_points"] + units[blue["kind"]]["shield"]).sum()
+    if twist.race:
+        weights = np.array([weight for _, weight in twist.race])
+        kinds = [b.ruleset.number_of(kind) for kind, _ in twist.race]
+        each = units[kinds]["hit_points"] + units[kinds]["shield"]
+        life = len(blue) * float(weights @ each) / float(weights.sum())
+    paid = b.ruleset.reward
+    scale = paid.most / (life + paid.kill * len(blue) + paid.win)
+    return dict(damage=scale, kill=scale * paid.kill, loss=0.0, prize=0.0, win=scale * paid.win, defeat=0.0)
+
+
+def _race(b: BattleMap, twist: Twist) -> np.ndarray:
+    kinds = twist.race or ((b.ruleset.unit_names[0], 1.0),)
+    ends = np.cumsum([weight for _, weight in kinds])
+    return np.column_stack([[b.ruleset.number_of(kind) for kind, _ in kinds], ends / ends[-1]]).astype(np.float64)
+
+
+def _orders_of(twist: Twist) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Further orders of red and of blue."""
+    return twist.red_orders, (twist.red_orders if twist.both_learn else (orders.ATTACK_MOVE,))
+
+
+def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: Any) -> Game:
+    """A game of some maps, of which each match draws one.
+
+    Args:
+        battles: The maps.
+        twist: What there is beyond the battle; None is nothing.
+        **more: Further members of the `Game`.
+
+    Raises:
+        ValueError: Maps that do not go together, or units that do not fit into memory or on the ground.
+    """
+    twist = Twist() if twist is None else twist
+    if not 0 <= twist.changes <= MOST_CHANGES:
+        raise ValueError(f"changes must be from 0 to {MOST_CHANGES}, got {twist.changes}")
+    world = world_of(battles, twist)
+    reds, blues = int(world.rules[0]["reds"]), int(world.rules[0]["blues"])
+    most_red, most_blue = next(((r, b) for r, b in CAPACITIES if r >= reds and b >= blues), (0, 0))
+    if most_red == 0:
+        rooms = ", ".join(f"{r} against {b}" for r, b in CAPACITIES)
+        raise ValueError(f"map {battles[0].name}: {reds} units against {blues} fit into none of {rooms}")
+    slots = most_red + most_blue
+    kinds = {name for b in battles for name in b.red.units} if twist.race is None else {k for k, _ in twist.race}
+    kinds |= {name for b in battles for name in b.blue.units} if twist.changes or twist.both_learn else set()
+    heals = any(battles[0].ruleset.unit(kind).heal for kind in kinds)
+    red = Role(
+        "red",
+        tuple(f"red_{k}" for k in range(reds)),
+        observe.full_observation(reds, blues, most_red - 1 + most_blue),
+        (_choice(twist.red_orders, max(reds if heals else 0, blues), slots),),
+        most_red,
+    )
+    blue = Role(
+        "blue",
+        tuple(f"blue_{k}" for k in range(blues)),
+        observe.full_observation(blues, reds, slots - 1) if twist.both_learn else observe.SMALL_OBSERVATION,
+        (_choice(_orders_of(twist)[1], max(blues if heals or not twist.both_learn else 0, reds), slots),),
+        most_blue,
+    )
+    members: dict[str, Any] = dict(
+        name="Skirmish",
+        roles=(red, blue),
+        state=match_fields(slots),
+        reset=battle.reset,
+        step=battle.step,
+        observe=observe.observe_both if twist.both_learn else observe.observe,
+        legal=observe.legal,
+        script=scripts.script,
+        plan=scripts.plan,
+        scripts=scripts.NAMES,
+        horizon=max(b.limit for b in battles),
+        info=(
+            Field("dead", (2,), 0, most_blue, "1", "units of red and of blue that have died", "i8"),
+            Field("changed", (2,), 0, MOST_CHANGES, "1", "units of red and of blue that have changed sides", "i8"),
+            Field("damage", (), 0, 1e9, "1", "hit points and shields that blue has lost by attacks", "f8"),
+            Field("prizes", (), 0, 1e9, "1", "prizes that red has collected", "i8"),
+        ),
+        end_reasons=("wiped_out",),
+        global_state=observe.global_state,
+        global_state_size=observe.STATE * (reds + blues),
+        scratch=scratch_fields(slots),
+        world=world,
+        determinism="cross-platform",
+        default_opponent="builtin",
+    )
+    return Game(**{**members, **more})
+
+
+def _choice(further: tuple[int, ...], targets: int, slots: int) -> Choice:
+    """The action of a side."""
+    meanings = (*MEANINGS, *(orders.NAMES[order] for order in further))
+    about = "from there on a target each"
+    capacity = orders.FIRST + MOST_ORDERS + slots
+    return Choice("order", orders.FIRST + len(further) + targets, meanings, about, capacity=capacity)
