@@ -198,9 +198,8 @@ def test_the_attackers_of_a_dead_target_are_idle_until_the_next_decision(tmp_pat
     assert not unit(sim, "alive", 2)
     assert [unit(sim, "order", slot) for slot in (0, 1)] == [STOP, STOP]
     assert [unit(sim, "target", slot) for slot in (0, 1)] == [NOBODY, NOBODY]
-    assert np.hypot(*(unit(sim, "position", 1) - (9.75, 11))) == pytest.approx(
-        2.25 / 16, abs=1e-5
-    )  # the loop of the death alone
+    gone = np.hypot(*(unit(sim, "position", 1) - (9.75, 11)))
+    assert gone == pytest.approx(2.25 / 16, abs=1e-5)  # the loop of the death alone
     assert unit(sim, "hit_points", 3) == 45  # which the second marine could have shot at
 
 

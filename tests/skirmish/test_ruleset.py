@@ -194,7 +194,7 @@ def test_a_copy_of_the_bundled_file_is_the_same_ruleset(spoilt: Spoilt):
         (
             "units.marine.name",
             "marine",
-            "unknown key: there are ability, acceleration_cells_per_s2, armour, attributes",
+            "unknown key: there are ability, acceleration_cells_per_s2, armour",
         ),
         ("units.marine.hit_points", -45, "must be a number from 0.5 to 100000, got -45"),
         ("units.marine.flying", 1, "must be true or false, got 1"),

@@ -23,8 +23,10 @@ AHEAD = np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
 """East and north of the orders from `NORTH` to `WEST`."""
 _R = math.sqrt(3.0) / 2.0
 FACING = np.array(
-    [[1, 0], [_R, 0.5], [0.5, _R], [0, 1], [-0.5, _R], [-_R, 0.5], [-1, 0], [-_R, -0.5], [-0.5, -_R], [0, -1]]
-    + [[0.5, -_R], [_R, -0.5]]
+    [
+        *([1, 0], [_R, 0.5], [0.5, _R], [0, 1], [-0.5, _R], [-_R, 0.5]),
+        *([-1, 0], [-_R, -0.5], [-0.5, -_R], [0, -1], [0.5, -_R], [_R, -0.5]),
+    ]
 )
 """East and north of the directions of sight."""
 NAMES = {

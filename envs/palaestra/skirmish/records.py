@@ -40,8 +40,8 @@ RULES = np.dtype(
 """The numbers of a ruleset and of a map that the rules need, one record a variant.
 
 ``sight`` and ``shoot_range`` are 0 where each kind of unit has its own; its range to shoot is ``least_range`` at least.
-``half_view`` is the cosine of half the angle of sight, -2 for all around. ``damage`` to ``defeat`` are what red is paid for;
-``zero_sum`` pays blue the opposite, by its own damage and kills. ``width`` and ``height`` are those of the map, cells.
+``half_view`` is the cosine of half the angle of sight, -2 for all around. ``damage`` to ``defeat``: what red is paid
+for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width`` and ``height`` are those of the map, cells.
 ``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds and
 places are drawn by `palaestra.skirmish.draws`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
@@ -107,7 +107,8 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
     =====================  ======================================================================================
     """
     return (
-        *((name, "f8", (slots,)) for name in ("hit_points", "shield", "energy", "cooldown", "pace", "boosted", "pause")),
+        *((name, "f8", (slots,)) for name in ("hit_points", "shield", "energy", "cooldown", "pace")),
+        *((name, "f8", (slots,)) for name in ("boosted", "pause")),
         *((name, "f8", (slots, 2)) for name in ("position", "goal")),
         *(
             (name, "i4", (slots,))
