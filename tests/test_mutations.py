@@ -47,7 +47,7 @@ def test_a_mutation_fits_the_code_and_names_tests_that_exist(mutation):
 
 def test_there_are_enough_mutations_of_rules_kernels_faces_and_learners():
     assert len(MUTATIONS) >= FEWEST
-    assert {m.group for m in MUTATIONS} == {"rules", "kernels", "faces", "learners"}
+    assert {m.group for m in MUTATIONS} >= {"rules", "kernels", "faces", "learners"}
     assert len({(m.file, m.old, m.new) for m in MUTATIONS}) == len(MUTATIONS)
 
 

@@ -3,6 +3,7 @@
     python -m palaestra_baselines.figures             # all of them
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
     python -m palaestra_baselines.figures fm3q_exact fm3q_limit fm3q_features team_learning  # see `team_figures`
+    python -m palaestra_baselines.figures skirmish_learning  # VDN against the script of Skirmish
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from palaestra_baselines import ppo_tracking, team_figures
+from palaestra_baselines import ppo_tracking, skirmish_figures, team_figures
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
@@ -132,6 +133,7 @@ FIGURES: dict[str, Callable[[Args], None]] = {
     "fm3q_limit": team_figures.fm3q_limit,
     "fm3q_features": team_figures.fm3q_features,
     "team_learning": team_figures.team_learning,
+    "skirmish_learning": skirmish_figures.skirmish_learning,
 }
 """Figure by name, in the order in which they are made."""
 

@@ -53,19 +53,19 @@ from torch import nn
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.self_play import (
+from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
+from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Report,
-    SelfPlay,
+    Training,
     between,
     descend,
     follow,
-    self_play_command,
+    learning_command,
     weighted_mean,
 )
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
 
 METHOD = "fm3q"
 load_policy = load_player
@@ -282,36 +282,41 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     Args:
         args: Of the run.
         evaluation: What evaluations measure; matches against the script ``args.opponent`` if None.
+
+    Raises:
+        ValueError: One team alone is to learn.
     """
+    if args.team:
+        raise ValueError(f"FM3Q learns one value for both teams: leave --team {args.team} out, or train by vdn or iql")
     with RunFolder(args, METHOD) as folder:
-        play = SelfPlay(args, folder, evaluation)
-        utilities, mixer = Utilities(play.roster, args.hidden), make_mixer(args, play.roster)
+        training = Training(args, folder, evaluation)
+        utilities, mixer = Utilities(training.roster, args.hidden), make_mixer(args, training.roster)
         online = Factorisation(utilities, mixer, utilities.other_heads() if args.auxiliary_weight else None)
         target = copy.deepcopy(online).requires_grad_(False)
         optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        play.resume(online=online, target=target, optimizer=optimizer)
-        collector = play.collector
-        while play.goes_on(target.utilities):
-            epsilon = between(args.epsilon, play.share / args.epsilon_until)
-            values = play.values(online.utilities)
+        training.resume(online=online, target=target, optimizer=optimizer)
+        collector = training.collector
+        while training.goes_on(target.utilities):
+            epsilon = between(args.epsilon, training.share / args.epsilon_until)
+            values = training.values(online.utilities)
             collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if play.warms_up:
+            if training.warms_up:
                 continue
-            if play.updates == 0:
+            if training.updates == 0:
                 for network in (online, target):
-                    network.utilities.standardise(play.replay.observed())
-            rate = between(args.learning_rate, play.share)
+                    network.utilities.standardise(training.replay.observed())
+            rate = between(args.learning_rate, training.share)
             for _ in range(args.updates):
-                loss = td_loss(online, target, play.sample(), args.gamma, args.double, args.auxiliary_weight)
+                loss = td_loss(online, target, training.sample(), args.gamma, args.double, args.auxiliary_weight)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
-                play.count_update(loss)
-        return play.report()
+                training.count_update(loss)
+        return training.report()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    self_play_command(Args, METHOD, __doc__ or "", argv, train)
+    learning_command(Args, METHOD, __doc__ or "", argv, train)
 
 
 if __name__ == "__main__":

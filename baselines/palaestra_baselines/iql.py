@@ -22,19 +22,19 @@ import torch
 
 from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.self_play import (
+from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
+from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Report,
-    SelfPlay,
+    Training,
     between,
     descend,
     follow,
-    self_play_command,
+    learning_command,
     weighted_mean,
 )
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
 
 METHOD = "iql"
 load_policy = load_player
@@ -69,35 +69,35 @@ def td_loss(
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains by self-play, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
     with RunFolder(args, METHOD) as folder:
-        play = SelfPlay(args, folder, evaluation)
-        online = Utilities(play.roster, args.hidden)
+        training = Training(args, folder, evaluation)
+        online = Utilities(training.roster, args.hidden)
         target = copy.deepcopy(online).requires_grad_(False)
         optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        play.resume(online=online, target=target, optimizer=optimizer)
-        collector, team_of = play.collector, torch.from_numpy(play.roster.team_of)
-        while play.goes_on(target):
-            epsilon = between(args.epsilon, play.share / args.epsilon_until)
-            values = play.values(online)
+        training.resume(online=online, target=target, optimizer=optimizer)
+        collector, team_of = training.collector, torch.from_numpy(training.roster.team_of)
+        while training.goes_on(target):
+            epsilon = between(args.epsilon, training.share / args.epsilon_until)
+            values = training.values(online)
             collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if play.warms_up:
+            if training.warms_up:
                 continue
-            if play.updates == 0:
+            if training.updates == 0:
                 for network in (online, target):
-                    network.standardise(play.replay.observed())
-            rate = between(args.learning_rate, play.share)
+                    network.standardise(training.replay.observed())
+            rate = between(args.learning_rate, training.share)
             for _ in range(args.updates):
-                loss = td_loss(online, target, play.sample(), team_of, args.gamma, args.double)
+                loss = td_loss(online, target, training.sample(), team_of, args.gamma, args.double)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
-                play.count_update(loss)
-        return play.report()
+                training.count_update(loss)
+        return training.report()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    self_play_command(Args, METHOD, __doc__ or "", argv, train)
+    learning_command(Args, METHOD, __doc__ or "", argv, train)
 
 
 if __name__ == "__main__":

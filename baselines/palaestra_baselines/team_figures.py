@@ -29,8 +29,8 @@ from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.self_play import WEIGHTS, LearningArgs
 from palaestra_baselines.common.utilities import UtilityPlayer
+from palaestra_baselines.common.value_learning import WEIGHTS, LearningArgs
 
 MIXERS = ("monotone", "vdn", "pairwise")
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")

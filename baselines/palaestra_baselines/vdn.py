@@ -1,4 +1,4 @@
-"""VDN in self-play: each team adds up its members' utilities and treats the other team as part of the environment.
+"""VDN: a team adds up its members' utilities and treats the other team as part of the environment.
 
 Sunehag et al., "Value-Decomposition Networks for Cooperative Multi-Agent Learning" (arXiv 1706.05296): agents of a
 team are trained on the reward of the team through the sum of their utilities,
@@ -6,10 +6,12 @@ team are trained on the reward of the team through the sum of their utilities,
     Q_team(o, a) = sum_i Q_i(o_i, a_i),    y = r_team + gamma max_a' Q_team'(o', a'),
 
 and each agent acts greedily by its own utility. The paper's tasks are cooperative. Here both teams learn, each against
-the other. It is a comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of
-gradient steps, and without the recurrence and the sharing by roles of the paper::
+the other, or one team learns against a script. It is a comparison for `palaestra_baselines.fm3q`, with the same
+networks, replay, schedules and number of gradient steps, and without the recurrence and the sharing by roles of the
+paper::
 
     python -m palaestra_baselines.vdn --env-id palaestra/TeamPong-v0
+    python -m palaestra_baselines.vdn --env-id palaestra/TeamTag-2v2-v0 --team red --opponent default
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ import torch
 
 from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.self_play import (
+from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
+from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Report,
-    SelfPlay,
+    Training,
     between,
     descend,
     follow,
-    self_play_command,
+    learning_command,
     weighted_mean,
 )
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
 
 METHOD = "vdn"
 load_policy = load_player
@@ -43,7 +45,7 @@ load_policy = load_player
 
 @dataclass
 class Args(LearningArgs):
-    """Arguments of self-play VDN: those of `LearningArgs`."""
+    """Arguments of VDN: those of `LearningArgs`."""
 
     directory: Path = Path("runs/vdn")
 
@@ -51,7 +53,7 @@ class Args(LearningArgs):
 def td_loss(
     online: Utilities, target: Utilities, batch: Batch, team_of: torch.Tensor, gamma: float, double: bool = True
 ) -> torch.Tensor:
-    """Mean of (r_team + gamma Q_team'(o', greedy a') - Q_team(o, a))^2 over decisions and teams.
+    """Mean of (r_team + gamma Q_team'(o', greedy a') - Q_team(o, a))^2 over decisions and teams that learn.
 
     Args:
         online: The online network.
@@ -61,45 +63,46 @@ def td_loss(
         gamma: Discount per decision.
         double: Whether the online network chooses the greedy actions.
     """
-    members = torch.nn.functional.one_hot(team_of, 2).float()
+    teams = team_of.unique()
+    members = (team_of[:, None] == teams).float()
     with torch.no_grad():
         values = target(batch.after.observations)
         choice = online(batch.after.observations) if double else values
-        y = batch.rewards + gamma * batch.continues[:, None] * (greedy(values, choice, batch.after) @ members)
+        y = batch.rewards[:, teams] + gamma * batch.continues[:, None] * (greedy(values, choice, batch.after) @ members)
     totals = taken(online(batch.before.observations), batch.actions, batch.before) @ members
     return weighted_mean(((totals - y) ** 2).mean(1), batch.weights)
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains by self-play, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
     with RunFolder(args, METHOD) as folder:
-        play = SelfPlay(args, folder, evaluation)
-        online = Utilities(play.roster, args.hidden)
+        training = Training(args, folder, evaluation)
+        online = Utilities(training.roster, args.hidden)
         target = copy.deepcopy(online).requires_grad_(False)
         optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        play.resume(online=online, target=target, optimizer=optimizer)
-        collector, team_of = play.collector, torch.from_numpy(play.roster.team_of)
-        while play.goes_on(target):
-            epsilon = between(args.epsilon, play.share / args.epsilon_until)
-            values = play.values(online)
+        training.resume(online=online, target=target, optimizer=optimizer)
+        collector, team_of = training.collector, torch.from_numpy(training.roster.team_of)
+        while training.goes_on(target):
+            epsilon = between(args.epsilon, training.share / args.epsilon_until)
+            values = training.values(online)
             collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if play.warms_up:
+            if training.warms_up:
                 continue
-            if play.updates == 0:
+            if training.updates == 0:
                 for network in (online, target):
-                    network.standardise(play.replay.observed())
-            rate = between(args.learning_rate, play.share)
+                    network.standardise(training.replay.observed())
+            rate = between(args.learning_rate, training.share)
             for _ in range(args.updates):
-                loss = td_loss(online, target, play.sample(), team_of, args.gamma, args.double)
+                loss = td_loss(online, target, training.sample(), team_of, args.gamma, args.double)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
-                play.count_update(loss)
-        return play.report()
+                training.count_update(loss)
+        return training.report()
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    self_play_command(Args, METHOD, __doc__ or "", argv, train)
+    learning_command(Args, METHOD, __doc__ or "", argv, train)
 
 
 if __name__ == "__main__":

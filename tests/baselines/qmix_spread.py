@@ -23,16 +23,16 @@ from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector, epsilon_greedy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.self_play import between, descend, follow, weighted_mean
 from palaestra_baselines.common.stores import Batch, Replay
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, save_utilities, taken
+from palaestra_baselines.common.value_learning import between, descend, follow, weighted_mean
 
 ENV_ID = "palaestra/Spread-v0"
 
 
 @dataclass
 class Args(RunArgs):
-    """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.self_play.LearningArgs`."""
+    """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.value_learning.LearningArgs`."""
 
     total_steps: int = 150_000
     evaluations: int = 4

@@ -187,6 +187,26 @@ def test_each_total_has_its_own_mixer_and_its_own_observations():
     assert float(loss) == pytest.approx(mean(2 * -8 + 100 * 1 - (2 + 0.5 * (3 * -80 + 1000 * 5))))
 
 
+@pytest.mark.parametrize(
+    ("method", "team", "expected"),
+    [
+        ("vdn", 0, mean(5 - (2 + 25))),
+        ("vdn", 1, mean(13 - (-2 + 65))),
+        ("iql", 0, mean(1 - 12, 4 - 17)),
+        ("iql", 1, mean(5 - 28, 8 - 33)),
+    ],
+)
+def test_a_team_that_learns_alone_learns_from_its_own_reward(method: str, team: int, expected: float):
+    module, both, its = {"vdn": vdn, "iql": iql}[method], batch(), TEAM_OF.eq(team)
+    before, after = (
+        replace(p, observations={"all": p.observations["all"][:, its]}, legal=p.legal[:, its], alive=p.alive[:, its])
+        for p in (both.before, both.after)
+    )
+    one = replace(both, before=before, after=after, actions=both.actions[:, its])
+    loss = module.td_loss(Columns(0), Columns(2), one, TEAM_OF[its], 0.5)  # type: ignore[arg-type]
+    assert float(loss) == pytest.approx(expected)
+
+
 def test_the_target_gives_no_gradient():
     values = torch.nn.Parameter(torch.ones(1))
 

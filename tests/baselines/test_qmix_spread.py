@@ -22,9 +22,9 @@ from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector, epsilon_greedy
-from palaestra_baselines.common.self_play import descend
 from palaestra_baselines.common.stores import Replay
 from palaestra_baselines.common.utilities import load_player
+from palaestra_baselines.common.value_learning import descend
 
 FILE = Path(__file__).with_name("qmix_spread.py")
 

@@ -58,5 +58,7 @@ def test_the_last_line_is_a_command_that_evaluates_the_policy(tmp_path: Path, ca
         "runs/last.safetensors is the policy; to evaluate it: palaestra eval palaestra/GridSoccer-v0 "
         "--a runs/last.safetensors --b random --set order=alternating"
     )
+    as_second = evaluation_hint(args, "runs/last.safetensors", "random", is_second=True)
+    assert as_second == line.replace("--a runs/last.safetensors --b random", "--a random --b runs/last.safetensors")
     words = line.partition("palaestra eval ")[2].replace("runs/last.safetensors", "random").split()
     assert command_line(["eval", *words, "--matches", "2"]) == 0

@@ -53,15 +53,17 @@ def resume_hint(method: str, words: Sequence[str], args: Any) -> str:
     return f"no evaluation was reached, so nothing was saved: start again with {shlex.join([*command, '--overwrite'])}"
 
 
-def evaluation_hint(args: Any, weights: Any, opponent: str | None) -> str:
+def evaluation_hint(args: Any, weights: Any, opponent: str | None, is_second: bool = False) -> str:
     """The last line of a training: the file, and the command that evaluates it.
 
     Args:
         args: Arguments with ``env_id`` and ``options``.
         weights: File of the policy.
         opponent: Who it plays against; None in a game of one team.
+        is_second: Whether the policy is one of the second team alone.
     """
-    words = ["palaestra", "eval", args.env_id, "--a", str(weights), *(["--b", opponent] if opponent else [])]
+    first, second = (opponent, str(weights)) if is_second else (str(weights), opponent)
+    words = ["palaestra", "eval", args.env_id, "--a", str(first), *(["--b", second] if second else [])]
     for option in args.options:
         words += ["--set", option]
     return f"{weights} is the policy; to evaluate it: {shlex.join(words)}"

@@ -1,6 +1,7 @@
-"""What value-based self-play methods share: arguments, lanes, replay, schedules, evaluations and checkpoints.
+"""What value-based methods share: arguments, lanes, replay, schedules, evaluations and checkpoints.
 
-The networks, the loss, the exploration and the loop of a method stand in its own file.
+Both teams of a game learn, each against the other, or one team learns against a script (``--team``). The
+networks, the loss, the exploration and the loop of a method stand in its own file.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from palaestra import registry
 from palaestra.core.opponents import Opponent
-from palaestra_baselines.common.agents import keywords, make_lanes, two_team_roster
+from palaestra.evaluation import evaluate
+from palaestra_baselines.common.agents import Roster, keywords, make_lanes, two_team_roster
 from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
@@ -34,8 +37,9 @@ class LearningArgs(RunArgs):
     """Arguments that all methods share, beside those of `RunArgs`.
 
     Attributes:
-        env_id: Two-team zero-sum game of discrete actions.
+        env_id: Game of discrete actions of two teams, zero-sum if both learn.
         options: Keywords of the game, ``name=value`` each.
+        team: Name of the team that learns, against ``opponent``; empty if both learn by self-play.
         lanes: Matches at once.
         updates: Gradient steps after each decision of all lanes.
         batch_size: Decisions in a gradient step.
@@ -50,7 +54,8 @@ class LearningArgs(RunArgs):
         double: Choose the greedy actions of the target by the online network (double Q-learning).
         max_gradient_norm: Longer gradients are clipped to this norm.
         random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
-        opponent: Script, with its strength, or "random", of the evaluations; empty for none.
+        opponent: Script, with its strength, or "random", of the evaluations; empty for none. If one team learns, it
+            plays the other in the training too.
         matches: Matches of an evaluation.
     """
 
@@ -59,6 +64,7 @@ class LearningArgs(RunArgs):
 
     env_id: str = "palaestra/TeamPong-v0"
     options: tuple[str, ...] = ()
+    team: str = ""
     total_steps: int = 1_500_000
     lanes: int = 256
     updates: int = 3
@@ -105,8 +111,8 @@ Evaluation = Callable[[Callable[[str], Opponent]], dict[str, float]]
 """``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the current weights."""
 
 
-class SelfPlay:
-    """One run: all agents of both teams learn in all lanes.
+class Training:
+    """One run: all agents of both teams, or of one, learn in all lanes.
 
     Attributes:
         args: Arguments of the run.
@@ -131,8 +137,8 @@ class SelfPlay:
         torch.set_num_threads(1)
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
-        sim = make_lanes(args.env_id, args.options, args.lanes)
-        self.roster = two_team_roster(sim.game)
+        sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
+        self.roster = Roster(sim.game, [args.team]) if args.team else two_team_roster(sim.game)
         self.replay = Replay(max(args.replay_size // args.lanes, 2) + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, random_starts=args.random_starts)
         self.rng = np.random.default_rng([args.seed, 2])
@@ -218,6 +224,8 @@ class SelfPlay:
         args, teams = self.args, tuple(self.roster.game.teams)
         if not args.opponent:
             return {}
+        if args.team:
+            return self._evaluate_team(player_of(args.team))
         players = {team: player_of(team) for team in teams}
         half, options = args.matches // 2, keywords(args.options)
         table = play_both_sides(
@@ -226,6 +234,16 @@ class SelfPlay:
         by_team = {f"win_rate_{team}": rate for team, rate in zip(teams, table.win_rates, strict=True)}
         return {"win_rate": table.win_rate} | ({} if self.roster.alike else by_team)
 
+    def _evaluate_team(self, player: Opponent) -> dict[str, float]:
+        """Share of matches that the learning team won, and its mean return."""
+        args, is_first = self.args, self.roster.team_of[0] == 0
+        pair = (player, args.opponent) if is_first else (args.opponent, player)
+        options = {"swap": False, "num_envs": args.matches, **keywords(args.options)}
+        table = evaluate(args.env_id, *pair, matches=args.matches, seed=EVALUATION_SEED, **options)
+        returns = table.results["return_a" if is_first else "return_b"]
+        wins = table.wins if is_first else table.losses
+        return {"win_rate": wins / table.matches, "return": float(returns.mean())}
+
     def report(self) -> Report:
         """Ends the run."""
         self.collector.sim.close()
@@ -233,13 +251,29 @@ class SelfPlay:
         return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
 
 
-def self_play_command(
+def opponents_of(args: LearningArgs) -> dict[str, str]:
+    """The player of the team that does not learn.
+
+    Raises:
+        ValueError: The game has not two teams, none of them has this name, or nobody plays the other.
+    """
+    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    if args.team not in game.teams or len(game.teams) != 2:
+        raise ValueError(f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {args.team!r}")
+    if not args.opponent:
+        raise ValueError(f"--team {args.team} learns against a script: say which by --opponent")
+    return {team: args.opponent for team in game.teams if team != args.team}
+
+
+def learning_command(
     kind: type[LearningArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
 ) -> None:
     """The command of a method, see `palaestra_baselines.common.training_command.run_command`."""
     args, report = run_command(kind, method, about, argv, train)
     print(report)
-    print(evaluation_hint(args, report.weights, args.opponent or "random"))
+    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    is_second = args.team == list(game.teams)[1]
+    print(evaluation_hint(args, report.weights, args.opponent or "random", is_second))
 
 
 def between(ends: tuple[float, float], share: float) -> float:

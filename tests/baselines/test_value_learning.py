@@ -24,8 +24,8 @@ from palaestra_baselines.common.agents import two_team_roster
 from palaestra_baselines.common.checkpoints import load_checkpoint
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import CHECKPOINT, RunFolder
-from palaestra_baselines.common.self_play import LearningArgs, SelfPlay, between, descend, follow, weighted_mean
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
+from palaestra_baselines.common.value_learning import LearningArgs, Training, between, descend, follow, weighted_mean
 
 METHODS = {"fm3q": fm3q, "vdn": vdn, "iql": iql}
 PONG, SOCCER, TAG = "palaestra/TeamPong-v0", "palaestra/GridSoccer-v0", "palaestra/TeamTag-2v2-v0"
@@ -210,13 +210,13 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
         calls.append((id, sorted(players), opponent, matches, seed))
         return type("Table", (), {"win_rate": 0.5, "win_rates": (0.25, 0.75)})
 
-    monkeypatch.setattr("palaestra_baselines.common.self_play.play_both_sides", fake)
+    monkeypatch.setattr("palaestra_baselines.common.value_learning.play_both_sides", fake)
     for id, columns in ((PONG, {"win_rate": 0.5}), (TAG, {"win_rate_red": 0.25, "win_rate_blue": 0.75})):
         folder = tmp_path / id
         args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=folder, matches=20, quiet=True)
         with RunFolder(args, "some") as folder:
-            play = SelfPlay(args, folder, None)
-            play.goes_on(Utilities(play.roster, (4,)))
+            training = Training(args, folder, None)
+            training.goes_on(Utilities(training.roster, (4,)))
         assert folder.rows[0]["win_rate"] == 0.5
         assert {name: folder.rows[0][name] for name in columns} == columns
     assert calls == [(id, ["blue", "red"], "script:0.5", 20, 2**30) for id in (PONG, TAG)]
