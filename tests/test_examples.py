@@ -22,6 +22,7 @@ SAYS = {
     "faces": "ParallelEnv",
     "independent_ppo": "touches a match",
     "self_play": "generation 4",
+    "skirmish": "red won after",
     "train_with_benchmarl": "mean reward of a match",
     "train_with_rllib": "red_0 earns",
     "train_with_epymarl": "src/main.py",

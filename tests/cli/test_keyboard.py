@@ -54,6 +54,11 @@ def test_directions_are_arrows_and_other_choices_are_digits(meanings: tuple[str,
     assert keyboard.unbound == ()
 
 
+def test_alternatives_without_a_meaning_of_their_own_are_numbers():
+    keyboard = bind(game(Choice("order", 4, ("nothing", "stop"))), ["red_0"])
+    assert [key.says for key in keyboard.keys] == ["nothing", "stop", "order 2", "order 3"]
+
+
 def test_every_choice_has_a_row_of_its_own():
     keyboard = bind(game(Choice("a", 3), Choice("b", 4), Choice("c", 2)), ["red_0"])
     assert [key.name for key in keyboard.keys] == [*"123", *"qwet", *"as"]

@@ -163,7 +163,7 @@ def _has_rest(choice: Choice) -> bool:
 
 def meaning(choice: Choice, value: int) -> str:
     """Name of an alternative."""
-    return choice.meanings[value] if choice.meanings else f"{choice.name} {value}"
+    return choice.meanings[value] if value < len(choice.meanings) else f"{choice.name} {value}"
 
 
 class Hands:

@@ -17,7 +17,7 @@ from palaestra.skirmish.records import ARRIVED, BLUE, NEVER, RED
 
 MOVES = 1
 OUTSIDE = -100.0
-"""Where collected prizes are until all are collected, cells."""
+"""Where collected prizes are until all are collected, and slots whose unit has changed sides, cells."""
 
 
 def is_due(s, slot):
@@ -143,6 +143,7 @@ def hand_over(s, world, old, new):
     s.calm[new], s.facing[new] = s.calm[old], s.facing[old]
     for axis in range(2):
         s.position[new, axis] = s.position[old, axis]
+        s.position[old, axis] = OUTSIDE
     s.order[new], s.target[new] = STOP, NOBODY
     s.info.changed[s.team[old]] += 1
     leave(s, old)

@@ -85,11 +85,13 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     goals = np.zeros((len(battles), 2, 2))
     rows, columns = (max(b.walkable.shape[axis] for b in battles) for axis in range(2))
     terrain = np.zeros((len(battles), rows, columns), np.uint8)
+    level = np.full(terrain.shape, -1, np.int8)
     for v, b in enumerate(battles):
         openings[v, : len(b.red.units)] = _openings(b, "red", units, twist)
         openings[v, reds : reds + len(b.blue.units)] = _openings(b, "blue", units, twist)
         height, width = b.walkable.shape
         terrain[v, :height, :width] = GROUND * b.walkable + CLIFF * b.climbable + AIR
+        level[v, :height, :width] = b.level
         goals[v, : len(b.blue.order.points)] = b.blue.order.points
         rules[v] = _rules(b, units, openings[v], twist, reds, blues)
     ways = [find_ways(ground) for ground in terrain]
@@ -99,7 +101,7 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     further = np.zeros((2, MOST_ORDERS), np.int64)
     for team, own in enumerate(_orders_of(twist)):
         further[team, : len(own)] = own
-    return World(units, rules, openings, goals, terrain, np.stack(ways), further, _race(first, twist))
+    return World(units, rules, openings, goals, level, terrain, np.stack(ways), further, _race(first, twist))
 
 
 def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
@@ -274,6 +276,10 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         world=world,
         determinism="cross-platform",
         default_opponent="builtin",
+        render="palaestra.skirmish.render:draw",
+        render_text="palaestra.skirmish.render:write",
+        render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
+        click="palaestra.skirmish.render:click",
     )
     return Game(**{**members, **more})
 

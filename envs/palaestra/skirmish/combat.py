@@ -14,6 +14,7 @@ has still shot in it, so no side shoots first.
 * A healer heals a wounded teammate as long as its energy lasts.
 * Shields recover when a unit took no damage for a while, hit points and energy all the time.
 
+``s.shot_at`` says whom a unit attacked or healed last in this decision (itself where it exploded), `NOBODY` if nobody.
 `world.units` are the rows of `palaestra.skirmish.ruleset.table`, ``s.kind`` the row of each slot.
 """
 
@@ -120,6 +121,7 @@ def explode(s, world, scratch, i):
     """A unit attacks by its own death, once; what it had left counts as lost."""
     if not scratch.exploded[i]:
         scratch.exploded[i] = 1
+        s.shot_at[i] = i
         hit_around(s, world, scratch, i, i)
         scratch.lost[i] += s.hit_points[i] + s.shield[i]
         s.hit_points[i] = s.shield[i] = 0.0

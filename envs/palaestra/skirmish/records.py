@@ -64,6 +64,8 @@ class World(NamedTuple):
         rules: Records `RULES` ``[variants]``.
         openings: Records `OPENING` ``[variants, agents]``: red's slots, then blue's.
         goals: Points of blue's order, float64 ``[variants, 2, 2]``, cells.
+        level: Height of the ground for pictures, int8 ``[variants, rows, columns]``: see
+            `palaestra.skirmish.maps.BattleMap`.
         terrain: Who may stand where, uint8 ``[variants, rows, columns]``: bits of `palaestra.skirmish.movement`.
         ways: `palaestra.skirmish.movement.shortest_ways` of each variant, uint8 ``[variants, cells, cells]``;
             ``[variants, 0, 0]`` where straight lines are never blocked.
@@ -76,6 +78,7 @@ class World(NamedTuple):
     rules: np.ndarray
     openings: np.ndarray
     goals: np.ndarray
+    level: np.ndarray
     terrain: np.ndarray
     ways: np.ndarray
     orders: np.ndarray
