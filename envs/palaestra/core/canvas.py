@@ -127,6 +127,12 @@ class Canvas:
         """A disc or a ring."""
         self._pen.ellipse(_disc(center, radius), fill, outline, max(1, round(width * OVERSAMPLING)))
 
+    def arc(
+        self, center: Point, radius: float, start_deg: float, end_deg: float, color: Color, width: float = 1.0
+    ) -> None:
+        """A part of a ring, ``radius`` to its outer edge; angles clockwise from 3 o'clock."""
+        self._pen.arc(_disc(center, radius), start_deg, end_deg, color, max(1, round(width * OVERSAMPLING)))
+
     def segment(self, center: Point, radius: float, start_deg: float, end_deg: float, fill: Color) -> None:
         """The part of a disc on one side of a chord; angles clockwise from 3 o'clock."""
         self._pen.chord(_disc(center, radius), start_deg, end_deg, fill)
