@@ -33,6 +33,7 @@ def enter(s, world, slot):
     s.alive[slot] = 1
     s.acting[slot] = unit.prize == 0
     s.hit_points[slot], s.shield[slot], s.energy[slot] = unit.hit_points, unit.shield, unit.energy_start
+    s.life_before[slot] = unit.hit_points + unit.shield
     s.calm[slot] = int(world.rules[s.map].shield_delay_loops)
 
 

@@ -37,12 +37,14 @@ from palaestra.skirmish.orders import (
     JUMP,
     LOOK,
     NORTH,
+    NOTHING,
     STOP,
     WEST,
     order_of,
     target_of,
 )
 from palaestra.skirmish.records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
+from palaestra.skirmish.smac_view import is_refused, smac_reward
 
 WIPED_OUT = 2
 EVERYWHERE = 1e9
@@ -78,6 +80,7 @@ def begin(s, world, slot):
     s.position[slot, 0], s.position[slot, 1] = opening.x, opening.y
     s.order[slot], s.target[slot], s.shot_at[slot] = STOP, NOBODY, NOBODY
     s.facing[slot] = 0 if s.team[slot] == RED else HALF_TURN
+    s.last_action[slot] = -1
     s.arrives[slot] = NEVER
     s.alive[slot] = 0
     draw_abilities(s, world, slot)
@@ -103,6 +106,7 @@ def step(s, world, actions, rewards, scratch):
     for slot in range(rules.reds + rules.blues):
         scratch.lost[slot] = 0.0
         s.shot_at[slot] = NOBODY
+        s.last_action[slot] = NOTHING
         if s.alive[slot] and world.units[s.kind[slot]].prize == 0:
             scratch.living[scratch.count] = slot
             scratch.count += 1
@@ -122,6 +126,9 @@ def take_order(s, world, slot, action):
     """Changes what a unit does from now on."""
     rules, order = world.rules[s.map], order_of(s, world, slot, action)
     s.last_action[slot] = action
+    if rules.compat and order == AIM and slot < rules.reds:
+        if is_refused(s, world, slot, target_of(s, world, slot, action)):
+            return
     if order >= LOOK:
         s.facing[slot] = order - LOOK
         return
@@ -280,8 +287,12 @@ def settle(s, world, rewards, scratch):
         s.info.end_reason = WIPED_OUT
         if reds != blues:
             s.info.winner = RED if reds > 0 else BLUE
+        elif rules.compat and world.smac[s.map].healers:
+            s.info.winner = BLUE  # SMAC asks first whether red has only healers left
     red_won, blue_won = s.info.winner == RED, s.info.winner == BLUE
-    if rules.zero_sum:
+    if rules.compat:
+        paid = smac_reward(s, world)
+    elif rules.zero_sum:
         paid = rules.damage * (lost_by_blue - lost_by_red) + rules.kill * (scratch.killed[BLUE] - scratch.killed[RED])
         paid += rules.win * red_won - rules.win * blue_won
     else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
-from palaestra.skirmish import battle, observe, orders, ruleset, scripts
+from palaestra.skirmish import battle, observe, orders, ruleset, scripts, smac_view
 from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap, Side
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
@@ -46,6 +46,7 @@ class Twist:
         changes: Units that change sides.
         change_gap: Decisions from one change to the next, least and most.
         spare: Free slots of red and of blue for those who change sides.
+        is_smac: What red sees, may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
         race: Kinds that are drawn, with their weights; None takes the map's units and places.
         own_sight: Each kind sees and shoots as far as its own numbers say.
         view: Cosine of half the angle of sight; -2 sees all around.
@@ -58,6 +59,7 @@ class Twist:
     changes: int = 0
     change_gap: tuple[int, int] = (0, 0)
     spare: tuple[int, int] = (0, 0)
+    is_smac: bool = False
     race: tuple[tuple[str, float], ...] | None = None
     own_sight: bool = False
     view: float = -2.0
@@ -98,10 +100,11 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     cells = max(len(way) for way in ways)
     if cells:
         ways = [way if len(way) else find_ways(ground, always=True) for way, ground in zip(ways, terrain, strict=True)]
+    layouts = np.concatenate([smac_view.layout_of(b) for b in battles])
     further = np.zeros((2, MOST_ORDERS), np.int64)
     for team, own in enumerate(_orders_of(twist)):
         further[team, : len(own)] = own
-    return World(units, rules, openings, goals, level, terrain, np.stack(ways), further, _race(first, twist))
+    return World(units, rules, openings, goals, level, terrain, np.stack(ways), further, _race(first, twist), layouts)
 
 
 def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
@@ -171,6 +174,7 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         zero_sum=twist.pays == DUEL,
         flips=twist.both_learn,
         drawn=twist.race is not None,
+        compat=twist.is_smac,
         abilities=twist.abilities,
         changes=twist.changes,
         change_from=twist.change_gap[0],
@@ -187,9 +191,16 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
 def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> dict[str, float]:
     """What red is paid for."""
     if twist.pays == SPARSE:
-        return dict(damage=0.0, kill=0.0, loss=0.0, prize=0.0, win=1.0, defeat=-1.0)
+        unit = _scale(b, units, opening, twist, reds) if twist.is_smac else 1.0
+        return dict(damage=0.0, kill=0.0, loss=0.0, prize=0.0, win=unit, defeat=-unit)
     if b.reward is not None:
         return {name: getattr(b.reward, name) for name in ("damage", "kill", "loss", "prize", "win", "defeat")}
+    scale, paid = _scale(b, units, opening, twist, reds), b.ruleset.reward
+    return dict(damage=scale, kill=scale * paid.kill, loss=0.0, prize=0.0, win=scale * paid.win, defeat=0.0)
+
+
+def _scale(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> float:
+    """Pay of a point of damage, such that the most of a match is SMAC's."""
     blue = opening[reds:][opening[reds:]["there"] == 1]
     life = (units[blue["kind"]]["hit_points"] + units[blue["kind"]]["shield"]).sum()
     if twist.race:
@@ -198,8 +209,7 @@ def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist,
         each = units[kinds]["hit_points"] + units[kinds]["shield"]
         life = len(blue) * float(weights @ each) / float(weights.sum())
     paid = b.ruleset.reward
-    scale = paid.most / (life + paid.kill * len(blue) + paid.win)
-    return dict(damage=scale, kill=scale * paid.kill, loss=0.0, prize=0.0, win=scale * paid.win, defeat=0.0)
+    return paid.most / (life + paid.kill * len(blue) + paid.win)
 
 
 def _race(b: BattleMap, twist: Twist) -> np.ndarray:
@@ -240,7 +250,9 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
     red = Role(
         "red",
         tuple(f"red_{k}" for k in range(reds)),
-        observe.full_observation(reds, blues, most_red - 1 + most_blue),
+        smac_view.red_view(battles[0], most_red, most_blue)
+        if twist.is_smac
+        else observe.full_observation(reds, blues, slots - 1),
         (_choice(twist.red_orders, max(reds if heals else 0, blues), slots),),
         most_red,
     )
@@ -259,6 +271,8 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         step=battle.step,
         observe=observe.observe_both if twist.both_learn else observe.observe,
         legal=observe.legal,
+        global_state=observe.global_state,
+        global_state_size=observe.STATE * (reds + blues),
         script=scripts.script,
         plan=scripts.plan,
         scripts=scripts.NAMES,
@@ -270,8 +284,6 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
             Field("prizes", (), 0, 1e9, "1", "prizes that red has collected", "i8"),
         ),
         end_reasons=("wiped_out",),
-        global_state=observe.global_state,
-        global_state_size=observe.STATE * (reds + blues),
         scratch=scratch_fields(slots),
         world=world,
         determinism="cross-platform",
@@ -281,6 +293,13 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
         click="palaestra.skirmish.render:click",
     )
+    if twist.is_smac:
+        members.update(
+            observe=smac_view.observe_smac,
+            legal=smac_view.legal_smac,
+            global_state=smac_view.state_smac,
+            global_state_size=smac_view.sizes(battles[0])[1],
+        )
     return Game(**{**members, **more})
 
 

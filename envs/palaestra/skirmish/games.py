@@ -19,17 +19,20 @@ REWARDS = (SMAC, SPARSE)
 _USE = (orders.BOOST, *(orders.JUMP + k for k in range(4)))
 
 
-def battle(map: str | Path = "3m", reward: str = "smac") -> Game:
+def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") -> Game:
     """The battle of a map.
 
     Args:
         map: Name of a bundled map, or a path: see `palaestra.skirmish.maps.load`.
         reward: ``"smac"``: damage to opponents, kills and victory, scaled so that all of it is 20 in a match;
             ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
+        compat: ``"clean"``, or ``"smac"`` for SMAC's observations, state, masks and rewards: see
+            `palaestra.skirmish.smac_view`.
 
     Raises:
-        ValueError: No such map or reward, or a map whose units do not fit into memory or on the ground.
+        ValueError: No such map, reward or compat, or a map whose units do not fit into memory or on the ground.
         FileError: The file of the map cannot be used.
     """
     check_word("reward", reward, REWARDS)
-    return make_game([maps.load(map)], Twist(reward))
+    check_word("compat", compat, ("clean", "smac"))
+    return make_game([maps.load(map)], Twist(reward, is_smac=compat == "smac"))

@@ -82,8 +82,10 @@ def is_free(s, world, slot, order):
     half = 0.5 * world.rules[s.map].move_cells
     x = s.position[slot, 0] + half * AHEAD[order - NORTH, 0]
     y = s.position[slot, 1] + half * AHEAD[order - NORTH, 1]
-    unit = world.units[s.kind[slot]]
-    return unit.speed_per_loop > 0.0 and is_open(world.terrain[s.map], standing(unit), x, y)
+    unit, terrain = world.units[s.kind[slot]], world.terrain[s.map]
+    if world.rules[s.map].compat:  # SMAC asks for ground, for fliers too, and rounds towards 0: -0.9 is in cell 0
+        return unit.speed_per_loop > 0.0 and is_open(terrain, GROUND, int(x) + 0.5, int(y) + 0.5)
+    return unit.speed_per_loop > 0.0 and is_open(terrain, standing(unit), x, y)
 
 
 def sight_of(s, world, slot):
@@ -98,13 +100,23 @@ def reach_of(s, world, slot):
     return rules.shoot_range if rules.shoot_range > 0.0 else max(world.units[s.kind[slot]].range, rules.least_range)
 
 
-def is_in_view(s, world, slot, dx, dy, square):
-    """Whether a unit looks towards a point: always, or where it lies within half the angle of sight."""
+def is_in_view(s, world, slot, other):
+    """Whether a unit looks towards another: always, or where that lies within half the angle of sight."""
     view = world.rules[s.map].half_view
     if view < -1.0 or s.team[slot] == BLUE:
         return True
+    dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
     ahead = dx * FACING[s.facing[slot], 0] + dy * FACING[s.facing[slot], 1]
-    return ahead >= view * math.sqrt(square)
+    return ahead >= view * math.sqrt(dx * dx + dy * dy)
+
+
+def is_near(s, world, slot, other):
+    """Whether two units live and the one may be ordered to aim so far, from centre to centre."""
+    if not (s.alive[slot] and s.alive[other]):
+        return False
+    dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
+    reach = reach_of(s, world, slot)
+    return dx * dx + dy * dy <= reach * reach
 
 
 def is_target(s, world, slot, other):
@@ -112,11 +124,7 @@ def is_target(s, world, slot, other):
 
     The distance is that of the centres, whatever the weapon's range; a healer is offered teammates, wounded or not.
     """
-    if not (s.alive[slot] and s.alive[other]):
-        return False
-    dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
-    reach, square = reach_of(s, world, slot), dx * dx + dy * dy
-    if square > reach * reach or not is_in_view(s, world, slot, dx, dy, square):
+    if not (is_near(s, world, slot, other) and is_in_view(s, world, slot, other)):
         return False
     if s.team[slot] == s.team[other]:
         return can_heal(s, world, slot, other)
@@ -143,6 +151,12 @@ def observe(s, world, observations, scratch):
         if s.alive[slot]:
             write_own(s, world, observations.red[slot], slot)
             write_units(s, world, observations.red[slot].units, slot)
+    observe_blue(s, world, observations)
+
+
+def observe_blue(s, world, observations):
+    """What every living unit of blue sees, where it only follows scripts."""
+    rules = world.rules[s.map]
     for k in range(rules.blues):
         slot = rules.reds + k
         if s.alive[slot]:
@@ -211,7 +225,7 @@ def write_seen(s, world, seen, slot, other):
     sight = sight_of(s, world, slot)
     dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
     square = dx * dx + dy * dy
-    if square >= sight * sight or not is_in_view(s, world, slot, dx, dy, square):
+    if square >= sight * sight or not is_in_view(s, world, slot, other):
         return
     unit = world.units[s.kind[other]]
     is_flipped = world.rules[s.map].flips and s.team[slot] == BLUE

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palaestra.skirmish.ruleset import MOST_UNITS
+
 RED, BLUE = 0, 1
 NO_ORDER, GO_TO, HUNT = range(3)
 """What blue is told at the start of a match."""
@@ -31,7 +33,7 @@ RULES = np.dtype(
         (name, "i8")
         for name in (
             "least_deviation", "deviations", "loops", "reds", "blues", "order", "points", "never_ends", "zero_sum",
-            "flips", "drawn", "abilities", "changes", "change_from", "change_to", "waves", "has_prizes",
+            "flips", "drawn", "compat", "abilities", "changes", "change_from", "change_to", "waves", "has_prizes",
         )
     ]
     + [("first_target", "i8", (2,))],
@@ -43,7 +45,8 @@ RULES = np.dtype(
 ``half_view`` is the cosine of half the angle of sight, -2 for all around. ``damage`` to ``defeat``: what red is paid
 for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width`` and ``height`` are those of the map, cells.
 ``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds and
-places are drawn by `palaestra.skirmish.draws`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
+places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
+SMAC's view, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
 wave. ``first_target``: by team, the first action that aims at somebody.
 """
@@ -54,6 +57,15 @@ OPENING = np.dtype(
 )
 """How a slot begins: kind of unit, place (NaN: drawn), whether there is a unit at all, decisions between which it
 arrives (0: at the start), and the wave with which it comes (0: none)."""
+
+
+LAYOUT = np.dtype(
+    [(name, "i8") for name in ("shield_of_red", "shield_of_blue", "types", "actions", "healers")]
+    + [(name, "i8", (MOST_UNITS,)) for name in ("column_of_red", "column_of_blue")]
+    + [(name, "f8") for name in ("width", "height")],
+    align=True,
+)
+"""What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
 
 
 class World(NamedTuple):
@@ -72,6 +84,7 @@ class World(NamedTuple):
         orders: By team, the orders of `palaestra.skirmish.orders` that the actions from 6 on mean, int64 ``[2, most]``.
         race: Kinds that `palaestra.skirmish.draws` draws, and the upper end of each one's share of [0, 1): float64
             ``[kinds, 2]``.
+        smac: Records `LAYOUT` ``[variants]``.
     """
 
     units: np.ndarray
@@ -83,6 +96,7 @@ class World(NamedTuple):
     ways: np.ndarray
     orders: np.ndarray
     race: np.ndarray
+    smac: np.ndarray
 
 
 def match_fields(slots: int) -> tuple[tuple, ...]:
@@ -94,7 +108,8 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
     ``hit_points`` ...     of each slot; ``cooldown``, ``boosted`` and ``pause`` in loops, ``pace`` in cells a loop
     ``position``, ``goal``  cells; ``goal`` of an order to move
     ``order``, ``target``  what each does (`palaestra.skirmish.orders`), slot it aims at or `NOBODY`
-    ``last_action``        the action of the last decision
+    ``last_action``        the action of the last decision; -1 before the first, 0 for the absent
+    ``life_before``        hit points and shield at the end of the decision before
     ``shot_at``            slot that was attacked or healed last in this decision, or `NOBODY`
     ``calm``               loops without damage
     ``facing``             direction of sight, of 12
@@ -111,7 +126,7 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
     """
     return (
         *((name, "f8", (slots,)) for name in ("hit_points", "shield", "energy", "cooldown", "pace")),
-        *((name, "f8", (slots,)) for name in ("boosted", "pause")),
+        *((name, "f8", (slots,)) for name in ("boosted", "pause", "life_before")),
         *((name, "f8", (slots, 2)) for name in ("position", "goal")),
         *(
             (name, "i4", (slots,))
