@@ -114,7 +114,8 @@ def test_the_game_shows_vectors_of_these_sizes():
 def test_agents_come_by_kind_then_by_x_then_by_y(map: str, kinds: list[str]):
     world, n = games.battle(map).world, len(kinds)
     assert [SMAC.unit_names[k] for k in world.openings[0]["kind"][:n]] == kinds
-    keys = [(kinds.index(kind), x, y) for kind, (x, y) in zip(kinds, world.openings[0][["x", "y"]][:n].tolist(), strict=True)]
+    places = world.openings[0][["x", "y"]][:n].tolist()
+    keys = [(kinds.index(kind), x, y) for kind, (x, y) in zip(kinds, places, strict=True)]
     assert keys == sorted(keys)
 
 

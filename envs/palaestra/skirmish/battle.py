@@ -86,7 +86,7 @@ def begin(s, world, slot):
     draw_abilities(s, world, slot)
     if not opening.there:
         return
-    if not opening.x >= 0.0:
+    if not (opening.x >= 0.0 or world.rules[s.map].drawn):
         place_anywhere(s, world, slot)
     s.arrives[slot] = opening.first + integer(s, opening.last - opening.first + 1)
     s.comes_with[slot] = opening.wave
@@ -101,6 +101,25 @@ def begin(s, world, slot):
 def step(s, world, actions, rewards, scratch):
     """One decision: orders, then the loops of simulation in which all units act at once."""
     rules = world.rules[s.map]
+    find_living(s, world, scratch)
+    for k in range(scratch.count):
+        slot = scratch.living[k]
+        action = actions.red[slot].order if slot < rules.reds else actions.blue[slot - rules.reds].order
+        take_order(s, world, slot, action)
+    return play(s, world, rewards, scratch)
+
+
+def step_alike(s, world, actions, rewards, scratch):
+    """The same where both sides are alike."""
+    find_living(s, world, scratch)
+    for k in range(scratch.count):
+        take_order(s, world, scratch.living[k], actions.unit[scratch.living[k]].order)
+    return play(s, world, rewards, scratch)
+
+
+def find_living(s, world, scratch):
+    """Lists the units on the field, and forgets what the last decision has noted."""
+    rules = world.rules[s.map]
     scratch.count = 0
     scratch.killed[RED] = scratch.killed[BLUE] = scratch.prizes = 0
     for slot in range(rules.reds + rules.blues):
@@ -110,9 +129,11 @@ def step(s, world, actions, rewards, scratch):
         if s.alive[slot] and world.units[s.kind[slot]].prize == 0:
             scratch.living[scratch.count] = slot
             scratch.count += 1
-            take_order(
-                s, world, slot, actions.red[slot].order if slot < rules.reds else actions.blue[slot - rules.reds].order
-            )
+
+
+def play(s, world, rewards, scratch):
+    """The loops of a decision, and what happens at its end."""
+    rules = world.rules[s.map]
     for _ in range(rules.loops):
         play_loop(s, world, scratch)
     if rules.has_prizes:
@@ -126,9 +147,9 @@ def take_order(s, world, slot, action):
     """Changes what a unit does from now on."""
     rules, order = world.rules[s.map], order_of(s, world, slot, action)
     s.last_action[slot] = action
-    if rules.compat and order == AIM and slot < rules.reds:
-        if is_refused(s, world, slot, target_of(s, world, slot, action)):
-            return
+    is_strict = rules.compat and order == AIM and slot < rules.reds
+    if is_strict and is_refused(s, world, slot, target_of(s, world, slot, action)):
+        return
     if order >= LOOK:
         s.facing[slot] = order - LOOK
         return

@@ -10,7 +10,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
-from palaestra.skirmish import battle, observe, orders, ruleset, scripts, smac_view
+from palaestra.skirmish import battle, observe, orders, ruleset, smac_view, tactics
 from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap, Side
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
@@ -31,7 +31,7 @@ CAPACITIES = ((10, 12), (27, 32), (2, 64))
 MOST_ORDERS = len(orders.NAMES)
 """Orders that not everybody has."""
 MEANINGS = ("nothing", "stop", "north", "south", "east", "west")
-SMAC, SPARSE, DUEL = "smac", "sparse", "duel"
+SMAC, SPARSE = "smac", "sparse"
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Twist:
     """What a game has beyond the battle of its map.
 
     Attributes:
-        pays: ``"smac"``, ``"sparse"``, or ``"duel"`` (blue gets the opposite of red's reward).
-        both_learn: Blue sees what red sees, mirrored, and has the same orders.
+        pays: ``"smac"`` or ``"sparse"``.
+        both_learn: Blue sees what red sees, mirrored, has the same orders, and is paid the opposite.
         red_orders: Further orders of red, see `palaestra.skirmish.orders`.
         abilities: 0 none, 1 always, 2 gained and lost.
         changes: Units that change sides.
@@ -115,6 +115,8 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.nd
     found["kind"], found["there"], found["wave"] = rows, 1, side.waves
     found["first"], found["last"] = side.arrivals.T
     places = np.full((len(rows), 2), np.nan)
+    if twist.race:
+        return _with_places_around(found, b, units, twist)
     for together in np.unique(np.column_stack([side.waves, side.arrivals]), axis=0):
         members = (side.waves == together[0]) & (side.arrivals == together[1:]).all(axis=1)
         members = np.flatnonzero(members & ~np.isnan(side.positions[:, 0]))
@@ -125,6 +127,16 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.nd
         forward = 1 if name == "red" else -1
         kind = np.array([side.units.index(unit) for unit in side.units])
         found = found[np.lexsort((places[:, 1], forward * places[:, 0], kind, found["first"], found["wave"]))]
+    return found
+
+
+def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, twist: Twist) -> np.ndarray:
+    """Openings whose places are offsets from the middle of a group, far enough apart for all kinds of a race."""
+    assert twist.race is not None
+    widest = units[[b.ruleset.number_of(kind) for kind, _ in twist.race]]["separation_radius"].max()
+    middle, wide = np.full((len(found), 2), 64.0), np.full(len(found), widest)
+    ground = [np.ones((128, 128), np.uint8)] * len(found)
+    found["x"], found["y"] = (stand_around(middle, wide, np.zeros(len(found), bool), ground) - middle).T
     return found
 
 
@@ -171,7 +183,7 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         order={"none": NO_ORDER, "attack_move": GO_TO, "attack_units": HUNT}[b.blue.order.kind],
         points=len(b.blue.order.points),
         never_ends=b.ends == "never",
-        zero_sum=twist.pays == DUEL,
+        zero_sum=twist.both_learn,
         flips=twist.both_learn,
         drawn=twist.race is not None,
         compat=twist.is_smac,
@@ -247,20 +259,21 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
     kinds = {name for b in battles for name in b.red.units} if twist.race is None else {k for k, _ in twist.race}
     kinds |= {name for b in battles for name in b.blue.units} if twist.changes or twist.both_learn else set()
     heals = any(battles[0].ruleset.unit(kind).heal for kind in kinds)
+    targets = max(reds, blues) if heals or twist.both_learn else blues
     red = Role(
         "red",
         tuple(f"red_{k}" for k in range(reds)),
         smac_view.red_view(battles[0], most_red, most_blue)
         if twist.is_smac
         else observe.full_observation(reds, blues, slots - 1),
-        (_choice(twist.red_orders, max(reds if heals else 0, blues), slots),),
+        (_choice(twist.red_orders, targets, slots),),
         most_red,
     )
     blue = Role(
         "blue",
         tuple(f"blue_{k}" for k in range(blues)),
-        observe.full_observation(blues, reds, slots - 1) if twist.both_learn else observe.SMALL_OBSERVATION,
-        (_choice(_orders_of(twist)[1], max(blues if heals or not twist.both_learn else 0, reds), slots),),
+        observe.SMALL_OBSERVATION,
+        (_choice((orders.ATTACK_MOVE,), max(reds, blues), slots),),
         most_blue,
     )
     members: dict[str, Any] = dict(
@@ -269,13 +282,13 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         state=match_fields(slots),
         reset=battle.reset,
         step=battle.step,
-        observe=observe.observe_both if twist.both_learn else observe.observe,
+        observe=observe.observe,
         legal=observe.legal,
         global_state=observe.global_state,
         global_state_size=observe.STATE * (reds + blues),
-        script=scripts.script,
-        plan=scripts.plan,
-        scripts=scripts.NAMES,
+        script=tactics.script,
+        plan=tactics.plan,
+        scripts=tactics.NAMES,
         horizon=max(b.limit for b in battles),
         info=(
             Field("dead", (2,), 0, most_blue, "1", "units of red and of blue that have died", "i8"),
@@ -293,6 +306,15 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
         click="palaestra.skirmish.render:click",
     )
+    if twist.both_learn:
+        unit = Role("unit", (*red.agents, *blue.agents), red.observation, red.action, slots)
+        members.update(
+            roles=(unit,),
+            step=battle.step_alike,
+            observe=observe.observe_alike,
+            legal=observe.legal_alike,
+            script=tactics.script_alike,
+        )
     if twist.is_smac:
         members.update(
             observe=smac_view.observe_smac,

@@ -76,6 +76,8 @@ from palaestra.skirmish.schema import (
 from palaestra.skirmish.schema import load as load_file
 
 FOLDER = "skirmish/maps"
+SCENARIOS = "skirmish/scenarios"
+"""Maps of ours: for the environments that are not SMAC's."""
 FORMAT = 1
 """The newest format of a map that `load` reads."""
 MOST_CELLS = 256
@@ -267,7 +269,7 @@ class BattleMap:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the bundled maps."""
+    """Names of SMAC's maps, all bundled."""
     return bundled(FOLDER)
 
 
@@ -275,7 +277,7 @@ def load(name_or_path: str | Path, ruleset: str | Path | Ruleset | None = None) 
     """Reads a map.
 
     Args:
-        name_or_path: Name of a bundled one; or a path, which is a `Path` or ends in ``.json``.
+        name_or_path: Name of a bundled one, SMAC's or ours; or a path, which is a `Path` or ends in ``.json``.
         ruleset: Plays the map by another ruleset than the one it names: a ruleset, a name or a path.
 
     Raises:
@@ -283,7 +285,8 @@ def load(name_or_path: str | Path, ruleset: str | Path | Ruleset | None = None) 
         FileError: The file of the map (or of the ruleset) cannot be used. Names file, key and reason.
     """
     chosen = ruleset if ruleset is None or isinstance(ruleset, Ruleset) else rulesets.load(ruleset)
-    path = find(FOLDER, name_or_path, "map")
+    folder = SCENARIOS if name_or_path in bundled(SCENARIOS) else FOLDER
+    path = find(folder, name_or_path, "map")
     return load_file(path, FORMAT, lambda content: _battle_map(build(_MapInFile, content, ""), chosen))
 
 

@@ -165,17 +165,13 @@ def observe_blue(s, world, observations):
             observations.blue[k].shield = share(s.shield[slot], unit.shield)
 
 
-def observe_both(s, world, observations, scratch):
-    """What every living unit sees, where both sides learn."""
+def observe_alike(s, world, observations, scratch):
+    """What every living unit sees, where both sides are alike."""
     rules = world.rules[s.map]
-    for slot in range(rules.reds):
+    for slot in range(rules.reds + rules.blues):
         if s.alive[slot]:
-            write_own(s, world, observations.red[slot], slot)
-            write_units(s, world, observations.red[slot].units, slot)
-    for k in range(rules.blues):
-        if s.alive[rules.reds + k]:
-            write_own(s, world, observations.blue[k], rules.reds + k)
-            write_units(s, world, observations.blue[k].units, rules.reds + k)
+            write_own(s, world, observations.unit[slot], slot)
+            write_units(s, world, observations.unit[slot].units, slot)
 
 
 def write_own(s, world, own, slot):
@@ -248,6 +244,13 @@ def legal(s, world, mask):
         write_legal(s, world, k, mask.red[k].order)
     for k in range(rules.blues):
         write_legal(s, world, rules.reds + k, mask.blue[k].order)
+
+
+def legal_alike(s, world, mask):
+    """The same where both sides are alike."""
+    rules = world.rules[s.map]
+    for slot in range(rules.reds + rules.blues):
+        write_legal(s, world, slot, mask.unit[slot].order)
 
 
 def write_legal(s, world, slot, allowed):

@@ -43,9 +43,9 @@ RULES = np.dtype(
 
 ``sight`` and ``shoot_range`` are 0 where each kind of unit has its own; its range to shoot is ``least_range`` at least.
 ``half_view`` is the cosine of half the angle of sight, -2 for all around. ``damage`` to ``defeat``: what red is paid
-for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width`` and ``height`` are those of the map, cells.
-``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds and
-places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
+for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width``, ``height``: of the map, cells.
+``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds
+and places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
 SMAC's view, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
 wave. ``first_target``: by team, the first action that aims at somebody.
@@ -145,11 +145,14 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
 def scratch_fields(slots: int) -> tuple[tuple, ...]:
     """Work memory of a decision, for `palaestra.core.game.Game.scratch`."""
     return (
-        *((name, "i8") for name in ("count", "prizes")),
+        *((name, "i8") for name in ("count", "prizes", "chosen")),
         ("focus", "i8", (2,)),
         ("killed", "i8", (2,)),
-        *((name, "i8", (slots,)) for name in ("living", "aimed", "exploded", "walks")),
-        *((name, "f8", (slots,)) for name in ("lost", "healed")),
+        *((name, "i8", (slots,)) for name in ("living", "aimed", "exploded", "walks", "hunters", "crowd")),
+        ("free_shooters", "i8", (2,)),
+        ("middle", "f8", (2, 2)),
+        ("spread", "f8", (2,)),
+        *((name, "f8", (slots,)) for name in ("lost", "healed", "volley")),
         *((name, "f8", (slots, 2)) for name in ("wanted", "pushed")),
         ("point", "f8", (2,)),
     )

@@ -13,8 +13,8 @@ NAMES = ("builtin", "hold", "nearest", "weakest", "focus_fire")
 BUILTIN, HOLD, NEAREST, WEAKEST, FOCUS_FIRE = range(len(NAMES))
 
 
-def script(s, world, slot, which, actions, scratch):
-    """Gives the order of one unit.
+def choose(s, world, slot, which, scratch):
+    """Chooses the action of one unit.
 
     ``builtin``: blue attacks on its way, by the engine's priorities; red has no such order and plays ``nearest``.
     ``hold``: stays, attacks the nearest in reach. ``nearest``, ``weakest``: goes to its nearest opponent, attacks the
@@ -22,33 +22,25 @@ def script(s, world, slot, which, actions, scratch):
     where it may. Healers heal the weakest teammate in reach and go with the others.
     """
     if which == BUILTIN and action_of(s, world, slot, ATTACK_MOVE) != STOP:
-        give(s, world, slot, ATTACK_MOVE, actions)
+        give(s, world, slot, ATTACK_MOVE, scratch)
         return
     target = choose_target(s, world, slot, which, scratch)
     if target != NOBODY:
-        aim(s, world, slot, target, actions)
+        aim(s, world, slot, target, scratch)
     elif which == HOLD:
-        give(s, world, slot, STOP, actions)
+        give(s, world, slot, STOP, scratch)
     else:
-        give(s, world, slot, approach(s, world, slot), actions)
+        give(s, world, slot, approach(s, world, slot), scratch)
 
 
-def give(s, world, slot, order, actions):
+def give(s, world, slot, order, scratch):
     """Gives an order that aims at nobody."""
-    write(s, world, slot, action_of(s, world, slot, order), actions)
+    scratch.chosen = action_of(s, world, slot, order)
 
 
-def aim(s, world, slot, target, actions):
+def aim(s, world, slot, target, scratch):
     """Gives the order to attack or heal the unit in slot ``target``."""
-    write(s, world, slot, aim_at(s, world, slot, target), actions)
-
-
-def write(s, world, slot, action, actions):
-    """Writes the action of a unit."""
-    if slot < world.rules[s.map].reds:
-        actions.red[slot].order = action
-    else:
-        actions.blue[slot - world.rules[s.map].reds].order = action
+    scratch.chosen = aim_at(s, world, slot, target)
 
 
 def plan(s, world, team, which, scratch):

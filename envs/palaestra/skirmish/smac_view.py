@@ -40,6 +40,7 @@ MOST_TYPES = 3
 COLUMNS_OF_OPPONENTS: dict[tuple[str, ...], tuple[str, ...]] = {("stalker", "zealot"): ("zealot", "stalker")}
 """Kinds in SMAC's order, and their order in the rows of opponents where it is another one (get_unit_type_id)."""
 
+
 def layout_of(battle: BattleMap) -> np.ndarray:
     """The layout of SMAC's vectors for a map: one record `LAYOUT`, shape ``[1]``.
 
