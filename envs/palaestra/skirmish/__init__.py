@@ -67,23 +67,26 @@ ROWS: tuple[Row, ...] = (
             "palaestra/SkirmishUnshaped-Late-v0": ("allies that arrive at random times", {"map": "late"}),
         },
     ),
-    Row(
-        "palaestra/SkirmishUnshaped-Abilities-v0",
+    *presets(
+        "SkirmishAbilities",
         f"{_GAMES}:abilities",
         "skirmish",
         "a battle whose units gain and lose abilities",
+        {"palaestra/SkirmishUnshaped-Abilities-v0": ("a battle whose units gain and lose abilities", {})},
     ),
-    Row(
-        "palaestra/SkirmishUnshaped-Maps-v0",
+    *presets(
+        "SkirmishMaps",
         f"{_GAMES}:drawn_maps",
         "skirmish",
         "each match is played on another map, by another number of units",
+        {"palaestra/SkirmishUnshaped-Maps-v0": ("each match is played on another map, by another number of units", {})},
     ),
-    Row(
-        "palaestra/SkirmishUnshaped-Turncoats-v0",
+    *presets(
+        "SkirmishTurncoats",
         f"{_GAMES}:turncoats",
         "skirmish",
         "a battle in which units change sides",
+        {"palaestra/SkirmishUnshaped-Turncoats-v0": ("a battle in which units change sides", {})},
     ),
     Row(
         "palaestra/SkirmishDuel-v0",
