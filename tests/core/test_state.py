@@ -1,13 +1,20 @@
 """The global state for centralised critics."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from games import two_team, two_team_homogeneous
+from games import body_game, two_team, two_team_homogeneous
 from games.play import idle_actions, simulation
 
+from palaestra.core import kernel, physics
+
 pytestmark = pytest.mark.jitless
+
+
+def count_alive(s, world, out):
+    out[0] = s.alive[0]
 
 
 def test_a_game_says_what_its_global_state_is():
@@ -19,6 +26,17 @@ def test_a_game_says_what_its_global_state_is():
     np.testing.assert_array_equal(state[:, 0:10:2], sim.states["node"])
     np.testing.assert_array_equal(state[:, 1:10:2], np.float32(sim.states["energy"]))
     np.testing.assert_array_equal(state[:, 10], [1, 1, 1])
+
+
+@pytest.mark.parametrize("make", [two_team.game, body_game.game])
+def test_it_is_written_again_without_linking_the_rules_again(make: Any, monkeypatch: pytest.MonkeyPatch):
+    game = replace(make(), global_state=count_alive, global_state_size=1)
+    sim = simulation(game, 2)
+    sim.reset(seed=1)
+    before = sim.state().copy()
+    for module in (kernel, physics):
+        monkeypatch.setattr(module, "link", lambda *_: pytest.fail("the rules are linked once"))
+    np.testing.assert_array_equal(sim.state(), before)
 
 
 def test_otherwise_it_is_all_observations_side_by_side():

@@ -82,7 +82,7 @@ class KernelSimulation(Simulation):
             pending[back] = before[back]
 
     def _write_state(self, out: np.ndarray) -> None:
-        write_state(self, out)
+        write_state(self, self.kernel, out)
 
     def _recover(self) -> None:
         self._end_threads()  # slices of the interrupted verb may still be running
@@ -104,10 +104,10 @@ def world_of(game: Game) -> Any:
     return 0 if game.world is None else game.world
 
 
-def write_state(sim: Simulation, out: np.ndarray) -> None:
+def write_state(sim: Simulation, kernel: Kernel, out: np.ndarray) -> None:
     """Lets the game's own hook write the global state."""
     arguments = _viewed(sim, (sim.states, world_of(sim.game), out, sim.buffers.scratch))
-    driver = bound(sim, link(sim.game, sim.compiled), "state_lanes", 0, 0, 0, *arguments)
+    driver = bound(sim, kernel, "state_lanes", 0, 0, 0, *arguments)
     driver(0, sim.num_envs, 0, *arguments)
 
 

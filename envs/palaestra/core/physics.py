@@ -18,7 +18,7 @@ from palaestra.core.factories import load
 from palaestra.core.game import Game
 from palaestra.core.input_log import InputLog, Inputs
 from palaestra.core.kernel import bound, lane_arguments, write_state
-from palaestra.core.linker import link
+from palaestra.core.linker import Kernel, link
 from palaestra.core.simulation import Simulation
 
 Saved = Mapping[str, np.ndarray]
@@ -195,8 +195,12 @@ class PhysicsSimulation(Simulation):
         self._shown[...] = np.where(which, 2, 0)
         self._observe(0, self.num_envs, self._shown, 0, *self._arguments)
 
+    @functools.cached_property
+    def _kernel(self) -> Kernel:
+        return link(self.game, self.compiled)
+
     def _write_state(self, out: np.ndarray) -> None:
-        write_state(self, out)
+        write_state(self, self._kernel, out)
 
     def _save_engine(self) -> Saved | Inputs:
         if not self._loaded:
