@@ -1,11 +1,13 @@
 """How checks run and how their results are reported."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from games import duel
 
-from palaestra import testing
+from palaestra import register, testing
 from palaestra.core.fields import Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
 from palaestra.testing.drawn import Draw
@@ -179,3 +181,15 @@ def test_draws_are_of_the_seed_the_id_and_the_check_and_stay_in_their_ranges():
         assert ((draw.parameter("speed", speed, 9) >= 0.5) & (draw.parameter("speed", speed, 9) <= 3.0)).all()
         assert float(draw.parameter("many", many)).is_integer()
         assert len(set(draw.seeds("seeds", 6).tolist())) == 6
+
+
+def reset_with_an_idle_agent(s, world):
+    duel.reset(s, world)
+    s.acting[1] = 0
+
+
+def test_pettingzoos_test_of_cycles_is_left_out_where_an_agent_is_never_asked():
+    register("test/Idle-v0", lambda: replace(duel.game(), reset=reset_with_an_idle_agent), family="test")
+    result = check("test/Idle-v0", only=["pettingzoo_max_cycles_test"]).results[0]
+    assert result.status == "skipped"
+    assert "no match of 20 asked all agents" in result.message
