@@ -25,20 +25,41 @@ def write_map(
 ) -> Path:
     """The file of a map on which every unit is a group of its own."""
     groups = [[{"unit": unit, "count": 1, "at": [x, y]} for unit, x, y in side] for side in (red, blue)]
+    return write_groups(folder, groups[0], groups[1], terrain, order)
+
+
+def write_groups(
+    folder: Path,
+    red: Sequence[dict[str, Any]],
+    blue: Sequence[dict[str, Any]],
+    terrain: Sequence[str] = OPEN,
+    order: dict[str, Any] | None = None,
+    name: str = "own",
+    **more: Any,
+) -> Path:
+    """The file of a map with such groups; one has a ``count`` of 1 unless it says more."""
     content = {
         "format": 1,
-        "name": "own",
+        "name": name,
         "sources": [],
         "ruleset": "smac-4.10",
         "size": [len(terrain[0]), len(terrain)],
         "limit": 400,
-        "red": {"groups": groups[0]},
-        "blue": {"groups": groups[1], "order": order or {"kind": "none", "points": []}},
+        "red": {"groups": [{"count": 1, **group} for group in red]},
+        "blue": {"groups": [{"count": 1, **group} for group in blue], "order": order or {"kind": "none", "points": []}},
         "terrain": list(terrain),
+        **more,
     }
-    path = folder / "own.json"
+    path = folder / f"{name}.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def start(game: Any, seed: int = 0, lanes: int = 1) -> Any:
+    """Matches of a game as its own reset begins them."""
+    sim = KernelSimulation(game, lanes, compiled=False, autoreset_mode="off")
+    sim.reset(seed=seed)
+    return sim
 
 
 def fight(

@@ -257,6 +257,14 @@ def test_the_first_row_of_the_terrain_is_the_greatest_y(spoilt: Spoilt):
         ("red.groups.0.at.1", -1, "must be a number from 0 to 256, got -1"),
         ("red.groups.0.at", [32, 16], "x = 32, y = 16 is outside the map of 32 x 32 cells"),
         ("red.groups.0.at", [9, 24.5], "a marine cannot stand at x = 9, y = 24.5: no ground there"),
+        ("red.groups.0.at", "nowhere", "must be an array of 2 members, got 'nowhere'"),
+        ("red.groups.0.arrives", 20, "must be an array of 2 members, got 20"),
+        ("red.groups.0.arrives", [20], "must be an array of 2 members, got 1 members"),
+        ("red.groups.0.arrives", [40, 20], "must be first and last decision, got 40, 20"),
+        ("red.groups.0.wave", 33, "must be an integer from 0 to 32, got 33"),
+        ("red.groups.0.wave", 0.5, "must be an integer from 0 to 32, got 0.5"),
+        ("reward", 10, "must be an object, got 10"),
+        ("ends", "soon", "must be one of wiped_out, never, got 'soon'"),
         ("blue.order", ..., "missing key"),
         ("blue.order.kind", "flee", "must be one of none, attack_units, attack_move, got 'flee'"),
         ("blue.order.points", [], "attack_move takes 1 or 2 points, got 0"),
@@ -297,7 +305,7 @@ def test_fliers_begin_anywhere_and_cliff_walkers_on_cliffs(spoilt: Spoilt):
 
 
 def test_the_bundled_files_hold_the_names_that_they_are_found_by():
-    for folder in ("maps", "rulesets"):
+    for folder in ("maps", "scenarios", "rulesets"):
         for path in palaestra_assets.path(f"skirmish/{folder}").glob("*.json"):
             assert json.loads(path.read_text(encoding="utf-8"))["name"] == path.stem
 
@@ -311,9 +319,9 @@ def key_paths(content: Any, prefix: str = "") -> list[str]:
     return [key for key, _ in here] + [key for name, member in here for key in key_paths(member, f"{name}.")]
 
 
-@pytest.mark.parametrize("asset", ["maps/2c_vs_64zg", "rulesets/smac-4.10"])
+@pytest.mark.parametrize("asset", ["maps/2c_vs_64zg", "scenarios/roach-waves", "rulesets/smac-4.10"])
 def test_junk_anywhere_is_read_or_refused_in_one_line(spoilt: Spoilt, asset: str):
-    load = maps.load if asset.startswith("maps") else rulesets.load
+    load = rulesets.load if asset.startswith("rulesets") else maps.load
     paths = key_paths(json.loads(palaestra_assets.path(f"skirmish/{asset}.json").read_text(encoding="utf-8")))
     wanted = [p for p in paths if not p.startswith("units.") or p.startswith(("units.medivac", "units.baneling"))]
     file, refusals = spoilt(asset, {}), []
@@ -326,3 +334,69 @@ def test_junk_anywhere_is_read_or_refused_in_one_line(spoilt: Spoilt, asset: str
                 refusals.append(str(error))
     assert all(refusal.isprintable() and refusal.startswith(f"{file}: ") for refusal in refusals)
     assert len(refusals) > len(wanted)
+
+
+# --- what comes later, what is drawn, what is paid ---
+
+
+def test_groups_say_when_they_come_and_the_others_are_there_at_the_start(spoilt: Spoilt):
+    groups = [
+        {"unit": "marine", "count": 2, "at": [9, 16]},
+        {"unit": "zealot", "count": 1, "at": [9, 16], "arrives": [20, 40]},
+        {"unit": "marine", "count": 2, "at": "anywhere", "wave": 2},
+    ]
+    side = maps.load(spoilt("maps/3m", {"red.groups": groups})).red
+    assert side.arrivals.tolist() == [[0, 0], [0, 0], [20, 40], [0, 0], [0, 0]]
+    assert side.waves.tolist() == [0, 0, 0, 2, 2]
+    assert np.isnan(side.positions[3:]).all()
+    assert not np.isnan(side.positions[:3]).any()
+
+
+@pytest.mark.parametrize(
+    ("asset", "key", "value", "reason"),
+    [
+        ("late", "red.groups.1.arrives.1", 100_001, "must be an integer from 0 to 100000, got 100001"),
+        ("late", "red.groups.1.arrives.0", -1, "must be an integer from 0 to 100000, got -1"),
+        ("roach-waves", "reward.kills", 10, "unknown key: did you mean 'kill'?"),
+        ("roach-waves", "reward.kill", "10", "must be a number from -1000 to 1000, got '10'"),
+        ("roach-waves", "reward.loss", -1001, "must be a number from -1000 to 1000, got -1001"),
+    ],
+)
+def test_a_bad_arrival_or_reward_is_refused_by_its_key(spoilt: Spoilt, asset: str, key: str, value: Any, reason: str):
+    path = spoilt(f"scenarios/{asset}", {key: value})
+    with pytest.raises(FileError) as error:
+        maps.load(path)
+    assert str(error.value) == f"{path}: {key}: {reason}"
+
+
+def test_a_wave_comes_not_by_time(spoilt: Spoilt):
+    with pytest.raises(FileError, match=r"blue\.groups\.0\.wave: must be left out beside arrives: a wave comes when"):
+        maps.load(spoilt("maps/3m", {"blue.groups.0.wave": 1, "blue.groups.0.arrives": [1, 2]}))
+
+
+def test_a_map_without_a_reward_or_an_end_has_those_of_smac(spoilt: Spoilt):
+    assert (loaded("3m").reward, loaded("3m").ends) == (None, "wiped_out")
+    own = maps.load(spoilt("maps/3m", {"reward": {"kill": 10, "loss": -1}, "ends": "never"}))
+    assert own.reward == maps.Payment(damage=0, kill=10, loss=-1, prize=0, win=0, defeat=0)
+    assert own.ends == "never"
+
+
+@pytest.mark.parametrize("name", ["waves", "late", "open", "5m", "10m", "beacon", "shards", "hunt"])
+def test_our_own_maps_are_found_by_their_names_beside_those_of_smac(name: str):
+    assert maps.load(name).name == name
+    assert name not in maps.names()
+
+
+def test_the_drills_hold_the_units_and_times_of_pysc2s_mini_games():
+    found = {}
+    for name in ("beacon", "shards", "hunt", "roach-waves", "splash-waves"):
+        battle = maps.load(name)
+        first = [dict(Counter(np.array(side.units)[side.waves == 0].tolist())) for side in (battle.red, battle.blue)]
+        found[name] = (*first, battle.limit / 2)
+    assert found == {
+        "beacon": ({"marine": 1}, {"beacon": 1}, 120),
+        "shards": ({"marine": 2}, {"shard": 20}, 120),
+        "hunt": ({"marine": 3}, {"zergling": 25}, 180),
+        "roach-waves": ({"marine": 9}, {"roach": 4}, 180),
+        "splash-waves": ({"marine": 9}, {"zergling": 6, "baneling": 4}, 180),
+    }  # fmt: skip

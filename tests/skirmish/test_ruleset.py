@@ -213,6 +213,18 @@ def test_a_copy_of_the_bundled_file_is_the_same_ruleset(spoilt: Spoilt):
         ("units.baneling.weapon.splash.shape", "cone", "must be one of circle, line, got 'cone'"),
         ("units.medivac.energy.start", 201, "must be at most 200, the most energy, got 201"),
         ("units.medivac.energy", ..., "missing key: healing is paid with energy"),
+        ("units.marine.ability", "boost", "must be an object, got 'boost'"),
+        ("units.marine.ability.kind", "fly", "must be one of boost, jump, got 'fly'"),
+        ("units.marine.ability.duration_s", 0, "must be more than 0 for a boost"),
+        ("units.stalker.ability.distance", 0, "must be more than 0 for a jump"),
+        ("units.marine.ability.speed_factor", 0.5, "must be a number from 1 to 16, got 0.5"),
+        ("units.marine.ability.attack_factor", 17, "must be a number from 1 to 16, got 17"),
+        ("units.marine.ability.pause_s", -1, "must be a number from 0 to 1000, got -1"),
+        ("units.marine.ability.hit_points", ..., "missing key"),
+        ("units.marine.ability.cost", 10, "unknown key: there are attack_factor, distance"),
+        ("units.shard.prize", "some", "must be one of moves, all, got 'some'"),
+        ("units.marine.prize", "all", "must be left out: it neither moves, shoots nor heals"),
+        ("units.medivac.prize", "moves", "must be left out: it neither moves, shoots nor heals"),
     ],
 )
 def test_a_bad_value_is_refused_with_file_key_and_reason(spoilt: Spoilt, key: str, value: Any, reason: str):
@@ -271,3 +283,29 @@ def test_a_unit_heals_or_shoots(spoilt: Spoilt):
     changes = {"units.marine.heal": medivac["heal"], "units.marine.energy": medivac["energy"]}
     with pytest.raises(FileError, match=r"units\.marine\.weapon: must be left out: a unit heals or shoots"):
         rulesets.load(spoilt(ASSET, changes))
+
+
+@pytest.mark.parametrize(
+    ("unit", "ability", "loops", "pause", "cost", "speed", "attack", "distance"),
+    [
+        ("marine", 1, 240, 240, 10, 1.5, 1.5, 0),
+        ("marauder", 1, 240, 240, 20, 1.5, 1.5, 0),
+        ("zealot", 1, 56, 160, 0, 2.2, 1, 0),
+        ("stalker", 2, 0, 160, 0, 1, 1, 8),
+        ("zergling", 0, 0, 0, 0, 0, 0, 0),
+    ],
+)
+def test_the_table_holds_the_ability_of_each_unit(
+    unit: str, ability: int, loops: float, pause: float, cost: float, speed: float, attack: float, distance: float
+):
+    found = [row(unit)[f"ability{name}"] for name in ("", "_loops", "_pause_loops", "_hit_points")]
+    found += [row(unit)[f"ability_{name}"] for name in ("speed", "attack", "distance")]
+    assert found == [ability, loops, pause, cost, speed, attack, distance]
+
+
+def test_prizes_are_in_the_table_and_nothing_hits_them():
+    assert {name: int(row(name)["prize"]) for name in ("marine", "beacon", "shard")} == {
+        "marine": 0, "beacon": 1, "shard": 2,
+    }  # fmt: skip
+    for name in ("beacon", "shard"):
+        assert (row(name)["planes"], row(name)["targets"], row(name)["speed_per_loop"]) == (0, 0, 0)

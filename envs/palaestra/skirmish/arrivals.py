@@ -75,27 +75,26 @@ def bring_next(s, world, team):
 
 
 def bring_wave(s, world):
-    """The next wave, if blue is beaten."""
+    """The next wave, if blue is beaten; after one without fighters of blue the next one comes along."""
     rules = world.rules[s.map]
-    there, late = fighters(s, world, BLUE)
-    if there + late > 0:
-        return
-    s.wave += 1
-    for slot in range(rules.reds + rules.blues):
-        if s.comes_with[slot] == s.wave:
-            enter(s, world, slot)
+    while s.wave < rules.waves:
+        there, late = fighters(s, world, BLUE)
+        if there + late > 0:
+            return
+        s.wave += 1
+        for slot in range(rules.reds + rules.blues):
+            if s.comes_with[slot] == s.wave:
+                enter(s, world, slot)
 
 
 def bring(s, world):
     """All that comes at the end of a decision, or at the start of a match."""
-    rules = world.rules[s.map]
     if s.to_come[RED] + s.to_come[BLUE] > 0:
         bring_due(s, world)
         for team in (RED, BLUE):
             if s.to_come[team] > 0:
                 bring_next(s, world, team)
-    if s.wave < rules.waves:
-        bring_wave(s, world)
+    bring_wave(s, world)
 
 
 def may_change(s, world, slot):

@@ -27,7 +27,7 @@ from palaestra.skirmish.arrivals import bring, change_sides, collect, enter, fig
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
 from palaestra.skirmish.draws import draw_abilities, draw_battle, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.movement import go, is_open, next_point, push_apart, sort_by_x
-from palaestra.skirmish.observe import may_use, standing
+from palaestra.skirmish.observe import standing
 from palaestra.skirmish.orders import (
     AHEAD,
     AIM,
@@ -171,18 +171,15 @@ def take_order(s, world, slot, action):
 
 
 def use_boost(s, world, slot):
-    """A unit pays for its boost, which begins."""
+    """A unit pays for its boost, which begins. The mask has said that it may."""
     unit = world.units[s.kind[slot]]
-    if may_use(s, world, slot, BOOST):
-        s.hit_points[slot] -= unit.ability_hit_points
-        s.boosted[slot], s.pause[slot] = unit.ability_loops, unit.ability_pause_loops
+    s.hit_points[slot] -= unit.ability_hit_points
+    s.boosted[slot], s.pause[slot] = unit.ability_loops, unit.ability_pause_loops
 
 
 def jump(s, world, slot, direction):
     """A unit is at once as far ahead as its jump leads, or less far where it could not stand there."""
     unit = world.units[s.kind[slot]]
-    if not may_use(s, world, slot, JUMP):
-        return
     s.pause[slot] = unit.ability_pause_loops
     way = unit.ability_distance
     while way > 0.0:

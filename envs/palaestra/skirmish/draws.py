@@ -25,19 +25,19 @@ TRIES = 1000
 def draw_battle(s, world):
     """Kinds and places of both sides."""
     rules = world.rules[s.map]
-    draw_team(s, world, 0, rules.reds)
     same = min(rules.reds, rules.blues)
+    draw_team(s, world, 0, rules.reds, same)
     for k in range(same):
         s.kind[rules.reds + k] = s.kind[k]
-    draw_team(s, world, rules.reds + same, rules.reds + rules.blues)
+    draw_team(s, world, rules.reds + same, rules.reds + rules.blues, rules.reds + rules.blues)
     if uniform(s, 0.0, 1.0) < 0.5:
         place_mirrored(s, world)
     else:
         place_around(s, world)
 
 
-def draw_team(s, world, first, last):
-    """Kinds of the slots from ``first`` to before ``last``, drawn until one of them fights and survives it."""
+def draw_team(s, world, first, last, shared):
+    """Kinds of the slots from ``first`` to before ``last``, drawn until one before ``shared`` fights and survives."""
     fights, tries = first >= last, 0
     while not fights and tries < TRIES:
         for slot in range(first, last):
@@ -47,7 +47,7 @@ def draw_team(s, world, first, last):
                 row += 1
             s.kind[slot] = int(world.race[row, 0])
             unit = world.units[s.kind[slot]]
-            fights |= unit.targets != 0 and not unit.suicide
+            fights |= slot < shared and unit.targets != 0 and not unit.suicide
         tries += 1
 
 
@@ -83,7 +83,7 @@ def place_around(s, world):
         place = 0
         for slot in range(rules.reds, rules.reds + rules.blues):
             if s.target[slot] == group:
-                stand_near(s, world, slot, place, x, y)
+                stand_near(s, world, slot, rules.reds + place, x, y)
                 place += 1
 
 
@@ -98,7 +98,7 @@ def free_corner(used, number):
 
 
 def stand_near(s, world, slot, place, x, y):
-    """Puts a unit on one of the places around a point that the openings hold, not beyond the edge of the map."""
+    """Puts a unit on the place around a point that the opening of a slot holds, not beyond the edge of the map."""
     rules, opening = world.rules[s.map], world.openings[s.map, place]
     s.position[slot, 0] = min(max(x + opening.x, MARGIN), rules.width - MARGIN)
     s.position[slot, 1] = min(max(y + opening.y, MARGIN), rules.height - MARGIN)

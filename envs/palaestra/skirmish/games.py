@@ -61,7 +61,7 @@ def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") 
     return make_game([load(map)], Twist(reward, is_smac=compat == "smac"))
 
 
-def generated(race: str = "a", own: int = 5, opponents: int = 5, view: str = "round", reward: str = "smac") -> Game:
+def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
     """A battle whose kinds and places are drawn for each match, after SMACv2 (Ellis et al. 2023).
 
     Each kind sees and shoots as far as its own numbers say. With ``view="cone"`` a unit sees and aims only within 15
@@ -71,7 +71,7 @@ def generated(race: str = "a", own: int = 5, opponents: int = 5, view: str = "ro
         race: ``"a"`` marines, marauders, medivacs; ``"b"`` stalkers, zealots, colossi; ``"c"`` zerglings, hydralisks,
             banelings, each 45, 45 and 10 %; ``"mixed"`` all of them.
         own: Units of red, 1 to 27.
-        opponents: Units of blue, 1 to 32.
+        others: Units of blue, 1 to 32.
         view: ``"round"`` or ``"cone"``.
         reward: As for `battle`; the scale is that of the expected kinds.
 
@@ -82,10 +82,10 @@ def generated(race: str = "a", own: int = 5, opponents: int = 5, view: str = "ro
     check_word("view", view, tuple(VIEWS))
     check_word("reward", reward, REWARDS)
     check_count("own", own, 1, CAPACITIES[1][0])
-    check_count("opponents", opponents, 1, CAPACITIES[1][1])
+    check_count("others", others, 1, CAPACITIES[1][1])
     ground = load("open")
     kinds = MIXED if race == "mixed" else RACES[race]
-    sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, opponents))]
+    sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, others))]
     turns = TURN if view == "cone" else ()
     twist = Twist(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
     return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], twist)
