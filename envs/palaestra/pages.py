@@ -74,6 +74,8 @@ Each end reason, and who has won; the horizon.
 * v0: first version.
 """
 """A docstring with everything that a page needs: `palaestra.testing` refuses others."""
+FOR_THE_REFERENCE = re.compile(r"^(?:Args|Returns|Raises):\n(?:(?: .*)?\n| .+\Z)*", re.MULTILINE)
+"""Parts of a Google docstring."""
 SUITE_INFO = (
     Field("winner", about="number of the team that won, -1 for none; names: `env.unwrapped.team_names`"),
     Field("end_reason", about="number of the reason why the match ended, 0 before; names: `env.unwrapped.end_reasons`"),
@@ -118,17 +120,38 @@ def _preset(row: Row, keywords: dict[str, Any]) -> Preset:
 
 
 def docstring(id: str) -> str:
-    """The page's text: docstring of the factory's module, or of the factory itself where that has the sections.
+    """The page's text: docstring of the factory's module, or of the factory itself where that has sections.
+
+    Sections that the factory lacks are those of its module, so that factories of one module share what is the same.
+    What the reference of the API needs (``Args:``, ``Raises:``) is left out.
 
     Raises:
         KeyError: No such id; suggests the near one.
     """
     factory = factories.load(registry.row(id).factory)
     own = inspect.getdoc(factory) or ""
-    if "## " in own:
-        return own
     module = sys.modules.get(getattr(factory, "__module__", ""))
-    return inspect.cleandoc(module.__doc__ or "") if module is not None else ""
+    shared = inspect.cleandoc(module.__doc__ or "") if module is not None else ""
+    return _completed(FOR_THE_REFERENCE.sub("", own), shared) if "## " in own else shared
+
+
+def _completed(own: str, shared: str) -> str:
+    """A docstring and, each in its place, those of `SECTIONS` that it lacks and ``shared`` has."""
+    head, sections = _split(own)
+    for title, text in _split(shared)[1]:
+        titles = [known for known, _ in sections]
+        if title in SECTIONS and title not in titles:
+            later = SECTIONS[SECTIONS.index(title) + 1 :]
+            place = next((k for k, known in enumerate(titles) if known in later), len(titles))
+            sections.insert(place, (title, text))
+    return "\n\n".join([head, *(f"## {title}\n\n{text}" for title, text in sections)])
+
+
+def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What stands above the first heading, and the sections: title and text."""
+    head, *parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return head.strip(), [(title.strip(), section.strip()) for title, section in pairs]
 
 
 def names(game: Game) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,31 @@ def facts(id: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, 
 
 def with_default(word: str) -> Game:
     return dataclasses.replace(size_game.game(), default_observation=word)
+
+
+def test_a_factory_takes_the_sections_that_it_lacks_from_its_module(monkeypatch: pytest.MonkeyPatch):
+    def factory() -> Game:
+        """Own headline.
+
+        Args:
+            map: For the reference.
+
+        ## Description
+
+        Own words.
+
+        ## Rewards
+
+        Own pay.
+        """
+        return size_game.game()
+
+    shared = "Headline.\n\n## Action Space\n\nShared orders.\n\n## Rewards\n\nShared pay."
+    monkeypatch.setattr(sys.modules[__name__], "__doc__", shared)
+    monkeypatch.setitem(registry.ROWS, DEPOT, Row(DEPOT, factory, "test", "parts"))
+    assert pages.docstring(DEPOT) == (
+        "Own headline.\n\n## Description\n\nOwn words.\n\n## Action Space\n\nShared orders.\n\n## Rewards\n\nOwn pay."
+    )
 
 
 # -- observations ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,61 @@
-"""The environments of Skirmish: each function makes the rules of some ids that `palaestra.skirmish` registers."""
+"""The environments of Skirmish: each function makes the rules of some ids that `palaestra.skirmish` registers.
+
+The page of an environment has the sections of its function, and those below that the function lacks.
+
+## Action Space
+
+An agent is one unit. Each decision it gets one order:
+
+<!-- table: action -->
+
+0 to 5 are the same for everybody; further orders of the team follow, and then one action for each target: opponent 0,
+opponent 1, ..., or for a healer teammate 0, teammate 1, ... A move leads towards a point 2 cells away; a marine walks
+1.1 cells in a decision. A unit that is ordered to attack walks until its weapon reaches the target.
+
+The mask of a living unit allows `stop`; a move, if the point one cell ahead is open; a target that lives, that the
+weapon can hit (or the healer heal) and that is at most 6 cells away from centre to centre (in SkirmishGen as far as the
+weapon reaches). `nothing` is for the dead alone. `attack_move` is for blue where it does not learn: go where the map
+orders the team and attack what comes near on the way.
+
+Scripts: ``"builtin"`` attacks on its way, by the engine's priorities; ``"hold"`` stays
+and attacks what is in reach; ``"nearest"`` and ``"weakest"`` go to the nearest opponent and attack the nearest or the
+weakest one in reach; ``"focus_fire"`` attacks one target with all; ``"kite"`` shoots and walks away from slower
+pursuers; ``"retreat_heal"`` takes the wounded back; ``"split"`` keeps apart where there is splash damage;
+``"surround"`` encloses the opponents. Who has no `attack_move` plays ``"nearest"`` as ``"builtin"``.
+
+## Observation Space
+
+A unit sees what is less than 9 cells away (in SkirmishGen as far as its kind sees). Each other unit has its own row of
+`units` for the whole match; the row is 0 while that unit is dead, not there yet, or out of sight. Where blue does not
+learn, its table is small: scripts read the match itself.
+
+<!-- table: observation -->
+
+``env.state()`` has 14 numbers for each unit, for centralised critics: `palaestra.skirmish.observe.global_state`.
+
+## Rewards
+
+The members of red share one reward; blue is paid nothing. ``reward="smac"``: for each hit point and shield that blue
+loses by attacks, 10 for each kill and 200 for the victory, times 20 / (all hit points and shields of blue + 10 for each
+of its units + 200). A victory over units that do not recover pays 20 in all. ``reward="sparse"``: 1 for a victory, -1
+for a defeat, 0 else.
+
+## Episode End
+
+A match ends when a team has no unit left that can shoot (``wiped_out``), and the other has won; both at once is a draw.
+It is truncated at the map's limit (``horizon``); then nobody has won.
+
+## Arguments
+
+* `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+* `reward`: ``"smac"`` or ``"sparse"``.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +100,7 @@ TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
 def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") -> Game:
-    """The battle of a map: red's units learn, blue's follow a script.
+    """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
     Args:
         map: Name of a bundled map, or a path: see `palaestra.skirmish.maps.load`.
@@ -55,6 +112,40 @@ def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") 
     Raises:
         ValueError: No such map, reward or compat, or a map whose units do not fit into memory or on the ground.
         FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue has one order from its map, as a rule to attack on its way to
+    where red begins; on 2c_vs_64zg it hunts red, on 2s_vs_1sc it stays. A decision is 8 loops of simulation, half a
+    second of the game. During a match units die and leave; nothing else changes.
+
+    Units, maps, limits and rewards are those of SMAC (Samvelyan et al. 2019) as far as they are public: the file of
+    each map and of the ruleset says where its numbers come from, and which are approximations.
+
+    What differs from SMAC, and why:
+
+    * The game's engine is not here. Its rules of combat are written anew from public numbers, how units steer and push
+      each other is ours, so figures from SMAC's papers do not carry over. A policy that is good here need not be good
+      there.
+    * An observation has a row for each unit with its attributes and its range in place of a one-hot kind, so that it
+      means the same on all maps. ``compat="smac"`` shows SMAC's vectors, state, masks and rewards, value for value.
+    * Shields and hit points that blue recovers pay nothing. In SMAC they do.
+    * A match that reaches its limit is truncated. In SMAC it terminates (so do matches of `palaestra.adapters.pymarl`).
+    * Red may be any script too, and blue a player of yours.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map, always the same, on most maps red in the west. Where the
+    map has two points for blue's goal, a point between them is drawn. The time between two shots of a weapon varies by
+    -1 to +2 loops.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `reward`: ``"smac"`` or ``"sparse"``.
+    * `compat`: ``"clean"``, or ``"smac"`` for what SMAC shows, allows and pays (`palaestra.skirmish.smac_view`).
+
+    <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
     check_word("compat", compat, ("clean", "smac"))
@@ -62,10 +153,7 @@ def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") 
 
 
 def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
-    """A battle whose kinds and places are drawn for each match, after SMACv2 (Ellis et al. 2023).
-
-    Each kind sees and shoots as far as its own numbers say. With ``view="cone"`` a unit sees and aims only within 15
-    degrees of the direction that it looks to, one of 12, which an order each turns it to.
+    """SkirmishGen: units and places are drawn anew for each match, after SMACv2.
 
     Args:
         race: ``"a"`` marines, marauders, medivacs; ``"b"`` stalkers, zealots, colossi; ``"c"`` zerglings, hydralisks,
@@ -77,6 +165,42 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
 
     Raises:
         ValueError: No such race, view or reward, or a number out of range.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue hunts red with its script. Kinds and places are other ones in each
+    match, so that a sequence of orders learnt by heart does not win; this is what SMACv2 (Ellis et al. 2023) is for.
+    During a match units die and leave; nothing else changes.
+
+    Each kind sees and shoots as far as its own numbers say; targets may be ordered within the weapon's range, at least
+    within 2 cells. With ``view="cone"`` a unit sees and aims only within 15 degrees of the direction that it looks to,
+    one of 12; the orders `look_0` to `look_330` turn it.
+
+    What differs from SMACv2: the game's engine is not here, and steering is ours (see Skirmish). Observations are those
+    of Skirmish. There is no extended partial observability, where teammates share what the first of them sees by
+    chance.
+
+    ## Rewards
+
+    As in Skirmish. The scale of ``reward="smac"`` is that of the expected hit points and shields of blue, the same in
+    all matches: weak opponents pay a little less than 20 in all, strong ones more.
+
+    ## Starting State
+
+    Each unit of red is drawn: 45, 45 and 10 % for the three kinds of a race, and blue gets the same kinds; what blue
+    has more is drawn too. A team in which nobody can shoot and survive it is drawn again. In half of the matches red
+    stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and blue
+    in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
+
+    ## Arguments
+
+    * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
+      baneling; ``"mixed"`` all nine.
+    * `own`, `opponents`: units of red, 1 to 27, and of blue, 1 to 32.
+    * `view`: ``"round"`` or ``"cone"``.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
     """
     check_word("race", race, (*RACES, "mixed"))
     check_word("view", view, tuple(VIEWS))
@@ -98,10 +222,7 @@ def _repeated(side: Side, count: int) -> Side:
 
 
 def scenario(map: str | Path = "waves", reward: str = "smac") -> Game:
-    """A battle to which units come late: reinforcements of both sides, or allies one by one.
-
-    They have names of their own and arrive at a decision that is drawn for each, or as soon as their side has nobody on
-    the field.
+    """SkirmishWaves: units come late, as agents with names of their own.
 
     Args:
         map: ``"waves"``, ``"late"``, or any other map: `palaestra.skirmish.maps` says how groups arrive.
@@ -110,16 +231,35 @@ def scenario(map: str | Path = "waves", reward: str = "smac") -> Game:
     Raises:
         ValueError: No such map or reward, or a map whose units do not fit.
         FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. The number of agents falls when units die and rises when units arrive,
+    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` a late agent is in ``possible_agents``
+    from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the time and ``alive`` is
+    0.
+
+    * ``Waves``: five marines a side; then three marines and two marauders join red, three zealots and three marines
+      blue, which hunts red.
+    * ``Late``: four marines against six that attack on their way; four more join red, one by one.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. The decision of each late unit is drawn uniformly: within
+    10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has nobody on the field gets its next
+    unit at once.
+
+    ## Episode End
+
+    A match ends when a team has no unit left that can shoot, on the field or to come (``wiped_out``), and the other has
+    won; both at once is a draw. It is truncated at the map's limit (``horizon``); then nobody has won.
     """
     check_word("reward", reward, REWARDS)
     return make_game([load(map)], Twist(reward))
 
 
 def abilities(map: str | Path = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
-    """A battle in which red's units have abilities, which come and go: their actions change during a match.
-
-    Marines and marauders walk and shoot faster for a while and pay hit points for it, zealots run, stalkers jump 8
-    cells to the north, south, east or west.
+    """SkirmishAbilities: what a unit can do changes during a match.
 
     Args:
         map: As for `battle`.
@@ -130,6 +270,29 @@ def abilities(map: str | Path = "3s5z_vs_3s6z", when: str = "drift", reward: str
     Raises:
         ValueError: No such map, time or reward, or a map whose units do not fit.
         FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. Red's units have abilities, which come and go:
+    the numbers of legal actions of an agent change during a match, as in the problems of UNMAS (Chai et al. 2023). The
+    field `ability` says what a unit has now, the mask when it may use it.
+
+    * `boost`: marines and marauders walk and shoot half as fast again for 15 s and pay 10 or 20 hit points for it;
+      zealots run.
+    * `jump_north` to `jump_west`: stalkers are 8 cells farther at once, or less far where a wall is.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. With ``when="drift"`` each unit has its ability from a
+    decision on that is drawn from 0 to 20, for 15 to 45 decisions.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `when`: ``"drift"``, ``"always"`` or ``"never"``.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
     check_word("when", when, tuple(ABILITIES))
@@ -137,7 +300,7 @@ def abilities(map: str | Path = "3s5z_vs_3s6z", when: str = "drift", reward: str
 
 
 def drawn_maps(maps: Sequence[str | Path] = ("3m", "5m"), reward: str = "smac") -> Game:
-    """Battles on several maps, of which each match draws one: as many agents as the largest has, the absent are dead.
+    """SkirmishMaps: each match is on another map, with another number of units.
 
     Args:
         maps: As for `battle`, at least one; all by one ruleset.
@@ -146,6 +309,32 @@ def drawn_maps(maps: Sequence[str | Path] = ("3m", "5m"), reward: str = "smac") 
     Raises:
         ValueError: No maps, no such map or reward, maps of several rulesets, or units that do not fit.
         FileError: The file of a map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. A match is on one of several maps; there are
+    as many agents as the largest map has, and those that a map lacks are dead from the beginning. By default these are
+    three marines against three and five against five. During a match units die and leave.
+
+    ## Rewards
+
+    As in Skirmish, on each map by its own scale: a victory is worth 20 on all of them.
+
+    ## Starting State
+
+    The map is drawn uniformly. Units stand in formation around its points.
+
+    ## Episode End
+
+    A match ends when a team has no unit left that can shoot (``wiped_out``), and the other has won; both at once is a
+    draw. It is truncated at the longest limit of all maps (``horizon``); then nobody has won.
+
+    ## Arguments
+
+    * `maps`: names of bundled maps or paths of files of yours, at least one.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
     if isinstance(maps, str | Path) or len(maps) == 0:
@@ -154,9 +343,7 @@ def drawn_maps(maps: Sequence[str | Path] = ("3m", "5m"), reward: str = "smac") 
 
 
 def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
-    """A battle in which units change sides: each leaves its slot and continues in one of the other side.
-
-    Every 8 to 20 decisions one of the fighters of both sides is drawn that leaves another one behind.
+    """SkirmishTurncoats: units change sides during a match.
 
     Args:
         map: As for `battle`.
@@ -166,6 +353,30 @@ def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "sma
     Raises:
         ValueError: No such map or reward, a number out of range, or a map whose units do not fit.
         FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. A unit that changes sides leaves its agent,
+    which then is out of the match as if it had died, and continues as an agent of the other side with its hit points,
+    shield and place. Each side has as many spare agents for that as there are changes. Info `changed` counts who left
+    red and blue.
+
+    ## Rewards
+
+    As in Skirmish. Who changes sides is no kill and no damage.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. Every 8 to 20 decisions one unit changes sides, drawn
+    uniformly from the fighters of both sides that leave another fighter behind.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `changes`: units that change sides in a match, 0 to 4.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
     check_count("changes", changes, 0, MOST_CHANGES)
@@ -173,9 +384,7 @@ def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "sma
 
 
 def duel(map: str | Path = "3m", reward: str = "smac") -> Game:
-    """A battle in which both sides learn, zero-sum: blue sees and moves mirrored, so that one policy plays both.
-
-    Neither side has an order to attack on its way: both are in the learner's place.
+    """SkirmishDuel: both sides learn, zero-sum.
 
     Args:
         map: As for `battle`. Where both sides have the same units at mirrored points of mirrored open ground, the teams
@@ -185,6 +394,23 @@ def duel(map: str | Path = "3m", reward: str = "smac") -> Game:
     Raises:
         ValueError: No such map or reward, or a map whose units do not fit.
         FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red and blue learn: one agent for each unit. Blue sees and moves as if it stood in the west, so that one policy
+    plays both sides. Nobody has an attack-move: both sides are in the learner's place. During a match units die and
+    leave; nothing else changes.
+
+    ## Rewards
+
+    Zero-sum, shared by the members of a team. ``reward="smac"``: red is paid as in Skirmish for what blue loses, for
+    kills and for the victory, and pays the same for its own; blue gets the opposite. ``reward="sparse"``: 1 for a
+    victory, -1 for a defeat, 0 else.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map, blue as the mirror image of red where the map is mirrored.
+    The time between two shots of a weapon varies by -1 to +2 loops.
     """
     check_word("reward", reward, REWARDS)
     ground = load(map)
@@ -237,7 +463,7 @@ KEPT = ("team", "current_player", "assigned_player", "strength")
 
 
 def drill(name: str = "beacon") -> Game:
-    """An exercise after one of pysc2's mini-games (Vinyals et al. 2017), on the rules of Skirmish.
+    """Drill: exercises of movement, search and battle after pysc2's mini-games, on the rules of Skirmish.
 
     Args:
         name: ``"beacon"``: a marine goes to a beacon, 1 each time, which then is somewhere else. ``"shards"``: two
@@ -247,6 +473,45 @@ def drill(name: str = "beacon") -> Game:
 
     Raises:
         ValueError: No such drill.
+
+    ## Description
+
+    Red learns: one agent for each of its marines. Units, pay and times follow the mini-games of Vinyals et al. (2017);
+    places and ground are ours. Beacons and shards are prizes: rows of `units` whose `units.attributes` are all 0, which
+    no order can aim at; a unit collects them by touching them.
+
+    | drill | red | blue | changes during a match |
+    |---|---|---|---|
+    | ``beacon`` | a marine | a beacon | the beacon is somewhere else once it is reached |
+    | ``shards`` | two marines | 20 shards | 20 new ones when all are collected |
+    | ``hunt`` | three marines | 25 zerglings, which stay until somebody comes near | units die |
+    | ``waves`` | nine marines | four roaches, which hunt red | three more waves; five marines join with each |
+    | ``splash_waves`` | nine marines | six zerglings and four banelings | two more waves; four marines join with each |
+
+    ## Rewards
+
+    | drill | paid |
+    |---|---|
+    | ``beacon``, ``shards`` | 1 for each beacon or shard |
+    | ``hunt`` | 1 for each zergling, -1 for each marine lost |
+    | ``waves`` | 10 for each roach, -1 for each marine lost |
+    | ``splash_waves`` | 5 for each zergling or baneling, -1 for each marine lost |
+
+    ## Starting State
+
+    Beacons, shards and the zerglings of ``hunt`` are anywhere on the ground, drawn uniformly; all others stand in
+    formation around points of the map. A wave comes when nobody of the one before is left.
+
+    ## Episode End
+
+    ``beacon`` and ``shards`` are truncated after 240 decisions, two minutes of the game (``horizon``); nobody wins. The
+    others end when red or all waves of blue are dead (``wiped_out``), at the latest after 360 decisions.
+
+    ## Arguments
+
+    * `name`: ``"beacon"``, ``"shards"``, ``"hunt"``, ``"waves"`` or ``"splash_waves"``.
+
+    <!-- table: parameters -->
     """
     check_word("name", name, tuple(DRILLS))
     return make_game([load(DRILLS[name])], Twist())

@@ -102,27 +102,27 @@ class World(NamedTuple):
 def match_fields(slots: int) -> tuple[tuple, ...]:
     """The fields of a match besides those of the suite, for `palaestra.core.game.Game.state`.
 
-    =====================  ======================================================================================
-    ``map``                variant that is played
-    ``kind``               row of ``world.units`` of each slot
-    ``hit_points`` ...     of each slot; ``cooldown``, ``boosted`` and ``pause`` in loops, ``pace`` in cells a loop
+    ======================  =====================================================================================
+    ``map``                 variant that is played
+    ``kind``                row of ``world.units`` of each slot
+    ``hit_points`` ...      of each slot; ``cooldown``, ``boosted`` and ``pause`` in loops, ``pace`` in cells a loop
     ``position``, ``goal``  cells; ``goal`` of an order to move
-    ``order``, ``target``  what each does (`palaestra.skirmish.orders`), slot it aims at or `NOBODY`
-    ``last_action``        the action of the last decision; -1 before the first, 0 for the absent
-    ``life_before``        hit points and shield at the end of the decision before
-    ``shot_at``            slot that was attacked or healed last in this decision, or `NOBODY`
-    ``calm``               loops without damage
-    ``facing``             direction of sight, of 12
-    ``arrives``            `NEVER`, `ARRIVED`, or the decision in which the unit comes
-    ``comes_with``         wave with which it comes; 0 none
-    ``able``               first decision with its ability, and first one without
-    ``luck``               streams of red's and of blue's weapons: which side draws first changes nothing
-    ``to_come``            units of each side that still come by time
-    ``taken``              whether a prize is collected
-    ``wave``               number of the last wave that came
-    ``changes_left`` ...   units that still change sides, and the decision in which the next one does
-    ``goal_of_blue``       point of its order, cells
-    =====================  ======================================================================================
+    ``order``, ``target``   what each does (`palaestra.skirmish.orders`), slot it aims at or `NOBODY`
+    ``last_action``         the action of the last decision; -1 before the first, 0 for the absent
+    ``life_before``         hit points and shield at the end of the decision before
+    ``shot_at``             slot that was attacked or healed last in this decision, or `NOBODY`
+    ``calm``                loops without damage
+    ``facing``              direction of sight, of 12
+    ``arrives``             `NEVER`, `ARRIVED`, or the decision in which the unit comes
+    ``comes_with``          wave with which it comes; 0 none
+    ``able``                first decision with its ability, and first one without
+    ``luck``                streams of red's and of blue's weapons: which side draws first changes nothing
+    ``to_come``             units of each side that still come by time
+    ``taken``               whether a prize is collected
+    ``wave``                number of the last wave that came
+    ``changes_left`` ...    units that still change sides, and the decision in which the next one does
+    ``goal_of_blue``        point of its order, cells
+    ======================  =====================================================================================
     """
     return (
         *((name, "f8", (slots,)) for name in ("hit_points", "shield", "energy", "cooldown", "pace")),

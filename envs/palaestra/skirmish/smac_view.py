@@ -237,8 +237,9 @@ def change_of_blue(s, world):
 def smac_reward(s, world):
     """What SMAC pays for a decision (step, with reward_only_positive); call it once, when the winner is known.
 
-    |damage and kills - recovery| + 200 for a victory, times 20 / (the greatest sum without recovery); a sparse reward,
-    1 for a victory and -1 for a defeat, times the same factor. Nothing more for a defeat or at the limit of time.
+    The absolute value of damage and kills less recovery, and 200 for a victory, times 20 / (the greatest sum without
+    recovery); a sparse reward, 1 for a victory and -1 for a defeat, times the same factor. Nothing more for a defeat or
+    at the limit of time.
     """
     rules, change = world.rules[s.map], change_of_blue(s, world)
     return math.fabs(change) + rules.win * (s.info.winner == RED) + rules.defeat * (s.info.winner == BLUE)

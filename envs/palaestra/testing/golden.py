@@ -178,7 +178,8 @@ def _actions(sim: Any, asked: list[bool]) -> list[str]:
 
 def _action(f: Any, value: Any) -> str:
     if isinstance(f, Choice) and not f.shape:
-        return f"{int(value)} ({f.meanings[int(value)]})" if f.meanings else str(int(value))
+        meaning = f.meanings[int(value) : int(value) + 1]
+        return f"{int(value)} ({meaning[0]})" if meaning else str(int(value))
     return f"{_value(value)}{_unit(f.unit)}"
 
 
