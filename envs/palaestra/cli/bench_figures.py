@@ -15,9 +15,9 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
-from palaestra.cli import bench_figures_start, bench_figures_teams
+from palaestra.cli import bench_figures_skirmish, bench_figures_start, bench_figures_teams
 from palaestra.cli.common import print_json
-from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed
+from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed, value_text
 from palaestra.cli.measure import Subject, Timing
 from palaestra.cli.moves import POOL, episodes, samples, stepper
 from palaestra.cli.progress_bar import Progress
@@ -79,7 +79,7 @@ def _print(figures: list[Figure]) -> None:
         [
             figure.letter,
             figure.about,
-            "-" if figure.value is None else f"{figure.value:.3g}",
+            value_text(figure.value),
             bar_text(figure.bar, figure.at_least),
             VERDICTS[figure.holds],
             figure.note,
@@ -299,6 +299,21 @@ FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
         bench_figures_start.bodies,
         "restore of a game with an engine, ms",
         bench_figures_start.RESTORE_BAR_MS,
+        False,
+    ),
+    "o": (bench_figures_skirmish.speeds, "decisions a second of Skirmish on one core", 150e3, True),
+    "p": (
+        bench_figures_skirmish.next_to_smax,
+        "Skirmish 2s3z over JaxMARL's SMAX on the CPU",
+        bench_figures_skirmish.SMAX_BAR,
+        True,
+    ),
+    "q": (bench_figures_skirmish.faces, "one match of Skirmish with masks", bench_figures_skirmish.PARALLEL_BAR, True),
+    "r": (bench_figures_skirmish.memory, "Skirmish, bytes a lane", 24e3, False),
+    "s": (
+        bench_figures_skirmish.first_starts,
+        "compiling a layout of Skirmish, s",
+        bench_figures_skirmish.COLD_BAR_S,
         False,
     ),
 }

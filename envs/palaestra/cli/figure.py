@@ -48,9 +48,16 @@ VERDICTS = {True: "holds", False: "MISSED", None: ""}
 """What tables say of a bar."""
 
 
+def value_text(value: float | None) -> str:
+    """Three digits, or all before the point; ``-`` where nothing was measured."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def bar_text(bar: float | None, at_least: bool) -> str:
     """``>= 1.5``, ``<= 0.3``, or nothing."""
-    return "" if bar is None else f"{'>=' if at_least else '<='} {bar:g}"
+    return "" if bar is None else f"{'>=' if at_least else '<='} {bar:,g}"
 
 
 class NotHere(Exception):

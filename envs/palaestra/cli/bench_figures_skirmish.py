@@ -1,0 +1,243 @@
+"""Speed figures of Skirmish: decisions a second next to SMAX and TeamTag, faces, memory, and first starts."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from palaestra import registry
+from palaestra.cli import subjects
+from palaestra.cli.bench_figures_teams import TAG, random_play
+from palaestra.cli.children import start, this_installation
+from palaestra.cli.figure import Figure, NotHere, Setup, timed
+from palaestra.cli.measure import Subject, Timing
+
+LANES = 64
+SPEEDS = {"2s3z": (150e3, 3.2), "10m_vs_11m": (70e3, 1.5), "27m_vs_30m": (18e3, 0.38)}
+"""Bars by map: decisions a second of a match on one core, and their share of TeamTag's in per cent."""
+REFERENCE = 4.7e6
+"""TeamTag's decisions a second for which the bars of `SPEEDS` agree. Where it makes fewer, the machine is slower or
+busy, and the shares are held to their bars instead of the speeds."""
+MAP = "2s3z"
+SMAX_BAR, SMAX_STEPS = 4.0, 100
+"""SMAX_STEPS: decisions of every lane in one call of SMAX."""
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+GYMNASIUM_BAR, PARALLEL_BAR = 50e3, 40e3
+BYTES = {"2s3z": 24e3, "27m_vs_30m": 144e3}
+"""Most bytes a lane by map."""
+BYTES_LANES = (64, 192)
+LAYOUTS = {"battle": ("2s3z", "3m", "8m", "MMM", "10m_vs_11m"), "duel": ("3m", "8m", "2s3z", "MMM")}
+"""Maps that share the kernel of the first, by the function of `palaestra.skirmish.games`."""
+COLD_BAR_S, FURTHER_BAR_MS, WARM_BAR_S = 12.0, 50.0, 2.0
+TRIES = 2
+"""Fresh processes of each start; the fastest counts."""
+
+
+def id_of(map: str) -> str:
+    """The battle of a map."""
+    return f"palaestra/Skirmish-{map}-v0"
+
+
+def speeds(setup: Setup) -> list[Figure]:
+    """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run."""
+    *timings, tag = timed(*(battle(map) for map in SPEEDS), random_play(TAG))
+    rate = 1e9 / tag.ns
+    is_slow = rate < REFERENCE
+    figures = []
+    for (map, (bar, share_bar)), timing in zip(SPEEDS.items(), timings, strict=True):
+        speed = 1e9 / timing.ns
+        which = "the share is held to its bar" if is_slow else "the speed is held to its bar"
+        note = f"TeamTag {rate / 1e6:.2f} M/s, reference {REFERENCE / 1e6:.1f}: {which}"
+        about = f"Skirmish {map}, {LANES} lanes: decisions a second on one core (bar {bar:,.0f} at the reference)"
+        share = f"Skirmish {map}, {LANES} lanes: % of TeamTag's decisions a second (bar {share_bar:g} below it)"
+        figures.append(Figure("", about, speed, None if is_slow else bar, True, note))
+        figures.append(Figure("", share, 100 * speed / rate, share_bar if is_slow else None, True))
+    return figures
+
+
+def battle(map: str) -> Subject:
+    """Matches with observations and masks: red by random legal orders, blue by its script."""
+    sim = registry.make_batch(id_of(map), LANES)
+    sim.set_opponent("red", "random")
+    sim.set_opponent("blue", "builtin")
+    sim.reset(seed=0)
+    return Subject(map, sim.step, LANES, sim.close)
+
+
+def next_to_smax(setup: Setup) -> list[Figure]:
+    """Battles of `MAP` next to JaxMARL's SMAX on one core, by the clock on the wall, as XLA has threads of its own.
+
+    Raises:
+        NotHere: jaxmarl is missing.
+    """
+    with one_core():
+        ours, theirs = timed(battle(MAP), smax(MAP), round_s=0.3)
+    return [smax_figure(ours, theirs)]
+
+
+def smax_figure(ours: Timing, theirs: Timing) -> Figure:
+    """How many times more decisions a second are ours."""
+    note = f"decisions/s by the wall: {ours.per_second:,.0f} to {theirs.per_second:,.0f}"
+    about = f"Skirmish {MAP} over JaxMARL's SMAX on the CPU, {LANES} lanes"
+    return Figure("", about, ours.per_second / theirs.per_second, SMAX_BAR, True, note)
+
+
+def smax(map: str) -> Subject:
+    """SMAX: one compiled loop over `SMAX_STEPS` decisions of `LANES` matches.
+
+    Its agents play random legal actions, its opponents their heuristic; finished matches start anew. The masks and
+    observations of every decision are computed: the actions are drawn by the masks, the sums of the observations and
+    rewards are returned.
+
+    Raises:
+        NotHere: jaxmarl is missing.
+    """
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
+    try:
+        jax: Any = importlib.import_module("jax")
+        jnp: Any = importlib.import_module("jax.numpy")
+        jaxmarl: Any = importlib.import_module("jaxmarl")
+        scenarios: Any = importlib.import_module("jaxmarl.environments.smax")
+    except ImportError as error:
+        raise NotHere("needs JaxMARL: pip install jaxmarl==0.2.0 jax") from error
+    env = jaxmarl.make("HeuristicEnemySMAX", scenario=scenarios.map_name_to_scenario(map))
+
+    def act(key: Any, masks: Any) -> Any:
+        """Random legal actions by agent."""
+        keys = jax.random.split(key, len(env.agents))
+        return {
+            agent: jax.random.categorical(k, jnp.where(masks[agent] > 0, 0.0, -1e9))
+            for agent, k in zip(env.agents, keys, strict=True)
+        }
+
+    def decide(carry: Any, _: Any) -> tuple[Any, Any]:
+        key, states = carry
+        key, action_key, step_key = jax.random.split(key, 3)
+        masks = jax.vmap(env.get_avail_actions)(states)
+        actions = jax.vmap(act)(jax.random.split(action_key, LANES), masks)
+        seen, states, rewards, _, _ = jax.vmap(env.step)(jax.random.split(step_key, LANES), states, actions)
+        used = sum(seen[agent].sum() + rewards[agent].sum() for agent in env.agents)
+        return (key, states), used + seen["world_state"].sum()
+
+    play = jax.jit(lambda carry: jax.lax.scan(decide, carry, None, SMAX_STEPS))
+    _, first = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), LANES))
+    carry = [(jax.random.key(1), first)]
+
+    def call() -> None:
+        carry[0], used = play(carry[0])
+        used.block_until_ready()
+
+    call()  # compiles
+    return Subject("SMAX", call, LANES * SMAX_STEPS)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keeps this thread, and those that it starts, on one core where the system can."""
+    find: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    if find is None:
+        yield
+        return
+    cores = find(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def faces(setup: Setup) -> list[Figure]:
+    """Decisions a second of one match that hand out observations and masks; red's actions are drawn before."""
+    single, parallel = timed(subjects.single(id_of(MAP), "builtin"), subjects.parallel(id_of(MAP), "builtin"))
+    rows = (("gymnasium.make", single, GYMNASIUM_BAR), ("ParallelEnv", parallel, PARALLEL_BAR))
+    return [face_figure(face, timing, bar) for face, timing, bar in rows]
+
+
+def face_figure(face: str, timing: Timing, bar: float) -> Figure:
+    """Decisions of the match; the size of a face's `Timing` is the number of agents of both sides."""
+    agents = timing.size
+    note = f"us a decision: {agents * timing.ns / 1e3:.1f}"
+    return Figure(
+        "", f"{face} Skirmish {MAP} with masks, decisions a second", 1e9 / timing.ns / agents, bar, True, note
+    )
+
+
+def memory(setup: Setup) -> list[Figure]:
+    """Bytes that each further lane allocates, all arrays."""
+    return [
+        Figure("", f"Skirmish {map}, bytes a lane, all arrays", bytes_a_lane(id_of(map)), bar, False)
+        for map, bar in BYTES.items()
+    ]
+
+
+def bytes_a_lane(id: str) -> float:
+    """What NumPy and Python allocate for `BYTES_LANES` lanes after a reset and a step, their difference a lane."""
+    few, many = BYTES_LANES
+    allocated_bytes(id, few)  # what is made once
+    return (allocated_bytes(id, many) - allocated_bytes(id, few)) / (many - few)
+
+
+def allocated_bytes(id: str, lanes: int) -> int:
+    """What one simulation allocates."""
+    was_tracing = tracemalloc.is_tracing()
+    if not was_tracing:
+        tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        sim = registry.make_batch(id, lanes)
+        sim.set_opponent("blue", "builtin")
+        sim.reset(seed=0)
+        sim.step()
+        after, _ = tracemalloc.get_traced_memory()
+        sim.close()
+        return after - before
+    finally:
+        if not was_tracing:
+            tracemalloc.stop()
+
+
+def first_starts(setup: Setup) -> list[Figure]:
+    """Fresh processes: compiling a layout, further maps of it in the same process, and a start with compiled code."""
+    figures = []
+    for factory, maps in LAYOUTS.items():
+        runs, warms = [], []
+        for number in range(TRIES):
+            setup.report_progress(f"{factory} {number + 1}/{TRIES}")
+            with tempfile.TemporaryDirectory() as cache:
+                words = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
+                runs.append(start(this_installation(), "presets", cache=cache, **words))
+                if factory == "battle":
+                    start(this_installation(), "make", cache=cache, id=id_of(MAP))  # keeps what the face needs
+                    warms.append(start(this_installation(), "make", cache=cache, id=id_of(MAP)))
+        figures += layout_figures(factory, maps, runs)
+        if warms:
+            figures.append(warm_figure(warms))
+    return figures
+
+
+def layout_figures(factory: str, maps: tuple[str, ...], runs: list[Any]) -> list[Figure]:
+    """Compiling, and the slowest of the further maps, of the fastest processes."""
+    cold = min(runs, key=lambda run: run["wall_s"][0])
+    further_ms = [1e3 * min(run["wall_s"][k] for run in runs) for k in range(1, len(maps))]
+    each = ", ".join(f"{map} {ms:.1f}" for map, ms in zip(maps[1:], further_ms, strict=True))
+    compiled = f"Skirmish {factory}, compiling a layout: make to first step, cold, s"
+    further = f"Skirmish {factory}, a further map of the layout: make to first step, ms"
+    return [
+        Figure("", compiled, cold["wall_s"][0], COLD_BAR_S, False, f"CPU s: {cold['cpu_s'][0]:.2f}"),
+        Figure("", further, max(further_ms), FURTHER_BAR_MS, False, f"the slowest of {each}"),
+    ]
+
+
+def warm_figure(warms: list[Any]) -> Figure:
+    """From the imports to the first step, where compiled code is on the disk."""
+    names = ("import_s", "wall_s", "step_s")
+    best = min(warms, key=lambda found: sum(found[name] for name in names))
+    note = ", ".join(f"{word} {best[name]:.2f}" for word, name in zip(("import", "make", "step"), names, strict=True))
+    about = f"Skirmish {MAP}, warm process: imports to first step, s"
+    return Figure("", about, sum(best[name] for name in names), WARM_BAR_S, False, note)

@@ -1,0 +1,288 @@
+"""The figures of Skirmish that need matches, not a clock: ``python -m palaestra.skirmish.figures``.
+
+::
+
+    python -m palaestra.skirmish.figures                          # all of them, about a quarter of an hour
+    python -m palaestra.skirmish.figures --only random scripts
+    python -m palaestra.skirmish.figures --matches 200            # quicker, less certain
+    python -m palaestra.skirmish.figures --out FOLDER             # writes FOLDER/skirmish_figures.csv too
+
+It prints every figure with its bar and verdict; the exit code is 1 where a bar is missed. The speed figures are part of
+``palaestra bench --figures``, those of learning of ``python -m palaestra_baselines.figures``. This program is above all
+of palaestra, though it stands with its game: no other module imports it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import palaestra_assets
+from palaestra import registry
+from palaestra.cli.common import positive_count
+from palaestra.cli.figure import VERDICTS, Figure, bar_text, value_text
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import print_table
+from palaestra.core.files import write_atomically
+from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_interval
+from palaestra.skirmish import games, maps, open_loop
+
+RANDOM_MAPS = ("3m", "8m", "2s3z", "3s5z", "5m_vs_6m", "MMM", "3s_vs_5z", "10m_vs_11m")
+RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0
+"""Per cent of the matches; KITE_BAR in points."""
+MIRRORED_MAPS = ("3m", "8m", "MMM", "2s3z", "3s5z")
+MIRRORED_SCRIPTS = ("nearest", "weakest", "focus_fire", "kite", "retreat_heal")
+MIRRORED_BAR = 2.0
+"""How far red's share may be from 50 %, points."""
+DUEL, GENERATED = "palaestra/SkirmishDuel-v0", "palaestra/SkirmishGen-a5v5-v0"
+OPEN_LOOP_BAR, SEARCH_SEEDS = 15.0, range(8)
+LEARNING = "python -m palaestra_baselines.figures skirmish_learning --seeds 3 --workers 0"
+SMAC_MAPS = {
+    "3m": ("T", "T", 0, 3, 3),
+    "8m": ("T", "T", 0, 8, 8),
+    "25m": ("T", "T", 0, 25, 25),
+    "5m_vs_6m": ("T", "T", 0, 5, 6),
+    "8m_vs_9m": ("T", "T", 0, 8, 9),
+    "10m_vs_11m": ("T", "T", 0, 10, 11),
+    "27m_vs_30m": ("T", "T", 0, 27, 30),
+    "MMM": ("T", "T", 3, 10, 10),
+    "MMM2": ("T", "T", 3, 10, 12),
+    "2s3z": ("P", "P", 2, 5, 5),
+    "3s5z": ("P", "P", 2, 8, 8),
+    "3s5z_vs_3s6z": ("P", "P", 2, 8, 9),
+    "3s_vs_3z": ("P", "P", 0, 3, 3),
+    "3s_vs_4z": ("P", "P", 0, 3, 4),
+    "3s_vs_5z": ("P", "P", 0, 3, 5),
+    "1c3s5z": ("P", "P", 3, 9, 9),
+    "2m_vs_1z": ("T", "P", 0, 2, 1),
+    "corridor": ("P", "Z", 0, 6, 24),
+    "6h_vs_8z": ("Z", "P", 0, 6, 8),
+    "2s_vs_1sc": ("P", "Z", 0, 2, 1),
+    "so_many_baneling": ("P", "Z", 0, 7, 32),
+    "bane_vs_bane": ("Z", "Z", 2, 24, 24),
+    "2c_vs_64zg": ("P", "Z", 0, 2, 64),
+}
+"""a_race, b_race, unit_type_bits, n_agents and n_enemies of smac_maps.py (github.com/oxwhirl/smac, MIT, commit
+d6aab33)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How figures are measured.
+
+    Attributes:
+        matches: Of each number; None for the number that the figure asks for.
+        report_progress: Called with the numbers of finished and of all matches and what is played.
+    """
+
+    matches: int | None = None
+    report_progress: Callable[[int, int, str], object] = lambda done, total, note: None
+
+    def played(self, id: str, a: str, b: str, matches: int, note: str, **keywords: object) -> MatchTable:
+        """Matches of two scripts, red's first."""
+        count = self.matches or matches
+        report = lambda done, total: self.report_progress(done, total, note)  # noqa: E731
+        return evaluate(id, a, b, matches=count, swap=False, progress=report, **keywords)  # type: ignore[arg-type]
+
+
+def sizes(plan: Plan) -> list[Figure]:
+    """Observations, state and actions of all maps with ``compat="smac"`` next to SMAC's own formulas."""
+    wrong = []
+    for done, map in enumerate(SMAC_MAPS):
+        plan.report_progress(done, len(SMAC_MAPS), map)
+        ours, theirs = sizes_of(map), smac_sizes(*SMAC_MAPS[map])
+        if ours != theirs:
+            wrong.append(f"{map} {ours}, SMAC {theirs}")
+    wrong += [f"{map} missing" for map in sorted(set(SMAC_MAPS) ^ set(maps.names()))]
+    about = f"maps of {len(SMAC_MAPS)} whose observations, state or actions differ in size from SMAC's"
+    return [Figure("sizes", about, float(len(wrong)), 0.0, False, "; ".join(wrong))]
+
+
+def sizes_of(map: str) -> tuple[int, int, int]:
+    """Numbers in an observation of an agent and in the state, and actions of an agent, of the simulation itself."""
+    sim = registry.make_batch(f"palaestra/Skirmish-{map}-v0", 1, compat="smac", compiled=False)
+    sim.reset(seed=0)
+    legal: Any = sim.legal
+    sizes = sim.observations["red"].shape[-1], sim.state().shape[-1], legal["red"].shape[-1]
+    sim.close()
+    return sizes
+
+
+def smac_sizes(ally: str, enemy: str, types: int, agents: int, enemies: int) -> tuple[int, int, int]:
+    """get_obs_size, get_state_size and get_total_actions of SMAC with its default options.
+
+    A unit of Protoss has a number for its shield, and each has ``types`` numbers for its kind.
+    """
+    own, other = types + (ally == "P"), types + (enemy == "P")
+    actions = 6 + enemies
+    moves, seen = 4, 4 + 1  # attackable or visible, distance, x, y; hit points
+    observation = moves + enemies * (seen + other) + (agents - 1) * (seen + own) + 1 + own
+    state = agents * (4 + own) + enemies * (3 + other) + agents * actions  # the last actions too
+    return observation, state, actions
+
+
+def random_play(plan: Plan) -> list[Figure]:
+    """Uniformly random legal orders against the built-in script."""
+    figures = []
+    for map in RANDOM_MAPS:
+        table = plan.played(f"palaestra/Skirmish-{map}-v0", "random", "builtin", 1024, f"random {map}")
+        figures.append(Figure("random", f"{map}: random wins, %", percent_won(table), RANDOM_BAR, False, ends(table)))
+    return figures
+
+
+def scripts(plan: Plan) -> list[Figure]:
+    """Scripts that fight well where their idea matters."""
+    focus = plan.played("palaestra/Skirmish-2s3z-v0", "focus_fire", "builtin", 1024, "focus_fire 2s3z")
+    kite, nearest = (
+        plan.played("palaestra/Skirmish-3s_vs_5z-v0", script, "builtin", 1024, f"{script} 3s_vs_5z")
+        for script in ("kite", "nearest")
+    )
+    gained = percent_won(kite) - percent_won(nearest)
+    note = f"kite {ends(kite)}; nearest {ends(nearest)}"
+    return [
+        Figure("scripts", "2s3z: focus_fire wins, %", percent_won(focus), FOCUS_BAR, True, ends(focus)),
+        Figure("scripts", "3s_vs_5z: kite wins more than nearest by, points", gained, KITE_BAR, True, note),
+    ]
+
+
+def mirrored(plan: Plan) -> list[Figure]:
+    """The same script on both sides of a mirrored map.
+
+    Both sides of MMM have the same units, but in another order, so that they stand differently: it is played with
+    blue's groups mirrored, and, without a bar, as it is.
+    """
+    figures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for map in MIRRORED_MAPS:
+            for own, name, bar in grounds(map, Path(folder)):
+                for script in MIRRORED_SCRIPTS:
+                    note = f"{script} {name}"
+                    table = plan.played(DUEL, script, script, 10_000, note, map=own)
+                    figures.append(mirrored_figure(name, script, table, bar))
+    return figures
+
+
+def grounds(map: str, folder: Path) -> Iterator[tuple[str | Path, str, float | None]]:
+    """A mirrored map, its name and its bar; where the map is not mirrored, a copy that is, and itself without a bar."""
+    if games.is_mirrored(maps.load(map)):
+        yield map, map, MIRRORED_BAR
+        return
+    content = json.loads(palaestra_assets.path(f"skirmish/maps/{map}.json").read_text(encoding="utf-8"))
+    width = content["size"][0]
+    reflected = [{**group, "at": [width - group["at"][0], group["at"][1]]} for group in content["red"]["groups"]]
+    content["blue"]["groups"] = reflected
+    path = folder / f"{map}.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    yield path, f"{map}, blue's units in red's order", MIRRORED_BAR
+    yield map, f"{map} as it is, not mirrored", None
+
+
+def mirrored_figure(map: str, script: str, table: MatchTable, bar: float | None) -> Figure:
+    """How far red's share of the decided matches is from 50 %."""
+    decided = table.wins + table.losses
+    about = f"{map}: red's share of {script} against {script}, from 50 %, points"
+    if decided == 0:
+        return Figure("mirrored", about, None, bar, False, f"no decided match, draws {table.draws}")
+    low, high = wilson_interval(table.wins, decided)
+    note = (
+        f"{100 * table.wins / decided:.1f} % of {decided} decided ({100 * low:.1f} to {100 * high:.1f}), "
+        f"draws {table.draws}, {100 * table.score:.1f} % if a draw is half"
+    )
+    return Figure("mirrored", about, abs(100 * table.wins / decided - 50), bar, False, note)
+
+
+def open_loops(plan: Plan) -> list[Figure]:
+    """The best of 64 fixed sequences of actions, searched on eight seeds and played on others.
+
+    All of them are played on the other seeds, and the best there counts: its share is a little too high, never too low.
+    """
+    game, _ = registry.make_game(GENERATED)
+    found = open_loop.search(
+        game, SEARCH_SEEDS, report_progress=lambda done, total: plan.report_progress(done, total, "search")
+    )
+    matches = plan.matches or 1024
+    seeds = [(EVALUATION_RUN << 32) + k for k in range(matches)]
+    wins = []
+    for k, sequence in enumerate(found.sequences):
+        plan.report_progress(k, len(found.sequences), "sequences")
+        won, _ = open_loop.play(game, sequence[None], seeds)
+        wins.append(int(won.sum()))
+    return [open_loop_figure(found.wins.tolist(), wins, matches)]
+
+
+def open_loop_figure(searched: Sequence[float], wins: Sequence[int], matches: int) -> Figure:
+    """The most wins on the other seeds; the first of the sequences is the best of the search."""
+    low, high = (100 * end for end in wilson_interval(max(wins), matches))
+    note = (
+        f"of {matches} other matches, {low:.1f} to {high:.1f}; the best of the search "
+        f"{100 * wins[0] / matches:.1f} % there, {100 * searched[0]:.0f} % on its {len(SEARCH_SEEDS)} seeds"
+    )
+    about = f"{GENERATED.split('/')[1]}: best of {len(wins)} fixed sequences of actions wins, %"
+    return Figure("open_loop", about, 100 * max(wins) / matches, OPEN_LOOP_BAR, False, note)
+
+
+def percent_won(table: MatchTable) -> float:
+    """Per cent of the matches that red won."""
+    return 100 * table.wins / table.matches
+
+
+def ends(table: MatchTable) -> str:
+    """Wins with Wilson's 95 % interval, and the draws."""
+    low, high = (100 * end for end in table.win_interval)
+    return f"{table.wins} of {table.matches} ({low:.1f} to {high:.1f} %), draws {table.draws}"
+
+
+GROUPS: dict[str, Callable[[Plan], list[Figure]]] = {
+    "sizes": sizes,
+    "random": random_play,
+    "scripts": scripts,
+    "mirrored": mirrored,
+    "open_loop": open_loops,
+}
+
+
+def write_csv(path: Path, figures: Sequence[Figure]) -> None:
+    """Writes one row a figure: group, figure, measured, bar, at_least, verdict, note."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["group", "figure", "measured", "bar", "at_least", "verdict", "note"])
+    for figure in figures:
+        row = [figure.letter, figure.about, figure.value, figure.bar, figure.at_least]
+        writer.writerow([*row, VERDICTS[figure.holds], figure.note])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures and prints; returns 1 where a bar was missed."""
+    parser = argparse.ArgumentParser(prog="python -m palaestra.skirmish.figures", description="The figures of Skirmish")
+    parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("--matches", type=positive_count, help="of each number (default: 1,024; mirrored maps 10,000)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write skirmish_figures.csv there")
+    args = parser.parse_args(words)
+    plan = Plan(args.matches)
+    figures: list[Figure] = []
+    for group in args.only or GROUPS:
+        with Progress(group) as bar:
+            figures += GROUPS[group](replace(plan, report_progress=bar))
+    rows = [
+        [f.letter, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
+        for f in figures
+    ]
+    print_table(rows, ["", "figure", "measured", "bar", "", ""])
+    print(f"VDN on 3m and 2s3z: {LEARNING}")
+    if args.out:
+        write_csv(args.out / "skirmish_figures.csv", figures)
+    return 1 if any(figure.holds is False for figure in figures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
