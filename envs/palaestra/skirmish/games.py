@@ -196,7 +196,7 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
 
     * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
       baneling; ``"mixed"`` all nine.
-    * `own`, `opponents`: units of red, 1 to 27, and of blue, 1 to 32.
+    * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32. (``opponents=`` says who plays a team, as everywhere.)
     * `view`: ``"round"`` or ``"cone"``.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
