@@ -80,20 +80,11 @@ def test_reds_share_counts_decided_matches_and_tells_draws():
     assert figures.mirrored_figure("3m", "kite", table(0, 0, 5), figures.MIRRORED_BAR).value is None
 
 
-def test_mmm_is_mirrored_for_its_bar_and_played_as_it_is_without(tmp_path: Path):
-    assert [(own, bar) for own, _, bar in figures.grounds("3m", tmp_path)] == [("3m", figures.MIRRORED_BAR)]
-    (own, _, bar), (_, _, none) = figures.grounds("MMM", tmp_path)
-    assert games.is_mirrored(maps.load(own))
-    assert not games.is_mirrored(maps.load("MMM"))
-    assert (bar, none) == (figures.MIRRORED_BAR, None)
-
-
 def test_the_same_script_plays_both_sides_of_all_maps(played: dict[str, MatchTable]):
     played["kite palaestra/SkirmishDuel-v0"] = table(52, 48)
     rows = figures.mirrored(figures.Plan())
-    assert len(rows) == 30
+    assert len(rows) == 25
     assert sum(figure.holds is True for figure in rows) == 5
-    assert sum(figure.holds is None for figure in rows) == 5
 
 
 def test_the_best_sequence_on_the_other_seeds_counts():

@@ -17,7 +17,7 @@ import torch
 
 import palaestra
 from palaestra.core.batch_loop import RUNNING
-from palaestra.skirmish.observe import NOTHING, STOP
+from palaestra.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector, Position, epsilon_greedy
@@ -26,7 +26,7 @@ from palaestra_baselines.common.utilities import Utilities
 from palaestra_baselines.skirmish_figures import BATTLES, RED_LEARNS, final_row
 
 BATTLE = "test/Skirmish-3m-v0"
-palaestra.register(BATTLE, "palaestra.skirmish.battle:game", family="test", map="3m")
+palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
 TEAM_OF = torch.zeros(3, dtype=torch.int64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,8 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
 def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
     """The records of one side; red, and blue where both learn, in SMAC's order: by kind, x and y."""
     side: Side = getattr(b, name)
+    if twist.both_learn:
+        side = in_order_of(b.red.units, side)
     rows = np.array([b.ruleset.number_of(unit) for unit in side.units])
     found = np.zeros(len(rows), OPENING)
     found["kind"], found["there"], found["wave"] = rows, 1, side.waves
@@ -128,6 +130,14 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.nd
         kind = np.array([side.units.index(unit) for unit in side.units])
         found = found[np.lexsort((places[:, 1], forward * places[:, 0], kind, found["first"], found["wave"]))]
     return found
+
+
+def in_order_of(units: Sequence[str], side: Side) -> Side:
+    """A side with its kinds in the order in which the units of the other one come, so that both stand alike."""
+    rank = {unit: k for k, unit in reversed(list(enumerate((*units, *side.units))))}
+    order = sorted(range(len(side.units)), key=lambda k: rank[side.units[k]])
+    arrays = {name: getattr(side, name)[order] for name in ("positions", "arrivals", "waves")}
+    return replace(side, units=tuple(side.units[k] for k in order), **arrays)
 
 
 def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, twist: Twist) -> np.ndarray:

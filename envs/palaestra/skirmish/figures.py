@@ -17,15 +17,12 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import palaestra_assets
 from palaestra import registry
 from palaestra.cli.common import positive_count
 from palaestra.cli.figure import VERDICTS, Figure, bar_text, value_text
@@ -33,7 +30,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.console import print_table
 from palaestra.core.files import write_atomically
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_interval
-from palaestra.skirmish import games, maps, open_loop
+from palaestra.skirmish import maps, open_loop
 
 RANDOM_MAPS = ("3m", "8m", "2s3z", "3s5z", "5m_vs_6m", "MMM", "3s_vs_5z", "10m_vs_11m")
 RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0
@@ -154,35 +151,13 @@ def scripts(plan: Plan) -> list[Figure]:
 
 
 def mirrored(plan: Plan) -> list[Figure]:
-    """The same script on both sides of a mirrored map.
-
-    Both sides of MMM have the same units, but in another order, so that they stand differently: it is played with
-    blue's groups mirrored, and, without a bar, as it is.
-    """
+    """The same script on both sides of a mirrored map."""
     figures = []
-    with tempfile.TemporaryDirectory() as folder:
-        for map in MIRRORED_MAPS:
-            for own, name, bar in grounds(map, Path(folder)):
-                for script in MIRRORED_SCRIPTS:
-                    note = f"{script} {name}"
-                    table = plan.played(DUEL, script, script, 10_000, note, map=own)
-                    figures.append(mirrored_figure(name, script, table, bar))
+    for map in MIRRORED_MAPS:
+        for script in MIRRORED_SCRIPTS:
+            table = plan.played(DUEL, script, script, 10_000, f"{script} {map}", map=map)
+            figures.append(mirrored_figure(map, script, table, MIRRORED_BAR))
     return figures
-
-
-def grounds(map: str, folder: Path) -> Iterator[tuple[str | Path, str, float | None]]:
-    """A mirrored map, its name and its bar; where the map is not mirrored, a copy that is, and itself without a bar."""
-    if games.is_mirrored(maps.load(map)):
-        yield map, map, MIRRORED_BAR
-        return
-    content = json.loads(palaestra_assets.path(f"skirmish/maps/{map}.json").read_text(encoding="utf-8"))
-    width = content["size"][0]
-    reflected = [{**group, "at": [width - group["at"][0], group["at"][1]]} for group in content["red"]["groups"]]
-    content["blue"]["groups"] = reflected
-    path = folder / f"{map}.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    yield path, f"{map}, blue's units in red's order", MIRRORED_BAR
-    yield map, f"{map} as it is, not mirrored", None
 
 
 def mirrored_figure(map: str, script: str, table: MatchTable, bar: float | None) -> Figure:

@@ -70,7 +70,7 @@ import numpy as np
 from palaestra.core.game import Game
 from palaestra.core.keywords import check_count, check_word
 from palaestra.skirmish import orders
-from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, make_game
+from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
 from palaestra.skirmish.maps import BattleMap, Side, load
 from palaestra.skirmish.records import MOST_CHANGES
 
@@ -196,7 +196,8 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
 
     * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
       baneling; ``"mixed"`` all nine.
-    * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32. (``opponents=`` says who plays a team, as everywhere.)
+    * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32.
+      (``opponents=`` says who plays a team.)
     * `view`: ``"round"`` or ``"cone"``.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
@@ -421,10 +422,11 @@ def duel(map: str | Path = "3m", reward: str = "smac") -> Game:
 def is_mirrored(ground: BattleMap) -> bool:
     """Whether both sides of a map have the same units, points and ground, mirrored in x, and no wall between."""
     rows = np.flatnonzero(ground.walkable.any(axis=1))
+    blue = in_order_of(ground.red.units, ground.blue)
     return (
-        ground.red.units == ground.blue.units
+        ground.red.units == blue.units
         and bool(ground.walkable[rows[0] : rows[-1] + 1].all())
-        and np.array_equal(ground.red.positions, (ground.size[0], 0) + ground.blue.positions * (-1, 1))
+        and np.array_equal(ground.red.positions, (ground.size[0], 0) + blue.positions * (-1, 1))
         and not (ground.red.arrivals.any() or ground.red.waves.any())
         and not (ground.blue.arrivals.any() or ground.blue.waves.any())
     )
