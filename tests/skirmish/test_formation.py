@@ -112,6 +112,13 @@ def test_the_other_side_stands_mirrored_in_x():
 
 
 @pytest.mark.jitless
+def test_a_unit_whose_nearest_places_are_walls_stands_on_a_far_one():
+    ground = np.zeros((20, 20), np.uint8)
+    ground[10, 17] = 1
+    (place,) = stand_around(np.array([[10.5, 10.5]]), np.array([0.5]), np.array([False]), [ground])
+    assert place.tolist() == [17.0, 10.5]
+
+
 def test_without_room_the_unit_is_named():
     open_cells = np.zeros((32, 32), np.uint8)
     open_cells[4, 4] = 1  # corners of the cell that are 0.75 apart: four marines

@@ -23,6 +23,7 @@ import math
 
 from palaestra.core.game import TERMINATED
 from palaestra.core.rng import integer
+from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides, collect, enter, fighters, leave
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
 from palaestra.skirmish.draws import draw_abilities, draw_battle, draw_goal, draw_luck, place_anywhere
@@ -117,10 +118,11 @@ def step_alike(s, world, actions, rewards, scratch):
     return play(s, world, rewards, scratch)
 
 
+@inlined
 def find_living(s, world, scratch):
     """Lists the units on the field, and forgets what the last decision has noted."""
     rules = world.rules[s.map]
-    scratch.count = 0
+    scratch.count = scratch.suicides = 0
     scratch.killed[RED] = scratch.killed[BLUE] = scratch.prizes = 0
     for slot in range(rules.reds + rules.blues):
         scratch.lost[slot] = 0.0
@@ -129,6 +131,7 @@ def find_living(s, world, scratch):
         if s.alive[slot] and world.units[s.kind[slot]].prize == 0:
             scratch.living[scratch.count] = slot
             scratch.count += 1
+            scratch.suicides += world.units[s.kind[slot]].suicide
 
 
 def play(s, world, rewards, scratch):
@@ -143,6 +146,7 @@ def play(s, world, rewards, scratch):
     return settle(s, world, rewards, scratch)
 
 
+@inlined
 def take_order(s, world, slot, action):
     """Changes what a unit does from now on."""
     rules, order = world.rules[s.map], order_of(s, world, slot, action)
@@ -190,6 +194,7 @@ def jump(s, world, slot, direction):
         way -= JUMP_STEP
 
 
+@inlined
 def play_loop(s, world, scratch):
     """One loop: all living units act on what they see, then all of it happens."""
     rules, terrain = world.rules[s.map], world.terrain[s.map]
@@ -203,19 +208,36 @@ def play_loop(s, world, scratch):
     for slot in range(rules.reds + rules.blues):  # in this order, and not by place, weapons draw from their streams
         if s.alive[slot] and world.units[s.kind[slot]].prize == 0:
             act(s, world, scratch, slot)
-            if not scratch.walks[slot]:
+            if scratch.walks[slot]:
+                walk(s, world, scratch, slot)
+            else:
                 s.pace[slot] = 0.0
     take_hits(s, world, scratch)
     for k in range(scratch.count):
         slot = scratch.living[k]
         unit = world.units[s.kind[slot]]
         go(terrain, standing(unit), s.position[slot], scratch.wanted[slot, 0], scratch.wanted[slot, 1])
-    for _ in range(PUSHES):
-        push_apart(s, world, scratch)
-        for k in range(scratch.count):
-            slot = scratch.living[k]
-            x, y = s.position[slot, 0] + scratch.pushed[slot, 0], s.position[slot, 1] + scratch.pushed[slot, 1]
-            go(terrain, standing(world.units[s.kind[slot]]), s.position[slot], x, y)
+    has_moved, pushes = True, 0
+    while has_moved and pushes < PUSHES:  # a push that moves nobody would be repeated
+        has_moved, pushes = push(s, world, scratch), pushes + 1
+    end_loop(s, world, scratch)
+
+
+@inlined
+def push(s, world, scratch):
+    """Bodies that overlap push each other apart once; returns whether one has moved."""
+    terrain, has_moved = world.terrain[s.map], False
+    push_apart(s, world, scratch)
+    for k in range(scratch.count):
+        slot = scratch.living[k]
+        x, y = s.position[slot, 0] + scratch.pushed[slot, 0], s.position[slot, 1] + scratch.pushed[slot, 1]
+        has_moved |= go(terrain, standing(world.units[s.kind[slot]]), s.position[slot], x, y)
+    return has_moved
+
+
+@inlined
+def end_loop(s, world, scratch):
+    """The dead leave, the others recover."""
     kept = 0
     for k in range(scratch.count):
         slot = scratch.living[k]
@@ -231,31 +253,40 @@ def play_loop(s, world, scratch):
     sort_by_x(s.position, scratch.living, kept)
 
 
+@inlined
 def act(s, world, scratch, slot):
     """What one unit wants to do in this loop, by its order."""
-    order = s.order[slot]
+    order, target = s.order[slot], int(s.target[slot])
     if order == ATTACK_MOVE:
-        attack_move(s, world, scratch, slot)
-    elif s.target[slot] != NOBODY:
-        if not s.alive[s.target[slot]]:
-            s.order[slot], s.target[slot] = STOP, NOBODY
-        else:
-            engage(s, world, scratch, slot, s.target[slot])
+        target = attack_move(s, world, scratch, slot)
+    elif target != NOBODY:
+        if not s.alive[target]:
+            s.order[slot] = STOP
+            s.target[slot] = target = NOBODY
     elif NORTH <= order <= WEST:
-        walk(s, world, scratch, slot, s.goal[slot, 0], s.goal[slot, 1])
+        head_for(scratch, slot, s.goal[slot, 0], s.goal[slot, 1])
+    if target != NOBODY:
+        engage(s, world, scratch, slot, target)
 
 
+@inlined
+def head_for(scratch, slot, x, y):
+    """A unit wants to walk towards a point in this loop."""
+    scratch.walks[slot] = 1
+    scratch.point[0], scratch.point[1] = x, y
+
+
+@inlined
 def attack_move(s, world, scratch, slot):
-    """Engages whom it has chosen as long as it reaches it, else chooses anew; walks on if there is nobody."""
-    rules, target = world.rules[s.map], s.target[slot]
+    """Keeps whom it has chosen as long as it reaches it, else chooses anew; returns it. Walks on if there is nobody."""
+    rules, target = world.rules[s.map], int(s.target[slot])
     reach = world.units[s.kind[slot]].range
     if target == NOBODY or not s.alive[target] or gap(s, world, slot, target) > reach or is_healed(s, world, slot):
         scan = EVERYWHERE if rules.order == HUNT else max(rules.acquire_range, reach)
         target = s.target[slot] = acquire(s, world, scratch, slot, scan)
-    if target != NOBODY:
-        engage(s, world, scratch, slot, target)
-    elif rules.order == GO_TO:
-        walk(s, world, scratch, slot, s.goal_of_blue[0], s.goal_of_blue[1])
+    if target == NOBODY and rules.order == GO_TO:
+        head_for(scratch, slot, s.goal_of_blue[0], s.goal_of_blue[1])
+    return target
 
 
 def is_healed(s, world, slot):
@@ -263,24 +294,25 @@ def is_healed(s, world, slot):
     return world.units[s.kind[slot]].heal_per_loop > 0.0 and not is_wounded(s, world, s.target[slot])
 
 
+@inlined
 def engage(s, world, scratch, slot, target):
     """Attacks or heals a unit that is in range, or goes to it."""
     unit = world.units[s.kind[slot]]
     if gap(s, world, slot, target) > unit.range:
-        walk(s, world, scratch, slot, s.position[target, 0], s.position[target, 1])
+        head_for(scratch, slot, s.position[target, 0], s.position[target, 1])
     elif unit.heal_per_loop > 0.0:
         heal(s, world, scratch, slot, target)
     elif s.cooldown[slot] <= 0.0 and can_hit(s, world, slot, target):
         attack(s, world, scratch, slot, target)
 
 
-def walk(s, world, scratch, slot, to_x, to_y):
-    """Wants to be one loop's way nearer to a point."""
-    unit = world.units[s.kind[slot]]
+@inlined
+def walk(s, world, scratch, slot):
+    """Wants to be one loop's way nearer to the point that it heads for."""
+    unit, to_x, to_y = world.units[s.kind[slot]], scratch.point[0], scratch.point[1]
     next_point(world.terrain[s.map], world.ways[s.map], standing(unit), s.position[slot], to_x, to_y, scratch.point)
     dx, dy = scratch.point[0] - s.position[slot, 0], scratch.point[1] - s.position[slot, 1]
     way = math.sqrt(dx * dx + dy * dy)
-    scratch.walks[slot] = 1
     speed = unit.speed_per_loop * (unit.ability_speed if s.boosted[slot] > 0.0 else 1.0)
     s.pace[slot] = min(s.pace[slot] + unit.acceleration_per_loop, speed)
     share = 1.0 if way <= s.pace[slot] else s.pace[slot] / way

@@ -151,11 +151,14 @@ def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, twis
 
 
 def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) -> np.ndarray:
-    ground = [b.climbable if unit["cliff_walker"] else b.walkable for unit in of_unit]
-    cells = [
-        np.ones_like(b.walkable) if unit["flying"] else reachable(open_cells, point)
-        for unit, open_cells, point in zip(of_unit, ground, points, strict=True)
-    ]
+    known: dict[tuple, np.ndarray] = {}  # most units of a group stand on the same ground
+    cells = []
+    for unit, point in zip(of_unit, points, strict=True):
+        kind = (bool(unit["flying"]), bool(unit["cliff_walker"]), *point.tolist())
+        if kind not in known:
+            ground = b.climbable if unit["cliff_walker"] else b.walkable
+            known[kind] = np.ones_like(ground) if unit["flying"] else reachable(ground, point)
+        cells.append(known[kind])
     turn = 1 if name == "red" else -1
     try:
         return stand_around(points, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn)

@@ -22,14 +22,18 @@ from __future__ import annotations
 
 import math
 
+from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.draws import lucky_integer
+from palaestra.skirmish.records import RED
 
 NOBODY = -1
 CIRCLE, LINE = 1, 2
 FIGHTER, HEALER, HARMLESS = 4, 2, 0
 """Priorities of targets; one more for who can shoot back."""
+HIGHEST = FIGHTER + 1
 
 
+@inlined
 def gap(s, world, i, j):
     """Distance between the edges of two units, in cells; below 0 where they overlap."""
     dx, dy = s.position[j, 0] - s.position[i, 0], s.position[j, 1] - s.position[i, 1]
@@ -53,37 +57,42 @@ def is_wounded(s, world, j):
     return s.hit_points[j] < world.units[s.kind[j]].hit_points
 
 
+@inlined
 def acquire(s, world, scratch, i, scan):
     """Whom a unit turns to by itself within ``scan`` cells, edge to edge; `NOBODY` if there is none.
 
     The opponent of the highest priority: fighters, then healers, then the rest, and among them first who can shoot
     back. Of equals the nearest, of equally near ones the lower slot. For a healer the nearest wounded teammate.
     """
-    heals = world.units[s.kind[i]].heal_per_loop > 0.0
+    rules, heals = world.rules[s.map], world.units[s.kind[i]].heal_per_loop > 0.0
+    is_red = (s.team[i] == RED) == heals  # the side that it looks at
+    first, last = (0, rules.reds) if is_red else (rules.reds, rules.reds + rules.blues)
     best, best_priority, best_gap = NOBODY, -1, 0.0
-    for k in range(scratch.count):
-        j = scratch.living[k]
-        if (s.team[i] == s.team[j]) != heals:
-            continue
-        priority = FIGHTER
-        if heals:
-            if not can_heal(s, world, i, j) or not is_wounded(s, world, j):
-                continue
-        else:
-            if not can_hit(s, world, i, j):
-                continue
-            other = world.units[s.kind[j]]
-            priority = FIGHTER if other.targets != 0 else HEALER if other.heal_per_loop > 0.0 else HARMLESS
-            priority += can_hit(s, world, j, i)
-        if priority < best_priority:
+    for j in range(first, last):
+        if not s.alive[j]:
             continue
         away = gap(s, world, i, j)
-        is_better = priority > best_priority or away < best_gap or (away == best_gap and j < best)
-        if away <= scan and is_better:
+        if away > scan or (best_priority == HIGHEST and away >= best_gap):
+            continue
+        priority = priority_of(s, world, i, j)
+        if priority > best_priority or (best != NOBODY and priority == best_priority and away < best_gap):
             best, best_priority, best_gap = j, priority, away
     return best
 
 
+@inlined
+def priority_of(s, world, i, j):
+    """How gladly a unit turns to another one by itself; -1 not at all."""
+    other = world.units[s.kind[j]]
+    if world.units[s.kind[i]].heal_per_loop > 0.0:
+        return FIGHTER if can_heal(s, world, i, j) and is_wounded(s, world, j) else -1
+    if not can_hit(s, world, i, j):
+        return -1
+    kind = FIGHTER if other.targets != 0 else HEALER if other.heal_per_loop > 0.0 else HARMLESS
+    return kind + can_hit(s, world, j, i)
+
+
+@inlined
 def attack(s, world, scratch, i, j):
     """Unit i, whose cooldown is over, attacks j: noted here, done by `take_hits`."""
     rules = world.rules[s.map]
@@ -92,12 +101,13 @@ def attack(s, world, scratch, i, j):
     s.cooldown[i] = world.units[s.kind[i]].cooldown_loops + deviation
 
 
+@inlined
 def take_hits(s, world, scratch):
     """All noted attacks hit, in the order of the attackers' slots. Who has no hit points left is removed later."""
-    for k in range(scratch.count):
-        i = scratch.living[k]
+    slots = world.rules[s.map].reds + world.rules[s.map].blues
+    for i in range(slots):
         scratch.exploded[i] = 0
-    for i in range(len(s.alive)):
+    for i in range(slots):
         if not s.alive[i] or scratch.aimed[i] == NOBODY:
             continue
         j = scratch.aimed[i]
@@ -108,15 +118,16 @@ def take_hits(s, world, scratch):
             hit_around(s, world, scratch, i, j)
         else:
             hit(s, world, scratch, i, j)
-    has_more = True
+    has_more = scratch.suicides > 0
     while has_more:  # the killed explode, which may kill others that explode
         has_more = False
-        for i in range(len(s.alive)):
+        for i in range(slots):
             if s.alive[i] and s.hit_points[i] <= 0.0 and world.units[s.kind[i]].suicide and not scratch.exploded[i]:
                 explode(s, world, scratch, i)
                 has_more = True
 
 
+@inlined
 def explode(s, world, scratch, i):
     """A unit attacks by its own death, once; what it had left counts as lost."""
     if not scratch.exploded[i]:
@@ -169,6 +180,7 @@ def hit(s, world, scratch, i, j):
         s.calm[j] = 0
 
 
+@inlined
 def heal(s, world, scratch, i, j):
     """One loop of healing: hit points for energy, as far as both go."""
     healer, patient = world.units[s.kind[i]], world.units[s.kind[j]]
@@ -180,6 +192,7 @@ def heal(s, world, scratch, i, j):
         s.shot_at[i] = j
 
 
+@inlined
 def recover(s, world, scratch, i):
     """End of a loop for a living unit: healing arrives; hit points, energy and shield recover; cooldowns run."""
     unit, rules = world.units[s.kind[i]], world.rules[s.map]

@@ -10,6 +10,8 @@ import numpy as np
 
 LATTICE = 0.25
 """Distance of the places that are tried, in cells: all arithmetic with them is exact."""
+TOGETHER = 256
+"""So many places are tried at once: most units find theirs among the first ones."""
 FARTHEST = 8.0
 """How far from its point a unit may stand, in cells."""
 
@@ -34,19 +36,26 @@ def stand_around(
     """
     placed = np.zeros((len(points), 2))
     for k, point in enumerate(points):
-        spots = point + _places() * (turn, 1)
-        cells = np.floor(spots).astype(int)
-        rows, columns = open_cells[k].shape
-        inside = (cells[:, 0] >= 0) & (cells[:, 1] >= 0) & (cells[:, 0] < columns) & (cells[:, 1] < rows)
-        free = inside.copy()
-        free[inside] = open_cells[k][cells[inside, 1], cells[inside, 0]] != 0
-        for other in np.flatnonzero(flying[:k] == flying[k]):
-            away = ((spots - placed[other]) ** 2).sum(axis=1)
-            free &= away >= (radii[other] + radii[k]) ** 2
-        if not free.any():
+        others = np.flatnonzero(flying[:k] == flying[k])
+        for first in range(0, len(_places()), TOGETHER):
+            spots = point + _places()[first : first + TOGETHER] * (turn, 1)
+            away = ((spots[:, None] - placed[others]) ** 2).sum(axis=2)
+            free = (away >= (radii[others] + radii[k]) ** 2).all(axis=1) & _is_open(open_cells[k], spots)
+            if free.any():
+                placed[k] = spots[np.argmax(free)]
+                break
+        else:
             raise ValueError(f"unit {k} finds no place within {FARTHEST:g} cells of x = {point[0]:g}, y = {point[1]:g}")
-        placed[k] = spots[np.argmax(free)]
     return placed
+
+
+def _is_open(open_cells: np.ndarray, spots: np.ndarray) -> np.ndarray:
+    """Whether the cells of some points ``[points, 2]`` are open and on the map: bool ``[points]``."""
+    cells = np.floor(spots).astype(int)
+    rows, columns = open_cells.shape
+    inside = (cells[:, 0] >= 0) & (cells[:, 1] >= 0) & (cells[:, 0] < columns) & (cells[:, 1] < rows)
+    inside[inside] = open_cells[cells[inside, 1], cells[inside, 0]] != 0
+    return inside
 
 
 def reachable(open_cells: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ import numpy as np
 
 from palaestra.core.compiler import compile_cached
 from palaestra.core.linker import jit_disabled
+from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.records import RED
 
 GROUND, CLIFF, AIR = 1, 2, 4
@@ -49,32 +50,42 @@ def is_open(terrain, bits, x, y):
 
 def can_step(terrain, bits, x, y, to_x, to_y):
     """Whether a unit may step from a point to one near it: it is open, and so is a way around the corner between."""
-    is_beside = is_open(terrain, bits, to_x, y) or is_open(terrain, bits, x, to_y)
-    return is_beside and is_open(terrain, bits, to_x, to_y)
+    if not is_open(terrain, bits, to_x, to_y):
+        return False
+    return is_open(terrain, bits, to_x, y) or is_open(terrain, bits, x, to_y)
 
 
+@inlined
 def go(terrain, bits, position, to_x, to_y):
-    """Moves a unit to a point, along one axis where the other is blocked."""
+    """Moves a unit to a point, along one axis where the other is blocked; returns whether it has moved."""
+    x, y = position[0], position[1]
     to_x, to_y = math.floor(to_x * GRID + 0.5) / GRID, math.floor(to_y * GRID + 0.5) / GRID
-    if can_step(terrain, bits, position[0], position[1], to_x, to_y):
+    if to_x == x and to_y == y:
+        return False
+    if can_step(terrain, bits, x, y, to_x, to_y):
         position[0], position[1] = to_x, to_y
-    elif is_open(terrain, bits, to_x, position[1]):
+    elif is_open(terrain, bits, to_x, y):
         position[0] = to_x
-    elif is_open(terrain, bits, position[0], to_y):
+    elif is_open(terrain, bits, x, to_y):
         position[1] = to_y
+    return position[0] != x or position[1] != y
 
 
 def sees_way(terrain, bits, x, y, to_x, to_y):
     """Whether a unit may step along the straight line, half a cell at a time."""
     dx, dy = to_x - x, to_y - y
     pieces = int(2.0 * math.sqrt(dx * dx + dy * dy)) + 1
-    for k in range(pieces):
-        here, there = k / pieces, (k + 1) / pieces
-        if not can_step(terrain, bits, x + here * dx, y + here * dy, x + there * dx, y + there * dy):
+    from_x, from_y = x, y
+    for k in range(1, pieces + 1):
+        there = k / pieces
+        next_x, next_y = x + there * dx, y + there * dy
+        if not can_step(terrain, bits, from_x, from_y, next_x, next_y):
             return False
+        from_x, from_y = next_x, next_y
     return True
 
 
+@inlined
 def next_point(terrain, ways, bits, position, to_x, to_y, point):
     """Writes where to go now on the way to a point: there, or the middle of the next cell of the shortest way."""
     point[0], point[1] = to_x, to_y
@@ -161,6 +172,7 @@ def sort_by_x(position, order, count):
         order[place] = slot
 
 
+@inlined
 def push_apart(s, world, scratch):
     """Writes into ``scratch.pushed`` how far bodies that overlap push each other away, after all have moved.
 
@@ -170,28 +182,38 @@ def push_apart(s, world, scratch):
     ``scratch.living`` is in the order of x of the loop before, which is sorted again here.
     """
     sort_by_x(s.position, scratch.living, scratch.count)
-    for k in range(scratch.count):
-        scratch.pushed[scratch.living[k], 0] = scratch.pushed[scratch.living[k], 1] = 0.0
-    for first in range(scratch.count):
+    count, widest = scratch.count, world.rules[s.map].widest
+    for k in range(count):
+        slot = scratch.living[k]
+        scratch.pushed[slot, 0] = scratch.pushed[slot, 1] = 0.0
+        scratch.x[k], scratch.y[k] = s.position[slot, 0], s.position[slot, 1]
+    for first in range(count):
         i = scratch.living[first]
-        unit = world.units[s.kind[i]]
-        for second in range(first + 1, scratch.count):
-            j = scratch.living[second]
-            dx = s.position[j, 0] - s.position[i, 0]
-            if dx >= unit.separation_radius + world.rules[s.map].widest:
+        x, y = scratch.x[first], scratch.y[first]
+        reach = world.units[s.kind[i]].separation_radius + widest
+        for second in range(first + 1, count):
+            dx, dy = scratch.x[second] - x, scratch.y[second] - y
+            if dx >= reach:
                 break
-            other = world.units[s.kind[j]]
-            touch = unit.separation_radius + other.separation_radius
-            dy = s.position[j, 1] - s.position[i, 1]
-            square = dx * dx + dy * dy
-            if unit.flying != other.flying or square >= touch * touch:
-                continue
-            way = math.sqrt(square)
-            if way < TOUCH:
-                dx, dy, way = (TOUCH if (i < j) == (s.team[i] == RED or s.team[j] == RED) else -TOUCH), 0.0, TOUCH
-            share_i = 0.0 if unit.speed_per_loop == 0.0 else 1.0 if other.speed_per_loop == 0.0 else 0.5
-            share_j = 0.0 if other.speed_per_loop == 0.0 else 1.0 - share_i
-            overlap = (touch - way) / way
-            for axis, along in ((0, dx), (1, dy)):
-                scratch.pushed[i, axis] -= share_i * overlap * along
-                scratch.pushed[j, axis] += share_j * overlap * along
+            if dx * dx + dy * dy < reach * reach:
+                push_pair(s, world, scratch, i, scratch.living[second], dx, dy)
+
+
+@inlined
+def push_pair(s, world, scratch, i, j, dx, dy):
+    """Adds to ``scratch.pushed`` of two units, if they overlap; j is ``dx``, ``dy`` away from i, cells."""
+    unit, other = world.units[s.kind[i]], world.units[s.kind[j]]
+    touch = unit.separation_radius + other.separation_radius
+    square = dx * dx + dy * dy
+    if unit.flying != other.flying or square >= touch * touch:
+        return
+    way = math.sqrt(square)
+    if way < TOUCH:
+        dx, dy, way = (TOUCH if (i < j) == (s.team[i] == RED or s.team[j] == RED) else -TOUCH), 0.0, TOUCH
+    share_i = 0.0 if unit.speed_per_loop == 0.0 else 1.0 if other.speed_per_loop == 0.0 else 0.5
+    share_j = 0.0 if other.speed_per_loop == 0.0 else 1.0 - share_i
+    overlap = (touch - way) / way
+    scratch.pushed[i, 0] -= share_i * overlap * dx
+    scratch.pushed[i, 1] -= share_i * overlap * dy
+    scratch.pushed[j, 0] += share_j * overlap * dx
+    scratch.pushed[j, 1] += share_j * overlap * dy

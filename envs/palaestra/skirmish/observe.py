@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from palaestra.core.fields import Field, Table
+from palaestra.kernels.inlining import inlined
 from palaestra.kernels.scalars import clip
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, is_open
@@ -100,6 +101,7 @@ def reach_of(s, world, slot):
     return rules.shoot_range if rules.shoot_range > 0.0 else max(world.units[s.kind[slot]].range, rules.least_range)
 
 
+@inlined
 def is_in_view(s, world, slot, other):
     """Whether a unit looks towards another: always, or where that lies within half the angle of sight."""
     view = world.rules[s.map].half_view
@@ -110,6 +112,7 @@ def is_in_view(s, world, slot, other):
     return ahead >= view * math.sqrt(dx * dx + dy * dy)
 
 
+@inlined
 def is_near(s, world, slot, other):
     """Whether two units live and the one may be ordered to aim so far, from centre to centre."""
     if not (s.alive[slot] and s.alive[other]):
@@ -126,6 +129,11 @@ def is_target(s, world, slot, other):
     """
     if not (is_near(s, world, slot, other) and is_in_view(s, world, slot, other)):
         return False
+    return suits(s, world, slot, other)
+
+
+def suits(s, world, slot, other):
+    """Whether another unit is of the kind that a unit attacks or heals."""
     if s.team[slot] == s.team[other]:
         return can_heal(s, world, slot, other)
     return can_hit(s, world, slot, other)
@@ -147,10 +155,11 @@ def may_use(s, world, slot, order):
 def observe(s, world, observations, scratch):
     """What every living unit sees, where blue only follows scripts."""
     rules = world.rules[s.map]
+    describe(s, world, scratch)
     for slot in range(rules.reds):
         if s.alive[slot]:
             write_own(s, world, observations.red[slot], slot)
-            write_units(s, world, observations.red[slot].units, slot)
+            write_units(s, world, observations.red[slot].units, scratch, slot)
     observe_blue(s, world, observations)
 
 
@@ -168,12 +177,28 @@ def observe_blue(s, world, observations):
 def observe_alike(s, world, observations, scratch):
     """What every living unit sees, where both sides are alike."""
     rules = world.rules[s.map]
+    describe(s, world, scratch)
     for slot in range(rules.reds + rules.blues):
         if s.alive[slot]:
             write_own(s, world, observations.unit[slot], slot)
-            write_units(s, world, observations.unit[slot].units, slot)
+            write_units(s, world, observations.unit[slot].units, scratch, slot)
 
 
+@inlined
+def describe(s, world, scratch):
+    """Notes what all who see a unit see alike, once for all of them."""
+    rules = world.rules[s.map]
+    for slot in range(rules.reds + rules.blues):
+        if s.alive[slot]:
+            unit, look = world.units[s.kind[slot]], scratch.looks[slot]
+            look.hit_points = share(s.hit_points[slot], unit.hit_points)
+            look.shield = share(s.shield[slot], unit.shield)
+            look.energy = share(s.energy[slot], unit.energy_most)
+            for k in range(KINDS):
+                look.attributes[k] = (unit.attributes >> k) & 1
+
+
+@inlined
 def write_own(s, world, own, slot):
     """What a unit knows of itself."""
     unit, rules = world.units[s.kind[slot]], world.rules[s.map]
@@ -200,41 +225,41 @@ def cooldown_share(s, world, slot):
     return share(s.cooldown[slot], longest) if unit.cooldown_loops > 0.0 else 0.0
 
 
-def write_units(s, world, table, slot):
+@inlined
+def write_units(s, world, table, scratch, slot):
     """What a unit knows of all others: a row each, teammates first."""
     rules, row = world.rules[s.map], 0
     own_first, own_last = (rules.reds, rules.reds + rules.blues) if s.team[slot] == BLUE else (0, rules.reds)
     other_first, other_last = (0, rules.reds) if s.team[slot] == BLUE else (rules.reds, rules.reds + rules.blues)
     for other in range(own_first, own_last):
         if other != slot:
-            write_seen(s, world, table[row], slot, other)
+            if s.alive[other]:
+                write_seen(s, world, table[row], scratch, slot, other)
             row += 1
     for other in range(other_first, other_last):
-        write_seen(s, world, table[row], slot, other)
+        if s.alive[other]:
+            write_seen(s, world, table[row], scratch, slot, other)
         row += 1
 
 
-def write_seen(s, world, seen, slot, other):
-    """What a unit knows of another one."""
-    if not s.alive[other]:
-        return
+@inlined
+def write_seen(s, world, seen, scratch, slot, other):
+    """What a unit knows of another one that lives."""
     sight = sight_of(s, world, slot)
     dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
     square = dx * dx + dy * dy
     if square >= sight * sight or not is_in_view(s, world, slot, other):
         return
-    unit = world.units[s.kind[other]]
+    look, reach = scratch.looks[other], reach_of(s, world, slot)
     is_flipped = world.rules[s.map].flips and s.team[slot] == BLUE
     seen.seen = 1.0
     seen.offset[0], seen.offset[1] = (-dx if is_flipped else dx) / sight, dy / sight
     seen.distance = math.sqrt(square) / sight
-    seen.hit_points = share(s.hit_points[other], unit.hit_points)
-    seen.shield = share(s.shield[other], unit.shield)
-    seen.energy = share(s.energy[other], unit.energy_most)
+    seen.hit_points, seen.shield, seen.energy = look.hit_points, look.shield, look.energy
     for k in range(KINDS):
-        seen.attributes[k] = (unit.attributes >> k) & 1
-    seen.range = clip(unit.range / sight, 0.0, 1.0)
-    seen.can_be_target = is_target(s, world, slot, other)
+        seen.attributes[k] = look.attributes[k]
+    seen.range = clip(world.units[s.kind[other]].range / sight, 0.0, 1.0)
+    seen.can_be_target = square <= reach * reach and suits(s, world, slot, other)
 
 
 def legal(s, world, mask):
@@ -253,6 +278,7 @@ def legal_alike(s, world, mask):
         write_legal(s, world, slot, mask.unit[slot].order)
 
 
+@inlined
 def write_legal(s, world, slot, allowed):
     """What one unit may do."""
     if not s.alive[slot]:
@@ -262,9 +288,13 @@ def write_legal(s, world, slot, allowed):
     allowed[STOP] = 1
     for action in range(NORTH, beginning):
         allowed[action] = is_allowed(s, world, slot, order_of(s, world, slot, action))
-    first = first_target(s, world, slot)
+    first, reach = first_target(s, world, slot), reach_of(s, world, slot)
+    x, y = s.position[slot, 0], s.position[slot, 1]
     for k in range(targets_of(s, world, slot)):
-        allowed[beginning + k] = is_target(s, world, slot, first + k)
+        dx, dy = s.position[first + k, 0] - x, s.position[first + k, 1] - y
+        if s.alive[first + k] and dx * dx + dy * dy <= reach * reach:  # most are farther away: `is_target`, in short
+            is_legal = is_in_view(s, world, slot, first + k) and suits(s, world, slot, first + k)
+            allowed[beginning + k] = is_legal
 
 
 def is_allowed(s, world, slot, order):

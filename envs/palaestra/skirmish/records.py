@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.skirmish.ruleset import MOST_UNITS
+from palaestra.skirmish.ruleset import ATTRIBUTES, MOST_UNITS
 
 RED, BLUE = 0, 1
 NO_ORDER, GO_TO, HUNT = range(3)
@@ -66,6 +66,12 @@ LAYOUT = np.dtype(
     align=True,
 )
 """What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
+
+
+LOOK = np.dtype(
+    [("hit_points", "f4"), ("shield", "f4"), ("energy", "f4"), ("attributes", "f4", (len(ATTRIBUTES),))], align=True
+)
+"""What all who see a unit see alike: numbers of `palaestra.skirmish.observe.SEEN`."""
 
 
 class World(NamedTuple):
@@ -145,14 +151,15 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
 def scratch_fields(slots: int) -> tuple[tuple, ...]:
     """Work memory of a decision, for `palaestra.core.game.Game.scratch`."""
     return (
-        *((name, "i8") for name in ("count", "prizes", "chosen")),
+        *((name, "i8") for name in ("count", "suicides", "prizes", "chosen")),
         ("focus", "i8", (2,)),
         ("killed", "i8", (2,)),
         *((name, "i8", (slots,)) for name in ("living", "aimed", "exploded", "walks", "hunters", "crowd")),
         ("free_shooters", "i8", (2,)),
         ("middle", "f8", (2, 2)),
         ("spread", "f8", (2,)),
-        *((name, "f8", (slots,)) for name in ("lost", "healed", "volley")),
+        *((name, "f8", (slots,)) for name in ("lost", "healed", "volley", "x", "y")),
         *((name, "f8", (slots, 2)) for name in ("wanted", "pushed")),
         ("point", "f8", (2,)),
+        ("looks", LOOK, (slots,)),
     )
