@@ -14,9 +14,9 @@ from palaestra import register
 from palaestra.core.linker import jit_disabled
 from palaestra.registry import make_parallel
 from palaestra.skirmish import games
+from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY
 from palaestra.skirmish.orders import ATTACK_MOVE, NOTHING, STOP
-from palaestra.skirmish.records import ARRIVED, BLUE, NEVER, RED
 
 ID, TURNCOATS = "test/SkirmishLate-v0", "test/SkirmishTurncoats-v0"
 register(ID, "palaestra.skirmish.games:scenario", family="test")

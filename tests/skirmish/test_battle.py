@@ -10,7 +10,7 @@ from skirmish.battles import write_map
 from palaestra import make_batch, register
 from palaestra.core.fields import Choice
 from palaestra.core.linker import jit_disabled, link
-from palaestra.skirmish import games, maps, records
+from palaestra.skirmish import battle_records, games, maps
 from palaestra.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
 from palaestra.testing import check
 
@@ -34,7 +34,7 @@ def win_rate(map: str, red: str, matches: int = 256) -> float:
     sim = batch(map, matches, opponents={"red": red, "blue": "builtin"})
     for _ in range(maps.load(map).limit):
         sim.step()
-    return float((sim.info["winner"] == records.RED).mean())
+    return float((sim.info["winner"] == battle_records.RED).mean())
 
 
 @compiles
@@ -79,7 +79,10 @@ def test_a_match_that_is_won_pays_twenty_and_is_over():
         paid += float(sim.rewards[0, 0])
     most = 3 * 45 + 3 * 10 + 200
     assert sim.terminated[0]
-    assert (sim.info["winner"][0], sim.game.end_reason(int(sim.info["end_reason"][0]))) == (records.RED, "wiped_out")
+    assert (sim.info["winner"][0], sim.game.end_reason(int(sim.info["end_reason"][0]))) == (
+        battle_records.RED,
+        "wiped_out",
+    )
     assert paid == pytest.approx(20 / most * (3 * 6 + 3 * 10 + 200), rel=1e-6)
     assert sim.rewards[0, :3].tolist() == [sim.rewards[0, 0]] * 3
     assert sim.rewards[0, 3:].tolist() == [0.0] * 3

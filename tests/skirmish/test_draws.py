@@ -14,8 +14,8 @@ from skirmish.battles import SMAC, start, write_groups
 from palaestra import make_batch
 from palaestra.core.linker import jit_disabled, record_view
 from palaestra.skirmish import games
+from palaestra.skirmish.battle_records import World
 from palaestra.skirmish.draws import draw_battle
-from palaestra.skirmish.records import World
 
 ID = "palaestra/SkirmishGen-v0"
 compiles = pytest.mark.skipif(jit_disabled(), reason="compares with compiled rules")

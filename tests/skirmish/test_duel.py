@@ -13,8 +13,8 @@ from skirmish.battles import OPEN, SMAC, Units, put, start, unit, write_map
 from palaestra.core.fields import Choice
 from palaestra.core.linker import jit_disabled
 from palaestra.skirmish import games, maps
+from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, STOP, WEST
-from palaestra.skirmish.records import BLUE, RED
 from palaestra.testing import check
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of decisions")
@@ -192,3 +192,10 @@ def test_scripts_play_both_sides_alike():
 def test_a_wrong_keyword_is_named(keywords: dict[str, Any], reason: str):
     with pytest.raises(ValueError, match=re.escape(reason)):
         games.duel(**keywords)
+
+
+def test_sides_whose_kinds_stand_in_another_order_in_the_file_are_alike_too():
+    assert maps.load("MMM").red.units != maps.load("MMM").blue.units
+    assert games.is_mirrored(maps.load("MMM"))
+    result = check("palaestra/SkirmishDuel-v0", map="MMM", only=["mirror_symmetry_holds"]).results[0]
+    assert result.status == "passed", result.message

@@ -9,11 +9,11 @@ import pytest
 from skirmish.battles import terrain_of
 
 from palaestra.skirmish import maps
+from palaestra.skirmish.battle_records import World
 from palaestra.skirmish.build import Twist, world_of
 from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
-from palaestra.skirmish.records import World
 
 GROUND_32 = np.ones((32, 32), np.uint8)
 

@@ -14,8 +14,8 @@ from skirmish.battles import OPEN, SMAC, at_red, decide, life, put, start, unit,
 from palaestra import make_batch
 from palaestra.core.linker import jit_disabled
 from palaestra.skirmish import build, games, maps, movement
+from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.orders import EAST, FIRST, NOTHING, STOP
-from palaestra.skirmish.records import BLUE, RED
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of matches")
 OUTSIDE = -100.0

@@ -393,3 +393,16 @@ def test_nobody_passes_between_two_walls_that_touch_at_a_corner(tmp_path: Path):
     x, y = unit(sim, "position", 0)
     assert (x < 3, y < 2) == (True, True)
     assert unit(sim, "hit_points", 1) == 45
+
+
+@pytest.mark.jitless
+def test_places_are_rounded_to_a_grid_that_its_mirror_image_keeps():
+    ground = np.full((20, 32), GROUND, np.uint8)
+    step = 2.0**-20
+    for x, rounded in ((9 + 0.5 * step, 9.0), (9 + 1.5 * step, 9 + 2 * step), (9.3, None), (9 + 0.7 * step, 9 + step)):
+        place, image = np.array([9.5, 9.5]), np.array([22.5, 9.5])
+        go(ground, GROUND, place, x, 9.25)
+        go(ground, GROUND, image, 32.0 - x, 9.25)
+        assert rounded is None or place[0] == rounded
+        assert place[0] * 2**20 == int(place[0] * 2**20)
+        assert image.tolist() == [32.0 - place[0], 9.25]

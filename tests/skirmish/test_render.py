@@ -16,11 +16,11 @@ from palaestra.core.game import Game
 from palaestra.core.kernel import KernelSimulation
 from palaestra.core.linker import record_view
 from palaestra.skirmish import battle, games, maps, ruleset
+from palaestra.skirmish.battle_records import NEVER
 from palaestra.skirmish.combat import NOBODY
 from palaestra.skirmish.ground import HEADER, MARGIN, WIDTH
 from palaestra.skirmish.marks import describe, initial
 from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
-from palaestra.skirmish.records import NEVER
 from palaestra.skirmish.render import HEAL, click, draw, radius_of, view_of_match, write
 
 SMAC = ruleset.load("smac-4.10")

@@ -14,7 +14,7 @@ import pytest
 from skirmish.battles import SMAC, at_red, decide, life, put, write_map
 
 from palaestra.core.kernel import KernelSimulation
-from palaestra.skirmish import games, maps, records
+from palaestra.skirmish import battle_records, games, maps
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, SOUTH, STOP, WEST
 from palaestra.skirmish.smac_view import layout_of, sizes
 
@@ -375,7 +375,7 @@ def test_red_has_lost_when_both_sides_have_only_healers_left(tmp_path: Path):
     put(sim, 2, alive=0)
     decide(sim)
     assert sim.terminated[0]
-    assert sim.info["winner"][0] == records.BLUE
+    assert sim.info["winner"][0] == battle_records.BLUE
 
 
 def test_both_sides_without_healers_draw(tmp_path: Path):

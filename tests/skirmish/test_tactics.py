@@ -9,7 +9,7 @@ from skirmish.battles import Units, at_blue, at_red, fight, put
 
 from palaestra import make_batch, register
 from palaestra.core.linker import jit_disabled
-from palaestra.skirmish import maps, records, tactics
+from palaestra.skirmish import battle_records, maps, tactics
 from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 
 ID = "test/Skirmish-tactics-v0"
@@ -127,7 +127,7 @@ def test_kiting_beats_five_zealots_that_nobody_beats_by_standing():
         sim.reset(seed=3)
         for _ in range(maps.load("3s_vs_5z").limit):
             sim.step()
-        rates[name] = float((sim.info["winner"] == records.RED).mean())
+        rates[name] = float((sim.info["winner"] == battle_records.RED).mean())
     assert rates["kite"] - rates["nearest"] >= 0.6
 
 

@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 from palaestra.core.rng import integer
+from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, gap
 from palaestra.skirmish.draws import place_anywhere
 from palaestra.skirmish.orders import STOP
-from palaestra.skirmish.records import ARRIVED, BLUE, NEVER, RED
 
 MOVES = 1
 OUTSIDE = -100.0

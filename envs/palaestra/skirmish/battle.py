@@ -25,6 +25,7 @@ from palaestra.core.game import TERMINATED
 from palaestra.core.rng import integer
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides, collect, enter, fighters, leave
+from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
 from palaestra.skirmish.draws import draw_abilities, draw_battle, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.movement import go, is_open, next_point, push_apart, sort_by_x
@@ -44,7 +45,6 @@ from palaestra.skirmish.orders import (
     order_of,
     target_of,
 )
-from palaestra.skirmish.records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.smac_view import is_refused, smac_reward
 
 WIPED_OUT = 2

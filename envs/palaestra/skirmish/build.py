@@ -11,10 +11,7 @@ import numpy as np
 from palaestra.core.fields import Choice, Field
 from palaestra.core.game import Game, Role
 from palaestra.skirmish import battle, observe, orders, ruleset, smac_view, tactics
-from palaestra.skirmish.formation import reachable, stand_around
-from palaestra.skirmish.maps import BattleMap, Side
-from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
-from palaestra.skirmish.records import (
+from palaestra.skirmish.battle_records import (
     GO_TO,
     HUNT,
     MOST_CHANGES,
@@ -25,6 +22,9 @@ from palaestra.skirmish.records import (
     match_fields,
     scratch_fields,
 )
+from palaestra.skirmish.formation import reachable, stand_around
+from palaestra.skirmish.maps import BattleMap, Side
+from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
 
 CAPACITIES = ((10, 12), (27, 32), (2, 64))
 """Units of red and of blue in memory: all layouts that there are."""

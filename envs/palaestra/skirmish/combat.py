@@ -23,8 +23,8 @@ from __future__ import annotations
 import math
 
 from palaestra.kernels.inlining import inlined
+from palaestra.skirmish.battle_records import RED
 from palaestra.skirmish.draws import lucky_integer
-from palaestra.skirmish.records import RED
 
 NOBODY = -1
 CIRCLE, LINE = 1, 2

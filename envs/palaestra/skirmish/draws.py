@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, integer, mix64, uniform
+from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.movement import GROUND, is_open
-from palaestra.skirmish.records import BLUE, RED
 
 MARGIN = 1.0
 """Cells between a drawn place and the edge of the map."""

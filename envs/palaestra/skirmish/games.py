@@ -70,9 +70,9 @@ import numpy as np
 from palaestra.core.game import Game
 from palaestra.core.keywords import check_count, check_word
 from palaestra.skirmish import orders
+from palaestra.skirmish.battle_records import MOST_CHANGES
 from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
 from palaestra.skirmish.maps import BattleMap, Side, load
-from palaestra.skirmish.records import MOST_CHANGES
 
 REWARDS = (SMAC, SPARSE)
 RACES = {

@@ -5,7 +5,8 @@ every loop, for all units at once:
 
 * A unit goes straight to where it wants to be. Where walls stand between (`sees_way`), it goes to the next cell of the
   shortest way over the cells of the map, found by `shortest_ways` when the map is loaded.
-* Places are rounded to `GRID`, so that distances are exact and a match mirrored in x goes on as the mirror image.
+* Places are rounded to multiples of 2**-20 cells, so that their differences and the squares of these are exact, and a
+  match mirrored in x goes on as the mirror image.
 * A step into a wall, or off the map, is taken along the axis that is free (`go`); a unit whose two axes are both
   blocked stays where it is.
 * Bodies are discs. Two that overlap are pushed apart along the line between their centres, each by half of the overlap,
@@ -26,7 +27,7 @@ import numpy as np
 from palaestra.core.compiler import compile_cached
 from palaestra.core.linker import jit_disabled
 from palaestra.kernels.inlining import inlined
-from palaestra.skirmish.records import RED
+from palaestra.skirmish.battle_records import RED
 
 GROUND, CLIFF, AIR = 1, 2, 4
 """Bits of `Terrain`: who may stand in a cell. Cliff walkers stand where either of the first two is set."""
@@ -34,8 +35,9 @@ NEIGHBOURS = 8
 STEP_X = np.array([1, 0, -1, 0, 1, -1, -1, 1])
 STEP_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 NO_WAY = 255
-GRID = 1048576.0
-"""Places are multiples of one part in so many of a cell."""
+ROUNDING = 1.5 * 2.0**32
+"""Added to a number and subtracted again it leaves multiples of 2**-20: float64 has 52 bits, and rounds halves to even,
+which is the same for a number and for its mirror image."""
 TOUCH = 1e-9
 """Distance in cells at which two middles count as one point."""
 
@@ -59,7 +61,7 @@ def can_step(terrain, bits, x, y, to_x, to_y):
 def go(terrain, bits, position, to_x, to_y):
     """Moves a unit to a point, along one axis where the other is blocked; returns whether it has moved."""
     x, y = position[0], position[1]
-    to_x, to_y = math.floor(to_x * GRID + 0.5) / GRID, math.floor(to_y * GRID + 0.5) / GRID
+    to_x, to_y = (to_x + ROUNDING) - ROUNDING, (to_y + ROUNDING) - ROUNDING
     if to_x == x and to_y == y:
         return False
     if can_step(terrain, bits, x, y, to_x, to_y):

@@ -7,6 +7,7 @@ import math
 from palaestra.core.fields import Field, Table
 from palaestra.kernels.inlining import inlined
 from palaestra.kernels.scalars import clip
+from palaestra.skirmish.battle_records import BLUE
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, is_open
 from palaestra.skirmish.orders import (
@@ -22,7 +23,6 @@ from palaestra.skirmish.orders import (
     order_of,
     targets_of,
 )
-from palaestra.skirmish.records import BLUE
 from palaestra.skirmish.ruleset import ABILITIES, ATTRIBUTES
 
 KINDS = len(ATTRIBUTES)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from palaestra.skirmish.records import BLUE
+from palaestra.skirmish.battle_records import BLUE
 
 NOTHING, STOP, NORTH, SOUTH, EAST, WEST, ATTACK_MOVE, AIM, BOOST, JUMP = range(10)
 """Orders. `JUMP` to ``JUMP + 3`` are jumps to the north, south, east and west; `LOOK` and the eleven after it turn the

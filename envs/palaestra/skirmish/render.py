@@ -15,6 +15,7 @@ import numpy as np
 from palaestra.core.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
 from palaestra.core.game import Game
 from palaestra.core.linker import record_view
+from palaestra.skirmish.battle_records import ARRIVED, RED
 from palaestra.skirmish.combat import CIRCLE, NOBODY
 from palaestra.skirmish.ground import MARGIN, WIDTH, View, empty_ground, view_of
 from palaestra.skirmish.marks import (
@@ -30,7 +31,6 @@ from palaestra.skirmish.marks import (
 from palaestra.skirmish.movement import CLIFF, GROUND
 from palaestra.skirmish.observe import is_free, is_target, sight_of
 from palaestra.skirmish.orders import AHEAD, FACING, NORTH, STOP, WEST, action_of, aim_at
-from palaestra.skirmish.records import ARRIVED, RED
 
 HEAL: Color = (126, 222, 164)
 FEW = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from palaestra.skirmish.battle_records import RED
 from palaestra.skirmish.combat import NOBODY
 from palaestra.skirmish.observe import is_free, is_target
 from palaestra.skirmish.orders import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST, action_of, aim_at
-from palaestra.skirmish.records import RED
 
 NAMES = ("builtin", "hold", "nearest", "weakest", "focus_fire")
 BUILTIN, HOLD, NEAREST, WEAKEST, FOCUS_FIRE = range(len(NAMES))

@@ -24,11 +24,11 @@ import math
 import numpy as np
 
 from palaestra.core.fields import Field
+from palaestra.skirmish.battle_records import BLUE, LAYOUT, RED
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.maps import BattleMap
 from palaestra.skirmish.observe import is_free, is_near, observe_blue, share, write_legal
 from palaestra.skirmish.orders import FIRST, NORTH, NOTHING, STOP, WEST
-from palaestra.skirmish.records import BLUE, LAYOUT, RED
 
 MOVES = WEST - NORTH + 1
 SEEN = 5
