@@ -65,7 +65,7 @@ def test_with_compat_the_sizes_are_those_of_smac(map: str):
 def test_an_agent_that_comes_late_is_offered_nothing_before_and_orders_after():
     env = TeamMultiAgentEnv(LATE, seed=3, opponent="hold")
     env.reset()
-    late = np.flatnonzero(~env.sim.alive[0, : env.n_agents])
+    late = np.flatnonzero(~env.sim.alive[0, : env.n_agents]).tolist()
     assert len(late) == 4
     actions = {True: STOP, False: NOTHING}
     for _ in range(40):
