@@ -337,7 +337,7 @@ def settle(s, world, rewards, scratch):
         s.info.end_reason = WIPED_OUT
         if reds != blues:
             s.info.winner = RED if reds > 0 else BLUE
-        elif rules.compat and world.smac[s.map].healers:
+        elif rules.compat and rules.smac.healers:
             s.info.winner = BLUE  # SMAC asks first whether red has only healers left
     red_won, blue_won = s.info.winner == RED, s.info.winner == BLUE
     if rules.compat:

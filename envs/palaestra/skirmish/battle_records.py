@@ -20,6 +20,19 @@ NEVER, ARRIVED = -1, 0
 MOST_CHANGES = 4
 """Units that may change sides in a match."""
 
+LAYOUT = np.dtype(
+    [(name, "i8") for name in ("shield_of_red", "shield_of_blue", "types", "actions", "healers")]
+    + [(name, "i8", (MOST_UNITS,)) for name in ("column_of_red", "column_of_blue")]
+    + [(name, "f8") for name in ("width", "height")],
+    align=True,
+)
+"""What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
+
+MOST_ORDERS = 17
+"""Orders that not everybody has, see `palaestra.skirmish.orders.NAMES`."""
+MOST_KINDS = 9
+"""Kinds of which units are drawn."""
+
 RULES = np.dtype(
     [
         (name, "f8")
@@ -36,7 +49,14 @@ RULES = np.dtype(
             "flips", "drawn", "compat", "abilities", "changes", "change_from", "change_to", "waves", "has_prizes",
         )
     ]
-    + [("first_target", "i8", (2,))],
+    + [
+        ("first_target", "i8", (2,)),
+        ("orders", "i8", (2, MOST_ORDERS)),
+        ("goals", "f8", (2, 2)),
+        ("kinds", "i8"),
+        ("race", "f8", (MOST_KINDS, 2)),
+        ("smac", LAYOUT),
+    ],
     align=True,
 )  # fmt: skip
 """The numbers of a ruleset and of a map that the rules need, one record a variant.
@@ -48,7 +68,9 @@ for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width``
 and places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
 SMAC's view, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
-wave. ``first_target``: by team, the first action that aims at somebody.
+wave. ``first_target``: by team, the first action that aims at somebody. ``orders``: by team, the orders of
+`palaestra.skirmish.orders` that the actions from 6 on mean. ``goals``: points of blue's order, cells. ``race``: the
+``kinds`` that `palaestra.skirmish.draws` draws, and the upper end of each one's share of [0, 1).
 """
 
 OPENING = np.dtype(
@@ -59,15 +81,6 @@ OPENING = np.dtype(
 arrives (0: at the start), and the wave with which it comes (0: none)."""
 
 
-LAYOUT = np.dtype(
-    [(name, "i8") for name in ("shield_of_red", "shield_of_blue", "types", "actions", "healers")]
-    + [(name, "i8", (MOST_UNITS,)) for name in ("column_of_red", "column_of_blue")]
-    + [(name, "f8") for name in ("width", "height")],
-    align=True,
-)
-"""What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
-
-
 LOOK = np.dtype(
     [("hit_points", "f4"), ("shield", "f4"), ("energy", "f4"), ("attributes", "f4", (len(ATTRIBUTES),))], align=True
 )
@@ -75,34 +88,23 @@ LOOK = np.dtype(
 
 
 class World(NamedTuple):
-    """What all matches of a game share.
+    """What all matches of a game share. A call of compiled code hands over every array by many numbers: few is fast.
 
     Attributes:
         units: `palaestra.skirmish.ruleset.table`, one row a kind of unit.
         rules: Records `RULES` ``[variants]``.
         openings: Records `OPENING` ``[variants, agents]``: red's slots, then blue's.
-        goals: Points of blue's order, float64 ``[variants, 2, 2]``, cells.
-        level: Height of the ground for pictures, int8 ``[variants, rows, columns]``: see
-            `palaestra.skirmish.maps.BattleMap`.
-        terrain: Who may stand where, uint8 ``[variants, rows, columns]``: bits of `palaestra.skirmish.movement`.
+        terrain: Who may stand where, and how high it is, uint8 ``[variants, rows, columns]``: see
+            `palaestra.skirmish.movement.HEIGHT`.
         ways: `palaestra.skirmish.movement.shortest_ways` of each variant, uint8 ``[variants, cells, cells]``;
             ``[variants, 0, 0]`` where straight lines are never blocked.
-        orders: By team, the orders of `palaestra.skirmish.orders` that the actions from 6 on mean, int64 ``[2, most]``.
-        race: Kinds that `palaestra.skirmish.draws` draws, and the upper end of each one's share of [0, 1): float64
-            ``[kinds, 2]``.
-        smac: Records `LAYOUT` ``[variants]``.
     """
 
     units: np.ndarray
     rules: np.ndarray
     openings: np.ndarray
-    goals: np.ndarray
-    level: np.ndarray
     terrain: np.ndarray
     ways: np.ndarray
-    orders: np.ndarray
-    race: np.ndarray
-    smac: np.ndarray
 
 
 def match_fields(slots: int) -> tuple[tuple, ...]:
@@ -135,12 +137,12 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
         *((name, "f8", (slots,)) for name in ("boosted", "pause", "life_before")),
         *((name, "f8", (slots, 2)) for name in ("position", "goal")),
         *(
-            (name, "i4", (slots,))
+            (name, "i8", (slots,))
             for name in (
                 "kind", "order", "target", "last_action", "shot_at", "calm", "facing", "arrives", "comes_with", "taken",
             )
         ),
-        ("able", "i4", (slots, 2)),
+        ("able", "i8", (slots, 2)),
         ("goal_of_blue", "f8", (2,)),
         ("luck", "u8", (2,)),
         *((name, "i8") for name in ("map", "wave", "changes_left", "next_change")),

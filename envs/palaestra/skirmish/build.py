@@ -15,6 +15,7 @@ from palaestra.skirmish.battle_records import (
     GO_TO,
     HUNT,
     MOST_CHANGES,
+    MOST_ORDERS,
     NO_ORDER,
     OPENING,
     RULES,
@@ -24,12 +25,10 @@ from palaestra.skirmish.battle_records import (
 )
 from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap, Side
-from palaestra.skirmish.movement import AIR, CLIFF, GROUND, find_ways
+from palaestra.skirmish.movement import AIR, CLIFF, GROUND, HEIGHT, find_ways
 
 CAPACITIES = ((10, 12), (27, 32), (2, 64))
 """Units of red and of blue in memory: all layouts that there are."""
-MOST_ORDERS = len(orders.NAMES)
-"""Orders that not everybody has."""
 MEANINGS = ("nothing", "stop", "north", "south", "east", "west")
 SMAC, SPARSE = "smac", "sparse"
 
@@ -84,27 +83,19 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     reds, blues = (size + spare for size, spare in zip(sizes, twist.spare, strict=True))
     openings = np.zeros((len(battles), reds + blues), OPENING)
     rules = np.zeros(len(battles), RULES)
-    goals = np.zeros((len(battles), 2, 2))
     rows, columns = (max(b.walkable.shape[axis] for b in battles) for axis in range(2))
     terrain = np.zeros((len(battles), rows, columns), np.uint8)
-    level = np.full(terrain.shape, -1, np.int8)
     for v, b in enumerate(battles):
         openings[v, : len(b.red.units)] = _openings(b, "red", units, twist)
         openings[v, reds : reds + len(b.blue.units)] = _openings(b, "blue", units, twist)
         height, width = b.walkable.shape
-        terrain[v, :height, :width] = GROUND * b.walkable + CLIFF * b.climbable + AIR
-        level[v, :height, :width] = b.level
-        goals[v, : len(b.blue.order.points)] = b.blue.order.points
+        terrain[v, :height, :width] = GROUND * b.walkable + CLIFF * b.climbable + AIR + (b.level + 1 << HEIGHT)
         rules[v] = _rules(b, units, openings[v], twist, reds, blues)
     ways = [find_ways(ground) for ground in terrain]
     cells = max(len(way) for way in ways)
     if cells:
         ways = [way if len(way) else find_ways(ground, always=True) for way, ground in zip(ways, terrain, strict=True)]
-    layouts = np.concatenate([smac_view.layout_of(b) for b in battles])
-    further = np.zeros((2, MOST_ORDERS), np.int64)
-    for team, own in enumerate(_orders_of(twist)):
-        further[team, : len(own)] = own
-    return World(units, rules, openings, goals, level, terrain, np.stack(ways), further, _race(first, twist), layouts)
+    return World(units, rules, openings, terrain, np.stack(ways))
 
 
 def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
@@ -166,7 +157,7 @@ def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) ->
         raise ValueError(f"map {b.name}, {name}: {error}") from None
 
 
-def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int, blues: int) -> tuple:
+def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int, blues: int) -> Any:
     """The record `RULES` of one map."""
     numbers, there = b.ruleset, opening["there"] == 1
     least, last = numbers.cooldown_deviation_loops
@@ -207,10 +198,19 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         waves=opening["wave"].max(),
         has_prizes=(units[present]["prize"] > 0).any(),
         first_target=[orders.FIRST + len(own) for own in _orders_of(twist)],
+        kinds=len(twist.race or ()),
+        smac=smac_view.layout_of(b)[0],
         **_payment(b, units, opening, twist, reds),
     ).items():
         record[name] = value
-    return tuple(record.tolist())
+    record["goals"][: len(b.blue.order.points)] = b.blue.order.points
+    for team, own in enumerate(_orders_of(twist)):
+        record["orders"][team, : len(own)] = own
+    if twist.race:
+        ends = np.cumsum([weight for _, weight in twist.race])
+        kinds = [numbers.number_of(kind) for kind, _ in twist.race]
+        record["race"][: len(kinds)] = np.column_stack([kinds, ends / ends[-1]])
+    return record
 
 
 def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> dict[str, float]:
@@ -235,12 +235,6 @@ def _scale(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         life = len(blue) * float(weights @ each) / float(weights.sum())
     paid = b.ruleset.reward
     return paid.most / (life + paid.kill * len(blue) + paid.win)
-
-
-def _race(b: BattleMap, twist: Twist) -> np.ndarray:
-    kinds = twist.race or ((b.ruleset.unit_names[0], 1.0),)
-    ends = np.cumsum([weight for _, weight in kinds])
-    return np.column_stack([[b.ruleset.number_of(kind) for kind, _ in kinds], ends / ends[-1]]).astype(np.float64)
 
 
 def _orders_of(twist: Twist) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -38,14 +38,14 @@ def draw_battle(s, world):
 
 def draw_team(s, world, first, last, shared):
     """Kinds of the slots from ``first`` to before ``last``, drawn until one before ``shared`` fights and survives."""
-    fights, tries = first >= last, 0
+    rules, fights, tries = world.rules[s.map], first >= last, 0
     while not fights and tries < TRIES:
         for slot in range(first, last):
             share = uniform(s, 0.0, 1.0)
             row = 0
-            while row + 1 < len(world.race) and share >= world.race[row, 1]:
+            while row + 1 < rules.kinds and share >= rules.race[row, 1]:
                 row += 1
-            s.kind[slot] = int(world.race[row, 0])
+            s.kind[slot] = int(rules.race[row, 0])
             unit = world.units[s.kind[slot]]
             fights |= slot < shared and unit.targets != 0 and not unit.suicide
         tries += 1
@@ -119,7 +119,7 @@ def draw_goal(s, world):
     rules = world.rules[s.map]
     share = uniform(s, 0.0, 1.0) if rules.points == 2 else 0.0
     for axis in range(2):
-        first, second = world.goals[s.map, 0, axis], world.goals[s.map, 1, axis]
+        first, second = rules.goals[0, axis], rules.goals[1, axis]
         s.goal_of_blue[axis] = first + share * (second - first)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
-from palaestra.skirmish.movement import CLIFF, GROUND
+from palaestra.skirmish.movement import AIR, CLIFF, GROUND, HEIGHT
 
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 52, 34
 """Pixels: of all pictures, at the sides, above and below the ground."""
@@ -95,16 +95,16 @@ def view_of(layers: np.ndarray, layer: int, positions: np.ndarray) -> View:
     return View(scale, left, bottom, HEADER + tall + FOOTER, box)
 
 
-def empty_ground(terrain: np.ndarray, level: np.ndarray, view: View) -> Canvas:
+def empty_ground(terrain: np.ndarray, view: View) -> Canvas:
     """A picture of the ground alone, to draw on."""
-    return _ground(terrain.tobytes(), level.tobytes(), terrain.shape, view).copy()
+    return _ground(terrain.tobytes(), terrain.shape, view).copy()
 
 
 @functools.lru_cache(maxsize=32)
-def _ground(terrain_bytes: bytes, level_bytes: bytes, shape: tuple[int, int], view: View) -> Canvas:
+def _ground(terrain_bytes: bytes, shape: tuple[int, int], view: View) -> Canvas:
     """What does not change in a match; maps are known by what they hold."""
-    terrain = np.frombuffer(terrain_bytes, np.uint8).reshape(shape)
-    level = np.frombuffer(level_bytes, np.int8).reshape(shape)
+    both = np.frombuffer(terrain_bytes, np.uint8).reshape(shape)
+    terrain, level = both & (GROUND | CLIFF | AIR), (both >> HEIGHT).astype(np.int8) - 1
     canvas = Canvas(WIDTH, view.height, BACKGROUND)
     west, south, east, north = view.box
     (left, top), (right, bottom) = view.place(west, north), view.place(east, south)

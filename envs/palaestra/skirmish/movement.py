@@ -30,7 +30,9 @@ from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.battle_records import RED
 
 GROUND, CLIFF, AIR = 1, 2, 4
-"""Bits of `Terrain`: who may stand in a cell. Cliff walkers stand where either of the first two is set."""
+"""Bits of terrain: who may stand in a cell. Cliff walkers stand where either of the first two is set."""
+HEIGHT = 3
+"""The bits of terrain from here on are the height of the ground in eighths of a cliff, plus 1; 0 without ground."""
 NEIGHBOURS = 8
 STEP_X = np.array([1, 0, -1, 0, 1, -1, -1, 1])
 STEP_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1])

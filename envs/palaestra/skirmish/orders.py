@@ -1,6 +1,6 @@
 """Orders: what units can be told, and which action of an agent means which order.
 
-Actions 0 to 5 are the first six orders for everybody. Then come the further orders of the side (``world.orders``), then
+Actions 0 to 5 are the first six orders for everybody. Then come the further orders of the side (``rules.orders``), then
 a target each: opponents to attack, or teammates to heal for a healer.
 """
 
@@ -43,7 +43,7 @@ def order_of(s, world, slot, action):
     rules, team = world.rules[s.map], s.team[slot]
     if action >= rules.first_target[team]:
         return AIM
-    order = action if action < FIRST else world.orders[team, action - FIRST]
+    order = action if action < FIRST else rules.orders[team, action - FIRST]
     return flipped(order) if rules.flips and team == BLUE else order
 
 
@@ -54,7 +54,7 @@ def action_of(s, world, slot, order):
     if wanted < FIRST:
         return wanted
     for action in range(FIRST, rules.first_target[team]):
-        if world.orders[team, action - FIRST] == wanted:
+        if rules.orders[team, action - FIRST] == wanted:
             return action
     return STOP
 

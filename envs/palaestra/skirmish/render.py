@@ -93,7 +93,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
         ImportError: Pillow is missing.
     """
     view, variant, here = view_of_match(world, s), int(s["map"]), living(world, s)
-    canvas = empty_ground(world.terrain[variant], world.level[variant], view)
+    canvas = empty_ground(world.terrain[variant], view)
     rules = with_attributes(world)
     for slot in here if rules.rules[variant].half_view >= -1.0 else ():
         draw_sight(canvas, view, rules, s, slot)

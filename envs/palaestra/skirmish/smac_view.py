@@ -121,7 +121,7 @@ def is_legal_target(s, world, slot, k):
 
 def legal_smac(s, world, mask):
     """What every living unit may do; the dead do nothing."""
-    rules, layout = world.rules[s.map], world.smac[s.map]
+    rules, layout = world.rules[s.map], world.rules[s.map].smac
     for slot in range(rules.reds):
         allowed = mask.red[slot].order
         if not s.alive[slot]:
@@ -146,7 +146,7 @@ def observe_smac(s, world, observations, scratch):
 
 def write_view(s, world, out, slot):
     """One observation."""
-    rules, layout = world.rules[s.map], world.smac[s.map]
+    rules, layout = world.rules[s.map], world.rules[s.map].smac
     for k in range(MOVES):
         out[k] = is_free(s, world, slot, NORTH + k)
     at = MOVES
@@ -179,7 +179,7 @@ def write_seen(s, world, out, at, slot, other):
 
 def write_shield_and_kind(s, world, out, at, slot):
     """Share of the shield, where the side has shields, and a 1 in the column of the kind, where there are columns."""
-    layout, is_red = world.smac[s.map], slot < world.rules[s.map].reds
+    layout, is_red = world.rules[s.map].smac, slot < world.rules[s.map].reds
     if layout.shield_of_red if is_red else layout.shield_of_blue:
         out[at] = share(s.shield[slot], world.units[s.kind[slot]].shield)
         at += 1
@@ -194,7 +194,7 @@ def state_smac(s, world, out):
     reach 1.05, zerglings 1.19, hydralisks 1.52, colossi 1.08. All other numbers lie in [-1, 1]. The dead have the last
     action 0; all actions are zeros before the first decision.
     """
-    rules, layout = world.rules[s.map], world.smac[s.map]
+    rules, layout = world.rules[s.map], world.rules[s.map].smac
     at = 0
     out[:] = 0.0
     for slot in range(rules.reds + rules.blues):
