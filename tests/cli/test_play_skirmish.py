@@ -72,6 +72,6 @@ def test_the_command_plays_a_battle_by_clicks(run, refused):
     session = started()
     x, y = place(session, 0)
     column, row = pixel(session, x, y + 5.0)
-    printed = run("play", "Skirmish-3m", "--opponent", "hold", "--headless", f"click:{column},{row},.,3")
-    assert printed.out == "seed 0: not over after 3 decisions, score +0\n"
-    assert "a click on 0, 0 does nothing for red_0" in refused(run("play", "Skirmish-3m", "--headless", "click:0,0"))
+    printed = run("play", ID, "--opponent", "hold", "--headless", f"click:{column},{row},.,3")
+    assert (printed.out, printed.err) == ("seed 0: not over after 3 decisions, score +0\n", "")
+    assert "a click on 0, 0 does nothing for red_0" in refused(run("play", ID, "--headless", "click:0,0"))

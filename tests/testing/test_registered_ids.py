@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 from palaestra import registry
+from palaestra.core.linker import link
 from palaestra.testing import check, levels
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -17,7 +18,11 @@ def level_of() -> dict:
 
 def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
     presets = {id for id, level in level_of.items() if level == "preset"}
-    assert presets == {"palaestra/UcavDogfight-v0"}
+    kernel_of = {id: link(registry.make_game(id)[0]) for id in OURS}
+    in_full = [kernel_of[id] for id in OURS if id not in presets]
+    assert len(set(in_full)) == len(in_full)
+    assert {kernel_of[id] for id in presets} <= set(in_full)
+    assert {"palaestra/UcavDogfight-v0", "palaestra/Skirmish-8m-v0", "palaestra/Drill-Beacon-v0"} <= presets
     assert set(level_of) == set(OURS)
     assert levels(["palaestra/UcavDogfight-v0"]) == {"palaestra/UcavDogfight-v0": "fast"}
 
