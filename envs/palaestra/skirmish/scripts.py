@@ -86,19 +86,31 @@ def square_distance(s, i, j):
     return dx * dx + dy * dy
 
 
-def approach(s, world, slot):
-    """The order that leads nearer to the nearest opponent, along the longer of the two axes that is free."""
-    rules, nearest, least = world.rules[s.map], NOBODY, 0.0
-    for other in range(rules.reds + rules.blues):
+def nearest_opponent(s, world, slot):
+    """The nearest living opponent, `NOBODY` if there is none."""
+    nearest, least = NOBODY, 0.0
+    for other in range(world.rules[s.map].reds + world.rules[s.map].blues):
         if s.alive[other] and s.team[other] != s.team[slot]:
             square = square_distance(s, slot, other)
             if nearest == NOBODY or square < least:
                 nearest, least = other, square
+    return nearest
+
+
+def approach(s, world, slot):
+    """The order that leads nearer to the nearest opponent."""
+    nearest = nearest_opponent(s, world, slot)
     if nearest == NOBODY:
         return STOP
-    dx, dy = s.position[nearest, 0] - s.position[slot, 0], s.position[nearest, 1] - s.position[slot, 1]
-    ahead = EAST if s.team[slot] == RED else WEST
-    along_x, along_y = EAST if dx > 0.0 else WEST if dx < 0.0 else ahead, NORTH if dy > 0.0 else SOUTH
+    return order_to(s, world, slot, s.position[nearest, 0], s.position[nearest, 1])
+
+
+def order_to(s, world, slot, x, y):
+    """The order that leads nearer to a point, along the longer of the two axes that is free."""
+    dx, dy = x - s.position[slot, 0], y - s.position[slot, 1]
+    forward = EAST if s.team[slot] == RED else WEST
+    along_x = EAST if dx > 0.0 else WEST if dx < 0.0 else forward
+    along_y = NORTH if dy > 0.0 else SOUTH
     first, second = (along_x, along_y) if math.fabs(dx) >= math.fabs(dy) else (along_y, along_x)
     if is_free(s, world, slot, first):
         return first

@@ -21,7 +21,16 @@ from palaestra.skirmish.combat import NOBODY, can_hit, gap, is_wounded
 from palaestra.skirmish.movement import is_open
 from palaestra.skirmish.observe import is_free, is_target, reach_of, standing
 from palaestra.skirmish.orders import AHEAD, EAST, NORTH, SOUTH, STOP, WEST
-from palaestra.skirmish.scripts import FOCUS_FIRE, NEAREST, aim, choose_target, give, square_distance
+from palaestra.skirmish.scripts import (
+    FOCUS_FIRE,
+    NEAREST,
+    aim,
+    choose_target,
+    give,
+    nearest_opponent,
+    order_to,
+    square_distance,
+)
 from palaestra.skirmish.scripts import NAMES as SIMPLE_NAMES
 from palaestra.skirmish.scripts import choose as choose_simply
 from palaestra.skirmish.scripts import plan as plan_simply
@@ -113,17 +122,6 @@ def stride(s, world, slot):
     return world.units[s.kind[slot]].speed_per_loop * world.rules[s.map].loops
 
 
-def nearest_opponent(s, world, slot):
-    """The nearest living opponent, `NOBODY` if there is none."""
-    nearest, least = NOBODY, 0.0
-    for other in range(world.rules[s.map].reds + world.rules[s.map].blues):
-        if s.alive[other] and s.team[other] != s.team[slot]:
-            square = square_distance(s, slot, other)
-            if nearest == NOBODY or square < least:
-                nearest, least = other, square
-    return nearest
-
-
 def advance(s, world, slot, waits, scratch):
     """Goes to the nearest opponent, but lets one that is coming come: who stands shoots first."""
     nearest = nearest_opponent(s, world, slot)
@@ -136,18 +134,6 @@ def advance(s, world, slot, waits, scratch):
         give(s, world, slot, STOP, scratch)
     else:
         give(s, world, slot, order_to(s, world, slot, s.position[nearest, 0], s.position[nearest, 1]), scratch)
-
-
-def order_to(s, world, slot, x, y):
-    """The order that leads nearer to a point, along the longer of the two axes that is free."""
-    dx, dy = x - s.position[slot, 0], y - s.position[slot, 1]
-    forward = EAST if s.team[slot] == 0 else WEST
-    along_x = EAST if dx > 0.0 else WEST if dx < 0.0 else forward
-    along_y = NORTH if dy > 0.0 else SOUTH
-    first, second = (along_x, along_y) if math.fabs(dx) >= math.fabs(dy) else (along_y, along_x)
-    if is_free(s, world, slot, first):
-        return first
-    return second if is_free(s, world, slot, second) else STOP
 
 
 def room(s, world, slot, order):
