@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import hashlib
 import operator
@@ -12,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core import batch_loop, compiler
+from palaestra.core import batch_loop, compiler, compiler_shortcuts
+from palaestra.core.late import LateCode, LateFunction, symbol_of
 from palaestra.core.native import NativeFunction
 from palaestra.core.reachable import (
     Chain,
     author_options,
+    code_digest,
     free_variables,
     is_enumeration,
     is_own_module,
@@ -25,7 +28,7 @@ from palaestra.core.reachable import (
 )
 
 loaded: dict[str, Callable] = {}
-"""Native functions of this process by symbol."""
+"""Native and late functions of this process by symbol."""
 
 
 class Interpreted:
@@ -112,12 +115,22 @@ class Interpreted:
         """Code of the native functions that the drivers call."""
         return set()
 
-    def load_natives(self) -> None:
-        """Makes the native functions known by which compiled code calls; before a driver is compiled or loaded."""
+    def load_natives(self, arguments: dict[str, Any]) -> None:
+        """Makes the functions known that compiled code calls by address; before a driver is compiled or loaded.
+
+        ``arguments`` are those of the driver, by name.
+        """
+
+    def compile_late(self) -> None:
+        """Compiles the functions that would be compiled when they are first called."""
 
     def stored_natives(self) -> list[Any]:
-        """The native functions that the drivers call, as the cache on disk knows them."""
+        """The native and late functions that the drivers call, as the cache on disk knows them."""
         return []
+
+    def shortcuts(self) -> contextlib.AbstractContextManager[None]:
+        """Where a driver is to be compiled in less time."""
+        return contextlib.nullcontext()
 
     def _bound_copy(self, function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
         bound = self._empty(function, names)
@@ -134,12 +147,22 @@ class Compiled(Interpreted):
     # The docstrings are those of the class above.
     # ruff: noqa: D102
 
-    def __init__(self, hooks: dict[str, Callable]) -> None:
+    def __init__(self, hooks: dict[str, Callable], name: str = "", mark: str = "") -> None:
+        """``name`` of the game, and what says all that its machine code depends on: for late functions."""
         super().__init__(hooks)
         self._inside = compiler.Inside()
+        self._name = name
+        self._mark = mark
         self._natives: dict[NativeFunction, tuple[str, Any]] = {}  # symbols, and what stands for them in the code
+        self._late: dict[LateFunction, tuple[LateCode, Any]] = {}
 
     def _function(self, value: Any, names: dict[str, Any]) -> Any:
+        if isinstance(value, LateFunction) and self._mark:
+            if value not in self._late:
+                digest = code_digest({"late": value.py_func}, self._mark)
+                code = LateCode(value, symbol_of(value, digest), self._load_late)
+                self._late[value] = code, code.call()
+            return self._late[value][1]
         if not isinstance(value, NativeFunction):
             return super()._function(value, names)
         if value not in self._natives:
@@ -155,17 +178,37 @@ class Compiled(Interpreted):
         assert observe is not None
         return self._stored(template, names, mark, observe)
 
-    def load_natives(self) -> None:
+    def load_natives(self, arguments: dict[str, Any]) -> None:
+        import llvmlite.binding
+
         for native, (symbol, _) in self._natives.items():
             if symbol not in loaded:
-                loaded[symbol] = _load(native, symbol)
+                loaded[symbol], address = _load(native, symbol, native.signature)
+                llvmlite.binding.add_symbol(symbol, address)
+        for code, _ in self._late.values():
+            code.place(arguments)
+
+    def _load_late(self, code: LateCode) -> int:
+        name = f"{self._name}, {code.function.py_func.__name__}"
+        with compiler.announcement(name), compiler.without_garbage_collection():
+            loaded[code.symbol], address = _load(code.function, code.symbol, code.signature)
+        return address
+
+    def compile_late(self) -> None:
+        for code, _ in self._late.values():
+            code.compile()
 
     def stored_natives(self) -> list[Any]:
         found = []
-        for native, (symbol, _) in self._natives.items():
-            builder = _CompiledNative(native)
+        symbols = {native: symbol for native, (symbol, _) in self._natives.items()}
+        symbols |= {function: code.symbol for function, (code, _) in self._late.items()}
+        for function, symbol in symbols.items():
+            builder = _CompiledNative(function)
             found += [builder.stored(symbol), *builder.stored_natives()]
         return found
+
+    def shortcuts(self) -> contextlib.AbstractContextManager[None]:
+        return compiler_shortcuts.shortcuts(self._inside.mark, len(self._inside.functions))
 
     def explain(self, error: Exception) -> compiler.Refused | None:
         return self._inside.explain(error, self._hooks)
@@ -193,9 +236,9 @@ class Compiled(Interpreted):
 
 
 class _CompiledNative(Compiled):
-    """Binds one native function, as a driver of its own."""
+    """Binds one native or late function, as a driver of its own."""
 
-    def __init__(self, native: NativeFunction) -> None:
+    def __init__(self, native: NativeFunction | LateFunction) -> None:
         super().__init__({})
         self._native = native
 
@@ -209,23 +252,21 @@ class _CompiledNative(Compiled):
         return dispatcher
 
     def explain(self, error: Exception) -> compiler.Refused | None:
-        return self._inside.explain(error, {}, self._native.py_func)
+        kind = "late" if isinstance(self._native, LateFunction) else "native"
+        return self._inside.explain(error, {}, self._native.py_func, kind)
 
 
-def _load(native: NativeFunction, symbol: str) -> Callable:
-    """Compiles a native function or loads it from the cache, and says where it lies. Returns what keeps it there."""
-    import llvmlite.binding
-
+def _load(native: NativeFunction | LateFunction, symbol: str, signature: Any) -> tuple[Callable, int]:
+    """Compiles a function or loads it from the cache. Returns what keeps it in memory, and its address."""
     builder = _CompiledNative(native)
     dispatcher = builder.stored(symbol)
-    builder.load_natives()
+    builder.load_natives({})
     try:
-        dispatcher.compile(native.signature)
+        with builder.shortcuts():
+            dispatcher.compile(signature)
     except Exception as error:
         if (wrong := builder.explain(error)) is not None:
             raise wrong from error
         raise
     (overload,) = dispatcher.overloads.values()
-    address = overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)
-    llvmlite.binding.add_symbol(symbol, address)
-    return dispatcher
+    return dispatcher, overload.library.get_pointer_to_function(overload.fndesc.llvm_func_name)

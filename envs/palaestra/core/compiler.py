@@ -275,10 +275,13 @@ class Inside:
     Numba distinguishes machine code of records by numbers that it counts in each process, so two games that were
     compiled in two processes may bring functions of one name to a third, where one game would run the other's code.
     What a driver calls therefore has names that no other process gives.
+
+    Attributes:
+        mark: Part of these names alone.
     """
 
     def __init__(self) -> None:
-        self._salt = uuid.uuid4().hex
+        self.mark = uuid.uuid4().hex
         self._functions: list[types.FunctionType] = []
 
     @property
@@ -290,25 +293,26 @@ class Inside:
         """Compiles a function that only compiled code calls; ``chosen`` are options of its author."""
         import numba
 
-        function.__qualname__ = f"{function.__qualname__}_{self._salt}_{len(self._functions)}"
+        function.__qualname__ = f"{function.__qualname__}_{self.mark}_{len(self._functions)}"
         self._functions.append(function)
         return _for_all_constants(numba.njit(**{**chosen, **options(inside=True, batch_loop=batch_loop)})(function))
 
     def explain(
-        self, error: Exception, hooks: dict[str, Callable], native: types.FunctionType | None = None
+        self, error: Exception, hooks: dict[str, Callable], apart: types.FunctionType | None = None, kind: str = ""
     ) -> Refused | None:
         """What is wrong with code that numba refused, for mistakes whose names numba does not know; else None.
 
         Args:
             error: What numba raised.
             hooks: The hooks that were compiled.
-            native: The native function that was compiled instead.
+            apart: The function that was compiled instead, apart from a kernel.
+            kind: What it is: ``"native"`` or ``"late"``.
         """
         if isinstance(error, Refused):
             return error
         message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-        calls = list(re.finditer(rf"<function [^\n]*?_{self._salt}_(\d+) at", message))  # from the inside out
-        chain = [self._functions[int(call[1])] for call in calls] + ([] if native is None else [native])
+        calls = list(re.finditer(rf"<function [^\n]*?_{self.mark}_(\d+) at", message))  # from the inside out
+        chain = [self._functions[int(call[1])] for call in calls] + ([] if apart is None else [apart])
         if not chain:
             return None
         code = chain[0].__code__
@@ -317,8 +321,8 @@ class Inside:
         line = int(inside[0]) if inside else code.co_firstlineno
         place = f"{os.path.basename(code.co_filename)} line {line}"
         codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
-        name = native.__name__ if native else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
-        subject = f"the {'native function' if native else 'hook'} {name!r}" if name is not None else "a hook"
+        name = apart.__name__ if apart else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
+        subject = f"the {f'{kind} function' if apart else 'hook'} {name!r}" if name is not None else "a hook"
         where = f"in {code.co_name!r} ({place})" if name != code.co_name else f"({place})"
         wrong = _wrong_with_memory_or_calls(message, bool(inside), where)
         return None if wrong is None else Refused(f"{subject} {wrong}", code.co_filename, line)
@@ -326,7 +330,7 @@ class Inside:
 
 def _wrong_with_memory_or_calls(message: str, has_line: bool, where: str) -> str | None:
     """The rest of the sentence about a hook, for the mistakes that `Inside.explain` knows."""
-    if wrong_call := re.search(r"the native function '[^\n]*", message):
+    if wrong_call := re.search(r"the (native|late) function '[^\n]*", message):
         return f"calls {wrong_call[0]} {where}"
     if "cannot type infer runaway recursion" in message:
         return f"never ends {where}: a function that calls itself needs a return before it does"

@@ -10,6 +10,7 @@ code (numba itself watches the driver's own file alone). With ``compiled=False``
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import types
 from collections.abc import Callable
@@ -83,6 +84,10 @@ class Kernel:
         """Code of the native functions that the drivers call."""
         return self._builder.native_codes()
 
+    def compile_late(self) -> None:
+        """Compiles the functions that would be compiled when a match first calls them; after `bind`."""
+        self._builder.compile_late()
+
     def cache_names(self) -> set[str]:
         """Names of the drivers and of the native functions that they call in the file names of the cache."""
         return {function.py_func.__qualname__ for function in self._stored()}
@@ -113,14 +118,16 @@ class Kernel:
         if not self.compiled:
             return driver
         if name not in self._entry_points:
+            parameters = inspect.signature(getattr(batch_loop, name)).parameters
             try:
                 with (
                     compiler.before_compiling(before),
                     compiler.announcement(self._name),
                     compiler.without_garbage_collection(),
                 ):
-                    self._builder.load_natives()
-                    driver(*arguments)
+                    self._builder.load_natives(dict(zip(parameters, arguments, strict=True)))
+                    with self._builder.shortcuts():
+                        driver(*arguments)
             except RuleError:
                 raise
             except Exception as error:
@@ -207,7 +214,7 @@ def _link(game: Game, compiled: bool) -> Kernel:
                 f"{game.name}: {names_of} call each other, which numba cannot load from its cache: write a loop, or "
                 "one function that calls itself"
             )
-        builder = Compiled(hooks) if made_with else Interpreted(hooks)
+        builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks)
         bound = {**{name: _absent for name in HOOKS}, **constants, **hooks, "play": play}
         drivers = {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
         _linked[key] = Kernel(game, digest, builder, drivers)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -45,16 +46,7 @@ class NativeFunction:
 
     def __init__(self, function: Callable, arguments: tuple[Any, ...], returns: Any) -> None:
         """See `native`."""
-        code = plain(function)
-        if code is None:
-            raise TypeError(f"native takes a plain function, got {type(function).__name__}")
-        parameters = inspect.signature(code).parameters.values()
-        if code.__closure__ is not None:
-            raise ValueError(f"native function {code.__name__!r} is a closure: define it at the level of the module")
-        if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty for p in parameters):
-            raise ValueError(
-                f"native function {code.__name__!r}: defaults, *args and keyword-only parameters do not work"
-            )
+        code, parameters = function_apart("native", function)
         if len(parameters) != len(arguments):
             count = f"{len(arguments)} types for {len(parameters)} parameters"
             raise ValueError(f"native function {code.__name__!r}: {count}")
@@ -128,6 +120,28 @@ class NativeFunction:
         context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         typing.__signature__ = inspect.Signature([context, *parameters.parameters.values()])  # type: ignore[attr-defined]
         return intrinsic(typing)
+
+
+def function_apart(kind: str, function: Any) -> tuple[types.FunctionType, list[inspect.Parameter]]:
+    """The code of a function that is compiled apart from kernels, and its parameters.
+
+    Args:
+        kind: What the author makes of it, for messages: ``"native"`` or ``"late"``.
+        function: What the author gave.
+
+    Raises:
+        TypeError: Not a function.
+        ValueError: A closure, or a function with defaults.
+    """
+    code = plain(function)
+    if code is None:
+        raise TypeError(f"{kind} takes a plain function, got {type(function).__name__}")
+    parameters = list(inspect.signature(code).parameters.values())
+    if code.__closure__ is not None:
+        raise ValueError(f"{kind} function {code.__name__!r} is a closure: define it at the level of the module")
+    if any(p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty for p in parameters):
+        raise ValueError(f"{kind} function {code.__name__!r}: defaults, *args and keyword-only parameters do not work")
+    return code, parameters
 
 
 def native(function: Callable, arguments: tuple[Any, ...], returns: Any = None) -> NativeFunction:
