@@ -1,10 +1,11 @@
 """Masks of legal actions, and what an illegal action does."""
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
-from games import two_team, two_team_homogeneous
+from games import duel, two_team, two_team_homogeneous
 from games.play import idle_actions, leaves, random_actions, simulation
 
 from palaestra.core.faces.gym_env import GameEnv
@@ -147,3 +148,52 @@ def test_a_game_that_forbids_nothing_has_no_masks():
     sim = simulation(two_team_homogeneous.game(), 1)
     sim.reset(seed=1)
     assert sim.legal is None
+
+
+def moved_on(env: GameEnv) -> list:
+    """All that an environment hands out in some decisions."""
+    rng = np.random.default_rng(3)
+    kept: list[Any] = [env.reset(seed=2)]
+    for _ in range(12):
+        kept.append(env.step(rng.integers(0, 2, 2)))
+        if kept[-1][2]:
+            kept.append(env.reset())
+    return kept
+
+
+def forget_masks(sim: Any) -> None:
+    """Zeroes the memory of a simulation in which masks are written."""
+    sim.legal[...] = 0
+
+
+@pytest.mark.parametrize("mask", ["obs", "info"])
+def test_what_a_match_hands_out_is_its_own_memory_and_equal_to_that_of_the_batch(mask: Any):
+    match = simulation(duel.game(2), 1, autoreset_mode="off")
+    match.set_opponent("blue", "presser")
+    env = GameEnv(match, mask=mask)
+    kept: Any = moved_on(env)
+    masks = [(seen["action_mask"] if mask == "obs" else info["action_mask"]).copy() for seen, *_, info in kept]
+    assert {tuple(m) for m in masks} == {(1, 1, 1, 1, 1, 1), (1, 1, 0, 1, 1, 0)}
+    np.testing.assert_array_equal(env.agent_io.observe_lane()["action_mask"] if mask == "obs" else masks[-1], masks[-1])
+    forget_masks(env.sim)
+    env.sim.acting[...] = False
+    for (seen, *_, info), before in zip(kept, masks, strict=True):
+        np.testing.assert_array_equal(seen["action_mask"] if mask == "obs" else info["action_mask"], before)
+        np.testing.assert_array_equal(info["acting"], [True, True] if info["end_reason"] == 0 else [False, False])
+
+
+def test_an_agents_row_and_mask_are_copies_also_in_a_copy_of_the_environment():
+    sim = simulation(duel.game(2), 1, autoreset_mode="off")
+    sim.set_opponent("blue", "presser")
+    env = GameParallelEnv(sim)
+    copied = copy.deepcopy(env)
+    for one in (env, copied):
+        seen, _ = one.reset(seed=2)
+        assert seen["red_0"].keys() == {"observation", "action_mask"}
+        whole = one.agent_ios["red_0"].observe_lane()
+        np.testing.assert_array_equal(seen["red_0"]["action_mask"], [1, 1, 1])
+        np.testing.assert_array_equal(seen["red_0"]["action_mask"], whole["action_mask"])
+        np.testing.assert_array_equal(seen["red_0"]["observation"], whole["observation"])
+        forget_masks(one.sim)
+        np.testing.assert_array_equal(one.agent_ios["red_0"].observe_one()["action_mask"], [0, 0, 0])
+        np.testing.assert_array_equal(seen["red_0"]["action_mask"], [1, 1, 1])

@@ -148,6 +148,7 @@ class AgentIO:
         self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
         self._agent_views: dict[tuple[int, bool], AgentView] = {}
         self._row = self.views[0] if self.has_plain_rows else None
+        self._masked_row = self._row_and_mask()
         one_word = len(self.slots) == 1 and self.joint is None
         self._column = sim.action_table.single_choice(self.slots[0]) if one_word else None
         self._words = memoryview(b.action_words[0])
@@ -168,6 +169,13 @@ class AgentIO:
         """Whether an observation is one row of the simulation's memory and nothing else."""
         return self.codec is None and self.mask_mode != "obs" and isinstance(self.views, np.ndarray)
 
+    def _row_and_mask(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Views of the first lane's observation and mask, where ``mask="obs"`` hands out these two and nothing else."""
+        masks, is_plain = self._masks, self.mask_mode == "obs" and isinstance(self.views, np.ndarray)
+        if masks is None or not is_plain or self.joint is not None or isinstance(self.action_space, spaces.Dict):
+            return None
+        return (self.views[0], masks.dense[0][0]) if len(masks.dense) == 1 and not masks.candidates else None
+
     # -- observations --------------------------------------------------------------------------------------------------
 
     def observe(self, copy: bool = True) -> Any:
@@ -182,7 +190,12 @@ class AgentIO:
 
     def observe_one(self, copy_world: bool = False) -> Any:
         """Observation of the only lane, as `observe_lane` gives it."""
-        return self._row.copy() if self._row is not None else self.observe_lane(copy_world=copy_world)
+        if self._row is not None:
+            return self._row.copy()
+        if self._masked_row is not None:
+            row, mask = self._masked_row
+            return {self.mask_keys[0]: row.copy(), self.mask_keys[1]: mask.copy()}
+        return self.observe_lane(copy_world=copy_world)
 
     def observe_lane(self, lane: int = 0, final: bool = False, copy_world: bool = False) -> Any:
         """Observation of one lane, a copy; of the match that just ended if ``final``.
@@ -337,6 +350,7 @@ _VIEWS = (
     "views",
     "final_views",
     "_masks",
+    "_masked_row",
     "_final_masks",
     "_agent_views",
     "_row",

@@ -78,7 +78,9 @@ class GameEnv(gymnasium.Env):
         self.action_space = self.agent_io.action_space
         self._screen = Screen(game)
         self._slot = slots[0]
-        self._own: Any = slots[0] if len(slots) == 1 else list(slots)
+        in_a_row = slots == tuple(range(slots[0], slots[0] + len(slots)))
+        many = slice(slots[0], slots[-1] + 1) if in_a_row else list(slots)
+        self._own: Any = slots[0] if len(slots) == 1 else many
         self._adds_up = game.reward == "agent" and len(slots) > 1
         self._own_numbers = [f.name for f in game.info if not f.shape]
         self._own_arrays = [f.name for f in game.info if f.shape]
@@ -148,10 +150,10 @@ class GameEnv(gymnasium.Env):
         if self._says_mask:
             info.update(self.agent_io.masks_of())
         if sim.legal is not None:
-            info["illegal"] = sim.info["illegal"][0, self._own]
+            info["illegal"] = sim.info["illegal"][0, self._own].copy()
         if self._says_acting:
-            acting = sim.acting[0, self._own]  # a copy, or a number
-            info["acting"] = acting & np.False_ if over else acting
+            acting = sim.acting[0, self._own]
+            info["acting"] = acting & np.False_ if over else acting.copy()
         return info
 
     def action_masks(self) -> np.ndarray:

@@ -58,9 +58,11 @@ class Masks:
         """Finds the views in ``legal`` (or ``final_legal``) of a simulation."""
         self._parts: list[tuple[Choice, np.ndarray]] = []  # choice after choice of slot after slot
         self.dense: list[np.ndarray] = []
+        self._rows: list[np.ndarray] = []  # of the blocks whose choices are all dense, [N, slots, M_role]
         lists: dict[str, dict[str, np.ndarray]] = {}
         for block in blocks:
             rows = of_role(legal, block.role)[:, block.rows]
+            self._rows += [rows] if rows.dtype.names is None else []
             if rows.dtype.names is None:
                 self.dense += [rows[:, k] for k in range(block.count)]
             for k in range(block.count):
@@ -70,6 +72,7 @@ class Masks:
                 ids = {c.name: of_role(legal, block.role)[c.name]["ids"] for c in named}
                 lists[block.role.name] = {name: block.members(array) for name, array in ids.items()}
         self.dense = [view for view in self.dense if view.shape[1]]
+        self._rows = self._rows if len(self._rows) == len(blocks) else []
         self.width = sum(view.shape[1] for view in self.dense)
         self.candidates: dict[str, Any] = lists if len(blocks) > 1 else next(iter(lists.values()), {})
 
@@ -94,6 +97,8 @@ class Masks:
 
     def flat_of(self, lane: int) -> np.ndarray:
         """A copy of one lane, int8 ``[M]``."""
+        if len(self._rows) == 1:  # the common case
+            return self._rows[0][lane].flatten()
         return np.concatenate([view[lane] for view in self.dense])
 
     def whole(self, lanes: slice = slice(None)) -> np.ndarray:
