@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,18 @@ def test_damaged_scripts_play_or_are_refused_by_name(refused_by_name, tmp_path: 
         path.write_bytes(damaged)
         with refused_by_name(path):
             resolve(MELEE, "red", path)
+
+
+def test_a_script_whose_weights_are_damaged_is_refused(tmp_path: Path):
+    path = script_file(tmp_path / "mine.pt", module(SIZE, 2))
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        weights = next(entry for entry in archive.infolist() if re.search(r"/data/\d+$", entry.filename))
+        at = content.index(archive.read(weights), weights.header_offset)
+    content[at] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"mine.pt: damaged: .*/data/\d+ is not what was written"):
+        resolve(MELEE, "red", path)
 
 
 def test_another_suffix_is_refused_with_those_that_work(tmp_path: Path):

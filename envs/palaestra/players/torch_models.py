@@ -110,6 +110,8 @@ def check_script(content: bytes) -> str:
             code = [entry for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
             if sum(entry.file_size for entry in code) > MOST_CODE_BYTES:
                 return f"its code is longer than {MOST_CODE_BYTES} bytes"
+            if (damaged := archive.testzip()) is not None:  # torch does not look, and crashes on some damage
+                return f"damaged: {damaged} is not what was written: {HINT}"
             sources = [archive.read(entry).decode() for entry in entries if entry.filename.endswith(".py")]
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, zlib.error, UnicodeDecodeError) as error:
         return f"no TorchScript file ({first_line(error)}): {HINT}"
