@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from palaestra.core.late import late
 from palaestra.core.rng import integer
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, gap
@@ -89,6 +90,12 @@ def bring_wave(s, world):
 
 def bring(s, world):
     """All that comes at the end of a decision, or at the start of a match."""
+    if s.to_come[RED] + s.to_come[BLUE] > 0 or s.wave < world.rules[s.map].waves:
+        bring_late(s, world)
+
+
+def bring_all(s, world):
+    """Who is due, the next ones of a side without anybody, and the next wave."""
     if s.to_come[RED] + s.to_come[BLUE] > 0:
         bring_due(s, world)
         for team in (RED, BLUE):
@@ -116,10 +123,8 @@ def free_slot(s, world, team):
 
 
 def change_sides(s, world):
-    """One unit changes sides, when its decision has come; the draw is made whether or not there is one."""
+    """One unit changes sides; the draw is made whether or not there is one."""
     rules = world.rules[s.map]
-    if s.changes_left == 0 or s.steps < s.next_change:
-        return
     s.changes_left -= 1
     s.next_change = s.steps + rules.change_from + integer(s, rules.change_to - rules.change_from + 1)
     slots, count = rules.reds + rules.blues, 0
@@ -188,3 +193,7 @@ def is_touched(s, world, prize):
     for slot in range(world.rules[s.map].reds):
         touches |= s.alive[slot] != 0 and gap(s, world, slot, prize) <= 0.0
     return touches
+
+
+bring_late, change_sides_late, collect_late = late(bring_all), late(change_sides), late(collect)
+"""Compiled for the battles in which that happens."""

@@ -22,12 +22,13 @@ from __future__ import annotations
 import math
 
 from palaestra.core.game import TERMINATED
+from palaestra.core.late import late
 from palaestra.core.rng import integer
 from palaestra.kernels.inlining import inlined
-from palaestra.skirmish.arrivals import bring, change_sides, collect, enter, fighters, leave
+from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
-from palaestra.skirmish.draws import draw_abilities, draw_battle, draw_goal, draw_luck, place_anywhere
+from palaestra.skirmish.draws import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.movement import go, is_open, next_point, push_apart, sort_by_x
 from palaestra.skirmish.observe import standing
 from palaestra.skirmish.orders import (
@@ -65,7 +66,7 @@ def reset(s, world):
     for slot in range(rules.reds + rules.blues):
         begin(s, world, slot)
     if rules.drawn:
-        draw_battle(s, world)
+        draw_battle_late(s, world)
         for slot in range(rules.reds + rules.blues):
             s.target[slot] = NOBODY
             enter(s, world, slot)
@@ -140,8 +141,9 @@ def play(s, world, rewards, scratch):
     for _ in range(rules.loops):
         play_loop(s, world, scratch)
     if rules.has_prizes:
-        collect(s, world, scratch)
-    change_sides(s, world)
+        collect_late(s, world, scratch)
+    if s.changes_left > 0 and s.steps >= s.next_change:
+        change_sides_late(s, world)
     bring(s, world)
     return settle(s, world, rewards, scratch)
 
@@ -158,10 +160,10 @@ def take_order(s, world, slot, action):
         s.facing[slot] = order - LOOK
         return
     if order == BOOST:
-        use_boost(s, world, slot)
+        use_boost_late(s, world, slot)
         return
     if order >= JUMP:
-        jump(s, world, slot, order - JUMP)
+        jump_late(s, world, slot, order - JUMP)
         order = STOP
     s.order[slot] = order
     if NORTH <= order <= WEST:
@@ -192,6 +194,10 @@ def jump(s, world, slot, direction):
             s.position[slot, 0], s.position[slot, 1] = x, y
             return
         way -= JUMP_STEP
+
+
+use_boost_late, jump_late = late(use_boost), late(jump)
+"""Compiled for the battles with such abilities."""
 
 
 @inlined
@@ -230,7 +236,7 @@ def push(s, world, scratch):
     push_apart(s, world, scratch)
     for k in range(scratch.count):
         slot = scratch.living[k]
-        x, y = s.position[slot, 0] + scratch.pushed[slot, 0], s.position[slot, 1] + scratch.pushed[slot, 1]
+        x, y = s.position[slot, 0] + scratch.pushed[k, 0], s.position[slot, 1] + scratch.pushed[k, 1]
         has_moved |= go(terrain, standing(world.units[s.kind[slot]]), s.position[slot], x, y)
     return has_moved
 

@@ -31,6 +31,8 @@ CIRCLE, LINE = 1, 2
 FIGHTER, HEALER, HARMLESS = 4, 2, 0
 """Priorities of targets; one more for who can shoot back."""
 HIGHEST = FIGHTER + 1
+SLACK = 1e-6
+"""Who is so much too far away, cells, is so whatever the rounding."""
 
 
 @inlined
@@ -68,8 +70,12 @@ def acquire(s, world, scratch, i, scan):
     is_red = (s.team[i] == RED) == heals  # the side that it looks at
     first, last = (0, rules.reds) if is_red else (rules.reds, rules.reds + rules.blues)
     best, best_priority, best_gap = NOBODY, -1, 0.0
+    x, y, limit = s.position[i, 0], s.position[i, 1], scan + world.units[s.kind[i]].radius + SLACK
     for j in range(first, last):
         if not s.alive[j]:
+            continue
+        dx, dy, reach = s.position[j, 0] - x, s.position[j, 1] - y, limit + world.units[s.kind[j]].radius
+        if dx * dx + dy * dy > reach * reach:  # most are farther away: `gap`, in short
             continue
         away = gap(s, world, i, j)
         if away > scan or (best_priority == HIGHEST and away >= best_gap):

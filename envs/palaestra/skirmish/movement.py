@@ -183,41 +183,40 @@ def push_apart(s, world, scratch):
     All pushes follow from the same positions, so that the order of the pairs changes rounding at most. Two centres on
     one point part along x: red to the left of blue, of one side the lower slot farther from the other side. Who cannot
     move is not pushed: the other goes all the way.
-    ``scratch.living`` is in the order of x of the loop before, which is sorted again here.
+    ``scratch.living`` is in the order of x of the loop before, which is sorted again here; row k of ``pushed`` is of
+    the unit in place k of it.
     """
     sort_by_x(s.position, scratch.living, scratch.count)
     count, widest = scratch.count, world.rules[s.map].widest
     for k in range(count):
         slot = scratch.living[k]
-        scratch.pushed[slot, 0] = scratch.pushed[slot, 1] = 0.0
+        unit = world.units[s.kind[slot]]
+        scratch.pushed[k, 0] = scratch.pushed[k, 1] = 0.0
         scratch.x[k], scratch.y[k] = s.position[slot, 0], s.position[slot, 1]
+        scratch.body[k], scratch.flies[k] = unit.separation_radius, unit.flying
+        scratch.stands[k] = unit.speed_per_loop == 0.0
     for first in range(count):
-        i = scratch.living[first]
-        x, y = scratch.x[first], scratch.y[first]
-        reach = world.units[s.kind[i]].separation_radius + widest
+        x, y, radius = scratch.x[first], scratch.y[first], scratch.body[first]
         for second in range(first + 1, count):
             dx, dy = scratch.x[second] - x, scratch.y[second] - y
-            if dx >= reach:
+            if dx >= radius + widest:
                 break
-            if dx * dx + dy * dy < reach * reach:
-                push_pair(s, world, scratch, i, scratch.living[second], dx, dy)
+            touch = radius + scratch.body[second]
+            if dx * dx + dy * dy < touch * touch and scratch.flies[first] == scratch.flies[second]:
+                push_pair(s, scratch, first, second, dx, dy)
 
 
 @inlined
-def push_pair(s, world, scratch, i, j, dx, dy):
-    """Adds to ``scratch.pushed`` of two units, if they overlap; j is ``dx``, ``dy`` away from i, cells."""
-    unit, other = world.units[s.kind[i]], world.units[s.kind[j]]
-    touch = unit.separation_radius + other.separation_radius
-    square = dx * dx + dy * dy
-    if unit.flying != other.flying or square >= touch * touch:
-        return
-    way = math.sqrt(square)
+def push_pair(s, scratch, first, second, dx, dy):
+    """Adds to ``scratch.pushed`` of two units that overlap; the second is ``dx``, ``dy`` away from the first, cells."""
+    way = math.sqrt(dx * dx + dy * dy)
     if way < TOUCH:
+        i, j = scratch.living[first], scratch.living[second]
         dx, dy, way = (TOUCH if (i < j) == (s.team[i] == RED or s.team[j] == RED) else -TOUCH), 0.0, TOUCH
-    share_i = 0.0 if unit.speed_per_loop == 0.0 else 1.0 if other.speed_per_loop == 0.0 else 0.5
-    share_j = 0.0 if other.speed_per_loop == 0.0 else 1.0 - share_i
-    overlap = (touch - way) / way
-    scratch.pushed[i, 0] -= share_i * overlap * dx
-    scratch.pushed[i, 1] -= share_i * overlap * dy
-    scratch.pushed[j, 0] += share_j * overlap * dx
-    scratch.pushed[j, 1] += share_j * overlap * dy
+    share = 0.0 if scratch.stands[first] else 1.0 if scratch.stands[second] else 0.5
+    other_share = 0.0 if scratch.stands[second] else 1.0 - share
+    overlap = (scratch.body[first] + scratch.body[second] - way) / way
+    scratch.pushed[first, 0] -= share * overlap * dx
+    scratch.pushed[first, 1] -= share * overlap * dy
+    scratch.pushed[second, 0] += other_share * overlap * dx
+    scratch.pushed[second, 1] += other_share * overlap * dy

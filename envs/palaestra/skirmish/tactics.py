@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from palaestra.core.late import late
 from palaestra.skirmish.combat import NOBODY, can_hit, gap, is_wounded
 from palaestra.skirmish.movement import is_open
 from palaestra.skirmish.observe import is_free, is_target, reach_of, standing
@@ -83,7 +84,13 @@ def choose(s, world, slot, which, scratch):
     """Chooses the action of one unit."""
     if which < KITE:
         choose_simply(s, world, slot, which, scratch)
-    elif world.units[s.kind[slot]].heal_per_loop > 0.0:
+    else:
+        choose_late(s, world, slot, which, scratch)
+
+
+def choose_with_care(s, world, slot, which, scratch):
+    """Chooses the action of one unit, of the scripts that this file adds."""
+    if world.units[s.kind[slot]].heal_per_loop > 0.0:
         follow_and_heal(s, world, slot, scratch)
     elif which == KITE:
         kite(s, world, slot, scratch)
@@ -97,8 +104,13 @@ def choose(s, world, slot, which, scratch):
 
 def plan(s, world, team, which, scratch):
     """What concerns the whole team: its common target, who is hunted and aimed at, where opponents stand together."""
-    plan_simply(s, world, team, which, scratch)
-    if which in (KITE, RETREAT_HEAL):
+    if which >= FOCUS_FIRE:
+        plan_late(s, world, team, which, scratch)
+
+
+def plan_team(s, world, team, which, scratch):
+    """What concerns the whole team, of the scripts for which something does."""
+    if which in (FOCUS_FIRE, KITE, RETREAT_HEAL):
         plan_simply(s, world, team, FOCUS_FIRE, scratch)
     if which == KITE:
         find_hunted(s, world, team, scratch)
@@ -109,6 +121,10 @@ def plan(s, world, team, which, scratch):
     if which == SURROUND:
         find_middle(s, world, 0, scratch)
         find_middle(s, world, 1, scratch)
+
+
+choose_late, plan_late = late(choose_with_care), late(plan_team)
+"""Compiled when a match is first played by one of these scripts: a quarter of all code."""
 
 
 def is_melee(s, world, slot):
