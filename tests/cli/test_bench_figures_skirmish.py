@@ -80,7 +80,7 @@ def test_a_face_counts_decisions_of_the_match():
 
 
 def test_memory_counts_what_each_lane_adds(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(skirmish, "allocated_bytes", lambda id, lanes: 10_000_000 + 30_000 * lanes)
+    monkeypatch.setattr(skirmish, "array_bytes", lambda id, lanes: 10_000_000 + 30_000 * lanes)
     monkeypatch.setattr(skirmish, "BYTES", {"2s3z": 24e3, "27m_vs_30m": 144e3})
     assert [(figure.value, figure.holds) for figure in skirmish.memory(Setup())] == [(30e3, False), (30e3, True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import tempfile
@@ -9,6 +10,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from palaestra import registry
 from palaestra.cli import subjects
@@ -177,29 +180,36 @@ def memory(setup: Setup) -> list[Figure]:
 
 
 def bytes_a_lane(id: str) -> float:
-    """What NumPy and Python allocate for `BYTES_LANES` lanes after a reset and a step, their difference a lane."""
+    """What the arrays of `BYTES_LANES` lanes take after a reset and a step, their difference a lane."""
     few, many = BYTES_LANES
-    allocated_bytes(id, few)  # what is made once
-    return (allocated_bytes(id, many) - allocated_bytes(id, few)) / (many - few)
+    array_bytes(id, few)  # what is made once
+    return (array_bytes(id, many) - array_bytes(id, few)) / (many - few)
 
 
-def allocated_bytes(id: str, lanes: int) -> int:
-    """What one simulation allocates."""
+def array_bytes(id: str, lanes: int) -> int:
+    """What NumPy has allocated for one simulation; not Python's own memory, of which caches and garbage are a part."""
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
         tracemalloc.start()
     try:
-        before, _ = tracemalloc.get_traced_memory()
+        before = traced_array_bytes()
         sim = registry.make_batch(id, lanes)
         sim.set_opponent("blue", "builtin")
         sim.reset(seed=0)
         sim.step()
-        after, _ = tracemalloc.get_traced_memory()
+        after = traced_array_bytes()
         sim.close()
         return after - before
     finally:
         if not was_tracing:
             tracemalloc.stop()
+
+
+def traced_array_bytes() -> int:
+    """What NumPy has allocated since tracing began and not yet freed."""
+    gc.collect()
+    of_arrays = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
+    return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([of_arrays]).traces)
 
 
 def first_starts(setup: Setup) -> list[Figure]:
