@@ -114,6 +114,7 @@ def play_one_decision(game: Game) -> None:
             sim.set_opponent(team, "random")
         sim.step()
         sim.state()
+        link(game).compile_late()
     finally:
         sim.close()
 
