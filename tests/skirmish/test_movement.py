@@ -14,6 +14,7 @@ from palaestra.skirmish.movement import (
     AIR,
     CLIFF,
     GROUND,
+    NEAR,
     NO_WAY,
     STEP_X,
     STEP_Y,
@@ -365,6 +366,28 @@ def test_a_crowd_comes_apart(tmp_path: Path):
     away = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))[~np.eye(16, dtype=bool)]
     assert away.min() > 0.75 - 0.02
     assert away.max() < 8
+
+
+def pushed_twice(points: np.ndarray, touch: float, near: float) -> np.ndarray:
+    """Where discs of one size are after a loop: two pushes by half of each overlap, of the pairs that began near."""
+    apart = points[:, None] - points[None]
+    pairs = np.hypot(*apart.transpose(2, 0, 1)) < touch + near
+    for _ in range(2):
+        apart = points[:, None] - points[None]
+        away = np.hypot(*apart.transpose(2, 0, 1)) + np.eye(len(points))
+        overlaps = pairs & (away < touch) & ~np.eye(len(points), dtype=bool)
+        points = points + (np.where(overlaps, (touch - away) / away / 2, 0.0)[..., None] * apart).sum(1)
+    return points
+
+
+def test_bodies_that_are_near_push_each_other_twice_in_a_loop(tmp_path: Path):
+    rng = np.random.default_rng(5)
+    points = 10 + np.round(rng.uniform(0, 2, (30, 2)), 3)
+    sim = fight(tmp_path, [("marine", 30, 18)], [("zergling", x, y) for x, y in points])
+    decide(sim)
+    for _ in range(8):
+        points = pushed_twice(points, 0.75, NEAR)
+    assert sim.states["position"][0, 1:31] == pytest.approx(points, abs=1e-4)
 
 
 def test_a_body_that_is_walked_into_gives_way(tmp_path: Path):

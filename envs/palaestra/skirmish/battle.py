@@ -29,7 +29,7 @@ from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, 
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
 from palaestra.skirmish.draws import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
-from palaestra.skirmish.movement import go, is_open, next_point, push_apart, sort_by_x
+from palaestra.skirmish.movement import go, is_open, next_point, push_apart
 from palaestra.skirmish.observe import standing
 from palaestra.skirmish.orders import (
     AHEAD,
@@ -50,8 +50,6 @@ from palaestra.skirmish.smac_view import is_refused, smac_reward
 
 WIPED_OUT = 2
 EVERYWHERE = 1e9
-PUSHES = 2
-"""How often in a loop bodies push each other apart: crowds are pressed together less."""
 HALF_TURN = DIRECTIONS // 2
 JUMP_STEP = 0.5
 """A jump that would end in a wall is so many cells shorter, until it fits."""
@@ -223,22 +221,11 @@ def play_loop(s, world, scratch):
         slot = scratch.living[k]
         unit = world.units[s.kind[slot]]
         go(terrain, standing(unit), s.position[slot], scratch.wanted[slot, 0], scratch.wanted[slot, 1])
-    has_moved, pushes = True, 0
-    while has_moved and pushes < PUSHES:  # a push that moves nobody would be repeated
-        has_moved, pushes = push(s, world, scratch), pushes + 1
+    if push_apart(s, world, scratch):
+        for k in range(scratch.count):
+            slot = scratch.living[k]
+            go(terrain, standing(world.units[s.kind[slot]]), s.position[slot], scratch.x[k], scratch.y[k])
     end_loop(s, world, scratch)
-
-
-@inlined
-def push(s, world, scratch):
-    """Bodies that overlap push each other apart once; returns whether one has moved."""
-    terrain, has_moved = world.terrain[s.map], False
-    push_apart(s, world, scratch)
-    for k in range(scratch.count):
-        slot = scratch.living[k]
-        x, y = s.position[slot, 0] + scratch.pushed[k, 0], s.position[slot, 1] + scratch.pushed[k, 1]
-        has_moved |= go(terrain, standing(world.units[s.kind[slot]]), s.position[slot], x, y)
-    return has_moved
 
 
 @inlined
@@ -256,7 +243,6 @@ def end_loop(s, world, scratch):
         kept += 1
         recover(s, world, scratch, slot)
     scratch.count = kept
-    sort_by_x(s.position, scratch.living, kept)
 
 
 @inlined

@@ -163,6 +163,7 @@ def scratch_fields(slots: int) -> tuple[tuple, ...]:
         *((name, "f8", (slots,)) for name in ("lost", "healed", "volley", "x", "y", "body")),
         *((name, "i8", (slots,)) for name in ("flies", "stands")),
         *((name, "f8", (slots, 2)) for name in ("wanted", "pushed")),
+        ("pairs", "u1", (slots * (slots - 1) // 2 + 1, 2)),
         ("point", "f8", (2,)),
         ("looks", LOOK, (slots,)),
     )

@@ -10,9 +10,9 @@ every loop, for all units at once:
 * A step into a wall, or off the map, is taken along the axis that is free (`go`); a unit whose two axes are both
   blocked stays where it is.
 * Bodies are discs. Two that overlap are pushed apart along the line between their centres, each by half of the overlap,
-  or one by all of it where the other cannot move (`push_apart`). Fliers and walkers do not touch each other. Pairs are
-  found by a sweep over the units in the order of their x, so that the cost grows with the neighbours and not with all
-  pairs.
+  or one by all of it where the other cannot move (`push_apart`), twice in a loop. Fliers and walkers do not touch each
+  other. Pairs are found by a sweep over the units in the order of their x, so that the cost grows with the neighbours
+  and not with all pairs.
 
 Positions are in cells. Cell ``(row, column)`` covers ``[column, column + 1)`` in x and ``[row, row + 1)`` in y. Only
 arithmetic and square roots: the same bits on all machines.
@@ -40,6 +40,10 @@ NO_WAY = 255
 ROUNDING = 1.5 * 2.0**32
 """Added to a number and subtracted again it leaves multiples of 2**-20: float64 has 52 bits, and rounds halves to even,
 which is the same for a number and for its mirror image."""
+PUSHES = 2
+"""How often in a loop bodies push each other apart: crowds are pressed together less."""
+NEAR = 0.0625
+"""Bodies that are farther apart before the first push, in cells, do not push each other in the second."""
 TOUCH = 1e-9
 """Distance in cells at which two middles count as one point."""
 
@@ -178,37 +182,74 @@ def sort_by_x(position, order, count):
 
 @inlined
 def push_apart(s, world, scratch):
-    """Writes into ``scratch.pushed`` how far bodies that overlap push each other away, after all have moved.
+    """Writes into ``scratch.x`` and ``scratch.y`` where bodies that overlap have pushed each other, after all have moved.
 
-    All pushes follow from the same positions, so that the order of the pairs changes rounding at most. Two centres on
-    one point part along x: red to the left of blue, of one side the lower slot farther from the other side. Who cannot
-    move is not pushed: the other goes all the way.
-    ``scratch.living`` is in the order of x of the loop before, which is sorted again here; row k of ``pushed`` is of
-    the unit in place k of it.
+    `PUSHES` times, all pushes follow from the same places, so that the order of the pairs changes rounding at most. Who
+    cannot move is not pushed: the other goes all the way. Walls count when the units go there, in the end.
+    ``scratch.living`` is in the order of x of the loop before, which is sorted again here; row k of the arrays is of
+    the unit in place k of it. Returns whether anybody was pushed.
     """
     sort_by_x(s.position, scratch.living, scratch.count)
-    count, widest = scratch.count, world.rules[s.map].widest
-    for k in range(count):
+    for k in range(scratch.count):
         slot = scratch.living[k]
         unit = world.units[s.kind[slot]]
-        scratch.pushed[k, 0] = scratch.pushed[k, 1] = 0.0
         scratch.x[k], scratch.y[k] = s.position[slot, 0], s.position[slot, 1]
         scratch.body[k], scratch.flies[k] = unit.separation_radius, unit.flying
         scratch.stands[k] = unit.speed_per_loop == 0.0
+    pairs = find_pairs(scratch, world.rules[s.map].widest)
+    pushes = 0
+    while pushes < PUSHES and push_pairs(s, scratch, pairs):  # a push that moves nobody would be repeated
+        pushes += 1
+    return pushes > 0
+
+
+@inlined
+def find_pairs(scratch, widest):
+    """Lists in ``scratch.pairs`` the pairs of bodies that are at most `NEAR` apart, and returns how many there are.
+
+    Every candidate is written, and overwritten by the next one where it is too far away: no branch to be guessed.
+    Unsigned indices spare the question whether they count from the end.
+    """
+    pairs, count = np.uint64(0), np.uint64(scratch.count)
     for first in range(count):
-        x, y, radius = scratch.x[first], scratch.y[first], scratch.body[first]
-        for second in range(first + 1, count):
-            dx, dy = scratch.x[second] - x, scratch.y[second] - y
-            if dx >= radius + widest:
+        x, y, reach, flies = scratch.x[first], scratch.y[first], scratch.body[first] + NEAR, scratch.flies[first]
+        for second in range(first + np.uint64(1), count):
+            dx, dy, touch = scratch.x[second] - x, scratch.y[second] - y, scratch.body[second] + reach
+            if dx >= reach + widest:
                 break
-            touch = radius + scratch.body[second]
-            if dx * dx + dy * dy < touch * touch and scratch.flies[first] == scratch.flies[second]:
-                push_pair(s, scratch, first, second, dx, dy)
+            scratch.pairs[pairs, 0], scratch.pairs[pairs, 1] = first, second
+            pairs += np.uint64((dx * dx + dy * dy < touch * touch) & (flies == scratch.flies[second]))
+    return pairs
+
+
+@inlined
+def push_pairs(s, scratch, pairs):
+    """All pairs that overlap push each other once; returns whether there is one."""
+    has_pushed = False
+    for k in range(scratch.count):
+        scratch.pushed[k, 0] = scratch.pushed[k, 1] = 0.0
+    for k in range(pairs):
+        first, second = scratch.pairs[k, 0], scratch.pairs[k, 1]
+        dx, dy = scratch.x[second] - scratch.x[first], scratch.y[second] - scratch.y[first]
+        touch = scratch.body[first] + scratch.body[second]
+        square = dx * dx + dy * dy
+        if square < touch * touch:
+            push_pair(s, scratch, first, second, dx, dy)
+            has_pushed = True
+    if has_pushed:
+        for k in range(scratch.count):
+            scratch.x[k] = (scratch.x[k] + scratch.pushed[k, 0] + ROUNDING) - ROUNDING
+            scratch.y[k] = (scratch.y[k] + scratch.pushed[k, 1] + ROUNDING) - ROUNDING
+    return has_pushed
 
 
 @inlined
 def push_pair(s, scratch, first, second, dx, dy):
-    """Adds to ``scratch.pushed`` of two units that overlap; the second is ``dx``, ``dy`` away from the first, cells."""
+    """Adds to ``scratch.pushed`` of two units that overlap; the second is ``dx``, ``dy`` away from the first, cells.
+
+    Two centres on one point part along x: red to the left of blue, of one side the lower slot farther from the other
+    side.
+    """
     way = math.sqrt(dx * dx + dy * dy)
     if way < TOUCH:
         i, j = scratch.living[first], scratch.living[second]

@@ -227,39 +227,35 @@ def cooldown_share(s, world, slot):
 
 @inlined
 def write_units(s, world, table, scratch, slot):
-    """What a unit knows of all others: a row each, teammates first."""
-    rules, row = world.rules[s.map], 0
-    own_first, own_last = (rules.reds, rules.reds + rules.blues) if s.team[slot] == BLUE else (0, rules.reds)
-    other_first, other_last = (0, rules.reds) if s.team[slot] == BLUE else (rules.reds, rules.reds + rules.blues)
-    for other in range(own_first, own_last):
-        if other != slot:
-            if s.alive[other]:
-                write_seen(s, world, table[row], scratch, slot, other)
-            row += 1
-    for other in range(other_first, other_last):
-        if s.alive[other]:
-            write_seen(s, world, table[row], scratch, slot, other)
-        row += 1
+    """What a unit knows of all others: a row each, teammates first.
 
-
-@inlined
-def write_seen(s, world, seen, scratch, slot, other):
-    """What a unit knows of another one that lives."""
-    sight = sight_of(s, world, slot)
-    dx, dy = s.position[other, 0] - s.position[slot, 0], s.position[other, 1] - s.position[slot, 1]
-    square = dx * dx + dy * dy
-    if square >= sight * sight or not is_in_view(s, world, slot, other):
-        return
-    look, reach = scratch.looks[other], reach_of(s, world, slot)
-    is_flipped = world.rules[s.map].flips and s.team[slot] == BLUE
-    seen.seen = 1.0
-    seen.offset[0], seen.offset[1] = (-dx if is_flipped else dx) / sight, dy / sight
-    seen.distance = math.sqrt(square) / sight
-    seen.hit_points, seen.shield, seen.energy = look.hit_points, look.shield, look.energy
-    for k in range(KINDS):
-        seen.attributes[k] = look.attributes[k]
-    seen.range = clip(world.units[s.kind[other]].range / sight, 0.0, 1.0)
-    seen.can_be_target = square <= reach * reach and suits(s, world, slot, other)
+    What does not change from row to row is read before: a compiler cannot know that the rows which are written do not
+    lie where it is read from.
+    """
+    rules, team, x, y = world.rules[s.map], s.team[slot], s.position[slot, 0], s.position[slot, 1]
+    slots, first = rules.reds + rules.blues, rules.reds if team == BLUE else 0
+    sight, reach = sight_of(s, world, slot), reach_of(s, world, slot)
+    far, near = sight * sight, reach * reach
+    sees_around, is_flipped = rules.half_view < -1.0 or team == BLUE, rules.flips and team == BLUE
+    row = 0
+    for k in range(slots):
+        other = first + k if first + k < slots else first + k - slots
+        if other == slot:
+            continue
+        seen, row = table[row], row + 1
+        dx, dy = s.position[other, 0] - x, s.position[other, 1] - y
+        square = dx * dx + dy * dy
+        if square >= far or not s.alive[other] or not (sees_around or is_in_view(s, world, slot, other)):
+            continue
+        seen.seen = 1.0
+        seen.offset[0], seen.offset[1] = (-dx if is_flipped else dx) / sight, dy / sight
+        seen.distance = math.sqrt(square) / sight
+        look = scratch.looks[other]
+        seen.hit_points, seen.shield, seen.energy = look.hit_points, look.shield, look.energy
+        for kind in range(KINDS):
+            seen.attributes[kind] = look.attributes[kind]
+        seen.range = clip(world.units[s.kind[other]].range / sight, 0.0, 1.0)
+        seen.can_be_target = square <= near and suits(s, world, slot, other)
 
 
 def legal(s, world, mask):
