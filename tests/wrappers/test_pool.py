@@ -207,6 +207,20 @@ def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: py
     np.testing.assert_array_equal(played(batch(again)), played(batch(league)))
 
 
+def test_the_file_of_a_pool_plays_wherever_a_player_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(
+        pool, "load_policy", lambda path, game, team: FunctionOpponent(constant(float(path.read_text())))
+    )
+    for number in (1, 2):
+        (tmp_path / f"{number}.pt").write_text(f"0.{number}")
+    league = SelfPlayPool(MELEE, members=[tmp_path / "1.pt", tmp_path / "2.pt"])
+    league.save(tmp_path / "league.json")
+    np.testing.assert_array_equal(played(batch(str(tmp_path / "league.json"))), played(batch(league)))
+    sim = batch(league)
+    with pytest.raises(FileError, match=r"league.json: its members play blue of Melee, and cannot play red"):
+        sim.set_opponent("red", tmp_path / "league.json")
+
+
 def test_a_pool_that_cannot_be_written_or_read_says_why(tmp_path: Path):
     with pytest.raises(
         ValueError,

@@ -90,8 +90,10 @@ READERS = {
     ".pt": "palaestra.players.torch_models:read_file",
     ".ts": "palaestra.players.torch_models:read_file",
     ".onnx": "palaestra.players.onnx_models:read_file",
+    ".json": "palaestra.wrappers.pool:read_file",
 }
-"""Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside."""
+"""Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside,
+``.json`` is what `palaestra.wrappers.SelfPlayPool.save` has written."""
 SUFFIXES = (".safetensors", *READERS)
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,36 @@ LARGEST_FILE = 10_000_000
 LARGEST_EXPONENT = 1e6
 LARGEST_ROOM = 100_000
 """Numbers that members may remember in each lane."""
+
+
+@dataclass(frozen=True)
+class PoolFile:
+    """A saved pool that becomes a player when it is assigned to a team: `palaestra.core.opponents.ForTeam`.
+
+    Attributes:
+        path: What `SelfPlayPool.save` has written.
+    """
+
+    path: Path
+
+    def for_team(self, game: Game, team: str) -> Opponent:
+        """The pool.
+
+        Raises:
+            FileError: No file of a pool, or one for another game or team.
+        """
+        pool = SelfPlayPool.load(self.path)
+        made_for, member_team = pool.game_and_team()
+        if (made_for.name, member_team) != (game.name, team):
+            raise FileError(
+                f"{self.path}: its members play {member_team} of {made_for.name}, and cannot play {team} of {game.name}"
+            )
+        return pool
+
+
+def read_file(path: Path) -> PoolFile:
+    """See `palaestra.core.opponents.READERS`."""
+    return PoolFile(path)
 
 
 class SelfPlayPool:
@@ -290,12 +321,13 @@ class SelfPlayPool:
             path = Path(policy)
             if not path.suffix or not path.exists():
                 raise ValueError(f"{str(policy)!r} is no file of a saved policy (scripts: sim.set_opponent, lanes=...)")
-            return load_policy(path, *self._game_and_team()), os.path.abspath(path)
+            return load_policy(path, *self.game_and_team()), os.path.abspath(path)
         if not isinstance(policy, ForTeam):
             return opponent_of(policy), None
-        return policy.for_team(*self._game_and_team()), None
+        return policy.for_team(*self.game_and_team()), None
 
-    def _game_and_team(self) -> tuple[Game, str]:
+    def game_and_team(self) -> tuple[Game, str]:
+        """The rules, and the name of the team that the pool plays."""
         from palaestra import registry
 
         game, _ = registry.make_game(self.id, **self.keywords)
@@ -303,7 +335,7 @@ class SelfPlayPool:
 
     def _in_one_form(self, actions: Any, n: int) -> Any:
         """The actions of a member for n lanes: members may give them in different shapes."""
-        parts = actions_by_role(*self._game_and_team(), actions, n)
+        parts = actions_by_role(*self.game_and_team(), actions, n)
         return parts if len(parts) > 1 else next(iter(parts.values()))
 
     def _drawn(self, seeds: np.ndarray, matches: np.ndarray) -> np.ndarray:
