@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NEEDS = {"readme": "jsbsim", "independent_ppo": "torch", "train_with_sb3": "stable_baselines3"}
+NEEDS = {
+    "readme": "jsbsim",
+    "independent_ppo": "torch",
+    "train_with_sb3": "stable_baselines3",
+    "trained_battle": "torch",
+}
 BY_PAGE = ("capture_the_flag", "pendulum")
 """Examples that pages show: tests/docs runs them."""
 ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
@@ -28,6 +33,7 @@ SAYS = {
     "train_with_epymarl": "src/main.py",
     "train_with_sb3": "decisions upright",
     "train_with_torchrl": "reward of a match",
+    "trained_battle": "red won",
 }
 RUN_ALL = """
 import contextlib, io, json, runpy, sys

@@ -1,4 +1,4 @@
-"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches.
+"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches; or battles.
 
 A scripted hunter commands bank, climb and speed twice a second. The network trained by
 `palaestra_baselines.ppo_tracking` moves stick and throttle of both F-16s. The hunter fights a target that turns and one
@@ -7,6 +7,7 @@ an animation and a page of plots::
 
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
+    palaestra demo --game skirmish  # see `palaestra_baselines.skirmish_demo`
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tyro
@@ -30,6 +31,7 @@ from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_H
 from palaestra.ucav.flightplot import film, plot_flight, save_gif
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
+from palaestra_baselines import skirmish_demo
 from palaestra_baselines.common.progress import Progress
 
 ENV_ID = "palaestra/UcavPursuit-v0"
@@ -39,28 +41,41 @@ FILM_FPS = 10.0
 LONGEST_FILM = 240
 """Pictures; of longer matches every second or third decision is shown."""
 
+MATCHES = {"dogfight": 16, "skirmish": 256}
+"""Matches of a target or a battle, where none are asked for."""
+
 
 @dataclass
 class Args:
     """Arguments.
 
     Attributes:
+        game: What is shown: ``dogfight``, two F-16s in JSBSim, or ``skirmish``, battles of small armies.
         out: Folder for the recordings; made if it is not there.
-        matches: Matches against each target.
+        matches: Matches against each target (16 by default) or of each battle (256).
         seed: Number of the run; other numbers give other matches.
-        inner_loop: Stick controller: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained network.
-        cone_half_angle_deg: Half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
-        workers: Processes that fly; 0 is this one, which is faster up to about a hundred matches.
+        red: Skirmish: script or file of a policy that plays red in all battles; the bundled players if empty.
+        inner_loop: Dogfight: stick controller: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained
+            network.
+        cone_half_angle_deg: Dogfight: half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
+        workers: Dogfight: processes that fly; 0 is this one, which is faster up to about a hundred matches.
         quiet: Print the result only.
     """
 
+    game: Literal["dogfight", "skirmish"] = "dogfight"
     out: Path = Path("palaestra-demo")
-    matches: int = 16
+    matches: int | None = None
     seed: int = 0
+    red: str = ""
     inner_loop: str = "ppo"
     cone_half_angle_deg: float = 3.0
     workers: int = 0
     quiet: bool = False
+
+    @property
+    def count(self) -> int:
+        """Matches that are asked for, or those of the game."""
+        return MATCHES[self.game] if self.matches is None else self.matches
 
 
 @dataclass(frozen=True)
@@ -159,7 +174,7 @@ def hunt(args: Args, target: str) -> Hunt:
     """Plays all matches against one target, match k under the seed ``(seed << 32) + k``."""
     sim = palaestra.make_batch(
         ENV_ID,
-        args.matches,
+        args.count,
         autoreset_mode="off",
         workers=args.workers,
         opponents={"blue": target},
@@ -168,15 +183,15 @@ def hunt(args: Args, target: str) -> Hunt:
         cone_half_angle_deg=args.cone_half_angle_deg,
     )
     sim.set_opponent("red", Hunter(sim.game))
-    with Progress(f"hunting {target}", args.matches, quiet=args.quiet, unit="matches") as progress:
+    with Progress(f"hunting {target}", args.count, quiet=args.quiet, unit="matches") as progress:
         sim.reset(seed=args.seed << 32)
         history = [sim.states.copy()]
         while (running := sim.states["pending"] == RUNNING).any():
             sim.step()
             history.append(sim.states.copy())
             progress.update(int((~running).sum()))
-        progress.update(args.matches)
-    records = [np.array([s[k] for s in history[: history[-1]["steps"][k] + 1]]) for k in range(args.matches)]
+        progress.update(args.count)
+    records = [np.array([s[k] for s in history[: history[-1]["steps"][k] + 1]]) for k in range(args.count)]
     won, why = history[-1]["info"]["winner"], history[-1]["info"]["end_reason"]
     shot = np.array([sim.game.end_reason(int(number)) == "kill" for number in why])
     sim.close()
@@ -224,10 +239,21 @@ def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Plays the matches, prints the table and writes the recordings."""
     args = tyro.cli(Args, args=argv, prog="palaestra demo")
-    if args.matches < 1:
+    if args.count < 1:
         raise SystemExit("--matches must be at least 1")
     started_s = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.game == "skirmish":
+        files, about = skirmish_demo.show(args.out, args.count, args.seed, args.red, args.quiet), ""
+    else:
+        files, about = show_dogfights(args), " (.acmi opens in Tacview)"
+    print(f"Recordings{about}, {time.perf_counter() - started_s:.0f} s:")
+    for file in files:
+        print(f"  {file}  {file.stat().st_size / 1e3:.0f} kB")
+
+
+def show_dogfights(args: Args) -> list[Path]:
+    """Hunts all targets, prints the table and writes the recordings of a match against each."""
     hunts = {target: hunt(args, target) for target in TARGETS}
     print("\n".join(result_lines(args, hunts)))
     with Progress("recording", len(TARGETS), quiet=args.quiet, unit="matches") as progress:
@@ -235,9 +261,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for number, (target, result) in enumerate(hunts.items(), 1):
             files += record(args, target, result)
             progress.update(number)
-    print(f"Recordings (.acmi opens in Tacview), {time.perf_counter() - started_s:.0f} s:")
-    for file in files:
-        print(f"  {file}  {file.stat().st_size / 1e3:.0f} kB")
+    return files
 
 
 if __name__ == "__main__":

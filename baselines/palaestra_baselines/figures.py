@@ -3,7 +3,8 @@
     python -m palaestra_baselines.figures             # all of them
     python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
     python -m palaestra_baselines.figures fm3q_exact fm3q_limit fm3q_features team_learning  # see `team_figures`
-    python -m palaestra_baselines.figures skirmish_learning  # VDN against the script of Skirmish
+    python -m palaestra_baselines.figures skirmish    # all whose names begin so: see `skirmish_figures`
+    python -m palaestra_baselines.figures skirmish_solved skirmish_speed
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import tyro
 
-from palaestra_baselines import ppo_tracking, skirmish_figures, team_figures
+from palaestra_baselines import duel_figures, ppo_tracking, skirmish_figures, team_figures
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
@@ -133,20 +135,34 @@ FIGURES: dict[str, Callable[[Args], None]] = {
     "fm3q_limit": team_figures.fm3q_limit,
     "fm3q_features": team_figures.fm3q_features,
     "team_learning": team_figures.team_learning,
-    "skirmish_learning": skirmish_figures.skirmish_learning,
+    **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
+    "skirmish_speed": skirmish_figures.skirmish_speed,
+    "skirmish_duel": duel_figures.skirmish_duel,
 }
 """Figure by name, in the order in which they are made."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Makes the named figures, or all."""
+    """Makes the named figures, or all; the first part of a name stands for all figures that begin with it."""
     args = tyro.cli(Args, args=argv, prog="python -m palaestra_baselines.figures", description=__doc__)
     args.check()
-    unknown = [name for name in args.names if name not in FIGURES]
-    if unknown:
-        raise SystemExit(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")
-    for name in args.names or FIGURES:
+    for name in chosen(args.names):
         FIGURES[name](args)
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Names of the figures that words stand for, each once, in the order in which they are given; all without a word.
+
+    Raises:
+        SystemExit: No such figure.
+    """
+    found: dict[str, None] = {} if names else dict.fromkeys(FIGURES)
+    for word in names:
+        meant = [name for name in FIGURES if name == word or name.startswith(f"{word}_")]
+        if not meant:
+            raise SystemExit(f"no figure {word!r}: choose from {', '.join(FIGURES)}")
+        found |= dict.fromkeys(meant)
+    return list(found)
 
 
 if __name__ == "__main__":

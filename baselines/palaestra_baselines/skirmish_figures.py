@@ -1,85 +1,256 @@
-"""The figure of Skirmish's learners, made by ``python -m palaestra_baselines.figures skirmish_learning``.
+"""The figures of methods on battles, made by ``python -m palaestra_baselines.figures skirmish``.
 
-Red learns by VDN against the script ``builtin``; its units share a network. A run takes a minute of processor time; its
-replay of 2s3z fills 160 MB, and so does each of its two checkpoints on the disk.
+Red learns against the script ``builtin``; its units share a network. A table of entries says which method learns on
+which battle for how many decisions, and what is asked of the median of its seeds. Each group of entries is a figure:
+
+``skirmish_solved``    the maps that every method is to win
+``skirmish_claim``     UNMAS against QMIX and VDN where red is outnumbered
+``skirmish_waves``     the same where units come late
+``skirmish_transfer``  learnt on teams of three sizes, played by one of another size
+``skirmish_frontier``  curves on the hardest maps, without a bar
+``skirmish_speed``     decisions a second of the whole training, beside PyMARL's on the game client
+
+A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
+(``skirmish_solved.csv``, ``.png``) and the final shares of won matches (``skirmish_solved_results.csv``). A replay
+fills 160 MB on 2s3z and less than 1 GB on the largest maps, and so does each of its two checkpoints on the disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from palaestra.evaluation import evaluate
-from palaestra_baselines import vdn
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.curves import plot_panels, read_rows
+from palaestra_baselines.common.run_folder import RunArgs
 from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS, LearningArgs
-from palaestra_baselines.team_figures import curve_by_evaluation, write_rows
+from palaestra_baselines.common.value_learning import WEIGHTS
+from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
 
-BATTLES = {"3m": "palaestra/Skirmish-3m-v0", "2s3z": "palaestra/Skirmish-2s3z-v0"}
-"""Id by name of the map."""
-RED_LEARNS: dict[str, Any] = {
-    "team": "red",
-    "opponent": "builtin",
-    "total_steps": 200_000,
-    "evaluations": 8,
-    "lanes": 64,
-    "updates": 2,
-    "replay_size": 50_000,
-    "warmup_steps": 5_000,
-    "matches": 256,
+RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}
+"""Arguments of all runs."""
+VALUE_BASED: dict[str, Any] = {"lanes": 64, "updates": 2, "replay_size": 50_000, "warmup_steps": 5_000}
+"""Arguments of methods with a replay."""
+MAPS = ("3m", "2s3z", "5m_vs_6m", "3s5z_vs_3s6z", "MMM2", "corridor", "6h_vs_8z", "27m_vs_30m")
+BATTLES: dict[str, dict[str, Any]] = {
+    **{name: {"env_id": f"palaestra/Skirmish-{name}-v0"} for name in MAPS},
+    "Waves": {"env_id": "palaestra/SkirmishUnshaped-Waves-v0"},
+    "Gen-a5v5": {"env_id": "palaestra/SkirmishGen-a5v5-v0"},
+    "3m 5m 8m": {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['3m', '5m', '8m']",)},
+    "10m": {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['10m']",)},
 }
-"""Arguments of the runs: the same for all maps and methods."""
-METHODS: dict[str, Callable[..., LearningArgs]] = {"vdn": vdn.Args}
-"""Arguments by name of the method, which is its module."""
-TITLES = {"vdn": "VDN"}
-WANTED = 0.9
+"""Arguments of a battle by its name."""
 TEST_MATCHES = 1024
+PYMARL_DECISIONS, PYMARL_HOURS = 2_000_000, 7.5
+"""QMIX of PyMARL on the game client with a V100, 5m_vs_6m, as the README of DI-engine's SMAC benchmark states it
+(github.com/opendilab/DI-engine, dizoo/smac/README.md, commit 09050db; 3s5z: 9.5 hours). We know of no published time on
+2s3z, whose teams have as many units."""
 
 
-def skirmish_learning(args: FigureArgs) -> None:
-    """Share of matches that learnt teams win against the script, over decisions and at the end."""
-    shared = {**RED_LEARNS, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
+@dataclass(frozen=True)
+class Method:
+    """A method as it is compared.
+
+    Attributes:
+        title: Its name in figures.
+        module: Its module in `palaestra_baselines`.
+        arguments: What it is given on all battles.
+    """
+
+    title: str
+    module: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+METHODS: dict[str, Method] = {
+    "vdn": Method("VDN", "vdn", VALUE_BASED),
+    "qmix": Method("QMIX", "qmix"),
+    "unmas": Method("UNMAS", "unmas"),
+    "mappo": Method("MAPPO", "mappo"),
+}
+"""Method by the name that entries give it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Runs of a method on a battle, and what is asked of the median of its seeds.
+
+    Attributes:
+        battle: Where red learns, see `BATTLES`.
+        method: Who learns, see `METHODS`.
+        steps: Decisions of a run.
+        bar: Least share of won matches; None asks for nothing.
+        minutes: Most processor time of a run; likewise.
+        ahead: Least lead in won matches over other methods on the same battle.
+        unseen: Battle that the policy plays without having learnt there; the bar is meant there.
+        weights: Name under which the weights of the best seed are bundled; empty if they are not.
+        arguments: What the method is given here alone.
+    """
+
+    battle: str
+    method: str
+    steps: int
+    bar: float | None = None
+    minutes: float | None = None
+    ahead: Mapping[str, float] = field(default_factory=dict)
+    unseen: str = ""
+    weights: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+GROUPS: dict[str, tuple[Entry, ...]] = {
+    "solved": (
+        Entry("3m", "vdn", 200_000, bar=0.9, minutes=3.0),
+        Entry("3m", "qmix", 200_000, bar=0.95, minutes=2.0),
+        Entry("3m", "unmas", 200_000, bar=0.95, minutes=2.0),
+        Entry("2s3z", "vdn", 200_000, bar=0.9, minutes=3.0, weights="skirmish_2s3z"),
+        Entry("2s3z", "qmix", 400_000, bar=0.95, minutes=4.0),
+        Entry("2s3z", "unmas", 400_000, bar=0.95, minutes=4.0),
+        Entry("2s3z", "mappo", 1_000_000),
+        Entry("5m_vs_6m", "vdn", 400_000),
+        Entry("5m_vs_6m", "qmix", 400_000, bar=0.95, minutes=5.0),
+        Entry("5m_vs_6m", "unmas", 400_000, bar=0.95, minutes=5.0),
+    ),
+    "claim": (
+        Entry("3s5z_vs_3s6z", "vdn", 600_000, minutes=10.0),
+        Entry("3s5z_vs_3s6z", "qmix", 600_000, minutes=10.0),
+        Entry("3s5z_vs_3s6z", "unmas", 600_000, bar=0.5, minutes=10.0, ahead={"vdn": 0.0, "qmix": 0.0}),
+    ),
+    "waves": (
+        Entry("Waves", "vdn", 400_000, minutes=6.0),
+        Entry("Waves", "qmix", 400_000, minutes=6.0),
+        Entry("Waves", "unmas", 400_000, minutes=6.0, ahead={"vdn": 0.1}),
+    ),
+    "transfer": (Entry("3m 5m 8m", "unmas", 400_000, unseen="10m"),),
+    "frontier": (
+        Entry("3s5z_vs_3s6z", "unmas", 1_000_000),
+        Entry("MMM2", "unmas", 1_000_000),
+        Entry("corridor", "unmas", 1_000_000),
+        Entry("6h_vs_8z", "unmas", 1_000_000),
+        Entry("27m_vs_30m", "unmas", 300_000, arguments={"replay_size": 8_000}),
+        Entry("Gen-a5v5", "unmas", 1_000_000),
+    ),
+}
+"""Entries by group; a group has one of a method and a battle."""
+SPEED_BATTLE = "2s3z"
+Key = tuple[str, str]
+"""Battle and method of an entry."""
+
+
+def entries_of(group: str) -> list[Entry]:
+    """Entries of a group whose methods are there; says which are left out."""
+    missing = {method: m for method, m in METHODS.items() if not find_spec(f"palaestra_baselines.{m.module}")}
+    left_out = [f"{entry.method} on {entry.battle}" for entry in GROUPS[group] if entry.method in missing]
+    if left_out:
+        print(f"skirmish_{group}: left out, there is no such method: {', '.join(left_out)}")
+    return [entry for entry in GROUPS[group] if entry.method not in missing]
+
+
+def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
+    """Arguments of one run of an entry.
+
+    Args:
+        entry: The entry.
+        seed: Of the run.
+        directory: Its folder.
+        **more: Arguments that decide nothing, ``quiet`` for one.
+    """
+    method = METHODS[entry.method]
+    given = {**RED_LEARNS, **method.arguments, **BATTLES[entry.battle], **entry.arguments, **more}
+    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
+    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
+
+
+def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
+    """Trains the missing runs of some entries of a group, the first seeds of all first; runs by battle and method."""
+    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
+    folder = args.runs / f"skirmish_{group}"
     runs = {
-        (name, method): [
-            make(**shared, env_id=id, seed=seed, directory=args.runs / f"skirmish_{name}" / method)
+        (entry.battle, entry.method): [
+            run_of(entry, seed, folder / entry.battle.replace(" ", "_") / entry.method, **shared)
             for seed in range(args.seeds)
         ]
-        for name, id in BATTLES.items()
-        for method, make in METHODS.items()
+        for entry in entries
     }
-    in_turn = [[(method, run, None) for run in group] for (_, method), group in runs.items()]
-    train_all("skirmish_learning", [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
+    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
+    train_all(f"skirmish_{group}", [entry for made in zip(*in_turn, strict=True) for entry in made], args.workers)
+    return runs
+
+
+def battle_figure(group: str, args: FigureArgs) -> None:
+    """Share of matches that learnt teams win against the script, over decisions and at the end."""
+    entries = entries_of(group)
+    if not entries:
+        return
+    runs = train_entries(group, entries, args)
+    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
+    figures = args.assets / "figures"
     curves = [
-        {"map": name, "method": method, "seed": seed, **row}
-        for (name, method), group in logs.items()
-        for seed, log in enumerate(group)
+        {"battle": battle, "method": method, "seed": seed, **row}
+        for (battle, method), made in logs.items()
+        for seed, log in enumerate(made)
         for row in log
     ]
-    write_rows(args.assets / "figures" / "skirmish_learning.csv", curves)
-    panels = [
-        {
-            "label": f"matches won against {RED_LEARNS['opponent']}",
-            "x_label": f"decisions, {name}",
-            "curves": {TITLES[m]: curve_by_evaluation(log, "win_rate") for (b, m), log in logs.items() if b == name},
-            "lines": {f"{WANTED:.0%}": WANTED},
-        }
-        for name in BATTLES
-    ]
-    title = f"Skirmish, red learns, {args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(args.assets / "figures" / "skirmish_learning.png", panels, title)
-    results = [final_row(*key, run, log) for key in runs for run, log in zip(runs[key], logs[key], strict=True)]
-    write_rows(args.assets / "figures" / "skirmish_learning_results.csv", results)
-    print_table(results)
+    write_rows(figures / f"skirmish_{group}.csv", curves)
+    title = f"Battles, red learns, {args.seeds} seeds: IQM and 95 % bootstrap interval"
+    plot_panels(figures / f"skirmish_{group}.png", panels_of(entries, logs), title)
+    results = []
+    for entry in entries:
+        key = (entry.battle, entry.method)
+        for run, log in zip(runs[key], logs[key], strict=True):
+            results.append(final_row(entry.battle, entry.method, run, log))
+            if entry.unseen:
+                unseen = final_row(entry.unseen, entry.method, run, log)
+                results.append({**unseen, "learnt_on": entry.battle})
+        if entry.weights:
+            last = [log[-1]["win_rate"] for log in logs[key]]
+            install(runs[key][int(np.argmax(last))], args.assets, entry.weights)
+    write_rows(figures / f"skirmish_{group}_results.csv", results)
+    print("\n".join([*result_lines(results), "", *median_lines(entries, results)]))
 
 
-def final_row(name: str, method: str, run: LearningArgs, log: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Cost of a run, and share of new matches that its greedy team won."""
-    table = evaluate(run.env_id, str(run.folder / WEIGHTS), run.opponent, matches=TEST_MATCHES, swap=False)
+def panels_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> list[dict[str, Any]]:
+    """A panel for each battle, with the curves of its methods and the bars that are asked on it."""
+    panels = []
+    for battle in dict.fromkeys(entry.battle for entry in entries):
+        here = [entry for entry in entries if entry.battle == battle]
+        bars = sorted({entry.bar for entry in here if entry.bar is not None and not entry.unseen})
+        panels.append(
+            {
+                "label": f"matches won against {RED_LEARNS['opponent']}",
+                "x_label": f"decisions, {battle}",
+                "curves": {
+                    METHODS[entry.method].title: curve_by_evaluation(logs[battle, entry.method], "win_rate")
+                    for entry in here
+                },
+                "lines": {f"{bar:.0%}": bar for bar in bars},
+            }
+        )
+    return panels
+
+
+def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """Cost of a run, and share of new matches of a battle that its greedy team won."""
+    arguments = BATTLES[battle]
+    table = evaluate(
+        arguments["env_id"],
+        str(run.folder / WEIGHTS),
+        RED_LEARNS["opponent"],
+        matches=TEST_MATCHES,
+        swap=False,
+        num_envs=min(TEST_MATCHES, 256),
+        **keywords(arguments.get("options", ())),
+    )
     low, high = table.win_interval
     return {
-        "map": name,
+        "battle": battle,
         "method": method,
         "seed": run.seed,
         "decisions": int(log[-1]["steps"]),
@@ -90,11 +261,65 @@ def final_row(name: str, method: str, run: LearningArgs, log: Sequence[dict[str,
     }
 
 
-def print_table(rows: Sequence[dict[str, Any]]) -> None:
-    """Prints a line for each run."""
-    print(f"{'map':6s}{'method':>8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}  95 % interval")
+def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line of text for each run."""
+    lines = [
+        f"{'battle':14s}{'method':>8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}  95 % interval"
+    ]
     for row in rows:
         cost = f"{row['seed']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
-        print(
-            f"{row['map']:6s}{TITLES[row['method']]:>8s}{cost}{row['won']:8.3f}  {row['low']:.3f} to {row['high']:.3f}"
+        title = METHODS[row["method"]].title
+        lines.append(
+            f"{row['battle']:14s}{title:>8s}{cost}{row['won']:8.3f}  {row['low']:.3f} to {row['high']:.3f}"
+            + (f", learnt on {row['learnt_on']}" if "learnt_on" in row else "")
         )
+    return lines
+
+
+def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Medians over the seeds beside what the entries ask for."""
+    lines = ["medians of the seeds, and what is asked:"]
+    for entry in entries:
+        played = entry.unseen or entry.battle
+        won, minutes = median(rows, played, entry.method, "won"), median(rows, played, entry.method, "cpu_s") / 60
+        asked = []
+        if entry.bar is not None:
+            asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
+        if entry.minutes is not None:
+            asked.append((f"at most {entry.minutes:g} min", minutes <= entry.minutes))
+        for other, lead in entry.ahead.items():
+            over = won - median(rows, played, other, "won")
+            asked.append((f"{lead:.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
+        shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
+        lines.append(f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{shown}")
+    return lines
+
+
+def median(rows: Iterable[Mapping[str, Any]], battle: str, method: str, column: str) -> float:
+    """Median of a column over the seeds of a method on a battle."""
+    return float(np.median([row[column] for row in rows if (row["battle"], row["method"]) == (battle, method)]))
+
+
+def skirmish_speed(args: FigureArgs) -> None:
+    """Decisions a second of the whole training on 2s3z, play and learning, without evaluations."""
+    runs = train_entries("solved", [e for e in entries_of("solved") if e.battle == SPEED_BATTLE], args)
+    rows = [speed_row(method, run) for (_, method), made in runs.items() for run in made]
+    write_rows(args.assets / "figures" / "skirmish_speed.csv", rows)
+    print(f"{'method':8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'decisions/s':>13s}{'over PyMARL':>13s}")
+    for row in rows:
+        rates = f"{row['decisions_per_s']:13.0f}{row['over_pymarl']:13.0f}"
+        print(f"{METHODS[row['method']].title:8s}{row['seed']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}{rates}")
+
+
+def speed_row(method: str, run: RunArgs) -> dict[str, Any]:
+    """Speed of a run, in decisions of the team a second of processor time, and how many times PyMARL's it is."""
+    last = read_rows(run.folder / "log.csv")[-1]
+    rate, pymarl = last["steps"] / last["cpu_s"], PYMARL_DECISIONS / (3600 * PYMARL_HOURS)
+    return {
+        "method": method,
+        "seed": run.seed,
+        "decisions": int(last["steps"]),
+        "cpu_s": last["cpu_s"],
+        "decisions_per_s": rate,
+        "over_pymarl": rate / pymarl,
+    }

@@ -28,6 +28,7 @@ from palaestra_baselines.common.curves import bootstrap_interval, curve_over_see
 from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.run_folder import RunArgs
 from palaestra_baselines.common.runs import FigureArgs, train_all
 from palaestra_baselines.common.utilities import UtilityPlayer
 from palaestra_baselines.common.value_learning import WEIGHTS, LearningArgs
@@ -388,6 +389,6 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_csv(path, [columns, *([row.get(name, "") for name in columns] for row in shown)])
 
 
-def install(run: LearningArgs, assets: Path, name: str) -> None:
+def install(run: RunArgs, assets: Path, name: str) -> None:
     """Copies the weights of a run to the assets."""
     copy_file(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")

@@ -28,7 +28,16 @@ GALLERY_WIDTH = 260
 """Width of a picture in README.md, pixels."""
 MOST_IDS = 4
 """Presets that README.md names; of more it gives the number."""
-NO_METHODS = ("__init__", "demo", "figures", "fm3q_tables", "skirmish_figures", "team_figures")
+NO_METHODS = (
+    "__init__",
+    "demo",
+    "duel_figures",
+    "figures",
+    "fm3q_tables",
+    "skirmish_demo",
+    "skirmish_figures",
+    "team_figures",
+)
 """Files of the baselines that are no method."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""

@@ -22,9 +22,10 @@ from torch import nn
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector, epsilon_greedy
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 from palaestra_baselines.common.stores import Batch, Replay
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, save_utilities, taken
+from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, taken
 from palaestra_baselines.common.value_learning import between, descend, follow, weighted_mean
 
 ENV_ID = "palaestra/Spread-v0"
@@ -97,8 +98,8 @@ def train(args: Args) -> list[dict[str, float]]:
             if folder.is_due(collector.steps):
                 player = UtilityPlayer(target.utilities.arrays(), sim.game, "agent")
                 score = evaluate(ENV_ID, player, matches=args.matches, num_envs=args.matches).mean_return
-                save_utilities(
-                    args.folder / "last.safetensors", target.utilities, method="qmix", env_id=ENV_ID, args=args
+                save_policy(
+                    args.folder / "last.safetensors", target.utilities.arrays(), method="qmix", env_id=ENV_ID, args=args
                 )
                 folder.record(
                     {"steps": collector.steps, "return": score}, {n: p.state_dict() for n, p in learnt.items()}

@@ -19,7 +19,7 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra.core.files import FileError
-from palaestra_baselines import fm3q, iql, minimax_q, vdn
+from palaestra_baselines import fm3q, iql, mappo, minimax_q, vdn
 from palaestra_baselines.common.checked_arrays import read_arrays, write_arrays
 from palaestra_baselines.common.checkpoints import (
     CHECKPOINT,
@@ -225,7 +225,7 @@ def test_a_number_that_no_training_can_have_is_refused_by_name(tmp_path: Path, c
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("module", [fm3q, vdn, iql, minimax_q])
+@pytest.mark.parametrize("module", [fm3q, vdn, iql, minimax_q, mappo])
 def test_the_default_numbers_are_fine(module: Any):
     module.Args().check()
 

@@ -1,9 +1,11 @@
-"""The figure of Skirmish's learners, with runs of a second."""
+"""The figures of methods on battles, with runs of a second."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,31 +14,153 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
 import palaestra
-from palaestra_baselines import skirmish_figures, vdn
+from palaestra import registry
+from palaestra_baselines import figures, skirmish_figures, vdn
+from palaestra_baselines.common.agents import Roster, keywords
 from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 
 BATTLE = "test/Skirmish-3m-v0"
-palaestra.register(BATTLE, "palaestra.skirmish.battle:game", family="test", map="3m")
-SMALL = {"total_steps": 320, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}
+palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
+SMALL = {"evaluations": 2, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}
+ENTRIES = (Entry("3m", "vdn", 320, bar=0.9, weights="learnt", arguments=SMALL),)
+ALL_ENTRIES = [entry for group in GROUPS for entry in skirmish_figures.entries_of(group)]
 
 
-def test_the_figure_has_curves_and_a_table_and_is_made_again_without_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr(skirmish_figures, "BATTLES", {"3m": BATTLE})
-    small = {**skirmish_figures.RED_LEARNS, **SMALL, "evaluations": 2}
-    monkeypatch.setattr(skirmish_figures, "RED_LEARNS", small)
+@pytest.fixture
+def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+    """Two seeds of one entry on a battle of three against three, and eight matches in the end."""
+    monkeypatch.setitem(BATTLES, "3m", {"env_id": BATTLE})
+    monkeypatch.setitem(GROUPS, "solved", ENTRIES)
     monkeypatch.setattr(skirmish_figures, "TEST_MATCHES", 8)
-    args = FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
-    skirmish_figures.skirmish_learning(args)
+    return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_training(
+    args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    skirmish_figures.battle_figure("solved", args)
     first = capsys.readouterr().out
     head, *lines = first.splitlines()
-    assert head.split()[:3] == ["map", "method", "seed"]
-    assert [line.split()[:3] for line in lines] == [["3m", "VDN", "0"], ["3m", "VDN", "1"]]
-    figures = args.assets / "figures"
-    assert (figures / "skirmish_learning.png").read_bytes().startswith(b"\x89PNG")
-    with (figures / "skirmish_learning.csv").open(newline="") as file:
-        assert [row["seed"] for row in csv.DictReader(file)] == ["0"] * 3 + ["1"] * 3
+    assert head.split()[:3] == ["battle", "method", "seed"]
+    assert [line.split()[:3] for line in lines[:2]] == [["3m", "VDN", "0"], ["3m", "VDN", "1"]]
+    assert "at least 0.90: MISSED" in lines[-1]
+    folder = args.assets / "figures"
+    assert (folder / "skirmish_solved.png").read_bytes().startswith(b"\x89PNG")
+    assert [row["seed"] for row in rows_of(folder / "skirmish_solved.csv")] == ["0"] * 3 + ["1"] * 3
+    assert list(rows_of(folder / "skirmish_solved_results.csv")[0]) == [
+        *("battle", "method", "seed", "decisions", "cpu_s", "won", "low", "high")
+    ]
+    assert (args.assets / "weights" / "learnt.safetensors").exists()
     monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))
-    skirmish_figures.skirmish_learning(args)
+    skirmish_figures.battle_figure("solved", args)
     assert capsys.readouterr().out == first
+
+
+def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(
+        BATTLES, "elsewhere", {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['3m']",)}
+    )
+    monkeypatch.setitem(GROUPS, "solved", (replace(ENTRIES[0], unseen="elsewhere"),))
+    skirmish_figures.battle_figure("solved", replace(args, seeds=1))
+    learnt, unseen = rows_of(args.assets / "figures" / "skirmish_solved_results.csv")
+    assert (learnt["battle"], learnt["learnt_on"]) == ("3m", "")
+    assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
+
+
+def test_the_final_share_counts_wins_of_red_and_no_draws(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    class Table:
+        wins, matches, score, win_interval = 3, 8, 0.6, (0.1, 0.7)
+
+    asked: list[Any] = []
+    monkeypatch.setattr(skirmish_figures, "evaluate", lambda *words, **options: asked.append((words, options)) or Table)
+    run = skirmish_figures.run_of(ENTRIES[0], 1, args.runs)
+    row = skirmish_figures.final_row("3m", "vdn", run, [{"steps": 320.0, "cpu_s": 2.5}])
+    assert (row["seed"], row["decisions"], row["cpu_s"]) == (1, 320, 2.5)
+    assert (row["won"], row["low"], row["high"]) == (0.375, 0.1, 0.7)
+    ((id, red, blue), options) = asked[0]
+    assert (id, red, blue) == (BATTLE, str(run.folder / "last.safetensors"), "builtin")
+    assert (options["matches"], options["swap"]) == (8, False)
+
+
+def result(method: str, won: float, cpu_s: float) -> dict[str, Any]:
+    return {"battle": "3m", "method": method, "won": won, "cpu_s": cpu_s}
+
+
+def test_medians_are_held_against_what_the_entries_ask(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(METHODS, "other", replace(METHODS["vdn"], title="OTHER"))
+    entries = [
+        Entry("3m", "vdn", 1, bar=0.7, minutes=2.0, ahead={"other": 0.1}),
+        Entry("3m", "other", 1, bar=0.71, minutes=1.9),
+    ]
+    shares, seconds = (0.1, 0.7, 0.9), (120.0, 60.0, 600.0)
+    rows = [result("vdn", *pair) for pair in zip(shares, seconds, strict=True)]
+    rows += [
+        result("other", share - 0.2 if share == 0.7 else share, s) for share, s in zip(shares, seconds, strict=True)
+    ]
+    _, ours, theirs = skirmish_figures.median_lines(entries, rows)
+    assert "won 0.700  2.0 min" in ours
+    assert "at least 0.70: holds  at most 2 min: holds  0.10 over OTHER (+0.20): holds" in ours
+    assert "at least 0.71: MISSED  at most 1.9 min: MISSED" in theirs
+    strict = replace(entries[0], ahead={"other": 0.21})
+    assert "0.21 over OTHER (+0.20): MISSED" in skirmish_figures.median_lines([strict], rows)[1]
+
+
+def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
+    args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(skirmish_figures, "SPEED_BATTLE", "3m")
+    skirmish_figures.skirmish_speed(args)
+    assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["over", "PyMARL"]
+    row = rows_of(args.assets / "figures" / "skirmish_speed.csv")[0]
+    decisions, seconds, rate = (float(row[name]) for name in ("decisions", "cpu_s", "decisions_per_s"))
+    assert rate == pytest.approx(decisions / seconds, rel=1e-3)
+    assert float(row["over_pymarl"]) == pytest.approx(rate * 7.5 * 3600 / 2e6, rel=1e-3)
+    monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))
+    skirmish_figures.battle_figure("solved", args)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_has_one_entry_of_a_method_on_a_battle_and_compares_methods_that_it_has(group: str):
+    pairs = [(entry.battle, entry.method) for entry in GROUPS[group]]
+    assert len(set(pairs)) == len(pairs)
+    for entry in GROUPS[group]:
+        assert all((entry.battle, other) in pairs for other in entry.ahead)
+
+
+@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.battle} {entry.method}")
+def test_every_entry_is_a_run_that_its_method_takes(entry: Entry, tmp_path: Path):
+    run = skirmish_figures.run_of(entry, 0, tmp_path)
+    run.check()
+    assert run.total_steps == entry.steps
+    for battle in filter(None, (entry.battle, entry.unseen)):
+        assert registry.ROWS[BATTLES[battle]["env_id"]].family == "skirmish"
+
+
+@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.battle} {entry.method}")
+def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Path):
+    run = skirmish_figures.run_of(entry, 0, tmp_path)
+    battle = BATTLES[entry.battle]
+    game, _ = registry.make_game(battle["env_id"], **keywords(battle.get("options", ())))
+    team = Roster(game, ["red"])
+    numbers = sum(
+        team.sizes[name] * len(group.agents) for name, group in zip(team.sizes, team.groups.values(), strict=True)
+    )
+    assert 4 * numbers * getattr(run, "replay_size", 0) < 1e9
+
+
+def test_a_figure_is_named_alone_or_by_the_first_part_of_its_name():
+    battles = [f"skirmish_{name}" for name in (*GROUPS, "speed", "duel")]
+    assert figures.chosen(["skirmish"]) == battles
+    assert figures.chosen(["skirmish_speed", "skirmish"]) == [
+        "skirmish_speed",
+        *[b for b in battles if b != "skirmish_speed"],
+    ]
+    assert figures.chosen([]) == list(figures.FIGURES)
+    with pytest.raises(SystemExit, match=r"no figure 'skir': choose from tracking, .*skirmish_solved"):
+        figures.chosen(["skir"])

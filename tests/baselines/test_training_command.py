@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 
 from palaestra.cli import main as command_line
-from palaestra_baselines import fm3q, iql, minimax_q, ppo_tracking, vdn
+from palaestra_baselines import fm3q, iql, mappo, minimax_q, ppo_tracking, vdn
 from palaestra_baselines.common.training_command import evaluation_hint, resume_hint, run_command
 
 
@@ -22,7 +22,7 @@ def test_a_short_name_of_an_environment_is_written_in_full():
         run_command(vdn.Args, "vdn", "VDN.", ["--env-id", "GridSocer"], lambda args: args.env_id)
 
 
-@pytest.mark.parametrize("module", [fm3q, iql, minimax_q, ppo_tracking, vdn])
+@pytest.mark.parametrize("module", [fm3q, iql, mappo, minimax_q, ppo_tracking, vdn])
 def test_the_help_names_the_command_and_says_what_the_method_is(module, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         module.main(["--help"])

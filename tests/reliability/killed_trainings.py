@@ -38,7 +38,7 @@ LONGEST_S = 300.0
 ERRORS = "errors.txt"
 """What the last process of a run has printed."""
 TIMES = ("cpu_s", "wall_s")
-METHODS = ("fm3q", "vdn", "iql", "minimax_q", "pid", "ppo_tracking")
+METHODS = ("fm3q", "vdn", "iql", "mappo", "minimax_q", "pid", "ppo_tracking")
 SHARES = {"ppo_tracking": 0.05, "pid": 0.15}
 """Share of the kills of methods that fly; the others have equal shares of the rest."""
 SMALL = {
@@ -138,6 +138,9 @@ def train(method: str, folder: Path, last: int | None, moments_file: Path) -> No
         settings: dict[str, Any] = SMALL
         if method == "minimax_q":
             settings = {"total_steps": 40_000, "evaluations": 6, "lanes": 64, "quiet": True}
+        if method == "mappo":
+            settings = {"env_id": "palaestra/TeamTag-2v2-v0", "opponent": "random", "total_steps": 1200, "lanes": 8}
+            settings |= {"rollout": 16, "hidden": (16, 16), "evaluations": 6, "matches": 8, "quiet": True}
         if method == "ppo_tracking":
             ppo_tracking.evaluation_flights = functools.partial(evaluation_flights, horizon=100)
             settings = {"total_steps": 1024, "lanes": 8, "workers": 0, "rollout_steps": 32, "batch_size": 128}

@@ -258,3 +258,15 @@ def epsilon_greedy(
         return random
     greedy = np.where(legal, values, -np.inf).argmax(axis=2)
     return np.where(rng.random(random.shape, np.float32) < epsilon, random, greedy)
+
+
+def draw_actions(rng: np.random.Generator, legal: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """Actions int64 ``[N, A]`` drawn from a softmax over the legal alternatives, as the largest of perturbed logits.
+
+    Args:
+        rng: Generator of the random draws.
+        legal: bool ``[N, A, M]``.
+        logits: float32 ``[N, A, M]``.
+    """
+    waits = np.maximum(rng.standard_exponential(logits.shape, np.float32), np.float32(1e-30))
+    return np.where(legal, logits - np.log(waits), -np.inf).argmax(axis=2)

@@ -17,6 +17,9 @@ import numpy as np
 
 from palaestra.core.files import FileError, write_atomically
 
+COLUMNS = 3
+"""Most panels in a row of a picture."""
+
 
 class CurveLog:
     """A CSV file with one row per evaluation, always written as a whole, in one piece.
@@ -117,12 +120,13 @@ def curve_over_seeds(runs: Sequence[list[dict[str, float]]], x: str, y: str) -> 
 
 
 def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Draws curves side by side into a PNG.
+    """Draws curves side by side into a PNG, at most `COLUMNS` in a row.
 
     Args:
         path: The file.
         panels: For each panel ``label`` (of the y axis), ``x_label``, ``curves`` (name -> ``[steps, 4]`` as from
-            `curve_over_seeds`), ``lines`` (name -> value, drawn across) and ``log`` (whether y is logarithmic).
+            `curve_over_seeds`), ``lines`` (name -> value, drawn across) and ``log`` (whether y is logarithmic). A panel
+            has a legend where its names are not those of the panel before.
         title: Over all of them.
     """
     import matplotlib
@@ -130,8 +134,14 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.4), squeeze=False, layout="constrained")
-    for axis, panel in zip(axes[0], panels, strict=True):
+    columns = min(len(panels), COLUMNS)
+    rows = -(-len(panels) // columns)
+    size = (4.2 * columns, 3.4 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    named: list[str] = []
+    for axis, panel in zip(axes.flat, panels, strict=False):
         for number, (name, curve) in enumerate(panel["curves"].items()):
             x, mean, low, high = curve.T
             axis.plot(x, mean, color=f"C{number}", label=name)
@@ -143,7 +153,10 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
         axis.set_xlabel(panel["x_label"])
         axis.set_ylabel(panel["label"])
         axis.grid(alpha=0.3, which="both")
-    axes[0][0].legend(fontsize="small")
+        names = axis.get_legend_handles_labels()[1]
+        if names != named:
+            axis.legend(fontsize="small")
+            named = names
     figure.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))

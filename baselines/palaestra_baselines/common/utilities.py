@@ -20,7 +20,7 @@ from palaestra.core.fields import ObservationField, checked_bounds
 from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster, group_rows
 from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for, save_policy
+from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
 
 NEVER = -1e9
 """Utility of an alternative that an agent of this role does not have."""
@@ -76,8 +76,13 @@ class UtilityNetwork(nn.Module):
 
 
 class Utilities(nn.Module):
-    """Utilities of all learning agents: one `UtilityNetwork` per group."""
+    """Utilities of all learning agents: one `UtilityNetwork` per group.
 
+    Attributes:
+        memory_size: 0, it has no recurrent state.
+    """
+
+    memory_size = 0
     order: torch.Tensor
 
     def __init__(self, roster: Roster, hidden: tuple[int, ...]) -> None:
@@ -95,6 +100,10 @@ class Utilities(nn.Module):
     def forward(self, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Utilities ``[..., A, M]`` of observations ``[..., A_role, size]`` by role."""
         return self.values(self.features(observations))
+
+    def evaluate(self, observations: Mapping[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, None]:
+        """Utilities ``[..., A, M]``, and no recurrent state."""
+        return self(observations), None
 
     def features(self, observations: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Last hidden layers ``[..., A_group, width]`` by group."""
@@ -131,6 +140,14 @@ class Utilities(nn.Module):
         """Weights of all groups by ``group.name``."""
         networks: Any = self.networks.items()
         return {f"{group}.{name}": array for group, network in networks for name, array in network.arrays().items()}
+
+    def notes(self) -> dict[str, Any]:
+        """Further metadata of a policy file: none."""
+        return {}
+
+    def player(self, game: Game, team: str) -> UtilityPlayer:
+        """The greedy player of a team by copies of the current weights."""
+        return UtilityPlayer(self.arrays(), game, team)
 
 
 def taken(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
@@ -227,11 +244,6 @@ class UtilityPlayer:
                 values = np.where(legal[name] if isinstance(legal, dict) else legal, values, -np.inf)
             chosen[name] = values.argmax(axis=2)
         return next(iter(chosen.values())) if len(chosen) == 1 else chosen
-
-
-def save_utilities(path: Path, utilities: Utilities, **facts: Any) -> None:
-    """Writes a policy file; ``facts`` as `palaestra_baselines.common.policy_file.save_policy` takes them."""
-    save_policy(path, utilities.arrays(), **facts)
 
 
 def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:

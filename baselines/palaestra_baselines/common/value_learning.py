@@ -1,4 +1,4 @@
-"""What value-based methods share: arguments, lanes, replay, schedules, evaluations and checkpoints.
+"""What methods for two teams share: arguments, lanes, evaluations and checkpoints, and replay for value-based ones.
 
 Both teams of a game learn, each against the other, or one team learns against a script (``--team``). The
 networks, the loss, the exploration and the loop of a method stand in its own file.
@@ -10,22 +10,24 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 
 from palaestra import registry
+from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, two_team_roster
 from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.match_evaluation import play_both_sides
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.stores import Batch, Replay
+from palaestra_baselines.common.stores import Batch, Replay, Sequences
 from palaestra_baselines.common.training_command import evaluation_hint, run_command
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, save_utilities
+from palaestra_baselines.common.utilities import Utilities
 
 EVALUATION_SEED = 2**30
 """Number of the run whose matches evaluate a training; final figures use others."""
@@ -33,55 +35,66 @@ WEIGHTS = "last.safetensors"
 
 
 @dataclass
-class LearningArgs(RunArgs):
-    """Arguments that all methods share, beside those of `RunArgs`.
+class LaneArgs(RunArgs):
+    """Arguments of all methods, beside those of `RunArgs`.
 
     Attributes:
         env_id: Game of discrete actions of two teams, zero-sum if both learn.
         options: Keywords of the game, ``name=value`` each.
         team: Name of the team that learns, against ``opponent``; empty if both learn by self-play.
         lanes: Matches at once.
-        updates: Gradient steps after each decision of all lanes.
-        batch_size: Decisions in a gradient step.
-        replay_size: Decisions that are kept.
-        warmup_steps: Decisions at random before learning starts.
-        epsilon: Probability of a random action, at the start and at the end.
-        epsilon_until: Share of the training after which it is that of the end; falls linearly.
         learning_rate: Of Adam, at the start and at the end; falls linearly.
         gamma: Discount per decision.
-        tau: Coefficient of Polyak averaging of the target network, at each gradient step.
-        hidden: Widths of the utility networks.
-        double: Choose the greedy actions of the target by the online network (double Q-learning).
+        hidden: Widths of the networks of the agents.
         max_gradient_norm: Longer gradients are clipped to this norm.
-        random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
         opponent: Script, with its strength, or "random", of the evaluations; empty for none. If one team learns, it
             plays the other in the training too.
         matches: Matches of an evaluation.
     """
 
-    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "warmup_steps")
-    SHARES: ClassVar[tuple[str, ...]] = ("epsilon", "epsilon_until", "gamma", "tau")
+    SHARES: ClassVar[tuple[str, ...]] = ("gamma",)
 
     env_id: str = "palaestra/TeamPong-v0"
     options: tuple[str, ...] = ()
     team: str = ""
     total_steps: int = 1_500_000
     lanes: int = 256
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    gamma: float = 0.99
+    hidden: tuple[int, ...] = (64, 64)
+    max_gradient_norm: float = 10.0
+    opponent: str = "random"
+    matches: int = 200
+
+
+@dataclass
+class LearningArgs(LaneArgs):
+    """Arguments that value-based methods share, beside those of `LaneArgs`.
+
+    Attributes:
+        updates: Gradient steps after each decision of all lanes.
+        batch_size: Decisions in a gradient step.
+        replay_size: Decisions that are kept.
+        warmup_steps: Decisions at random before learning starts.
+        epsilon: Probability of a random action, at the start and at the end.
+        epsilon_until: Share of the training after which it is that of the end; falls linearly.
+        tau: Coefficient of Polyak averaging of the target network, at each gradient step.
+        double: Choose the greedy actions of the target by the online network (double Q-learning).
+        random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
+    """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "epsilon", "epsilon_until", "tau")
+
     updates: int = 3
     batch_size: int = 256
     replay_size: int = 500_000
     warmup_steps: int = 20_000
     epsilon: tuple[float, float] = (1.0, 0.05)
     epsilon_until: float = 0.3
-    learning_rate: tuple[float, float] = (1e-3, 1e-4)
-    gamma: float = 0.99
     tau: float = 0.01
-    hidden: tuple[int, ...] = (64, 64)
     double: bool = True
-    max_gradient_norm: float = 10.0
     random_starts: bool = False
-    opponent: str = "random"
-    matches: int = 200
 
 
 @dataclass(frozen=True)
@@ -111,7 +124,23 @@ Evaluation = Callable[[Callable[[str], Opponent]], dict[str, float]]
 """``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the current weights."""
 
 
-class Training:
+class Policy(Protocol):
+    """Networks that play, and that a file can hold."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights by name."""
+        ...
+
+    def notes(self) -> dict[str, Any]:
+        """Further metadata of the file."""
+        ...
+
+    def player(self, game: Game, team: str) -> Opponent:
+        """The greedy player of a team by copies of the current weights."""
+        ...
+
+
+class LaneTraining:
     """One run: all agents of both teams, or of one, learn in all lanes.
 
     Attributes:
@@ -120,30 +149,44 @@ class Training:
         roster: The learning agents.
         replay: Their last decisions.
         collector: Plays the lanes.
+        rng: Generator of the draws from the replay.
         updates: Gradient steps so far.
-        loss: Of the last one.
+        losses: Columns of the curve about the last one.
         figures: Of the last evaluation.
         cpu_s: Processor time so far, evaluations left out.
     """
 
-    def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None) -> None:
+    LOSSES: ClassVar[tuple[str, ...]] = ("loss",)
+    """Columns of the curve about a gradient step."""
+
+    def __init__(
+        self,
+        args: LaneArgs,
+        folder: RunFolder,
+        evaluation: Evaluation | None,
+        rows: int,
+        **recorded: Any,
+    ) -> None:
         """Starts the lanes.
 
         Args:
             args: Arguments of the run.
             folder: Its files, entered.
             evaluation: What evaluations measure; matches against the script ``args.opponent`` if None.
+            rows: Decisions of a lane that the replay keeps.
+            **recorded: Keywords of `Collector`: what else is recorded, and where matches start.
         """
         torch.set_num_threads(1)
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
         self.roster = Roster(sim.game, [args.team]) if args.team else two_team_roster(sim.game)
-        self.replay = Replay(max(args.replay_size // args.lanes, 2) + 1, args.lanes)
-        self.collector = Collector(sim, self.roster, self.replay, args.seed, random_starts=args.random_starts)
+        self.replay = Replay(rows + 1, args.lanes)
+        self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])
         self.evaluation = evaluation or self._evaluate_by_script
-        self.updates, self.loss, self.cpu_s = 0, 0.0, 0.0
+        self.updates, self.cpu_s = 0, 0.0
+        self.losses = dict.fromkeys(self.LOSSES, 0.0)
         self.figures: dict[str, float] = {}
         self._began_s = time.process_time()
         self._learnt: dict[str, Any] = {}
@@ -163,60 +206,50 @@ class Training:
         with self.folder.restoring():
             for name, part in learnt.items():
                 part.load_state_dict(before[name])
-            self.replay.restore(before["replay"])
-            self.collector.restore(before["collector"])
-            self.rng.bit_generator.state = before["rng"]
-            self.updates, self.loss, self.cpu_s = before["updates"], before["loss"], before["cpu_s"]
+            self.restore(before)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside the learnt parts."""
+        counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
+        return {"collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.collector.restore(before["collector"])
+        self.rng.bit_generator.state = before["rng"]
+        self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
 
     @property
     def share(self) -> float:
         """How much of the training is done."""
         return min(self.collector.steps / self.args.total_steps, 1.0)
 
-    @property
-    def warms_up(self) -> bool:
-        """Whether decisions are still random and nothing is learnt."""
-        return self.collector.steps < self.args.warmup_steps
-
-    def goes_on(self, utilities: Utilities) -> bool:
-        """Whether the training continues; evaluates ``utilities`` and writes a checkpoint where these are due."""
+    def goes_on(self, policy: Policy) -> bool:
+        """Whether the training continues; evaluates ``policy`` and writes a checkpoint where these are due."""
         self.cpu_s += time.process_time() - self._began_s
         steps = self.collector.steps
         if self.folder.is_due(steps):
-            self._evaluate(utilities)
-        self.folder.progress.update(steps, **self.figures, loss=self.loss)
+            self._evaluate(policy)
+        self.folder.progress.update(steps, **self.figures, **self.losses)
         self._began_s = time.process_time()
         return steps < self.args.total_steps
 
-    def values(self, utilities: Utilities) -> np.ndarray | None:
-        """Utilities float32 ``[N, A, M]`` at the position of the collector; None while the run warms up."""
-        if self.warms_up:
-            return None
-        observed = {name: torch.from_numpy(rows) for name, rows in self.collector.position.observations.items()}
-        with torch.no_grad():
-            return utilities(observed).numpy()
+    def count_update(self, *losses: torch.Tensor) -> None:
+        """Counts a gradient step, whose `LOSSES` these are."""
+        self.updates += 1
+        self.losses = {name: float(loss.detach()) for name, loss in zip(self.LOSSES, losses, strict=True)}
 
-    def sample(self) -> Batch:
-        """A batch for the next gradient step."""
-        return self.replay.sample(self.rng, self.args.batch_size)
-
-    def count_update(self, loss: torch.Tensor) -> None:
-        """Counts a gradient step."""
-        self.updates, self.loss = self.updates + 1, float(loss.detach())
-
-    def _evaluate(self, utilities: Utilities) -> None:
-        weights, game, steps = utilities.arrays(), self.roster.game, self.collector.steps
-        figures = self.evaluation(lambda team: UtilityPlayer(weights, game, team))
+    def _evaluate(self, policy: Policy) -> None:
+        game, steps = self.roster.game, self.collector.steps
+        figures = self.evaluation(lambda team: policy.player(game, team))
         self.figures = figures
-        facts = {"steps": steps, "updates": self.updates, "figures": figures}
+        facts = {**policy.notes(), "steps": steps, "updates": self.updates, "figures": figures}
         path, args = self.args.folder / WEIGHTS, self.args
-        save_utilities(path, utilities, method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
-        counts = {"updates": self.updates, "loss": self.loss, "cpu_s": self.cpu_s}
-        state = {name: part.state_dict() for name, part in self._learnt.items()}
-        state |= {"replay": self.replay.state(), "collector": self.collector.state()}
-        row = {"steps": steps, "updates": self.updates, **figures, "loss": self.loss, "cpu_s": self.cpu_s}
-        self.folder.record(row, {**state, "rng": self.rng.bit_generator.state, **counts})
-        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, "loss": self.loss}.items())
+        save_policy(path, policy.arrays(), method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
+        learnt = {name: part.state_dict() for name, part in self._learnt.items()}
+        row = {"steps": steps, "updates": self.updates, **figures, **self.losses, "cpu_s": self.cpu_s}
+        self.folder.record(row, {**learnt, **self.state()})
+        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **self.losses}.items())
         self.folder.progress.say(f"{steps:9d} decisions: {shown}")
 
     def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
@@ -251,7 +284,48 @@ class Training:
         return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
 
 
-def opponents_of(args: LearningArgs) -> dict[str, str]:
+class Training(LaneTraining):
+    """One run of a value-based method: decisions at random first, then batches from a replay."""
+
+    args: LearningArgs
+
+    def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None, **recorded: Any) -> None:
+        """Starts the lanes; arguments as in `LaneTraining`."""
+        rows = max(args.replay_size // args.lanes, 2)
+        super().__init__(args, folder, evaluation, rows, random_starts=args.random_starts, **recorded)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside the learnt parts."""
+        return {"replay": self.replay.state(), **super().state()}
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.replay.restore(before["replay"])
+        super().restore(before)
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether decisions are still random and nothing is learnt."""
+        return self.collector.steps < self.args.warmup_steps
+
+    def values(self, utilities: Utilities) -> np.ndarray | None:
+        """Utilities float32 ``[N, A, M]`` at the position of the collector; None while the run warms up."""
+        if self.warms_up:
+            return None
+        observed = {name: torch.from_numpy(rows) for name, rows in self.collector.position.observations.items()}
+        with torch.no_grad():
+            return utilities(observed).numpy()
+
+    def sample(self) -> Batch:
+        """A batch for the next gradient step."""
+        return self.replay.sample(self.rng, self.args.batch_size)
+
+    def sample_sequences(self, length: int) -> Sequences:
+        """Sequences for the next gradient step: as many as make a batch of decisions, and at least one."""
+        return self.replay.sample_sequences(self.rng, max(self.args.batch_size // length, 1), length)
+
+
+def opponents_of(args: LaneArgs) -> dict[str, str]:
     """The player of the team that does not learn.
 
     Raises:
@@ -266,7 +340,7 @@ def opponents_of(args: LearningArgs) -> dict[str, str]:
 
 
 def learning_command(
-    kind: type[LearningArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
+    kind: type[LaneArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
 ) -> None:
     """The command of a method, see `palaestra_baselines.common.training_command.run_command`."""
     args, report = run_command(kind, method, about, argv, train)
@@ -306,5 +380,5 @@ def follow(target: nn.Module, online: nn.Module, tau: float) -> None:
 
 
 def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match."""
-    return (values * weights).sum() / weights.sum()
+    """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match; 0 where all are."""
+    return (values * weights).sum() / weights.sum().clamp(min=1.0)

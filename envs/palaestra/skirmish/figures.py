@@ -41,7 +41,7 @@ MIRRORED_BAR = 2.0
 """How far red's share may be from 50 %, points."""
 DUEL, GENERATED = "palaestra/SkirmishDuel-v0", "palaestra/SkirmishGen-a5v5-v0"
 OPEN_LOOP_BAR, SEARCH_SEEDS = 15.0, range(8)
-LEARNING = "python -m palaestra_baselines.figures skirmish_learning --seeds 3 --workers 0"
+LEARNING = "python -m palaestra_baselines.figures skirmish"
 SMAC_MAPS = {
     "3m": ("T", "T", 0, 3, 3),
     "8m": ("T", "T", 0, 8, 8),
@@ -253,7 +253,7 @@ def main(words: Sequence[str] | None = None) -> int:
         for f in figures
     ]
     print_table(rows, ["", "figure", "measured", "bar", "", ""])
-    print(f"VDN on 3m and 2s3z: {LEARNING}")
+    print(f"learning, hours: {LEARNING}")
     if args.out:
         write_csv(args.out / "skirmish_figures.csv", figures)
     return 1 if any(figure.holds is False for figure in figures) else 0

@@ -182,7 +182,7 @@ def sort_by_x(position, order, count):
 
 @inlined
 def push_apart(s, world, scratch):
-    """Writes into ``scratch.x`` and ``scratch.y`` where bodies that overlap have pushed each other, after all have moved.
+    """Writes into ``scratch.x`` and ``scratch.y`` where bodies that overlap have pushed each other; after all moved.
 
     `PUSHES` times, all pushes follow from the same places, so that the order of the pairs changes rounding at most. Who
     cannot move is not pushed: the other goes all the way. Walls count when the units go there, in the end.

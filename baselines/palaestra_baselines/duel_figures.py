@@ -1,0 +1,145 @@
+"""The figure of self-play on SkirmishDuel: ``python -m palaestra_baselines.figures skirmish_duel``.
+
+Both sides of the battle are alike, so that one policy plays either. In the first round it learns against a script that
+goes forward: where both sides learn from nothing, VDN tends to policies that keep their distance, and matches end
+without a winner. In each later round a policy learns anew against a pool (`palaestra.wrappers.SelfPlayPool`) of all
+policies of the rounds before. At the end of a round a best response is trained: red learns, by the same method, against
+the last policy alone, which is frozen. The share of matches that it wins says how far the policy can be exploited by
+this method within this budget. Policy and best response then join the pool, as main agents and their exploiters do in
+Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning" (Nature 575, 2019).
+
+Six trainings a seed, a minute of processor time each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from palaestra.evaluation import MatchTable, evaluate
+from palaestra.wrappers import SelfPlayPool
+from palaestra_baselines import vdn
+from palaestra_baselines.common.curves import curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.runs import FigureArgs, train_all
+from palaestra_baselines.common.value_learning import WEIGHTS
+from palaestra_baselines.skirmish_figures import VALUE_BASED
+from palaestra_baselines.team_figures import write_rows
+
+DUEL = "palaestra/SkirmishDuel-v0"
+METHOD = "vdn"
+FIRST: dict[str, str] = {"team": "red", "opponent": "nearest"}
+"""How the first policy learns; ``{"team": "", "opponent": "nearest"}`` lets both sides learn."""
+ROUNDS = 3
+LEARNS: dict[str, Any] = {**VALUE_BASED, "total_steps": 200_000, "evaluations": 4, "matches": 256}
+"""Arguments of all trainings, best responses included."""
+TEST_MATCHES = 1024
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of one seed.
+
+    Attributes:
+        folder: Of the figure's runs.
+        seed: Number of the seed.
+        number: Of the round, from 0.
+    """
+
+    folder: Path
+    seed: int
+    number: int
+
+    @property
+    def members(self) -> list[Path]:
+        """Files of the policies before this round: of each the last policy and its best response."""
+        before = [Round(self.folder, self.seed, number) for number in range(self.number)]
+        return [run.folder / WEIGHTS for earlier in before for run in (earlier.learner, earlier.best_response)]
+
+    @property
+    def pool(self) -> Path:
+        """File of the pool that the policy of this round meets."""
+        return self.folder / f"round_{self.number}" / f"pool_of_seed_{self.seed}.json"
+
+    @property
+    def learner(self) -> vdn.Args:
+        """The training of the policy."""
+        if self.number == 0:
+            return self._run("learner", 0, **FIRST)
+        return self._run("learner", 0, team="red", opponent=str(self.pool))
+
+    @property
+    def best_response(self) -> vdn.Args:
+        """The training against the policy."""
+        return self._run("best_response", 1, team="red", opponent=str(self.learner.folder / WEIGHTS))
+
+    def _run(self, name: str, part: int, **given: Any) -> vdn.Args:
+        """A training with a seed of its own: no two of them play the same matches."""
+        directory = self.folder / f"round_{self.number}" / name
+        seed = 2 * (self.seed * ROUNDS + self.number) + part
+        return vdn.Args(**LEARNS, **given, env_id=DUEL, seed=seed, directory=directory, quiet=True)
+
+    def write_pool(self) -> None:
+        """Writes the file of the pool, which the trainings before have filled."""
+        self.pool.parent.mkdir(parents=True, exist_ok=True)
+        SelfPlayPool(DUEL, "blue", self.members).save(self.pool)
+
+    def row(self) -> dict[str, Any]:
+        """Result of the round, in new matches."""
+        policy, best_response = (str(run.folder / WEIGHTS) for run in (self.learner, self.best_response))
+        exploited, against_script = matches(best_response, policy), matches(policy, FIRST["opponent"])
+        low, high = exploited.win_interval
+        logs = [read_rows(run.folder / "log.csv")[-1] for run in (self.learner, self.best_response)]
+        return {
+            "round": self.number,
+            "seed": self.seed,
+            "pool": len(self.members),
+            "decisions": int(sum(log["steps"] for log in logs)),
+            "cpu_s": sum(log["cpu_s"] for log in logs),
+            "exploited": exploited.wins / exploited.matches,
+            "low": low,
+            "high": high,
+            "score_against_script": against_script.score,
+        }
+
+
+def matches(red: str, blue: str) -> MatchTable:
+    """New matches, wins of red counted."""
+    return evaluate(DUEL, red, blue, matches=TEST_MATCHES, swap=False, num_envs=min(TEST_MATCHES, 256))
+
+
+def skirmish_duel(args: FigureArgs) -> None:
+    """How far the policies of self-play against a growing pool can be exploited, round by round."""
+    folder = args.runs / "skirmish_duel"
+    rows: list[dict[str, Any]] = []
+    for number in range(ROUNDS):
+        rounds = [Round(folder, seed, number) for seed in range(args.seeds)]
+        if number:
+            for one in rounds:
+                one.write_pool()
+        for name in ("learner", "best_response"):
+            runs = [replace(getattr(one, name), trust_checkpoint=args.trust_checkpoint) for one in rounds]
+            train_all(f"round {number}, {name}", [(METHOD, run, None) for run in runs], args.workers)
+        rows += [one.row() for one in rounds]
+    write_rows(args.assets / "figures" / "skirmish_duel.csv", rows)
+    by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(args.seeds)]
+    panel = {
+        "label": "matches won by the best response",
+        "x_label": "round",
+        "curves": {"VDN": curve_over_seeds(by_seed, "round", "exploited")},
+    }
+    title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"
+    plot_panels(args.assets / "figures" / "skirmish_duel.png", [panel], title)
+    print("\n".join(result_lines(rows)))
+
+
+def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line of text for each round and seed."""
+    head = f"{'round':>5s}{'seed':>6s}{'pool':>6s}{'decisions':>11s}{'processor s':>13s}"
+    lines = [f"{head}{'exploited':>11s}  95 % interval   {'score against ' + FIRST['opponent']}"]
+    for row in rows:
+        cost = f"{row['round']:5d}{row['seed']:6d}{row['pool']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
+        share = f"{row['exploited']:11.3f}  {row['low']:.3f} to {row['high']:.3f}"
+        lines.append(f"{cost}{share}  {row['score_against_script']:.3f}")
+    return lines

@@ -1,0 +1,402 @@
+"""MAPPO: a team learns by proximal policy optimisation with one central value of the global state.
+
+Yu et al., "The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games" (arXiv 2103.01955): the agents of a
+team share the weights of a policy pi(a_i | o_i) over their legal actions. A critic V(s) of the global state, which is
+used in training alone, gives the advantages A by generalised advantage estimation. Both are trained by PPO (Schulman et
+al., arXiv 1707.06347) on the last rollout of all lanes, several epochs of few minibatches:
+
+    rho_i = pi(a_i | o_i) / pi_old(a_i | o_i)
+    policy:  -mean_i min(rho_i A, clip(rho_i, 1 - c, 1 + c) A) - entropy coefficient * mean_i entropy of pi(. | o_i)
+    value:   mean of max(huber(V - R), huber(V_old + clip(V - V_old, -c, c) - R)),    R = V_old + A
+
+Values are learnt of targets scaled by their running mean and deviation; advantages have mean 0 and deviation 1 over the
+agents that act. Agents out of the match, and those that do not act, have no part in the policy's loss. A match that the
+horizon truncated is worth the value of its last position.
+
+Ours: the inputs are scaled once, by a first rollout of random actions that is not learnt from (the paper normalises
+layers); learning rate and entropy coefficient fall linearly; the critic has no recurrence, since it sees the whole
+state; with ``--network entity`` policy and critic fit any number of units. The team plays a script::
+
+    python -m palaestra_baselines.mappo --env-id palaestra/Skirmish-2s3z-v0 --team red --opponent builtin
+
+Greedy play takes the most probable legal action of each agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
+from palaestra_baselines.common.collector import draw_actions, epsilon_greedy
+from palaestra_baselines.common.critics import Critic, UnitCritic, ValueScale
+from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player
+from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.stores import Sequences, generalised_advantages
+from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
+from palaestra_baselines.common.utilities import NEVER, Utilities, load_player
+from palaestra_baselines.common.value_learning import (
+    Evaluation,
+    LaneArgs,
+    LaneTraining,
+    Report,
+    between,
+    descend,
+    learning_command,
+    weighted_mean,
+)
+
+METHOD = "mappo"
+SLOPE = 10.0
+"""Error, in deviations of the targets, beyond which the loss of the value grows linearly: the paper's."""
+
+
+@dataclass
+class Args(LaneArgs):
+    """Arguments of MAPPO, beside those of `LaneArgs`.
+
+    Attributes:
+        network: ``flat`` reads observations and states as vectors; ``entity`` reads them unit by unit.
+        recurrent: Whether the agents have a recurrent state.
+        rollout: Decisions of each lane between two updates.
+        chunk: Successive decisions over which gradients flow through the recurrent state.
+        epochs: Passes over a rollout.
+        minibatches: Gradient steps of an epoch.
+        clip: How far an update may change the probability of an action, and the value.
+        gae_lambda: Decay of generalised advantage estimation.
+        entropy: Coefficient of the entropy, at the start and at the end; falls linearly.
+        critic_learning_rate: Of the critic, at the start and at the end; falls linearly.
+        critic_hidden: Widths of the critic.
+        value_decay: Share of the old running moments of the targets that a rollout keeps.
+    """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "entropy")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "clip", "gae_lambda", "value_decay")
+
+    env_id: str = "palaestra/Skirmish-2s3z-v0"
+    team: str = "red"
+    opponent: str = "builtin"
+    total_steps: int = 300_000
+    lanes: int = 64
+    network: Literal["flat", "entity"] = "flat"
+    recurrent: bool = False
+    rollout: int = 64
+    chunk: int = 8
+    epochs: int = 5
+    minibatches: int = 4
+    clip: float = 0.2
+    gae_lambda: float = 0.95
+    entropy: tuple[float, float] = (0.01, 0.001)
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    critic_learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    critic_hidden: tuple[int, ...] = (64, 64)
+    value_decay: float = 0.9
+    directory: Path = Path("runs/mappo")
+
+    @property
+    def length(self) -> int:
+        """Decisions of a sequence of a minibatch: one without recurrence."""
+        return self.chunk if self.recurrent else 1
+
+    def check(self) -> None:
+        """Looks at the arguments.
+
+        Raises:
+            ValueError: One that cannot be; names the option.
+        """
+        super().check()
+        if not self.team:
+            raise ValueError("--team says which team learns, against --opponent; MAPPO does not learn both")
+        if self.rollout % self.length:
+            raise ValueError(f"--rollout must be a multiple of --chunk, got {self.rollout} and {self.chunk}")
+        if self.minibatches > self.lanes * self.rollout // self.length:
+            raise ValueError(f"--minibatches {self.minibatches} are more than the sequences of a rollout")
+
+
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file.
+
+    Raises:
+        FileError: The file is no saved policy, or one of a game that it cannot play.
+    """
+    args = read_policy(path)[1].get("args", {})
+    if args.get("network") == "entity":
+        return load_unit_player(path, game, team)
+    return (load_flat_player if args.get("recurrent") else load_player)(path, game, team)
+
+
+# ------------------------------------------------------------------------------------------------------------ the loss
+
+
+def log_policy(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Logarithms ``[..., A, M]`` of the probabilities of actions; about `NEVER` for illegal ones.
+
+    Args:
+        logits: ``[..., A, M]``.
+        legal: bool ``[..., A, M]``.
+    """
+    return logits.masked_fill(~legal, NEVER).log_softmax(-1)
+
+
+def policy_loss(
+    new: torch.Tensor, old: torch.Tensor, advantages: torch.Tensor, acts: torch.Tensor, clip: float
+) -> torch.Tensor:
+    """Clipped surrogate, -mean of min(rho A, clip(rho, 1 - c, 1 + c) A) with rho = exp(new - old).
+
+    Args:
+        new: ``[..., A]``, logarithms of the probabilities of the actions that were taken.
+        old: ``[..., A]``, of the policy that took them.
+        advantages: ``[..., 1]`` of the team.
+        acts: ``[..., A]``, weights of the mean: 1 for agents that acted in a match, else 0.
+        clip: c.
+    """
+    ratio = (new - old).exp()
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    return -weighted_mean(torch.minimum(ratio * advantages, clipped * advantages), acts)
+
+
+def mean_entropy(log_probabilities: torch.Tensor, acts: torch.Tensor) -> torch.Tensor:
+    """Mean entropy of policies ``[..., A, M]`` of agents that acted, ``acts [..., A]``."""
+    return weighted_mean(-(log_probabilities.exp() * log_probabilities).sum(-1), acts)
+
+
+def value_loss(
+    new: torch.Tensor, old: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor, clip: float
+) -> torch.Tensor:
+    """Clipped loss of values: the mean of the larger Huber loss, of the new value and of its clipped change.
+
+    Args:
+        new: ``[...]``.
+        old: ``[...]``, values before the update.
+        targets: ``[...]``, all three scaled.
+        weights: ``[...]``, 0 where a lane started its next match.
+        clip: How far from the old value a change counts.
+    """
+    clipped = old + (new - old).clamp(-clip, clip)
+    losses = [nn.functional.huber_loss(v, targets, reduction="none", delta=SLOPE) for v in (new, clipped)]
+    return weighted_mean(torch.maximum(*losses), weights)
+
+
+# --------------------------------------------------------------------------------------------------------- the rollout
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Decisions ``[L, N, ...]`` of a rollout, or sequences of them as a minibatch ``[C, B, ...]``.
+
+    Attributes:
+        observations: ``[..., A_role, size]`` by role.
+        legal: bool ``[..., A, M]``.
+        states: ``[..., S]``.
+        memory: ``[..., A, H]``, recurrent state before each decision; H is 0 without recurrence.
+        keeps: ``[..., A, 1]``, see `Sequences`.
+        actions: int64 ``[..., A]``.
+        acts: ``[..., A]``, 1 for agents that acted in a match, else 0.
+        old: ``[..., A]``, logarithms of the probabilities of the actions when they were taken.
+        advantages: ``[..., 1]``.
+        values: ``[...]``, outputs of the critic before the update.
+        targets: ``[...]``, what it is to learn, scaled.
+        weights: ``[...]``, 0 where a lane started its next match.
+    """
+
+    observations: dict[str, torch.Tensor]
+    legal: torch.Tensor
+    states: torch.Tensor
+    memory: torch.Tensor
+    keeps: torch.Tensor
+    actions: torch.Tensor
+    acts: torch.Tensor
+    old: torch.Tensor
+    advantages: torch.Tensor
+    values: torch.Tensor
+    targets: torch.Tensor
+    weights: torch.Tensor
+
+    def at(self, rows: torch.Tensor, lanes: torch.Tensor) -> Samples:
+        """Those of some rows and lanes, of any common shape."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        picked = {name: value[rows, lanes] for name, value in values.items() if name != "observations"}
+        return Samples({role: seen[rows, lanes] for role, seen in self.observations.items()}, **picked)
+
+
+def logits_of(actor: Any, samples: Samples) -> torch.Tensor:
+    """Logits ``[C, B, A, M]`` of sequences; with recurrence from the recurrent state before their first decision."""
+    if not actor.memory_size:
+        return actor(samples.observations)
+    memory, parts = samples.memory[0], []
+    for t, keeps in enumerate(samples.keeps):
+        observed = {role: seen[t] for role, seen in samples.observations.items()}
+        logits, memory = actor.evaluate(observed, memory * keeps)
+        parts.append(logits)
+    return torch.stack(parts)
+
+
+def log_chosen(log_probabilities: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """Logarithms ``[..., A]`` of the probabilities of actions ``[..., A]``."""
+    return log_probabilities.gather(-1, actions[..., None])[..., 0]
+
+
+@torch.no_grad()
+def read_rollout(
+    rollout: Sequences, actor: Any, critic: nn.Module, scale: ValueScale, args: Args, team: int
+) -> Samples:
+    """The decisions of a rollout with all that their losses need, under the networks that took them.
+
+    Args:
+        rollout: With global states.
+        actor: The policy.
+        critic: The values.
+        scale: Scale of their targets; counts those of this rollout.
+        args: Arguments of the run.
+        team: Number of the team that learns.
+    """
+    positions = rollout.positions
+    outputs = critic(positions.state)
+    values = scale.restored(outputs)[..., None]
+    rewards = rollout.rewards[..., team : team + 1]
+    advantages = generalised_advantages(rollout, rewards, values, args.gamma, args.gae_lambda)
+    targets = (values[:-1] + advantages)[..., 0]
+    scale.update(targets, rollout.weights)
+    acts = positions.asked[:-1] * rollout.weights[..., None]
+    length, count = rollout.actions.shape[:2]
+    memory = positions.memory if actor.memory_size else torch.zeros(length + 1, count, acts.shape[-1], 0)
+    samples = Samples(
+        {role: seen[:-1] for role, seen in positions.observations.items()},
+        positions.legal[:-1],
+        positions.state[:-1],
+        memory[:-1],
+        rollout.keeps[:-1],
+        rollout.actions,
+        acts,
+        torch.zeros_like(acts),
+        standardised(advantages, acts),
+        outputs[:-1],
+        scale.normalised(targets),
+        rollout.weights,
+    )
+    rows, lanes = sequences(torch.arange(length // args.length * count), args.length, count)
+    some = samples.at(rows, lanes)
+    samples.old[rows, lanes] = log_chosen(log_policy(logits_of(actor, some), some.legal), some.actions)
+    return samples
+
+
+def standardised(advantages: torch.Tensor, acts: torch.Tensor) -> torch.Tensor:
+    """Advantages ``[..., 1]`` of mean 0 and deviation 1 over the agents that acted, ``acts [..., A]``."""
+    weights = acts.sum(-1, keepdim=True)
+    centred = advantages - weighted_mean(advantages, weights)
+    return centred / weighted_mean(centred**2, weights).sqrt().clamp(min=1e-6)
+
+
+def sequences(numbers: torch.Tensor, length: int, lanes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows ``[C, B]`` and lanes ``[C, B]`` of sequences ``[B]`` by number: those of all lanes, then the next rows."""
+    rows = numbers // lanes * length + torch.arange(length)[:, None]
+    return rows, (numbers % lanes).expand_as(rows)
+
+
+# ------------------------------------------------------------------------------------------------------------ the loop
+
+
+class RolloutTraining(LaneTraining):
+    """One run of MAPPO: rollouts, each of which is learnt from and forgotten."""
+
+    LOSSES = ("loss", "value_loss", "entropy")
+    args: Args
+
+    def minibatches(self) -> list[torch.Tensor]:
+        """Numbers of the sequences of an epoch's minibatches: all of a rollout in random order."""
+        count = self.args.rollout // self.args.length * self.args.lanes
+        return list(torch.from_numpy(self.rng.permutation(count)).tensor_split(self.args.minibatches))
+
+
+@torch.no_grad()
+def decide(training: LaneTraining, actor: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Actions int64 ``[N, A]`` drawn from the policy, and the recurrent state ``[N, A, H]`` after them."""
+    position = training.collector.position
+    observed = {role: torch.from_numpy(seen) for role, seen in position.observations.items()}
+    memory = None
+    if actor.memory_size:
+        logits, after = actor.evaluate(observed, torch.from_numpy(position.memory))
+        memory = after.numpy()
+    else:
+        logits = actor(observed)
+    return draw_actions(training.collector.rng, position.legal, logits.numpy()), memory
+
+
+def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:
+    """Policy and critic of random weights.
+
+    Raises:
+        ValueError: The game's observations or states cannot be read unit by unit.
+    """
+    roster, size = training.roster, training.collector.position.state.shape[-1]
+    if args.network == "entity":
+        actor = UnitUtilities(roster, args.hidden, args.recurrent)
+        return actor, UnitCritic(roster.game, size, args.critic_hidden)
+    actor = (
+        FlatUtilities(roster, args.hidden, True, streams=False) if args.recurrent else Utilities(roster, args.hidden)
+    )
+    return actor, Critic(size, args.critic_hidden)
+
+
+def play_at_random(training: LaneTraining, args: Args, actor: Any, critic: Any) -> None:
+    """Plays a rollout of random actions and scales the inputs of both networks by it."""
+    collector = training.collector
+    for _ in range(args.rollout):
+        position = collector.position
+        collector.play(epsilon_greedy(collector.rng, position.legal, None, 1.0), position.memory)
+    actor.standardise(training.replay.observed())
+    critic.standardise(training.replay.last(args.rollout).positions.state.flatten(0, 1).numpy())
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    with RunFolder(args, METHOD) as folder:
+        memory_size = args.hidden[-1] if args.recurrent else 0
+        training = RolloutTraining(args, folder, evaluation, args.rollout, with_state=True, memory_size=memory_size)
+        actor, critic = make_networks(args, training)
+        scale, team = ValueScale(args.value_decay), int(training.roster.team_of[0])
+        actor_optimizer, critic_optimizer = (torch.optim.Adam(n.parameters(), fused=True) for n in (actor, critic))
+        training.resume(
+            actor=actor,
+            critic=critic,
+            scale=scale,
+            actor_optimizer=actor_optimizer,
+            critic_optimizer=critic_optimizer,
+        )
+        if folder.before is None:
+            play_at_random(training, args, actor, critic)
+        while training.goes_on(actor):
+            for _ in range(args.rollout):
+                training.collector.play(*decide(training, actor))
+            samples = read_rollout(training.replay.last(args.rollout), actor, critic, scale, args, team)
+            rates = [between(ends, training.share) for ends in (args.learning_rate, args.critic_learning_rate)]
+            entropy_coefficient = between(args.entropy, training.share)
+            for _ in range(args.epochs):
+                for numbers in training.minibatches():
+                    batch = samples.at(*sequences(numbers, args.length, args.lanes))
+                    new = log_policy(logits_of(actor, batch), batch.legal)
+                    chosen = log_chosen(new, batch.actions)
+                    loss = policy_loss(chosen, batch.old, batch.advantages, batch.acts, args.clip)
+                    entropy = mean_entropy(new, batch.acts)
+                    descend(actor_optimizer, loss - entropy_coefficient * entropy, rates[0], args.max_gradient_norm)
+                    error = value_loss(critic(batch.states), batch.values, batch.targets, batch.weights, args.clip)
+                    descend(critic_optimizer, error, rates[1], args.max_gradient_norm)
+                    training.count_update(loss, error, entropy)
+        return training.report()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains."""
+    learning_command(Args, METHOD, __doc__ or "", argv, train)
+
+
+if __name__ == "__main__":
+    main()
