@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,6 +41,11 @@ NO_METHODS = (
     "team_figures",
 )
 """Files of the baselines that are no method."""
+FIGURES = Path("assets", "palaestra_assets", "figures")
+LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
+"""Columns of the table of battles, by the name of the method in the files of results."""
+SOLVED = 0.95
+"""Share of won matches from which on a battle counts as solved."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""
 
@@ -80,6 +87,26 @@ def baseline_table(root: Path) -> str:
         about = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
         link = f"[`{path.stem}`]({(BASELINES / path.name).as_posix()})"
         lines.append(f"| {link} | {about.rstrip('.')} | `palaestra train {path.stem}` |")
+    return "\n".join(lines)
+
+
+def battle_table(root: Path) -> str:
+    """Table of what methods win on battles, from the results that ``figures skirmish`` has written.
+
+    A cell holds the median of the seeds, bold from `SOLVED` on, the least and the most, and the decisions of a run.
+    """
+    found: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for path in sorted((root / FIGURES).glob("skirmish_*_results.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                battle = row["battle"] + (f", learnt on {row['learnt_on']}" if row.get("learnt_on") else "")
+                found.setdefault(battle, {}).setdefault(f"{row['method']} {row['decisions_wanted']}", []).append(row)
+    if not found:
+        return "No results yet."
+    lines = [f"| battle | {' | '.join(LEARNERS.values())} |", "|---" * (1 + len(LEARNERS)) + "|"]
+    for battle, by_method in sorted(found.items(), key=lambda item: -max(map(_median, item[1].values()))):
+        cells = ["; ".join(map(_cell, _of(method, by_method))) for method in LEARNERS]
+        lines.append(f"| {battle} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -158,7 +185,7 @@ def _files(root: Path) -> dict[Path, str]:
     if readme.exists():
         text = readme.read_text(encoding="utf-8")
         filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
-        filled = _fill(filled, "gallery", gallery_table(root))
+        filled = _fill(_fill(filled, "gallery", gallery_table(root)), "battles", battle_table(root))
         if (root / EXAMPLE).exists():
             filled = _fill(filled, "example", example(root))
         if filled != text or "<!-- begin: environments -->" in text:
@@ -173,6 +200,23 @@ def _with_picture(text: str, root: Path, page: Page, id: str) -> str:
     title, headline, rest = text.split("\n\n", 2)
     link = f"![A match of {id}](../images/environments/{gallery.picture_name(page)})"
     return "\n\n".join([title, headline, link, rest])
+
+
+def _of(method: str, runs: dict[str, list[dict[str, str]]]) -> list[list[dict[str, str]]]:
+    """The runs of a method, those of each budget apart."""
+    return [rows for name, rows in runs.items() if name.split()[0] == method]
+
+
+def _median(rows: Sequence[dict[str, str]]) -> float:
+    """Median share of won matches over seeds."""
+    return statistics.median(float(row["won"]) for row in rows)
+
+
+def _cell(rows: Sequence[dict[str, str]]) -> str:
+    """Median, least and most of the seeds, and the decisions of a run in millions."""
+    won, median = sorted(float(row["won"]) for row in rows), _median(rows)
+    shown = f"**{median:.2f}**" if median >= SOLVED else f"{median:.2f}"
+    return f"{shown} ({won[0]:.2f} to {won[-1]:.2f}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
 
 
 def _ids(page: Page, rows: Sequence[Row]) -> str:

@@ -54,7 +54,7 @@ def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_train
     assert (folder / "skirmish_solved.png").read_bytes().startswith(b"\x89PNG")
     assert [row["seed"] for row in rows_of(folder / "skirmish_solved.csv")] == ["0"] * 3 + ["1"] * 3
     assert list(rows_of(folder / "skirmish_solved_results.csv")[0]) == [
-        *("battle", "method", "seed", "decisions", "cpu_s", "won", "low", "high")
+        *("battle", "method", "seed", "decisions_wanted", "decisions", "cpu_s", "won", "low", "high")
     ]
     assert (args.assets / "weights" / "learnt.safetensors").exists()
     monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))

@@ -235,3 +235,23 @@ def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tm
     assert drawn == ["palaestra/Ring-8-v0"]
     assert docs.gallery_table(tmp_path).count("<img") == 1
     assert 'href="docs/environments/Ring.md"' in docs.gallery_table(tmp_path)
+
+
+def test_the_table_of_battles_has_median_least_and_most_of_the_seeds(tmp_path: Path):
+    assert docs.battle_table(tmp_path) == "No results yet."
+    folder = tmp_path / docs.FIGURES
+    folder.mkdir(parents=True)
+    head = "battle,method,seed,decisions_wanted,won,learnt_on"
+    rows = {
+        "skirmish_hard_results.csv": ["wide,vdn,0,1000000,0.125,", "10m,unmas,0,400000,0.5,3m 5m"],
+        "skirmish_easy_results.csv": [f"3m,qmix,{k},250000,{won}," for k, won in enumerate((0.9, 0.99, 0.96))],
+    }
+    for name, lines in rows.items():
+        (folder / name).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    assert docs.battle_table(tmp_path).splitlines() == [
+        "| battle | VDN | QMIX | UNMAS | MAPPO |",
+        "|---|---|---|---|---|",
+        "| 3m |  | **0.96** (0.90 to 0.99), 0.25 M |  |  |",
+        "| 10m, learnt on 3m 5m |  |  | 0.50 (0.50 to 0.50), 0.4 M |  |",
+        "| wide | 0.12 (0.12 to 0.12), 1 M |  |  |  |",
+    ]
