@@ -1,12 +1,12 @@
 """The figure of self-play on SkirmishDuel: ``python -m palaestra_baselines.figures skirmish_duel``.
 
 Both sides of the battle are alike, so that one policy plays either. In the first round it learns against a script that
-goes forward: where both sides learn from nothing, VDN tends to policies that keep their distance, and matches end
-without a winner. In each later round a policy learns anew against a pool (`palaestra.wrappers.SelfPlayPool`) of all
-policies of the rounds before. At the end of a round a best response is trained: red learns, by the same method, against
-the last policy alone, which is frozen. The share of matches that it wins says how far the policy can be exploited by
-this method within this budget. Policy and best response then join the pool, as main agents and their exploiters do in
-Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning" (Nature 575, 2019).
+goes forward: from nothing, learners tend to policies that keep their distance, and matches end without a winner. In
+each later round a policy learns anew against a pool (`palaestra.wrappers.SelfPlayPool`) of all policies of the rounds
+before. At the end of a round a best response is trained: red learns, by the same method, against the last policy alone,
+which is frozen. The share of matches that it wins says how far the policy can be exploited by this method within this
+budget. Policy and best response then join the pool, as main agents and their exploiters do in Vinyals et al.,
+"Grandmaster level in StarCraft II using multi-agent reinforcement learning" (Nature 575, 2019).
 
 Six trainings a seed, a minute of processor time each.
 """
@@ -20,19 +20,18 @@ from typing import Any
 
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.wrappers import SelfPlayPool
-from palaestra_baselines import vdn
+from palaestra_baselines import mappo
 from palaestra_baselines.common.curves import curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.runs import FigureArgs, train_all
 from palaestra_baselines.common.value_learning import WEIGHTS
-from palaestra_baselines.skirmish_figures import VALUE_BASED
 from palaestra_baselines.team_figures import write_rows
 
 DUEL = "palaestra/SkirmishDuel-v0"
-METHOD = "vdn"
-FIRST: dict[str, str] = {"team": "red", "opponent": "nearest"}
-"""How the first policy learns; ``{"team": "", "opponent": "nearest"}`` lets both sides learn."""
+METHOD = "mappo"
+FIRST = "nearest"
+"""The script that the first policy meets."""
 ROUNDS = 3
-LEARNS: dict[str, Any] = {**VALUE_BASED, "total_steps": 200_000, "evaluations": 4, "matches": 256}
+LEARNS: dict[str, Any] = {"team": "red", "total_steps": 200_000, "evaluations": 4, "matches": 256}
 """Arguments of all trainings, best responses included."""
 TEST_MATCHES = 1024
 
@@ -63,22 +62,22 @@ class Round:
         return self.folder / f"round_{self.number}" / f"pool_of_seed_{self.seed}.json"
 
     @property
-    def learner(self) -> vdn.Args:
+    def learner(self) -> mappo.Args:
         """The training of the policy."""
         if self.number == 0:
-            return self._run("learner", 0, **FIRST)
-        return self._run("learner", 0, team="red", opponent=str(self.pool))
+            return self._run("learner", 0, FIRST)
+        return self._run("learner", 0, str(self.pool))
 
     @property
-    def best_response(self) -> vdn.Args:
+    def best_response(self) -> mappo.Args:
         """The training against the policy."""
-        return self._run("best_response", 1, team="red", opponent=str(self.learner.folder / WEIGHTS))
+        return self._run("best_response", 1, str(self.learner.folder / WEIGHTS))
 
-    def _run(self, name: str, part: int, **given: Any) -> vdn.Args:
+    def _run(self, name: str, part: int, opponent: str) -> mappo.Args:
         """A training with a seed of its own: no two of them play the same matches."""
         directory = self.folder / f"round_{self.number}" / name
         seed = 2 * (self.seed * ROUNDS + self.number) + part
-        return vdn.Args(**LEARNS, **given, env_id=DUEL, seed=seed, directory=directory, quiet=True)
+        return mappo.Args(**LEARNS, opponent=opponent, env_id=DUEL, seed=seed, directory=directory, quiet=True)
 
     def write_pool(self) -> None:
         """Writes the file of the pool, which the trainings before have filled."""
@@ -88,7 +87,7 @@ class Round:
     def row(self) -> dict[str, Any]:
         """Result of the round, in new matches."""
         policy, best_response = (str(run.folder / WEIGHTS) for run in (self.learner, self.best_response))
-        exploited, against_script = matches(best_response, policy), matches(policy, FIRST["opponent"])
+        exploited, against_script = matches(best_response, policy), matches(policy, FIRST)
         low, high = exploited.win_interval
         logs = [read_rows(run.folder / "log.csv")[-1] for run in (self.learner, self.best_response)]
         return {
@@ -127,7 +126,7 @@ def skirmish_duel(args: FigureArgs) -> None:
     panel = {
         "label": "matches won by the best response",
         "x_label": "round",
-        "curves": {"VDN": curve_over_seeds(by_seed, "round", "exploited")},
+        "curves": {"MAPPO": curve_over_seeds(by_seed, "round", "exploited")},
     }
     title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"
     plot_panels(args.assets / "figures" / "skirmish_duel.png", [panel], title)
@@ -137,7 +136,7 @@ def skirmish_duel(args: FigureArgs) -> None:
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line of text for each round and seed."""
     head = f"{'round':>5s}{'seed':>6s}{'pool':>6s}{'decisions':>11s}{'processor s':>13s}"
-    lines = [f"{head}{'exploited':>11s}  95 % interval   {'score against ' + FIRST['opponent']}"]
+    lines = [f"{head}{'exploited':>11s}  95 % interval   score against {FIRST}"]
     for row in rows:
         cost = f"{row['round']:5d}{row['seed']:6d}{row['pool']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
         share = f"{row['exploited']:11.3f}  {row['low']:.3f} to {row['high']:.3f}"

@@ -12,10 +12,10 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-from palaestra_baselines import duel_figures, vdn
+from palaestra_baselines import duel_figures, mappo
 from palaestra_baselines.common.runs import FigureArgs
 
-SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400}
+SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 8, "rollout": 8, "epochs": 1}
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_rounds_have_rows_and_are_made_again_without_training(
         ("round_0", "learner"),
         ("round_0", "best_response"),
     ]
-    monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))
+    monkeypatch.setattr(mappo, "train", lambda *_: pytest.fail("it trained again"))
     duel_figures.skirmish_duel(args)
     assert capsys.readouterr().out == first
 
