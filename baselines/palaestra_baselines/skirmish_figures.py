@@ -4,7 +4,7 @@ Red learns against the script ``builtin``; its units share a network. A table of
 which battle for how many decisions, and what is asked of the median of its seeds. Each group of entries is a figure:
 
 ``skirmish_solved``    the maps that every method is to win
-``skirmish_outnumbered``  five marines against six
+``skirmish_outnumbered`` five marines against six
 ``skirmish_claim``     UNMAS against QMIX and VDN where red is outnumbered
 ``skirmish_waves``     the same where units come late
 ``skirmish_transfer``  learnt on teams of three sizes, played by one of another size
@@ -130,7 +130,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("5m_vs_6m", "qmix", 500_000, bar=0.95, minutes=5.0, arguments=SHORT_EXPLORATION),
         Entry("5m_vs_6m", "unmas", 280_000, bar=0.95, minutes=5.0, arguments=SHORT_EXPLORATION),
         Entry("5m_vs_6m", "mappo", 700_000, weights="skirmish_5m_vs_6m", arguments=WIDE),
-        Entry("5m_vs_6m", "vdn", 400_000),
     ),
     "claim": (
         Entry("3s5z_vs_3s6z", "vdn", 600_000, minutes=10.0),
