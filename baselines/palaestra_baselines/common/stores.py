@@ -184,11 +184,11 @@ def generalised_advantages(
         ``[L, B, K]``; 0 where a lane started its next match. Added to ``values[:-1]`` they are the targets of the
         values.
     """
-    advantages = torch.zeros_like(rewards)
-    carried = torch.zeros_like(rewards[0])
-    for t in range(len(rewards) - 1, -1, -1):
-        continues, weights = rollout.continues[t][:, None], rollout.weights[t][:, None]
-        delta = rewards[t] + gamma * continues * values[t + 1] - values[t]
-        carried = weights * (delta + gamma * gae_lambda * continues * carried)
+    continues, weights = rollout.continues[..., None], rollout.weights[..., None]
+    deltas = rewards + gamma * continues * values[1:] - values[:-1]
+    decays = gamma * gae_lambda * continues
+    advantages, carried = torch.empty_like(deltas), torch.zeros_like(deltas[0])
+    for t in range(len(deltas) - 1, -1, -1):
+        carried = weights[t] * (deltas[t] + decays[t] * carried)
         advantages[t] = carried
     return advantages
