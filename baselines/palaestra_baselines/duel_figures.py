@@ -1,14 +1,14 @@
 """The figure of self-play on SkirmishDuel: ``python -m palaestra_baselines.figures skirmish_duel``.
 
 Both sides of the battle are alike, so that one policy plays either. In the first round it learns against a script that
-goes forward: from nothing, learners tend to policies that keep their distance, and matches end without a winner. In
-each later round a policy learns anew against a pool (`palaestra.wrappers.SelfPlayPool`) of all policies of the rounds
-before. At the end of a round a best response is trained: red learns, by the same method, against the last policy alone,
-which is frozen. The share of matches that it wins says how far the policy can be exploited by this method within this
-budget. Policy and best response then join the pool, as main agents and their exploiters do in Vinyals et al.,
-"Grandmaster level in StarCraft II using multi-agent reinforcement learning" (Nature 575, 2019).
+goes forward, so that matches have winners. In each later round a policy learns anew against a pool
+(`palaestra.wrappers.SelfPlayPool`) of all policies of the rounds before. At the end of a round a best response is
+trained: red learns, by the same method, against the last policy alone, which is frozen. The share of matches that it
+wins says how far the policy can be exploited by this method within this budget. Policy and best response then join the
+pool, as main agents and their exploiters do in Vinyals et al., "Grandmaster level in StarCraft II using multi-agent
+reinforcement learning" (Nature 575, 2019).
 
-Six trainings a seed, a minute of processor time each.
+Six trainings a seed, of `LEARNS` decisions each.
 """
 
 from __future__ import annotations

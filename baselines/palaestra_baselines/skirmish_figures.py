@@ -4,7 +4,7 @@ Red learns against the script ``builtin``; its units share a network. A table of
 which battle for how many decisions, and what is asked of the median of its seeds. Each group of entries is a figure:
 
 ``skirmish_solved``    the maps that every method is to win
-``skirmish_outnumbered`` five marines against six
+``skirmish_outnumbered``  five marines against six
 ``skirmish_claim``     UNMAS against QMIX and VDN where red is outnumbered
 ``skirmish_waves``     the same where units come late
 ``skirmish_transfer``  learnt on teams of three sizes, played by one of another size
@@ -13,7 +13,7 @@ which battle for how many decisions, and what is asked of the median of its seed
 
 A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
 (``skirmish_solved.csv``, ``.png``) and the final shares of won matches (``skirmish_solved_results.csv``). A replay
-fills 160 MB on 2s3z and less than 1 GB on the largest maps, and so does each of its two checkpoints on the disk.
+of QMIX or UNMAS fills 200 MB on 2s3z and up to 800 MB on the largest maps, and so does each of its two checkpoints.
 """
 
 from __future__ import annotations
