@@ -115,7 +115,7 @@ class StateUnits(nn.Module):
         """``[..., hidden]`` of ``[..., S]``."""
         units, pooled = state.unflatten(-1, (self.units, -1)), []
         for layer, slots in zip(self.sides, self.slots, strict=True):
-            rows = units[..., slots[0] : slots[-1] + 1, :]
+            rows = units[..., slots[0] : slots[-1] + 1, :].contiguous()
             alive = rows[..., :1]
             encoded = torch.relu(layer(rows)) * alive
             number = alive.sum(-2)

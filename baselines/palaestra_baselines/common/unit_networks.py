@@ -248,8 +248,8 @@ class UnitEncoder(nn.Module):
         """Rows ``[..., A, R_side, E]``: the layer's part of the agent is computed once for all of its rows."""
         weight = layer.weight[:, : rows.shape[-1]] * self.row_scale
         of_agent = nn.functional.linear(own, layer.weight[:, rows.shape[-1] :], layer.bias - weight @ self.row_mean)
-        of_rows = (rows.flatten(0, -2) @ weight.T).view(*rows.shape[:-1], -1).add_(of_agent[..., None, :])
-        return of_rows.mul_(seen[..., None]).relu_()
+        of_rows = nn.functional.linear(rows * seen[..., None], weight)
+        return of_rows.addcmul_(of_agent[..., None, :], seen[..., None]).relu_()
 
     def standardise(self, observations: np.ndarray) -> None:
         """Scales inputs by mean and standard deviation of observations ``[N, A, size]``.
