@@ -216,7 +216,8 @@ def _cell(rows: Sequence[dict[str, str]]) -> str:
     """Median, least and most of the seeds, and the decisions of a run in millions."""
     won, median = sorted(float(row["won"]) for row in rows), _median(rows)
     shown = f"**{median:.2f}**" if median >= SOLVED else f"{median:.2f}"
-    return f"{shown} ({won[0]:.2f} to {won[-1]:.2f}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
+    seeds = f"{won[0]:.2f} to {won[-1]:.2f}" if len(rows) > 1 else "one seed"
+    return f"{shown} ({seeds}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
 
 
 def _ids(page: Page, rows: Sequence[Row]) -> str:

@@ -73,6 +73,15 @@ def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, mon
     assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
 
 
+def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], battle="again", seeds=3))
+    monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
+    trained: list[Any] = []
+    monkeypatch.setattr(skirmish_figures, "train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs))
+    skirmish_figures.train_entries("solved", entries, args)
+    assert [(run.directory.parent.name, run.seed) for run in trained] == [("3m", 0), ("again", 0), ("again", 1)]
+
+
 def test_the_final_share_counts_wins_of_red_and_no_draws(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
     class Table:
         wins, matches, score, win_interval = 3, 8, 0.6, (0.1, 0.7)
