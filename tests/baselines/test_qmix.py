@@ -246,13 +246,20 @@ NETWORKS = [("flat", False), ("flat", True), ("entity", False), ("entity", True)
 
 
 @pytest.mark.parametrize(("network", "recurrent"), NETWORKS)
-def test_a_run_writes_a_policy_that_plays_as_the_target_network(network: Any, recurrent: bool, tmp_path: Path):
-    args = qmix.Args(**SMALL, network=network, recurrent=recurrent, directory=tmp_path)
+def test_a_run_writes_a_policy_that_plays_as_the_averaged_weights(network: Any, recurrent: bool, tmp_path: Path):
+    args = qmix.Args(**SMALL, network=network, recurrent=recurrent, average=0.05, directory=tmp_path)
     report = qmix.train(args)
     assert (report.steps >= 300, report.updates > 20) == (True, True)
     state = load_checkpoint(args.folder / CHECKPOINT)
     target, online = state["target"], state["online"]
     assert any((target[name] != online[name]).any() for name in target)
+    saved, average, followed = (
+        {np.asarray(array).tobytes() for array in arrays.values()}
+        for arrays in (read_policy(report.weights)[0], state["average"], target)
+    )
+    if recurrent or network == "entity":  # else what is saved has the scales of inputs in its weights
+        assert saved <= average
+        assert not saved <= followed
     if recurrent:
         assert np.abs(state["replay"]["arrays"]["memory"]).max() > 0.0
     game = registry.make_game(BATTLE)[0]
@@ -271,7 +278,7 @@ def test_an_interrupted_recurrent_run_resumes_bitwise_equal(tmp_path: Path):
             raise KeyboardInterrupt
         return {}
 
-    small = {**SMALL, "total_steps": 240, "recurrent": True}
+    small = {**SMALL, "total_steps": 240, "recurrent": True, "average": 0.05}
     whole = qmix.train(qmix.Args(**small, directory=tmp_path / "whole"), lambda player_of: {})
     halves = qmix.Args(**small, directory=tmp_path / "halves")
     with pytest.raises(KeyboardInterrupt):
@@ -299,23 +306,25 @@ def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.
     spy("descend", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
     spy("follow", lambda _, __, tau: seen.taus.append(tau))
     spy("td_loss", lambda _, __, sequences, *___: seen.lengths.append(tuple(sequences.actions.shape[:2])))
-    args = qmix.Args(**SMALL, directory=tmp_path, epsilon_until=0.5, max_gradient_norm=3.0)
+    args = qmix.Args(**SMALL, directory=tmp_path, epsilon_until=0.5, max_gradient_norm=3.0, average=0.02)
     qmix.train(args)
     assert (seen.epsilons[0], seen.epsilons[-1]) == (1.0, pytest.approx(0.05))
     assert seen.epsilons[10] == pytest.approx(1.0 - 0.95 * 80 / 150, abs=0.02)
     assert seen.random[:12] == [True] * 12
     assert not any(seen.random[14:])
     assert seen.rates[0] > seen.rates[-1] == pytest.approx(1e-4, rel=0.2)
-    assert (set(seen.taus), set(seen.norms), set(seen.lengths)) == ({args.tau}, {3.0}, {(4, 4)})
+    assert seen.taus == [args.tau, 0.02] * len(seen.rates)
+    assert (set(seen.norms), set(seen.lengths)) == ({3.0}, {(4, 4)})
 
 
-def test_inputs_of_both_networks_are_scaled_by_what_was_observed(tmp_path: Path):
+def test_inputs_of_all_networks_are_scaled_by_what_was_observed(tmp_path: Path):
     args = qmix.Args(**{**SMALL, "total_steps": 200}, network="entity", directory=tmp_path)
     qmix.train(args)
     state = load_checkpoint(args.folder / CHECKPOINT)
-    for name in ("online", "target"):
-        assert (state[name]["utilities.encoder.row_scale"] != 1.0).all()
-        assert (state[name]["utilities.encoder.own_scale"] != 1.0).all()
+    for network in ("online.utilities", "target.utilities", "average"):
+        part, _, inside = network.partition(".")
+        for name in ("encoder.row_scale", "encoder.own_scale"):
+            assert (state[part][f"{inside}.{name}" if inside else name] != 1.0).all()
 
 
 def test_learning_as_no_team_is_refused(tmp_path: Path):

@@ -49,9 +49,10 @@ class FactoredArgs(LearningArgs):
         reward_scale: Rewards are multiplied by this.
         recurrent: Whether agents have a recurrent state.
         embedding: Width of the mixer.
+        average: Coefficient of Polyak averaging of the weights that are evaluated and saved, at each gradient step.
     """
 
-    SHARES: ClassVar[tuple[str, ...]] = (*LearningArgs.SHARES, "td_lambda")
+    SHARES: ClassVar[tuple[str, ...]] = (*LearningArgs.SHARES, "td_lambda", "average")
 
     env_id: str = "palaestra/Skirmish-3m-v0"
     team: str = "red"
@@ -67,6 +68,7 @@ class FactoredArgs(LearningArgs):
     reward_scale: float = 0.1
     recurrent: bool = False
     embedding: int = 32
+    average: float = 0.01
 
     @property
     def memory_size(self) -> int:
@@ -199,20 +201,22 @@ def learn(
         collector, team = training.collector, int(training.roster.team_of[0])
         online = make(training.roster, collector.position.state.shape[1])
         target = copy.deepcopy(online).requires_grad_(False)
+        average = copy.deepcopy(target.utilities)
         optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        training.resume(online=online, target=target, optimizer=optimizer)
-        while training.goes_on(target.utilities):
+        training.resume(online=online, target=target, average=average, optimizer=optimizer)
+        while training.goes_on(average):
             play(training, online, between(args.epsilon, training.share / args.epsilon_until))
             if training.warms_up:
                 continue
             if training.updates == 0:
-                for network in (online, target):
-                    network.utilities.standardise(training.replay.observed())
+                for utilities in (online.utilities, target.utilities, average):
+                    utilities.standardise(training.replay.observed())
             rate = between(args.learning_rate, training.share)
             for _ in range(args.updates):
                 loss = td_loss(online, target, training.sample_sequences(args.length), team, args)
                 descend(optimizer, loss, rate, args.max_gradient_norm)
                 follow(target, online, args.tau)
+                follow(average, online.utilities, args.average)
                 training.count_update(loss)
         return training.report()
 
