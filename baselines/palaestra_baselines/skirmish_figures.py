@@ -219,7 +219,7 @@ def battle_figure(group: str, args: FigureArgs) -> None:
     write_rows(figures / f"skirmish_{group}.csv", curves)
     most = max(len(made) for made in runs.values())
     shown = f"{most} seeds: IQM and 95 % bootstrap interval" if most > 1 else "one seed"
-    plot_panels(figures / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns, {shown}")
+    plot_panels(figures / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns\n{shown}")
     results = []
     for entry in entries:
         key = (entry.battle, entry.method)

@@ -17,6 +17,8 @@ import numpy as np
 
 from palaestra.core.files import FileError, write_atomically
 
+LARGE = 10_000
+"""From this number on x is written in thousands (k) and millions (M)."""
 COLUMNS = 3
 """Most panels in a row of a picture."""
 
@@ -133,6 +135,7 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import EngFormatter
 
     columns = min(len(panels), COLUMNS)
     rows = -(-len(panels) // columns)
@@ -150,6 +153,8 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
             axis.axhline(value, color=f"C{number + len(panel['curves'])}", linestyle="--", label=name)
         if panel.get("log"):
             axis.set_yscale("log")
+        if axis.get_xlim()[1] >= LARGE:
+            axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.set_xlabel(panel["x_label"])
         axis.set_ylabel(panel["label"])
         axis.grid(alpha=0.3, which="both")
@@ -157,7 +162,7 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
         if names != named:
             axis.legend(fontsize="small")
             named = names
-    figure.suptitle(title)
+    figure.suptitle(title, fontsize="medium" if columns == 1 else "large")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))
     plt.close(figure)
