@@ -30,17 +30,6 @@ GALLERY_WIDTH = 260
 """Width of a picture in README.md, pixels."""
 MOST_IDS = 4
 """Presets that README.md names; of more it gives the number."""
-NO_METHODS = (
-    "__init__",
-    "demo",
-    "duel_figures",
-    "figures",
-    "fm3q_tables",
-    "skirmish_demo",
-    "skirmish_figures",
-    "team_figures",
-)
-"""Files of the baselines that are no method."""
 FIGURES = Path("assets", "palaestra_assets", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
@@ -79,12 +68,13 @@ def gallery_table(root: Path) -> str:
 
 
 def baseline_table(root: Path) -> str:
-    """Table of the methods in `baselines/`, from the first line of each file's docstring."""
+    """Table of the methods in `baselines/`, files with a function `train`, from the first line of their docstrings."""
     lines = ["| method | what | run |", "|---|---|---|"]
     for path in sorted((root / BASELINES).glob("*.py")):
-        if path.stem in NO_METHODS:
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        if not any(isinstance(part, ast.FunctionDef) and part.name == "train" for part in module.body):
             continue
-        about = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+        about = (ast.get_docstring(module) or "").split("\n")[0]
         link = f"[`{path.stem}`]({(BASELINES / path.name).as_posix()})"
         lines.append(f"| {link} | {about.rstrip('.')} | `palaestra train {path.stem}` |")
     return "\n".join(lines)
