@@ -39,7 +39,7 @@ class Battle:
 BATTLES: dict[str, Battle] = {
     "2s3z": Battle("palaestra/Skirmish-2s3z-v0", "skirmish_2s3z.safetensors"),
     "5m_vs_6m": Battle("palaestra/Skirmish-5m_vs_6m-v0", "skirmish_5m_vs_6m.safetensors"),
-    "waves": Battle("palaestra/SkirmishUnshaped-Waves-v0", "kite"),
+    "waves": Battle("palaestra/SkirmishUnshaped-Waves-v0", "skirmish_waves.safetensors"),
 }
 """Battle by its name, in the order of the table."""
 
