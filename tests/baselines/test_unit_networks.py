@@ -176,6 +176,18 @@ def test_rows_that_are_not_seen_have_no_influence(heals: bool):
     torch.testing.assert_close(utilities({"red": observed})[:, 1:], noisy[:, 1:])
 
 
+def test_units_that_are_not_seen_are_encoded_as_zeros():
+    roster = roster_of("5m_vs_6m")
+    utilities, observed, layout = utilities_of(roster), observations_of(roster), UnitLayout.of(roster)
+    hidden = [1, int(layout.teammates[0]) + 1]  # the second of each side
+    layout.split(observed)[1][..., hidden, layout.seen] = 0.0
+    with torch.no_grad():
+        teammates, opponents = utilities.encoder(observed).sides
+    for side in (teammates, opponents):
+        is_zero = (side == 0.0).all(-1).flatten(0, -2).all(0)
+        assert [bool(zero) for zero in is_zero] == [row == 1 for row in range(side.shape[-2])]
+
+
 def test_what_is_seen_has_an_influence():
     roster = roster_of()
     utilities, observed, layout = utilities_of(roster), observations_of(roster), UnitLayout.of(roster)
