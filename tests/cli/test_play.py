@@ -150,6 +150,16 @@ def test_a_click_is_the_action_of_the_selected_agent():
     assert session.selected == "red_0"
 
 
+def test_a_click_may_select_an_agent_that_the_player_moves():
+    session = started(DEPOT, "red_0", "red_1", wait=True, opponent="random")
+    of_red_1, of_blue_0 = (8 * 1, 8 * 1), (8 * int(session.sim.states["here"][0, 2]), 8 * 2)
+    assert session.click(*of_red_1)
+    assert session.selected == "red_1"
+    assert not session.decide([]), "it is no action"
+    assert not session.click(*of_blue_0)
+    assert session.selected == "red_1"
+
+
 @pytest.mark.parametrize(("x", "y"), [(8 * 5, 0), (-1, 0), (8 * 11, -1), (8 * 12 + 88, 0), (8 * 11, 32)])
 def test_a_click_that_means_nothing_is_no_action(x: int, y: int):
     session = started(DEPOT, "red_0", wait=False)

@@ -118,8 +118,10 @@ def write(game, world, s):
 
 
 def click(game, world, s, slot, x, y):
-    """The order to go where the click is, in whatever row; None where that is no neighbour."""
-    place = x // CELL
+    """The order to go where the click is, in whatever row; None where that is no neighbour; drivers by themselves."""
+    place, row = x // CELL, y // CELL
+    if row != slot and int(s["here"][row]) == place:
+        return game.agents[row]
     if world.hops[int(s["here"][slot]), place] != 1.0:
         return None
     return {"order": 1 + place, "gear": 0, "signs": [0, 0], "effort": 0.5} if "effort" in names(game) else 1 + place

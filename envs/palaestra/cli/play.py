@@ -2,7 +2,8 @@
 
 Keys come from the action table and stand below the picture. Games of few pictures a second wait for your move (--wait),
 the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the mouse plays
-too; of several agents it moves the one in brackets, tab chooses the next.
+too; of several agents it moves the one in brackets. Tab chooses the next one; in some games a click on another agent
+chooses that one.
 """
 
 from __future__ import annotations
@@ -194,15 +195,22 @@ class Session:
         return True
 
     def click(self, x: int, y: int) -> bool:
-        """Takes a click on a pixel of the picture for the selected agent's next action. Returns whether it is one."""
+        """Takes a click on a pixel of the picture: the next action of the selected agent, or who is selected next.
+
+        Returns:
+            Whether it means anything.
+        """
         height, width, _ = self.sim.render(0).shape
         if self._click is None or self.over or self.paused or not (0 <= x < width and 0 <= y < height):
             return False
         slot = self._agent_ios[self.selected].slots[0]
         action = self._click(self.sim.game, self.sim.game.world, record_view(self.sim.states)[0], slot, x, y)
-        if action is None:
+        if action is None or (isinstance(action, str) and action not in self.agents):
             return False
-        self._clicked[self.selected] = action
+        if isinstance(action, str):
+            self.selected = action
+        else:
+            self._clicked[self.selected] = action
         return True
 
     def decide(self, pressed: Sequence[str]) -> bool:

@@ -240,9 +240,9 @@ class Game:
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
             Like ``render`` it reads the record and changes nothing.
-        click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns the
-            action that a click on the pixel in column x and row y of the picture of ``render`` means for the agent in
-            ``slot``, in the form of its action space (an int, an array, a dict by field); None where it means nothing.
+        click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns what a
+            click on column x and row y of the picture means for the agent in ``slot``: an action in the form of its
+            space (an int, an array, a dict by field), the name of the agent to command next, or None for nothing.
         codecs: Codecs by name, which users choose by ``codec="name"``: for faces of single agents (a ParallelEnv, or
             the team of one).
         default_codec: Name of the codec that such faces use by default; ``codec="none"`` gives the
