@@ -1,4 +1,7 @@
-"""Battles played by mouse: a click on the ground walks, on an opponent attacks, on the unit itself stops."""
+"""Battles played by mouse: a click on the ground walks, on an opponent attacks, on the unit itself stops.
+
+A click on another unit of the player selects that one.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,15 @@ def test_tab_chooses_the_unit_that_the_next_click_commands():
         session.command("tab")
     assert session.decide([])
     assert session.sim.states["order"][0, :3].tolist() == [NORTH, EAST, STOP]
+
+
+def test_a_click_on_a_unit_of_the_player_makes_it_the_one_that_the_next_click_commands():
+    session = started("red_0", "red_1", "red_2")
+    assert session.click(*pixel(session, *place(session, 2)))
+    assert session.selected == "red_2"
+    assert session.click(*pixel(session, 15.0, 16.0))
+    session.decide(["."])
+    assert session.sim.states["order"][0, 2] == EAST
 
 
 def test_the_command_plays_a_battle_by_clicks(run, refused):

@@ -95,6 +95,14 @@ def test_a_smaller_map_ends_at_its_own_edge(tmp_path: Path):
     assert sim.game.world.rules["width"].tolist() == [10, 32]
 
 
+@pytest.mark.parametrize("make", [games.battle, games.duel])
+def test_battles_are_played_by_another_ruleset(make: Any, spoilt: Any):
+    other = spoilt("rulesets/smac-4.10", {"name": "harder", "units.marine.hit_points": 10})
+    sim = start(make("3m", ruleset=str(other)))
+    there = sim.states["alive"][0] == 1
+    assert set(sim.states["hit_points"][0, there]) == {10.0}
+
+
 def test_maps_of_several_rulesets_are_refused(spoilt: Any):
     other = maps.load("3m", spoilt("rulesets/smac-4.10", {"name": "harder", "units.marine.hit_points": 10}))
     with pytest.raises(ValueError, match="maps 3m and 3m have different rulesets: draw maps of one alone"):

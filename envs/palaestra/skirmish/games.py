@@ -99,7 +99,9 @@ USE = (orders.BOOST, *(orders.JUMP + k for k in range(4)))
 TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
-def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") -> Game:
+def battle(
+    map: str | Path = "3m", reward: str = "smac", compat: str = "clean", ruleset: str | Path | None = None
+) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
     Args:
@@ -108,10 +110,12 @@ def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") 
             ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
         compat: ``"clean"``, or ``"smac"`` for SMAC's observations, state, masks and rewards: see
             `palaestra.skirmish.smac_view`.
+        ruleset: Name of a bundled ruleset or a path, see `palaestra.skirmish.ruleset.load`; None for the map's own.
 
     Raises:
-        ValueError: No such map, reward or compat, or a map whose units do not fit into memory or on the ground.
-        FileError: The file of the map cannot be used.
+        ValueError: No such map, reward, compat or ruleset, or a map whose units do not fit into memory or on the
+            ground.
+        FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
 
@@ -144,12 +148,14 @@ def battle(map: str | Path = "3m", reward: str = "smac", compat: str = "clean") 
     * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
     * `reward`: ``"smac"`` or ``"sparse"``.
     * `compat`: ``"clean"``, or ``"smac"`` for what SMAC shows, allows and pays (`palaestra.skirmish.smac_view`).
+    * `ruleset`: path of a file with other numbers of units, in place of ``"smac-4.10"``:
+      [your own battle](../guides/your_own_battle.md).
 
     <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
     check_word("compat", compat, ("clean", "smac"))
-    return make_game([load(map)], Twist(reward, is_smac=compat == "smac"))
+    return make_game([load(map, ruleset)], Twist(reward, is_smac=compat == "smac"))
 
 
 def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
@@ -384,17 +390,18 @@ def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "sma
     return make_game([load(map)], Twist(reward, changes=changes, change_gap=CHANGE_GAP, spare=(changes, changes)))
 
 
-def duel(map: str | Path = "3m", reward: str = "smac") -> Game:
+def duel(map: str | Path = "3m", reward: str = "smac", ruleset: str | Path | None = None) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 
     Args:
         map: As for `battle`. Where both sides have the same units at mirrored points of mirrored open ground, the teams
             are symmetric.
         reward: ``"smac"``: difference of damage, kills and victory; ``"sparse"``: 1 for a victory, -1 for a defeat.
+        ruleset: As for `battle`.
 
     Raises:
-        ValueError: No such map or reward, or a map whose units do not fit.
-        FileError: The file of the map cannot be used.
+        ValueError: No such map, reward or ruleset, or a map whose units do not fit.
+        FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
 
@@ -412,9 +419,17 @@ def duel(map: str | Path = "3m", reward: str = "smac") -> Game:
 
     Units stand in formation around the points of their map, blue as the mirror image of red where the map is mirrored.
     The time between two shots of a weapon varies by -1 to +2 loops.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `reward`: ``"smac"`` or ``"sparse"``.
+    * `ruleset`: path of a file with other numbers of units.
+
+    <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
-    ground = load(map)
+    ground = load(map, ruleset)
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
     return make_game([ground], Twist(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
 

@@ -305,11 +305,12 @@ def write_unit(game: Game, world: Any, s: Any, slot: int) -> str:
 # --------------------------------------------------------------------------------------------------------------- mouse
 
 
-def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | None:
-    """The order that a click in the picture means for a unit.
+def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | str | None:
+    """What a click in the picture means for a unit.
 
-    On itself: stop. On an opponent in reach: attack it; for a healer, on a teammate in reach: heal it. Anywhere else:
-    of the legal moves north, south, east and west the one that leads nearest to the point.
+    On itself: stop. On an opponent in reach: attack it; for a healer, on a teammate in reach: heal it. On another
+    teammate: the next clicks command that one. Anywhere else: of the legal moves north, south, east and west the one
+    that leads nearest to the point.
 
     Args:
         game: The rules.
@@ -320,15 +321,20 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | No
         y: Row of the pixel.
 
     Returns:
-        The order; None outside the ground, for the dead, and where no legal move leads nearer.
+        The order or the name of the teammate; None outside the ground, for orders to the dead, and where no legal move
+        leads nearer.
     """
     view = view_of_match(world, s)
     to_x, to_y = view.point(x, y)
     west, south, east, north = view.box
-    if not s["alive"][slot] or not (west <= to_x <= east and south <= to_y <= north):
+    if not (west <= to_x <= east and south <= to_y <= north):
         return None
     rules = with_attributes(world)
     clicked = unit_at(view, rules, s, slot, x, y)
+    if clicked != NOBODY and clicked != slot and not is_target(s, rules, slot, clicked):
+        return game.agents[clicked]
+    if not s["alive"][slot]:
+        return None
     if clicked == slot:
         return STOP
     if clicked != NOBODY:
@@ -343,10 +349,12 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | No
 
 
 def unit_at(view: View, world: Any, s: Any, slot: int, x: float, y: float) -> int:
-    """The unit under a pixel that ``slot`` may aim at, or itself; the nearest of several; `NOBODY` if there is none."""
+    """The unit under a pixel: a target of ``slot``, one of its team or itself; the nearest of several, or `NOBODY`."""
     best, least = NOBODY, math.inf
     for other in living(world, s):
-        way, may_aim = math.dist((x, y), place(view, s, other)), other == slot or is_target(s, world, slot, other)
-        if may_aim and way < least and way <= max(CLICK_PIXELS, radius_of(view, world, s, other)):
+        way, counts = math.dist((x, y), place(view, s, other)), s["team"][other] == s["team"][slot]
+        if not counts and s["alive"][slot]:
+            counts = is_target(s, world, slot, other)
+        if counts and way < least and way <= max(CLICK_PIXELS, radius_of(view, world, s, other)):
             best, least = other, way
     return best
