@@ -86,7 +86,7 @@ class StateVector(nn.Module):
 class StateUnits(nn.Module):
     """Encodes the global state as a set of units, whose numbers stand one after the other, first 1 for a living one.
 
-    ``e_j = relu(W_side unit_j + b_side)`` of living units; then two layers of the mean of each side and of the
+    ``e_j = relu(W_side unit_j + b_side)`` of living units; then a layer of the mean of each side and of the
     logarithms of their numbers.
     """
 
@@ -109,7 +109,7 @@ class StateUnits(nn.Module):
             raise ValueError(f"{roster.game.name}: the state has {state_size} numbers, no row for each agent")
         self.slots = [sides[own], [slot for k, side in enumerate(sides) if k != own for slot in side]]
         self.sides = nn.ModuleList(nn.Linear(state_size // self.units, rows) for _ in self.slots)
-        self.first, self.second = nn.Linear(2 * rows + 2, hidden), nn.Linear(hidden, hidden)
+        self.layer = nn.Linear(2 * rows + 2, hidden)
 
     def forward(self, state: torch.Tensor) -> torch.Tensor:
         """``[..., hidden]`` of ``[..., S]``."""
@@ -120,7 +120,7 @@ class StateUnits(nn.Module):
             encoded = torch.relu(layer(rows)) * alive
             number = alive.sum(-2)
             pooled += [encoded.sum(-2) / number.clamp(min=1.0), number.log1p()]
-        return torch.relu(self.second(torch.relu(self.first(torch.cat(pooled, -1)))))
+        return torch.relu(self.layer(torch.cat(pooled, -1)))
 
 
 class SelfWeightingMixer(nn.Module):

@@ -127,19 +127,6 @@ def state_units(map: str = "3m") -> tuple[unmas.StateUnits, Roster]:
     return unmas.StateUnits(roster, UNIT * len(roster.game.team_index), 6, 5), roster
 
 
-def test_the_encoding_of_the_state_computes_its_formula():
-    encoder, _ = state_units()
-    state = torch.rand(6, UNIT)
-    state[:, 0] = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
-    pooled = []
-    for layer, units in zip(encoder.sides, (state[:2], state[3:4]), strict=True):
-        number = torch.tensor([float(len(units))])
-        pooled += [torch.relu(layer(units)).mean(0), number.log1p()]
-    expected = torch.relu(encoder.second(torch.relu(encoder.first(torch.cat(pooled)))))
-    torch.testing.assert_close(encoder(state.flatten()), expected)
-    assert expected.max() > 0.0
-
-
 def test_the_state_is_a_set_of_units_of_each_side():
     encoder, _ = state_units()
     state = torch.rand(4, 6, UNIT)
