@@ -1,12 +1,14 @@
 """The figure of self-play on SkirmishDuel: ``python -m palaestra_baselines.figures skirmish_duel``.
 
-Both sides of the battle are alike, so that one policy plays either. In the first round it learns against a script that
-goes forward, so that matches have winners. In each later round a policy learns anew against a pool
-(`palaestra.wrappers.SelfPlayPool`) of all policies of the rounds before. At the end of a round a best response is
-trained: red learns, by the same method, against the last policy alone, which is frozen. The share of matches that it
-wins says how far the policy can be exploited by this method within this budget. Policy and best response then join the
-pool, as main agents and their exploiters do in Vinyals et al., "Grandmaster level in StarCraft II using multi-agent
-reinforcement learning" (Nature 575, 2019).
+Both sides are alike, three marines each, so that one policy plays either. They begin in a closed room within sight of
+each other: on the open ground of ``3m`` nobody has to attack, and a policy of random weights never reaches an opponent
+that waits, so a best response would learn nothing from it. In the first round the policy learns against a script that
+goes forward. In each later round a policy learns anew against a pool (`palaestra.wrappers.SelfPlayPool`) of all
+policies of the rounds before. At the end of a round a best response is trained: red learns, by the same method, against
+the last policy alone, which is frozen. The game is zero-sum and the sides are alike, so its value is 0: what the best
+response gains in a match is a lower bound of the policy's exploitability. The share of matches that it wins stands
+beside it. Policy and best response then join the pool, as main agents and their exploiters do in Vinyals et al.,
+"Grandmaster level in StarCraft II using multi-agent reinforcement learning" (Nature 575, 2019).
 
 Six trainings a seed, of `LEARNS` decisions each.
 """
@@ -31,7 +33,17 @@ METHOD = "mappo"
 FIRST = "nearest"
 """The script that the first policy meets."""
 ROUNDS = 3
-LEARNS: dict[str, Any] = {"team": "red", "total_steps": 200_000, "evaluations": 4, "matches": 256}
+MAP = "arena"
+"""The closed room, see `palaestra.skirmish.maps.SCENARIOS`."""
+LEARNS: dict[str, Any] = {
+    "team": "red",
+    "total_steps": 400_000,
+    "evaluations": 4,
+    "matches": 256,
+    "gamma": 0.97,
+    "entropy": (0.03, 0.001),
+    "options": (f"map={MAP}",),
+}
 """Arguments of all trainings, best responses included."""
 TEST_MATCHES = 1024
 
@@ -82,7 +94,7 @@ class Round:
     def write_pool(self) -> None:
         """Writes the file of the pool, which the trainings before have filled."""
         self.pool.parent.mkdir(parents=True, exist_ok=True)
-        SelfPlayPool(DUEL, "blue", self.members).save(self.pool)
+        SelfPlayPool(DUEL, "blue", self.members, map=MAP).save(self.pool)
 
     def row(self) -> dict[str, Any]:
         """Result of the round, in new matches."""
@@ -96,6 +108,7 @@ class Round:
             "pool": len(self.members),
             "decisions": int(sum(log["steps"] for log in logs)),
             "cpu_s": sum(log["cpu_s"] for log in logs),
+            "gain": float(exploited.results["return_a"].mean()),
             "exploited": exploited.wins / exploited.matches,
             "low": low,
             "high": high,
@@ -105,7 +118,7 @@ class Round:
 
 def matches(red: str, blue: str) -> MatchTable:
     """New matches, wins of red counted."""
-    return evaluate(DUEL, red, blue, matches=TEST_MATCHES, swap=False, num_envs=min(TEST_MATCHES, 256))
+    return evaluate(DUEL, red, blue, matches=TEST_MATCHES, swap=False, num_envs=min(TEST_MATCHES, 256), map=MAP)
 
 
 def skirmish_duel(args: FigureArgs) -> None:
@@ -123,22 +136,22 @@ def skirmish_duel(args: FigureArgs) -> None:
         rows += [one.row() for one in rounds]
     write_rows(args.assets / "figures" / "skirmish_duel.csv", rows)
     by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(args.seeds)]
-    panel = {
-        "label": "matches won by the best response",
-        "x_label": "round",
-        "curves": {"MAPPO": curve_over_seeds(by_seed, "round", "exploited")},
-    }
+    shown = {"gain": "gain of the best response in a match", "exploited": "matches won by the best response"}
+    panels = [
+        {"label": label, "x_label": "round", "curves": {"MAPPO": curve_over_seeds(by_seed, "round", column)}}
+        for column, label in shown.items()
+    ]
     title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"
-    plot_panels(args.assets / "figures" / "skirmish_duel.png", [panel], title)
+    plot_panels(args.assets / "figures" / "skirmish_duel.png", panels, title)
     print("\n".join(result_lines(rows)))
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line of text for each round and seed."""
     head = f"{'round':>5s}{'seed':>6s}{'pool':>6s}{'decisions':>11s}{'processor s':>13s}"
-    lines = [f"{head}{'exploited':>11s}  95 % interval   score against {FIRST}"]
+    lines = [f"{head}{'gain':>8s}{'exploited':>11s}  95 % interval   score against {FIRST}"]
     for row in rows:
         cost = f"{row['round']:5d}{row['seed']:6d}{row['pool']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
-        share = f"{row['exploited']:11.3f}  {row['low']:.3f} to {row['high']:.3f}"
+        share = f"{row['gain']:8.2f}{row['exploited']:11.3f}  {row['low']:.3f} to {row['high']:.3f}"
         lines.append(f"{cost}{share}  {row['score_against_script']:.3f}")
     return lines

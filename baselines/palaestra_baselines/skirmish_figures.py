@@ -133,7 +133,14 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
     "outnumbered": (
         Entry("5m_vs_6m", "qmix", 500_000, bar=0.95, minutes=5.0, weights="skirmish_5m_vs_6m", arguments=GREEDY),
-        Entry("5m_vs_6m", "unmas", 500_000, bar=0.95, minutes=5.0, arguments={**GREEDY, "td_lambda": 0.5}),
+        Entry(
+            "5m_vs_6m",
+            "unmas",
+            560_000,
+            bar=0.95,
+            minutes=5.0,
+            arguments={**GREEDY, "td_lambda": 0.5, "gamma": 0.97},
+        ),
     ),
     "actor_critic": (Entry("5m_vs_6m", "mappo", 700_000, arguments=WIDE),),
     "claim": (

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -50,6 +51,7 @@ def test_rounds_have_rows_and_are_made_again_without_training(
 
 def test_red_learns_against_a_script_then_the_pool_and_best_responses_against_the_policy_alone(tmp_path: Path):
     first, second = (duel_figures.Round(tmp_path, 0, number) for number in range(2))
+    assert first.learner.options == first.best_response.options == ("map=arena",)
     assert (first.learner.team, first.learner.opponent) == ("red", "nearest")
     assert (second.learner.team, second.learner.opponent) == ("red", str(second.pool))
     for one in (first, second):
@@ -68,6 +70,7 @@ def test_a_round_counts_the_matches_that_the_best_response_wins(monkeypatch: pyt
 
     class Table:
         wins, matches, win_interval, score = 3, 4, (0.3, 0.95), 0.25
+        results = np.array([(5.0,), (6.0,), (7.0,), (-2.0,)], [("return_a", "f8")])
 
     monkeypatch.setattr(duel_figures, "matches", lambda red, blue: played.append((red, blue)) or Table)
     monkeypatch.setattr(duel_figures, "read_rows", lambda _: [{"steps": 10.0, "cpu_s": 2.0}])
@@ -76,4 +79,4 @@ def test_a_round_counts_the_matches_that_the_best_response_wins(monkeypatch: pyt
     policy, best_response = (str(run.folder / "last.safetensors") for run in (one.learner, one.best_response))
     assert played == [(best_response, policy), (policy, "nearest")]
     assert (row["exploited"], row["low"], row["high"], row["score_against_script"]) == (0.75, 0.3, 0.95, 0.25)
-    assert (row["decisions"], row["cpu_s"]) == (20, 4.0)
+    assert (row["decisions"], row["cpu_s"], row["gain"]) == (20, 4.0, 4.0)

@@ -47,7 +47,7 @@ def test_mirrored_matches_are_the_mirror_image_and_every_reward_is_the_opposite(
     assert {result.name: result.status for result in report.results} == dict.fromkeys(wanted, "passed")
 
 
-@pytest.mark.parametrize("map", ["3m", "8m", "2s3z", "1c3s5z"])
+@pytest.mark.parametrize("map", ["3m", "8m", "2s3z", "1c3s5z", "arena"])
 def test_equal_sides_on_mirrored_ground_are_symmetric(map: str):
     game = games.duel(map)
     assert game.symmetric_teams

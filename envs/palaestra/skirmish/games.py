@@ -422,7 +422,8 @@ def duel(map: str | Path = "3m", reward: str = "smac", ruleset: str | Path | Non
 
     ## Arguments
 
-    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md). On
+      ``"3m"`` nobody has to attack; ``"arena"`` is a closed room in which three marines see three others.
     * `reward`: ``"smac"`` or ``"sparse"``.
     * `ruleset`: path of a file with other numbers of units.
 
