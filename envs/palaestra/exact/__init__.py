@@ -13,6 +13,14 @@ Example::
     # or of a saved policy ("policy.safetensors"), a callable, an SB3 model, a torch module
     exact.nash_conv(solution, {"red": red, "blue": "random"}).gains
 
+Pursuit on graphs is solved for hundreds of nodes: alternating moves, full information, no limit of time::
+
+    exact.cop_number("petersen")  # 3
+    grid = exact.pursuit("grid:10x10", pursuers=2)
+    grid.capture_time  # 9 moves from the best start
+    grid.times[0, 0, 99]  # 18 from two corners
+    grid.pursuer_moves((0, 0), 99), grid.evader_move((0, 1), 99)
+
 Games define how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
 their own compiled step from each of them, so a solution is one of the environment itself. The modules:
 
@@ -20,6 +28,7 @@ their own compiled step from each of them, so a solution is one of the environme
 * `palaestra.exact.positions`: all positions and transitions;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
+* `palaestra.pursuit.solver`: optimal play of pursuit on graphs;
 * `palaestra.exact.solver_figures`: ``python -m palaestra.exact.solver_figures`` measures the claimed figures.
 """
 
@@ -27,6 +36,8 @@ from palaestra.exact.exploitability import Exploitability, NashConv, exploitabil
 from palaestra.exact.matrix_solver import MatrixGame, MatrixGames, matrix_game, matrix_games
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.values import Solution, solve
+from palaestra.pursuit.solver import PursuitSolution, capture_time, cop_number
+from palaestra.pursuit.solver import solve_pursuit as pursuit
 
 __all__ = [
     "Exploitability",
@@ -34,11 +45,15 @@ __all__ = [
     "MatrixGames",
     "NashConv",
     "PositionTable",
+    "PursuitSolution",
     "Solution",
+    "capture_time",
+    "cop_number",
     "enumerate_positions",
     "exploitability",
     "matrix_game",
     "matrix_games",
     "nash_conv",
+    "pursuit",
     "solve",
 ]

@@ -109,7 +109,7 @@ def _compiled(function: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Pursuit:
+class PursuitSolution:
     """Optimal play of a pursuit, see the module.
 
     Attributes:
@@ -224,7 +224,7 @@ def solve_pursuit(
     radius: int = 0,
     exits: Sequence[Any] = (),
     most_gigabytes: float = MOST_GIGABYTES,
-) -> Pursuit:
+) -> PursuitSolution:
     """Solves a pursuit of one evader with full information, alternating moves and no limit of time.
 
     Args:
@@ -256,7 +256,7 @@ def solve_pursuit(
     shape = (one.nodes,) * (pursuers + 1)
     times = sweeps.capture_times(captured, out).reshape(shape)
     escapes = sweeps.escape_times(captured, out).reshape(shape) if leaves else np.zeros(0, np.int8)
-    return Pursuit(one, pursuers, need, radius, leaves, times, escapes)
+    return PursuitSolution(one, pursuers, need, radius, leaves, times, escapes)
 
 
 class _Sweeps:
@@ -305,7 +305,7 @@ class _Sweeps:
         return positions
 
     def capture_times(self, captured: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """`Pursuit.times`, flat."""
+        """`PursuitSolution.times`, flat."""
         look_up, note = _compiled(neighbours_of_sets), _compiled(note_new)
         times = np.full(len(captured) // self.words * self.nodes, NEVER, np.int8)
         wins, free, work = np.zeros_like(captured), np.empty_like(captured), np.empty_like(captured)
@@ -327,7 +327,7 @@ class _Sweeps:
         return times
 
     def escape_times(self, captured: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """`Pursuit.escapes`, flat."""
+        """`PursuitSolution.escapes`, flat."""
         look_up, note = _compiled(neighbours_of_sets), _compiled(note_new)
         times = np.full(len(captured) // self.words * self.nodes, NEVER, np.int8)
         escapes, free, work = np.zeros_like(captured), np.empty_like(captured), np.empty_like(captured)
