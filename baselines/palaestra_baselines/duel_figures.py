@@ -138,7 +138,12 @@ def skirmish_duel(args: FigureArgs) -> None:
     by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(args.seeds)]
     shown = {"gain": "gain of the best response in a match", "exploited": "matches won by the best response"}
     panels = [
-        {"label": label, "x_label": "round", "curves": {"MAPPO": curve_over_seeds(by_seed, "round", column)}}
+        {
+            "label": label,
+            "x_label": "round",
+            "curves": {"MAPPO": curve_over_seeds(by_seed, "round", column)},
+            "is_share": column == "exploited",
+        }
         for column, label in shown.items()
     ]
     title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"

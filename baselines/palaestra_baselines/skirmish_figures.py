@@ -257,6 +257,7 @@ def panels_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, f
                     for entry in here
                 },
                 "lines": {f"{bar:.0%}": bar for bar in bars},
+                "is_share": True,
             }
         )
     return panels

@@ -149,6 +149,17 @@ def test_panels_become_a_picture(tmp_path: Path):
     assert (tmp_path / "a" / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_pictures_of_shares_go_from_0_to_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "close", lambda _: None)
+    curve = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    panel = {"label": "won", "x_label": "steps", "curves": {"a": curve}}
+    plot_panels(tmp_path / "shares.png", [panel, {**panel, "is_share": True}], "title")
+    free, share = (axis.get_ylim() for axis in pyplot.gcf().axes)
+    assert share == (-0.03, 1.03)
+    assert free != share
+
+
 def test_progress_prints_plain_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]):
     with Progress("training", 2000, 500) as progress:
         progress.update(1000, reward=0.123456)

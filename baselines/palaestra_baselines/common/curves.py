@@ -17,6 +17,8 @@ import numpy as np
 
 from palaestra.core.files import FileError, write_atomically
 
+SHARE_MARGIN = 0.03
+"""Room below 0 and above 1 in pictures of shares, so that lines there are seen."""
 LARGE = 10_000
 """From this number on x is written in thousands (k) and millions (M)."""
 COLUMNS = 3
@@ -127,8 +129,9 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
     Args:
         path: The file.
         panels: For each panel ``label`` (of the y axis), ``x_label``, ``curves`` (name -> ``[steps, 4]`` as from
-            `curve_over_seeds`), ``lines`` (name -> value, drawn across) and ``log`` (whether y is logarithmic). A panel
-            has a legend where its names are not those of the panel before.
+            `curve_over_seeds`), ``lines`` (name -> value, drawn across), ``log`` (whether y is logarithmic) and
+            ``is_share`` (whether y goes from 0 to 1). A panel has a legend where its names are not those of the panel
+            before.
         title: Over all of them.
     """
     import matplotlib
@@ -153,6 +156,8 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
             axis.axhline(value, color=f"C{number + len(panel['curves'])}", linestyle="--", label=name)
         if panel.get("log"):
             axis.set_yscale("log")
+        if panel.get("is_share"):
+            axis.set_ylim(-SHARE_MARGIN, 1.0 + SHARE_MARGIN)
         if axis.get_xlim()[1] >= LARGE:
             axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.set_xlabel(panel["x_label"])
