@@ -100,6 +100,26 @@ def battle_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def duel_table(root: Path) -> str:
+    """Table of the rounds of self-play on SkirmishDuel, from the results that ``figures skirmish_duel`` has written."""
+    path = root / FIGURES / "skirmish_duel.csv"
+    if not path.exists():
+        return "No results yet."
+    rounds: dict[str, list[dict[str, str]]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            rounds.setdefault(row["round"], []).append(row)
+    lines = [
+        "| round | policies in the pool | gain of the best response, by seed | matches it won |",
+        "|---|---|---|---|",
+    ]
+    for number, rows in rounds.items():
+        gains = ", ".join(f"{float(row['gain']):+.1f}" for row in rows)
+        won = ", ".join(f"{float(row['exploited']):.2f}" for row in rows)
+        lines.append(f"| {int(number) + 1} | {rows[0]['pool']} | {gains} | {won} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -176,6 +196,7 @@ def _files(root: Path) -> dict[Path, str]:
         text = readme.read_text(encoding="utf-8")
         filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
         filled = _fill(_fill(filled, "gallery", gallery_table(root)), "battles", battle_table(root))
+        filled = _fill(filled, "duel", duel_table(root))
         if (root / EXAMPLE).exists():
             filled = _fill(filled, "example", example(root))
         if filled != text or "<!-- begin: environments -->" in text:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from palaestra.exact.pursuit_figures import CAPTURES, COPS
 from palaestra.pursuit import solver
 from palaestra.pursuit.graphs import Graph, read
 from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
@@ -104,36 +105,10 @@ def test_long_times_need_wider_numbers():
 
 # ------------------------------------------------------------------------------------------------------------ theorems
 
-COPS = [
-    ("tree:3x2", 1, "Nowakowski and Winkler 1983: trees can be dismantled"),
-    ("complete:6", 1, "likewise"),
-    ("king:5x5", 1, "Nowakowski and Winkler 1983: strong products of such graphs"),
-    ("cycle:12", 2, "no node of a cycle of four or more is a corner"),
-    ("grid:5x5", 2, "Maamoun and Meyniel 1987: products of k trees have ceil((k + 1) / 2)"),
-    ("cube:3", 2, "likewise with k = 3"),
-    ("cube:4", 3, "likewise with k = 4"),
-    ("petersen", 3, "Aigner and Fromme 1984: girth 5 and three neighbours, at least 3; Baird et al. 2014: not more"),
-    ("heawood", 3, "Aigner and Fromme 1984 from below; known from above"),
-    ("dodecahedron", 3, "Aigner and Fromme 1984: planar graphs have at most 3"),
-    ("torus:5x5", 3, "Neufeld and Nowakowski 1998: products of two cycles"),
-]
-
 
 @pytest.mark.parametrize(("name", "cops", "source"), COPS, ids=[name for name, _, _ in COPS])
 def test_cop_numbers_are_those_of_the_theorems(name: str, cops: int, source: str):
     assert cop_number(name) == cops, source
-
-
-CAPTURES = [
-    ("path:9", 1, 4, "the radius of a tree"),
-    ("tree:2x4", 1, 4, "likewise"),
-    ("cycle:12", 2, 3, "two cops on opposite sides: a quarter of the cycle"),
-    ("grid:6x6", 2, 5, "Mehrabian 2011: floor((m + n) / 2) - 1"),
-    ("grid:4x9", 2, 5, "likewise"),
-    ("grid:10x10", 2, 9, "likewise"),
-    ("complete:6", 1, 1, "one move to anywhere"),
-    ("petersen", 3, 1, "three cops dominate it"),
-]
 
 
 @pytest.mark.parametrize(("name", "cops", "time", "source"), CAPTURES, ids=[f"{row[0]}-{row[1]}" for row in CAPTURES])

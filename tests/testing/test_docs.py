@@ -255,3 +255,15 @@ def test_the_table_of_battles_has_median_least_and_most_of_the_seeds_or_says_tha
         "| 10m, learnt on 3m 5m |  |  | 0.50 (one seed), 0.4 M |  |",
         "| wide | 0.12 (one seed), 1 M |  |  |  |",
     ]
+
+
+def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
+    assert docs.duel_table(tmp_path) == "No results yet."
+    folder = tmp_path / docs.FIGURES
+    folder.mkdir(parents=True)
+    lines = ["round,seed,pool,gain,exploited", "0,0,0,2.25,0.0", "0,1,0,-1.5,0.064", "1,0,2,17.0,1.0"]
+    (folder / "skirmish_duel.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert docs.duel_table(tmp_path).splitlines()[2:] == [
+        "| 1 | 0 | +2.2, -1.5 | 0.00, 0.06 |",
+        "| 2 | 2 | +17.0 | 1.00 |",
+    ]

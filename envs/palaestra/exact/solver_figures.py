@@ -15,6 +15,7 @@ import numpy as np
 
 from palaestra.exact.matrix_solver import matrix_games
 from palaestra.exact.positions import enumerate_positions
+from palaestra.exact.pursuit_figures import pursuit_rows
 from palaestra.exact.values import solve
 
 SOCCER = "palaestra/GridSoccer-v0"
@@ -140,6 +141,8 @@ def figures() -> Iterator[dict[str, Any]]:
     """All of them."""
     for measure in (matrix_accuracy, matrix_speed, littman):
         yield from measure()
+    for row in pursuit_rows():
+        yield figure(*row)
 
 
 def main() -> int:
