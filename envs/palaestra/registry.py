@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 
-from palaestra import calibration, skirmish, teams, ucav
+from palaestra import calibration, pursuit, skirmish, teams, ucav
 from palaestra.core import factories
 from palaestra.core.catalog import Page, Row, by_page
 from palaestra.core.diagnosis import short_traceback
@@ -21,7 +21,9 @@ from palaestra.core.keywords import check_count, check_flag, check_word, nearest
 if TYPE_CHECKING:
     from palaestra.core.simulation import Simulation
 
-ROWS: dict[str, Row] = {row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS)}
+ROWS: dict[str, Row] = {
+    row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS, *pursuit.ROWS)
+}
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")

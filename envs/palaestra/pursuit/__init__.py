@@ -1,1 +1,58 @@
-"""Pursuit: teams move along the edges of a graph, hunt evaders, guard exits, or fight another team."""
+"""Pursuit: teams move along the edges of a graph, hunt evaders, guard exits, or fight another team.
+
+Graphs are read by `palaestra.pursuit.graphs` and become the arrays of `palaestra.pursuit.ground`. The rules are in
+`palaestra.pursuit.pursuit` and `palaestra.pursuit.confront`, what agents see in `palaestra.pursuit.sight`. Optimal play
+is computed by `palaestra.pursuit.solver`.
+"""
+
+from palaestra.core.catalog import Row, presets
+
+ROWS: tuple[Row, ...] = (
+    *presets(
+        "GraphPursuit",
+        "palaestra.pursuit.pursuit:game",
+        "pursuit",
+        "pursuers hunt evaders on any graph, with optimal play known",
+        {
+            "palaestra/GraphPursuit-v0": ("two pursuers and an evader on a grid of 10 x 10 nodes", {}),
+            "palaestra/GraphPursuit-Grid10-v0": (
+                "the same with alternating moves, and optimal play of both sides",
+                {"order": "alternating", "starts": "winnable", "solve": True},
+            ),
+            "palaestra/GraphPursuit-Petersen-v0": (
+                "three pursuers on the Petersen graph, where two are not enough",
+                {"graph": "petersen", "pursuers": 3, "order": "alternating", "solve": True},
+            ),
+            "palaestra/GraphPursuit-Cube4-v0": (
+                "three pursuers on the cube of four dimensions",
+                {"graph": "cube:4", "pursuers": 3, "order": "alternating", "solve": True},
+            ),
+            "palaestra/GraphPursuit-Torus8-v0": (
+                "three pursuers on a torus of 8 x 8 nodes",
+                {"graph": "torus:8x8", "pursuers": 3, "order": "alternating"},
+            ),
+            "palaestra/GraphPursuit-Regular200-v0": (
+                "six pursuers on a random graph of 200 nodes with four neighbours each",
+                {"graph": "regular:200x4", "pursuers": 6, "need": 3, "radius": 1, "start_hops": 5},
+            ),
+            "palaestra/GraphPursuit-Dungeons-v0": (
+                "256 dungeons of 200 nodes, of which each match draws one",
+                {"graph": "dungeons:256x200", "start_hops": 6},
+            ),
+            "palaestra/GraphPursuit-Streets-v0": (
+                "64 networks of 200 streets, of which each match draws one",
+                {"graph": "streets:64x200", "start_hops": 5},
+            ),
+            "palaestra/GraphPursuit-Exits-v0": (
+                "five pursuers keep an evader from eight exits of a dungeon",
+                {
+                    "graph": "dungeons:64x200",
+                    "pursuers": 5,
+                    "exits": 8,
+                    "starts": "together",
+                    "start_hops": 6,
+                },
+            ),
+        },
+    ),
+)

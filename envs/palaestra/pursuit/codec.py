@@ -1,0 +1,65 @@
+"""``codec="graph"``: what an agent sees of its graph as a `gymnasium.spaces.Graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from palaestra.core.codec_spaces import GraphSpace
+from palaestra.core.game import AgentView, Role
+from palaestra.pursuit.graphs import Graph
+from palaestra.pursuit.sight import UNSEEN
+
+
+class GraphCodec:
+    """Shows a row of hops for each node, and every edge in both directions; an action is the number of an alternative.
+
+    Columns are hops to the next exit, to oneself, to teammates and to opponents, each in the order of their names, as
+    shares of the diameter; -1 as in the arrays.
+    """
+
+    total = False
+
+    def __init__(self, pool: Sequence[Graph], everybody: int) -> None:
+        """See `palaestra.pursuit.pursuit.game`.
+
+        Args:
+            pool: The graphs of the game.
+            everybody: Number of agents.
+        """
+        self._links = tuple(np.concatenate([graph.edges, graph.edges[:, ::-1]]) for graph in pool)
+        self._nodes = tuple(graph.nodes for graph in pool)
+        self._everybody = everybody
+
+    def observation_space(self, role: Role) -> spaces.Space:
+        """Nodes float32 ``[V, 1 + agents]``; edges have no features."""
+        return GraphSpace(spaces.Box(-1.0, 1.0, (1 + self._everybody,), np.float32), spaces.Discrete(1))
+
+    def action_space(self, role: Role) -> spaces.Space:
+        """As without the codec."""
+        return spaces.Discrete(role.action[0].n)  # type: ignore[union-attr]
+
+    def encode(self, view: AgentView) -> spaces.GraphInstance:
+        """The graph of the match as the agent's team sees it."""
+        graph = int(view.lane["graph"])
+        members = len(view.role.agents)
+        number = view.slot - (0 if view.role.name == "pursuer" else self._everybody - members)
+        order = [0, 1 + number, *(1 + k for k in range(members) if k != number)]
+        order += range(1 + members, 1 + self._everybody)
+        hops = view.team["node_hops"][order, : self._nodes[graph]].T.astype(np.float32)
+        nodes = np.where(hops < 0, UNSEEN, hops / np.float32(view.lane["diameter"]))
+        links = self._links[graph]
+        return spaces.GraphInstance(nodes.astype(np.float32), np.zeros(len(links), np.int64), links)
+
+    def decode(self, view: AgentView, action: Any) -> int:
+        """The number itself.
+
+        Raises:
+            ValueError: It is no whole number.
+        """
+        if not isinstance(action, int | np.integer):
+            raise ValueError(f"move must be the number of an alternative, got {action!r}")
+        return int(action)

@@ -1,0 +1,531 @@
+"""GraphPursuit: pursuers hunt evaders along the edges of a graph, or keep them from its exits.
+
+## Description
+
+The game of cops and robbers (Nowakowski and Winkler, "Vertex-to-vertex pursuit in a graph", 1983) with its relatives
+from learning and network security under one set of rules: pursuers capture an evader when at least `need` of them are
+at most `radius` hops away from it, and an evader that reaches an exit has escaped. The captured and the escaped leave.
+
+``order="simultaneous"`` (the default): all move at the same time. A pursuer and an evader that cross on an edge have
+met: that is a capture as if they stood on the same node. ``order="alternating"``: first the pursuers, then the evaders,
+and so on, each with full knowledge of the other team's move; a decision is one team's move. There is a best play
+without chance, which `palaestra.exact.pursuit` computes for graphs of hundreds of nodes.
+
+Success means little where nobody could fail, or nobody could succeed: two pursuers can force a capture from every start
+on a grid and from none on the Petersen graph, where the evader stays away from them for ever. With ``solve=True`` the
+game knows: ``starts="winnable"`` draws starts from which optimal pursuers win, and the script ``"optimal"`` plays
+either side. Divide a share of captures by the share of winnable starts, or start there.
+
+With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
+not see changes nothing in its observations, masks and infos. Scripts read the match itself, whatever the vision.
+
+The scripts, each for either team (a team for which one makes no sense plays the one in brackets):
+
+* ``stay``: never moves.
+* ``greedy``: pursuers go nearer to the nearest evader, each for itself; evaders away from the nearest pursuer.
+* ``shortest_path``: pursuers go the shortest way to the nearest evader, and where there are several, teammates go
+  different ones; evaders go the shortest way to an exit (``flee``).
+* ``flee``: evaders go to where most nodes are nearer to them than to any pursuer (pursuers: ``greedy``).
+* ``keep_exits``: pursuers stand in the exits that the evaders are nearest to, and capture who comes by
+  (``shortest_path``); evaders run to the exit that they reach soonest before a pursuer (``flee``).
+* ``optimal``: optimal play of alternating moves, with ``solve=True``: pursuers capture in the fewest moves, evaders
+  avoid it, else delay it. In simultaneous order it answers to where the others are now.
+
+## Action Space
+
+<!-- table: action -->
+
+Alternative 0 stays; the others lead to the neighbours of the node in ascending order of their numbers. The mask allows
+those that there are. In alternating order the team that is not to move stays.
+
+## Observation Space
+
+Hops are shares of the graph's diameter, so that they mean the same on all graphs; -1 stands for who is out of sight, is
+not in the match, or has left. ``view="local"`` (the default) shows hops from the own node and from behind each
+alternative, all that a policy for any graph needs. ``view="hops"`` leaves out ``neighbours``. ``view="nodes"`` adds
+``node_hops``, once for each team, and for the whole match ``graph``, the number of the drawn graph, and
+``node_neighbours``, which are the closed neighbourhoods of all graphs; these are not floats, so that it shows a dict.
+
+With ``codec="graph"`` (it needs ``view="nodes"``) an agent observes a `gymnasium.spaces.Graph`: a row for each node
+with hops to the next exit, itself, its teammates and its opponents, and both directions of each edge.
+
+<!-- table: observation -->
+
+``env.state()`` says for each agent whether it is in the match, hops to the next exit and to everybody; then the time,
+and the team that is to move (`palaestra.pursuit.sight.global_state`).
+
+## Rewards
+
+For each evader that is captured the pursuers get 1 and the evaders -1; for each that escapes it is the other way round.
+In every decision the pursuers pay `time_cost` to the evaders. The teams' rewards add up to exactly 0.
+
+## Starting State
+
+``starts="any"``: each pursuer stands on a node drawn uniformly; ``"together"``: all on one. Evaders stand on nodes
+drawn uniformly among those that are at least `start_hops` away from all pursuers and exits, or as far away as there are
+any, and where they are not captured at once. ``"winnable"``: besides, the pursuers win from there under optimal play of
+alternating moves. From a pool of graphs each match draws one, and with `fewest_pursuers` below `pursuers` the number of
+pursuers; those that are not drawn are not in the match.
+
+## Episode End
+
+With the last evader: ``captured``, or ``escaped`` if one of them did. The pursuers have won if they captured more
+evaders than escaped, the evaders if fewer. Truncated after 128 decisions: the evaders have won.
+
+## Arguments
+
+* `graph`: a name as ``"grid:10x10"`` (`palaestra.pursuit.families`), a pool as ``"dungeons:256x200"``, an edge array
+  ``[E, 2]``, a networkx graph, a file of edges, or a list of these.
+* `pursuers`, `evaders`: 1 to 16, and 1 to 4.
+* `fewest_pursuers`: each match draws a number of pursuers from this to `pursuers`; None is `pursuers`.
+* `exits`: nodes, or how many (each as far as possible from those before).
+* `order`: ``"simultaneous"`` or ``"alternating"``.
+* `starts`: ``"any"``, ``"together"`` or ``"winnable"``.
+* `view`: ``"local"``, ``"hops"`` or ``"nodes"``.
+* `solve`: True solves the game for `need` 1 and `radius` 0, ``{"need": 2, "radius": 1}`` for others; these two are then
+  fixed. It needs one evader and a fixed number of pursuers, and memory: V to the power of `pursuers` + 1 numbers of two
+  bytes for each graph of V nodes.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import uniform
+from palaestra.pursuit import scripts, sight
+from palaestra.pursuit.codec import GraphCodec
+from palaestra.pursuit.enumeration import counting
+from palaestra.pursuit.graphs import Graph, class_of, read
+from palaestra.pursuit.ground import (
+    ANY,
+    FAR,
+    NO_NODE,
+    TOGETHER,
+    WINNABLE,
+    Ground,
+    exits_of,
+    ground_of,
+    members_of_solve,
+    with_solutions,
+)
+
+Order = Literal["simultaneous", "alternating"]
+Starts = Literal["any", "together", "winnable"]
+View = Literal["local", "hops", "nodes"]
+
+PURSUERS, EVADERS = 0, 1
+CAPTURED, ESCAPED = 2, 3
+"""Numbers of the end reasons."""
+CAPACITIES = ((3, 1), (8, 2), (16, 4))
+"""Pursuers and evaders that kernels are compiled for."""
+NODE_CAPACITIES = (128, 256, 512, 1024, 2048, 4096)
+"""Nodes that kernels of the view ``"nodes"`` are compiled for."""
+TRAIL = 8
+"""Nodes of an agent that pictures show."""
+TRIES = 32
+"""Draws of pursuers that are looked at for a winnable start."""
+BITS = 2.0**44
+"""Outcomes that one draw serves."""
+
+
+# -- start -------------------------------------------------------------------------------------------------------------
+
+
+def draw(s, n):
+    """An int in [0, n). One draw of the stream serves several, as long as its 53 bits are enough."""
+    if s.outcomes * n > BITS or s.outcomes == 0.0:
+        s.luck, s.outcomes = uniform(s, 0.0, 1.0), 1.0
+    scaled = s.luck * n
+    found = int(scaled)
+    s.luck, s.outcomes = scaled - found, s.outcomes * n
+    return found
+
+
+def reset(s, world):
+    """Draws a graph, how many pursuers there are, and where everybody starts."""
+    rules = world.rules[0]
+    pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
+    s.luck, s.outcomes = 0.0, 0.0
+    if len(world.nodes) > 1:
+        s.graph = draw(s, len(world.nodes))
+    there = rules.fewest_pursuers
+    if there < pursuers:
+        there += draw(s, pursuers - there + 1)
+    for slot in range(there, pursuers):
+        s.alive[slot] = 0
+    place_pursuers(s, world)
+    tries = 1
+    while tries < TRIES and rules.starts == WINNABLE and farthest_start(s, world) < 0:
+        place_pursuers(s, world)
+        tries += 1
+    for slot in range(pursuers, everybody):
+        s.node[slot] = start_of_evader(s, world)
+    if tries == TRIES:
+        for slot in range(everybody):
+            s.node[slot] = world.safe_start[s.graph, slot]
+    s.luck, s.outcomes = 0.0, 0.0
+    for slot in range(everybody):
+        for k in range(TRAIL):
+            s.trail[slot, k] = s.node[slot]
+    call_to_move(s, world)
+
+
+def place_pursuers(s, world):
+    """Draws the nodes of the pursuers."""
+    rules = world.rules[0]
+    for slot in range(rules.pursuers):
+        if slot == 0 or rules.starts != TOGETHER:
+            s.node[slot] = draw(s, world.nodes[s.graph])
+        else:
+            s.node[slot] = s.node[0]
+
+
+def distance_of_start(s, world, node):
+    """Hops from a node to the nearest pursuer or exit; -1 where no evader may start."""
+    rules, near, least = world.rules[0], 0, world.exit_hops[s.graph, node]
+    for slot in range(rules.pursuers):
+        if s.alive[slot]:
+            hops = world.hops[s.graph, s.node[slot], node]
+            near += hops <= s.parameters.radius
+            least = min(least, hops)
+    if near >= s.parameters.need or world.exit_hops[s.graph, node] == 0:
+        return -1
+    if rules.starts == WINNABLE and scripts.time_of(s, world, node) <= 0:
+        return -1
+    return least
+
+
+def farthest_start(s, world):
+    """Most hops from a node where an evader may start to the nearest pursuer or exit; -1 if there is no such node."""
+    farthest = -1
+    for node in range(world.nodes[s.graph]):
+        farthest = max(farthest, distance_of_start(s, world, node))
+    return farthest
+
+
+def start_of_evader(s, world):
+    """Draws the node of an evader."""
+    is_plain = s.parameters.need == 1.0 and s.parameters.radius == 0.0 and s.parameters.start_hops <= 1.0
+    if is_plain and world.rules[0].has_exits == 0 and world.rules[0].starts != WINNABLE:
+        return free_node(s, world)
+    least, found = s.parameters.start_hops, count_starts(s, world, s.parameters.start_hops)
+    if found == 0:
+        least = farthest_start(s, world)
+        found = count_starts(s, world, least)
+    left = draw(s, found)
+    for node in range(world.nodes[s.graph]):
+        left -= distance_of_start(s, world, node) >= max(least, 0)
+        if left < 0:
+            return node
+    return 0
+
+
+def free_node(s, world):
+    """Draws a node without a pursuer, as the general way does, but without looking at all nodes."""
+    last = world.nodes[s.graph] - 1
+    free = last + 1 - count_pursuers_to(s, world, last)
+    if free == 0:
+        return 0
+    number = draw(s, free)
+    node = number
+    while node != number + count_pursuers_to(s, world, node):
+        node = number + count_pursuers_to(s, world, node)
+    return node
+
+
+def count_pursuers_to(s, world, last):
+    """Number of nodes from 0 to ``last`` where pursuers are."""
+    count = 0
+    for slot in range(world.rules[0].pursuers):
+        is_new = s.alive[slot] != 0 and s.node[slot] <= last
+        for other in range(slot):
+            is_new &= s.alive[other] == 0 or s.node[other] != s.node[slot]
+        count += is_new
+    return count
+
+
+def count_starts(s, world, least):
+    """Number of nodes where an evader may start, at least so many hops away from pursuers and exits."""
+    found = 0
+    for node in range(world.nodes[s.graph]):
+        found += distance_of_start(s, world, node) >= max(least, 0)
+    return found
+
+
+def call_to_move(s, world):
+    """Asks the team whose turn it is for an action, or both where all move at the same time."""
+    rules = world.rules[0]
+    for slot in range(rules.pursuers + rules.evaders):
+        is_turn = rules.alternating == 0 or (slot >= rules.pursuers) == (s.turn == EVADERS)
+        s.acting[slot] = s.alive[slot] != 0 and is_turn
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def step(s, world, actions, rewards, scratch):
+    """All who are to move do, then evaders are captured or escape."""
+    rules = world.rules[0]
+    pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
+    for slot in range(everybody):
+        scratch.before[slot] = s.node[slot]
+        if s.acting[slot]:
+            move = actions.pursuer[slot].move if slot < pursuers else actions.evader[slot - pursuers].move
+            s.node[slot] = world.neighbours[s.graph, s.node[slot], move]
+        s.trail[slot, s.steps % TRAIL] = s.node[slot]
+    gain, left = -s.parameters.time_cost, 0
+    for slot in range(pursuers, everybody):
+        if s.alive[slot] and is_captured(s, world, scratch, slot):
+            s.alive[slot] = 0
+            s.info.captured += 1
+            gain += 1.0
+        elif s.alive[slot] and world.exit_hops[s.graph, s.node[slot]] == 0:
+            s.alive[slot] = 0
+            s.info.escaped += 1
+            gain -= 1.0
+        left += s.alive[slot]
+    for slot in range(everybody):
+        rewards[slot] = gain if slot < pursuers else -gain
+    if left == 0:
+        s.info.end_reason = ESCAPED if s.info.escaped > 0 else CAPTURED
+        if s.info.captured != s.info.escaped:
+            s.info.winner = PURSUERS if s.info.captured > s.info.escaped else EVADERS
+    elif s.steps >= s.parameters.horizon:
+        s.info.winner = EVADERS
+    if rules.alternating:
+        s.turn = 1 - s.turn
+    call_to_move(s, world)
+    return left == 0
+
+
+def is_captured(s, world, scratch, evader):
+    """Whether enough pursuers are near an evader or have met it on an edge."""
+    near, to = 0, s.node[evader]
+    for slot in range(world.rules[0].pursuers):
+        if s.alive[slot]:
+            has_met = s.node[slot] == scratch.before[evader] and scratch.before[slot] == to
+            near += has_met or world.hops[s.graph, s.node[slot], to] <= s.parameters.radius
+    return near >= s.parameters.need
+
+
+def legal(s, world, mask):
+    """The alternatives that there are; who is not to move stays."""
+    pursuers = world.rules[0].pursuers
+    for slot in range(pursuers + world.rules[0].evaders):
+        allowed = mask.pursuer[slot].move if slot < pursuers else mask.evader[slot - pursuers].move
+        allowed[0] = 1
+        if s.acting[slot]:
+            ways = world.neighbours[s.graph, s.node[slot]]
+            for way in range(1, len(ways)):
+                if ways[way] == NO_NODE:
+                    break
+                allowed[way] = 1
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def observe_hops(s, world, observations, scratch):
+    """From where one is."""
+    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    sight.find_seen(s, world, scratch, 0, pursuers)
+    for slot in range(pursuers):
+        if s.alive[slot]:
+            hidden = sight.line_up(s, world, scratch, slot, 0, pursuers)
+            sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
+    sight.find_seen(s, world, scratch, pursuers, everybody)
+    for slot in range(pursuers, everybody):
+        if s.alive[slot]:
+            hidden = sight.line_up(s, world, scratch, slot, pursuers, everybody)
+            sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+
+
+def observe_local(s, world, observations, scratch):
+    """Besides, from behind each alternative."""
+    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    sight.find_seen(s, world, scratch, 0, pursuers)
+    for slot in range(pursuers):
+        if s.alive[slot]:
+            hidden = sight.line_up(s, world, scratch, slot, 0, pursuers)
+            sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
+            sight.write_neighbours(s, world, scratch, slot, observations.pursuer[slot], hidden)
+    sight.find_seen(s, world, scratch, pursuers, everybody)
+    for slot in range(pursuers, everybody):
+        if s.alive[slot]:
+            hidden = sight.line_up(s, world, scratch, slot, pursuers, everybody)
+            sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+            sight.write_neighbours(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+
+
+def observe_nodes(s, world, observations, scratch):
+    """Besides, from every node, once for each team."""
+    observe_local(s, world, observations, scratch)
+    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    observations.lane.graph = s.graph
+    observations.lane.diameter = world.diameter[s.graph]
+    sight.write_nodes(s, world, scratch, observations.team[EVADERS], pursuers, everybody)
+    sight.find_seen(s, world, scratch, 0, pursuers)
+    sight.write_nodes(s, world, scratch, observations.team[PURSUERS], 0, pursuers)
+
+
+# -- the game ----------------------------------------------------------------------------------------------------------
+
+
+def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | None) -> tuple[Parameter, ...]:
+    """The numbers of the rules. ``fixed`` are `need` and `radius` of a game that is solved, which nobody may change."""
+    needs, radii = ((1, fewest), (0, FAR - 1)) if fixed is None else ((fixed[0], fixed[0]), (fixed[1], fixed[1]))
+    farthest = min(graph.diameter for graph in pool)
+    return (
+        Parameter("need", needs[0], *needs, "1", "pursuers that must be near to capture", whole=True),
+        Parameter("radius", radii[0], *radii, "hops", "how near", whole=True),
+        Parameter("vision", 0, 0, FAR - 1, "hops", "how far agents see; 0 is everything", whole=True),
+        Parameter("start_hops", 1, 0, farthest, "hops", "from evaders to pursuers and exits at the start", whole=True),
+        Parameter("time_cost", 0.0, 0.0, 1000.0, "1", "what pursuers pay to evaders in a decision"),
+    )
+
+
+def game(
+    graph: Any = "grid:10x10",
+    pursuers: int = 2,
+    fewest_pursuers: int | None = None,
+    evaders: int = 1,
+    exits: int | Sequence[Any] = 0,
+    order: Order = "simultaneous",
+    starts: Starts = "any",
+    view: View = "local",
+    solve: bool | Mapping[str, int] = False,
+) -> Game:
+    """The rules of `palaestra/GraphPursuit-v0`.
+
+    Raises:
+        ValueError: No such graph, node or word, a number out of range, a graph without a possible start, or a solution
+            that would take too much memory; says which and what to do.
+        FileError: A damaged file of edges; names file and line.
+    """
+    check_count("pursuers", pursuers, 1, CAPACITIES[-1][0])
+    check_count("evaders", evaders, 1, CAPACITIES[-1][1])
+    fewest = pursuers if fewest_pursuers is None else fewest_pursuers
+    check_count("fewest_pursuers", fewest, 1, pursuers)
+    check_word("order", order, get_args(Order))
+    check_word("starts", starts, get_args(Starts))
+    check_word("view", view, get_args(View))
+    need, radius = members_of_solve(solve, pursuers)
+    is_solved = solve is not False
+    pool = read(graph)
+    leaves = [exits_of(one, exits) for one in pool]
+    if starts == "winnable" and not is_solved:
+        raise ValueError('starts="winnable" needs the solution: give solve=True')
+    if is_solved and (evaders > 1 or fewest < pursuers):
+        raise ValueError("solve needs one evader and always as many pursuers: leave out evaders and fewest_pursuers")
+    for one in pool:
+        if not one.is_connected and starts != "any":
+            alone = one.labels[int((one.hops[0] < 0).argmax())]
+            raise ValueError(f'starts="{starts}": {one.name} is not connected, no way leads from node 0 to {alone}')
+    ground = ground_of(
+        pool,
+        leaves,
+        pursuers=pursuers,
+        fewest_pursuers=fewest,
+        evaders=evaders,
+        alternating=order == "alternating",
+        starts={"any": ANY, "together": TOGETHER, "winnable": WINNABLE}[starts],
+        has_exits=any(map(len, leaves)),
+        solved=is_solved,
+    )
+    if is_solved:
+        ground = with_solutions(ground, pool, leaves, pursuers, need, radius)
+    return _game(pool, ground, view, (need, radius) if is_solved else None)
+
+
+def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, int] | None) -> Game:
+    """The rules on arrays."""
+    rules = ground.rules[0]
+    pursuers, evaders = int(rules["pursuers"]), int(rules["evaders"])
+    rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
+    ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
+    everybody, room, most = pursuers + evaders, sum(rooms), ground.hops.shape[1]
+    observation = sight.own_fields(everybody, room)
+    if view != "hops":
+        observation = (*observation, sight.neighbour_field(ways, everybody, (widest, room)))
+    move = sight.move_choice(ways, widest)
+    members: dict[str, Any] = {}
+    if view == "nodes":
+        node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
+        members = dict(
+            team_observation=(sight.node_field(most, everybody, (room, node_room)),),
+            lane_observation=(
+                Field("graph", (), 0, len(pool) - 1, "1", "number of the graph in its pool", "i8"),
+                Field("diameter", (), 1, most, "hops", "most hops between two nodes of the graph", "i8"),
+                Field(
+                    "node_neighbours",
+                    ground.neighbours.shape,
+                    NO_NODE,
+                    most - 1,
+                    about="closed neighbourhoods of the nodes of all graphs",
+                    dtype="i2",
+                    world="neighbours",
+                ),
+            ),
+            default_observation="dict",
+            codecs={"graph": GraphCodec(pool, everybody)},
+        )
+    return Game(
+        name="GraphPursuit",
+        roles=(
+            Role("pursuer", tuple(f"pursuer_{k}" for k in range(pursuers)), observation, (move,), rooms[0]),
+            Role("evader", tuple(f"evader_{k}" for k in range(evaders)), observation, (move,), rooms[1]),
+        ),
+        state=(
+            ("node", "i8", (room,)),
+            ("graph", "i8"),
+            ("turn", "i8"),
+            ("trail", "i2", (room, TRAIL)),
+            ("luck", "f8"),
+            ("outcomes", "f8"),
+        ),
+        reset=reset,
+        step=step,
+        observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
+        legal=legal,
+        script=scripts.script,
+        plan=scripts.plan,
+        scripts=scripts.NAMES if rules["solved"] else scripts.NAMES[:-1],
+        parameters=parameters_of(pool, int(rules["fewest_pursuers"]), fixed),
+        horizon=128,
+        info=(
+            Field("captured", (), 0, CAPACITIES[-1][1], "1", "evaders that were captured", "i8"),
+            Field("escaped", (), 0, CAPACITIES[-1][1], "1", "evaders that escaped", "i8"),
+        ),
+        end_reasons=("captured", "escaped"),
+        global_state=sight.global_state,
+        global_state_size=sight.state_size(everybody),
+        scratch=(
+            ("before", "i8", (room,)),
+            ("seen", "u1", (room,)),
+            ("nodes", "u8", (room,)),
+            ("hidden", "u8", (room,)),
+            ("to", "i8", (room,)),
+            ("ways", "i8", (room,)),
+            ("best", "i8", (room,)),
+        ),
+        world=ground,
+        zero_sum=True,
+        determinism="cross-platform",
+        default_opponent="shortest_path",
+        render="palaestra.pursuit.render:draw",
+        render_text="palaestra.pursuit.render:write",
+        render_fps=3.0,
+        click="palaestra.pursuit.render:click",
+        enumeration=counting(ground),
+        **members,
+    )
