@@ -67,8 +67,7 @@ class Roster:
                 dtypes, or the game has observations of a whole team or match.
         """
         learning = self._learning_slots(game, teams)
-        if game.team_observation or game.lane_observation:
-            raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
+        self.check_shared(game)
         self.game, first, count = game, 0, 0
         self.alike = teams_are_alike(game) and (game.mirror is None or game.symmetric_teams)
         self.groups: dict[str, Group] = {}
@@ -104,6 +103,15 @@ class Roster:
             if name not in game.teams:
                 raise ValueError(f"{game.name} has no team {name!r}: choose from {', '.join(game.teams)}")
         return {slot for name in names for slot in game.teams[name]}
+
+    def check_shared(self, game: Game) -> None:
+        """Refuses what is shown to whole teams and matches.
+
+        Raises:
+            ValueError: The game shows such things.
+        """
+        if game.team_observation or game.lane_observation:
+            raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
 
     @property
     def agents(self) -> int:

@@ -158,6 +158,8 @@ class LaneTraining:
 
     LOSSES: ClassVar[tuple[str, ...]] = ("loss",)
     """Columns of the curve about a gradient step."""
+    ROSTER: ClassVar[type[Roster]] = Roster
+    """What a team that learns observes."""
 
     def __init__(
         self,
@@ -180,7 +182,7 @@ class LaneTraining:
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
-        self.roster = Roster(sim.game, [args.team]) if args.team else two_team_roster(sim.game)
+        self.roster = self.ROSTER(sim.game, [args.team]) if args.team else two_team_roster(sim.game)
         self.replay = Replay(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])

@@ -1,0 +1,432 @@
+"""ARAC: soft actor-critic for a team on a graph, with an attractive reference policy whose weight adapts.
+
+Shi, Lu, Zhu and Zhao (arXiv 2511.08412, 2025): centralised training of a soft actor-critic, an attention network on the
+graph, and a divergence of the policy to a reference, with a weight that is large at first and adapts so that the faults
+of an imperfect reference are not kept. The paper is known to us by its abstract alone: the rule of adaptation, the
+network and the numbers are ours.
+
+Agents of the team decide one after the other, each with the earlier decisions before it (``decoder="sequential"``; that
+needs communication when the policy is executed; ``"independent"`` decides at once). With i the agent, c the nodes where
+earlier teammates are going and a its alternatives:
+
+    critics:   Q_i(s, c, a_i)  ->  V_{i+1}(s, (c, a_i)) of the next agent; of the last one
+               sum_t gamma^t r_t over n decisions + gamma^n V_1(s_n)
+               V_i(s, c) = sum_a pi_i(a) (min(Q_1, Q_2) - alpha log pi_i(a))
+    policy:    sum_a pi_i(a) (alpha log pi_i(a) - min(Q_1, Q_2)) - beta sum_a ref_i(a) log pi_i(a)
+
+The last term is the divergence KL(ref || pi) without the part that does not depend on pi. Its weight:
+
+    A     <- (1 - d) A + d mean_i (sum_a pi_i(a) Q - sum_a ref_i(a) Q) / mean_i (max_a Q - min_a Q)
+    beta  <- clip(beta exp(eta (kappa - A)), beta_min, beta_max)
+
+A is by how much the policy is better than the reference according to the critics, as a share of how much a decision
+matters. While that is less than kappa, beta stays at its largest; as soon as the policy is better, it falls. A perfect
+reference is never beaten, so that its weight stays. ``beta="fixed"`` keeps the first weight, ``"linear"`` lets it fall
+to 0 in the training, ``"none"`` is a soft actor-critic without a reference (MASAC).
+
+Pursuers learn against a script::
+
+    python -m palaestra_baselines.arac --env-id palaestra/GraphPursuit-Grid10-v0 --reference shortest_path
+
+Greedy play takes the most probable alternative of each agent.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from palaestra.core.files import FileError
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
+from palaestra_baselines.common.collector import epsilon_greedy
+from palaestra_baselines.common.graph_networks import (
+    MASKED,
+    GraphRoster,
+    Maps,
+    Places,
+    WaysNetwork,
+    decide,
+    named_parameters,
+    nodes_of,
+    prefixes,
+)
+from palaestra_baselines.common.graph_references import Reference
+from palaestra_baselines.common.policy_file import policy_for, read_policy
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.value_learning import (
+    Evaluation,
+    LaneArgs,
+    LaneTraining,
+    Report,
+    between,
+    descend,
+    follow,
+    learning_command,
+    weighted_mean,
+)
+
+METHOD = "arac"
+NETWORK = "ways_network"
+"""Entry of a policy's metadata."""
+
+
+@dataclass
+class Args(LaneArgs):
+    """Arguments beside those of `palaestra_baselines.common.value_learning.LaneArgs`.
+
+    Attributes:
+        beta: How the weight of the reference is chosen.
+        reference: The reference policy, see `palaestra_baselines.common.graph_references`.
+        decoder: Whether agents decide one after the other or at once.
+        beta_first: First and largest weight.
+        beta_least: Smallest weight.
+        beta_rate: eta.
+        advantage_wanted: kappa.
+        advantage_decay: d.
+        entropy: alpha, at the start and at the end; falls linearly.
+        width: Of the layers of the networks.
+        heads: Of their attention.
+        updates: Gradient steps after each decision of all lanes.
+        batch_size: Positions in a gradient step.
+        replay_size: Decisions that are kept.
+        warmup_steps: Decisions before learning starts; they are those of the untrained policy.
+        steps_ahead: n, decisions of the team before the value of a position.
+        tau: Coefficient of Polyak averaging of the target network, at each gradient step.
+    """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "beta_least", "entropy")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "advantage_decay")
+
+    env_id: str = "palaestra/GraphPursuit-Grid10-v0"
+    options: tuple[str, ...] = ("view=nodes",)
+    team: str = "pursuer"
+    opponent: str = "optimal"
+    total_steps: int = 1_000_000
+    gamma: float = 0.95
+    learning_rate: tuple[float, float] = (2e-3, 2e-4)
+    beta: Literal["adaptive", "fixed", "linear", "none"] = "adaptive"
+    reference: Literal["shortest_path", "optimal", "random"] = "shortest_path"
+    decoder: Literal["sequential", "independent"] = "sequential"
+    beta_first: float = 0.1
+    beta_least: float = 1e-4
+    beta_rate: float = 0.02
+    advantage_wanted: float = 0.02
+    advantage_decay: float = 0.02
+    entropy: tuple[float, float] = (0.01, 0.001)
+    width: int = 32
+    heads: int = 4
+    updates: int = 1
+    batch_size: int = 512
+    replay_size: int = 200_000
+    warmup_steps: int = 10_000
+    steps_ahead: int = 3
+    tau: float = 0.01
+    directory: Path = Path("runs/arac")
+
+
+class Policy(nn.Module):
+    """The actor, and what a file of it holds."""
+
+    def __init__(self, maps: Maps, width: int, heads: int, decoder: str) -> None:
+        """A network of random weights from torch's generator."""
+        super().__init__()
+        self.network, self.decoder = WaysNetwork(maps, width, heads, 1), decoder
+        self.width, self.heads = width, heads
+
+    @property
+    def sequential(self) -> bool:
+        """Whether members see the decisions of earlier ones."""
+        return self.decoder == "sequential"
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights by name."""
+        return dict(named_parameters(self.network))
+
+    def notes(self) -> dict[str, Any]:
+        """Shape of the network."""
+        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder}}
+
+    def player(self, game: Game, team: str) -> Opponent:
+        """The greedy player of a team by a copy of the weights."""
+        return Player(copy.deepcopy(self), game, team)
+
+
+class Player:
+    """Plays a team greedily; it remembers nothing."""
+
+    memory_size = 0
+
+    def __init__(self, policy: Policy, game: Game, team: str) -> None:
+        """Plays ``team`` of ``game`` by a policy."""
+        self.policy, self.members = policy, len(game.teams[team])
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Moves of the team; see `palaestra.core.opponents.Opponent`."""
+        places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
+        allowed = torch.from_numpy(np.asarray(legal) != 0)
+        return decide(self.policy.network, places, allowed, None, self.policy.sequential).numpy()
+
+
+# ----------------------------------------------------------------------------------------------------------- the losses
+
+
+def returns_ahead(some: Sequences, team: int, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Discounted rewards of sequences up to the end of their match, and the positions that stand for the rest.
+
+    Args:
+        some: Sequences of L rows of a match.
+        team: Number of the team that learns.
+        gamma: Discount of a row.
+
+    Returns:
+        float32 ``[B]``, the row of the position int64 ``[B]``, and its discount float32 ``[B]``, 0 where a rule ended
+        the match.
+    """
+    length, count = some.weights.shape
+    total, discount = torch.zeros(count), torch.ones(count)
+    row, goes_on = torch.full((count,), length), torch.ones(count)
+    for k in range(length):
+        is_cut = (goes_on > 0) & (some.weights[k] == 0)  # the horizon truncated the match before this row
+        row = torch.where(is_cut, k, row)
+        goes_on = goes_on * some.weights[k]
+        total = total + goes_on * discount * some.rewards[k, :, team]
+        discount = torch.where(goes_on > 0, discount * gamma * some.continues[k], discount)
+        goes_on = goes_on * some.continues[k]
+    return total, row, discount
+
+
+def soft_values(logits: torch.Tensor, values: torch.Tensor, legal: torch.Tensor, alpha: float) -> torch.Tensor:
+    """``sum_a pi(a) (Q(a) - alpha log pi(a))`` ``[...]`` of logits and values ``[..., D]``."""
+    log_policy = logits.masked_fill(~legal, MASKED).log_softmax(dim=-1)
+    return (log_policy.exp() * (values - alpha * log_policy) * legal).sum(dim=-1)
+
+
+def critic_targets(values: torch.Tensor, present: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+    """Targets ``[S, k]``: the value of the next agent's decision, and of the last one what the match brings.
+
+    Args:
+        values: ``V_i``, ``[S, k]``.
+        present: Members in the match, bool ``[S, k]``.
+        last: ``[S]``.
+    """
+    later = torch.cat([present[:, 1:], torch.zeros_like(present[:, :1])], dim=1)
+    following = torch.cat([values[:, 1:], values[:, :1]], dim=1)
+    return torch.where(later, following, last[:, None])
+
+
+class ReferenceWeight:
+    """beta, see the module."""
+
+    def __init__(self, args: Args) -> None:
+        """The first weight."""
+        self.args = args
+        self.beta = 0.0 if args.beta == "none" else args.beta_first
+        self.advantage = 0.0
+
+    def update(self, advantage: float, share: float) -> None:
+        """Counts the advantage of the policy in a batch; ``share`` of the training is done."""
+        args = self.args
+        self.advantage += args.advantage_decay * (advantage - self.advantage)
+        if args.beta == "adaptive":
+            wanted = self.beta * math.exp(args.beta_rate * (args.advantage_wanted - self.advantage))
+            self.beta = min(max(wanted, args.beta_least), args.beta_first)
+        elif args.beta == "linear":
+            self.beta = args.beta_first * (1.0 - share)
+
+    def state_dict(self) -> dict[str, float]:
+        """For a checkpoint."""
+        return {"beta": self.beta, "advantage": self.advantage}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """The inverse."""
+        self.beta, self.advantage = state["beta"], state["advantage"]
+
+
+def advantage_over(
+    policy: torch.Tensor, reference: torch.Tensor, values: torch.Tensor, legal: torch.Tensor, weights: torch.Tensor
+) -> float:
+    """The A of a batch: ``policy``, ``reference``, ``values`` and ``legal`` ``[S, D]``, ``weights [S]``."""
+    gain = ((policy - reference) * values * legal).sum(dim=1)
+    most = values.masked_fill(~legal, -math.inf).max(dim=1).values
+    least = values.masked_fill(~legal, math.inf).min(dim=1).values
+    width = weighted_mean(torch.where(weights > 0, most - least, 0.0), weights)
+    return float(weighted_mean(gain, weights) / width.clamp(min=1e-6))
+
+
+# ------------------------------------------------------------------------------------------------------------- the loop
+
+
+class GraphTraining(LaneTraining):
+    """One run of ARAC."""
+
+    LOSSES = ("critic_loss", "entropy", "beta", "advantage")
+    ROSTER = GraphRoster
+    args: Args
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside the learnt parts."""
+        return {"replay": self.replay.state(), **super().state()}
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.replay.restore(before["replay"])
+        super().restore(before)
+
+    def sample(self, length: int) -> Sequences:
+        """Sequences that begin with a decision of the team."""
+        size = self.args.batch_size
+        some = self.replay.sample_sequences(self.rng, 4 * size, length)
+        picked = (some.positions.asked[0].any(dim=1) & (some.weights[0] > 0)).nonzero()[:size, 0]
+        positions = some.positions.named()
+        taken = {name: value[:, picked] for name, value in positions.items()}
+        return Sequences(
+            type(some.positions).from_named(taken),
+            some.keeps[:, picked],
+            some.actions[:, picked],
+            some.rewards[:, picked],
+            some.continues[:, picked],
+            some.weights[:, picked],
+        )
+
+
+def play(training: GraphTraining, policy: Policy) -> None:
+    """One decision in all lanes, drawn from the policy."""
+    collector, members = training.collector, training.roster.agents
+    position = collector.position
+    legal = position.legal
+    asked = position.asked.any(axis=1)
+    actions = epsilon_greedy(collector.rng, legal, None, 1.0)
+    if asked.any():
+        nodes = torch.from_numpy(position.observations["nodes"][asked, 0])
+        noise = -np.log(np.maximum(collector.rng.standard_exponential(legal[asked].shape, np.float32), 1e-30))
+        allowed = torch.from_numpy(legal[asked])
+        places = Places.of(nodes, members)
+        actions[asked] = decide(policy.network, places, allowed, torch.from_numpy(noise), policy.sequential).numpy()
+    collector.play(actions)
+
+
+class Learner:
+    """The networks and their gradient steps."""
+
+    def __init__(self, args: Args, training: GraphTraining) -> None:
+        """Networks of random weights from torch's generator."""
+        game = training.roster.game
+        self.args, self.maps = args, Maps(game)
+        self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
+        self.stride = 2 if game.world.rules["alternating"][0] else 1
+        self.policy = Policy(self.maps, args.width, args.heads, args.decoder)
+        self.critics = nn.ModuleList(WaysNetwork(self.maps, args.width, args.heads, 1) for _ in range(2))
+        self.target = copy.deepcopy(self.critics)
+        self.reference = Reference(args.reference, game, self.maps, args.team)
+        self.weight = ReferenceWeight(args)
+        self.policy_optimizer, self.critic_optimizer = (
+            torch.optim.Adam(part.parameters(), fused=True) for part in (self.policy, self.critics)
+        )
+
+    def learnt(self) -> dict[str, Any]:
+        """All that is learnt, by name."""
+        return {
+            name: getattr(self, name)
+            for name in ("policy", "critics", "target", "weight", "policy_optimizer", "critic_optimizer")
+        }
+
+    def next_values(self, places: Places, alpha: float) -> torch.Tensor:
+        """``V_1`` ``[S]`` by the target critics."""
+        agent = torch.zeros(len(places.graph), dtype=torch.int64)
+        decided = torch.zeros(places.own.shape, dtype=torch.bool)
+        logits, ways = self.policy.network(places, agent, decided)
+        values = torch.min(*(critic(places, agent, decided)[0][..., 0] for critic in self.target))
+        return soft_values(logits[..., 0], values, ways >= 0, alpha)
+
+    def update(self, training: GraphTraining) -> None:
+        """One gradient step of critics, policy and target, and one of the weight of the reference."""
+        args, share = self.args, training.share
+        alpha, rate = between(args.entropy, share), between(args.learning_rate, share)
+        some = training.sample(args.steps_ahead * self.stride)
+        nodes = some.positions.observations["nodes"][:, :, 0]
+        places = Places.of(nodes[0], self.members)
+        here = self.maps.neighbours(places.graph[:, None], places.own)
+        chosen = here.gather(2, some.actions[0][..., None])[..., 0]
+        at = prefixes(places, chosen, sequential=True)
+        acts = at if self.policy.sequential else prefixes(places, chosen, sequential=False)
+        present = (places.own >= 0).float()
+        weights = present.flatten()
+
+        outputs = [critic(*at) for critic in self.critics]
+        ways = outputs[0][1]
+        legal = ways >= 0
+        values = torch.min(*(found[..., 0].detach() for found, _ in outputs))
+        logits = self.policy.network(*acts)[0][..., 0].masked_fill(~legal, MASKED)
+        log_policy = logits.log_softmax(dim=1)
+        policy = log_policy.exp()
+        with torch.no_grad():
+            total, row, discount = returns_ahead(some, self.team, args.gamma ** (1.0 / self.stride))
+            after = Places.of(nodes[row, torch.arange(len(row))], self.members)
+            last = total + discount * self.next_values(after, alpha)
+            soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
+            targets = critic_targets(soft, present > 0, last).flatten()
+        taken = some.actions[0].flatten()[:, None]
+        errors = sum((found[..., 0].gather(1, taken)[:, 0] - targets) ** 2 for found, _ in outputs)
+        critic_loss = weighted_mean(errors, weights)
+        descend(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
+
+        reference = self.reference(*at, ways)
+        entropy = -(policy * log_policy * legal).sum(dim=1)
+        divergence = -(reference * log_policy * legal).sum(dim=1)
+        expected = (policy * values * legal).sum(dim=1)
+        policy_loss = weighted_mean(self.weight.beta * divergence - alpha * entropy - expected, weights)
+        descend(self.policy_optimizer, policy_loss, rate, args.max_gradient_norm)
+        follow(self.target, self.critics, args.tau)
+        self.weight.update(advantage_over(policy.detach(), reference, values, legal, weights), share)
+        facts = (torch.tensor(self.weight.beta), torch.tensor(self.weight.advantage))
+        training.count_update(critic_loss, weighted_mean(entropy, weights), *facts)
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    with RunFolder(args, METHOD) as folder:
+        training = GraphTraining(args, folder, evaluation, max(args.replay_size // args.lanes, 2))
+        learner = Learner(args, training)
+        training.resume(**learner.learnt())
+        while training.goes_on(learner.policy):
+            play(training, learner.policy)
+            if training.collector.steps >= args.warmup_steps:
+                for _ in range(args.updates):
+                    learner.update(training)
+        return training.report()
+
+
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file, on any graph and for any number of agents.
+
+    Raises:
+        FileError: The file is no saved policy of this method, or the game does not show its nodes.
+    """
+    with policy_for(path, game, team) as arrays:
+        shape = read_policy(path)[1][NETWORK]
+        GraphRoster(game, [team])
+        policy = Policy(Maps(game), shape["width"], shape["heads"], shape["decoder"])
+        try:
+            policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        except RuntimeError as error:
+            raise FileError(f"{path}: {error}") from error
+        return policy.player(game, team)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains."""
+    learning_command(Args, METHOD, __doc__ or "", argv, train)
+
+
+if __name__ == "__main__":
+    main()
