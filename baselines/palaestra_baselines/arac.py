@@ -42,11 +42,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
-from palaestra.core.files import FileError
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.graph_networks import (
     MASKED,
@@ -55,12 +51,10 @@ from palaestra_baselines.common.graph_networks import (
     Places,
     WaysNetwork,
     decide,
-    named_parameters,
-    nodes_of,
     prefixes,
 )
+from palaestra_baselines.common.graph_policy import GraphPolicy, load_graph_player
 from palaestra_baselines.common.graph_references import Reference
-from palaestra_baselines.common.policy_file import policy_for, read_policy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Sequences
 from palaestra_baselines.common.value_learning import (
@@ -76,8 +70,8 @@ from palaestra_baselines.common.value_learning import (
 )
 
 METHOD = "arac"
-NETWORK = "ways_network"
-"""Entry of a policy's metadata."""
+load_policy = load_graph_player
+"""The greedy player of a policy file; `palaestra` looks for this name."""
 
 
 @dataclass
@@ -102,16 +96,18 @@ class Args(LaneArgs):
         warmup_steps: Decisions before learning starts; they are those of the untrained policy.
         steps_ahead: n, decisions of the team before the value of a position.
         tau: Coefficient of Polyak averaging of the target network, at each gradient step.
+        average: Likewise of the policy that is evaluated and saved.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "beta_least", "entropy")
-    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "advantage_decay")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "average", "advantage_decay")
 
     env_id: str = "palaestra/GraphPursuit-Grid10-v0"
     options: tuple[str, ...] = ("view=nodes",)
     team: str = "pursuer"
     opponent: str = "optimal"
-    total_steps: int = 1_000_000
+    total_steps: int = 600_000
+    lanes: int = 128
     gamma: float = 0.95
     learning_rate: tuple[float, float] = (2e-3, 2e-4)
     beta: Literal["adaptive", "fixed", "linear", "none"] = "adaptive"
@@ -119,62 +115,20 @@ class Args(LaneArgs):
     decoder: Literal["sequential", "independent"] = "sequential"
     beta_first: float = 0.1
     beta_least: float = 1e-4
-    beta_rate: float = 0.02
+    beta_rate: float = 0.1
     advantage_wanted: float = 0.02
     advantage_decay: float = 0.02
     entropy: tuple[float, float] = (0.01, 0.001)
     width: int = 32
     heads: int = 4
     updates: int = 1
-    batch_size: int = 512
+    batch_size: int = 256
     replay_size: int = 200_000
     warmup_steps: int = 10_000
     steps_ahead: int = 3
     tau: float = 0.01
+    average: float = 0.01
     directory: Path = Path("runs/arac")
-
-
-class Policy(nn.Module):
-    """The actor, and what a file of it holds."""
-
-    def __init__(self, maps: Maps, width: int, heads: int, decoder: str) -> None:
-        """A network of random weights from torch's generator."""
-        super().__init__()
-        self.network, self.decoder = WaysNetwork(maps, width, heads, 1), decoder
-        self.width, self.heads = width, heads
-
-    @property
-    def sequential(self) -> bool:
-        """Whether members see the decisions of earlier ones."""
-        return self.decoder == "sequential"
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Weights by name."""
-        return dict(named_parameters(self.network))
-
-    def notes(self) -> dict[str, Any]:
-        """Shape of the network."""
-        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder}}
-
-    def player(self, game: Game, team: str) -> Opponent:
-        """The greedy player of a team by a copy of the weights."""
-        return Player(copy.deepcopy(self), game, team)
-
-
-class Player:
-    """Plays a team greedily; it remembers nothing."""
-
-    memory_size = 0
-
-    def __init__(self, policy: Policy, game: Game, team: str) -> None:
-        """Plays ``team`` of ``game`` by a policy."""
-        self.policy, self.members = policy, len(game.teams[team])
-
-    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Moves of the team; see `palaestra.core.opponents.Opponent`."""
-        places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
-        allowed = torch.from_numpy(np.asarray(legal) != 0)
-        return decide(self.policy.network, places, allowed, None, self.policy.sequential).numpy()
 
 
 # ----------------------------------------------------------------------------------------------------------- the losses
@@ -299,7 +253,7 @@ class GraphTraining(LaneTraining):
         )
 
 
-def play(training: GraphTraining, policy: Policy) -> None:
+def play(training: GraphTraining, policy: GraphPolicy) -> None:
     """One decision in all lanes, drawn from the policy."""
     collector, members = training.collector, training.roster.agents
     position = collector.position
@@ -324,9 +278,9 @@ class Learner:
         self.args, self.maps = args, Maps(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules["alternating"][0] else 1
-        self.policy = Policy(self.maps, args.width, args.heads, args.decoder)
-        self.critics = nn.ModuleList(WaysNetwork(self.maps, args.width, args.heads, 1) for _ in range(2))
-        self.target = copy.deepcopy(self.critics)
+        self.policy = GraphPolicy(self.maps, args.width, args.heads, args.decoder)
+        self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)
+        self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
         self.reference = Reference(args.reference, game, self.maps, args.team)
         self.weight = ReferenceWeight(args)
         self.policy_optimizer, self.critic_optimizer = (
@@ -337,7 +291,7 @@ class Learner:
         """All that is learnt, by name."""
         return {
             name: getattr(self, name)
-            for name in ("policy", "critics", "target", "weight", "policy_optimizer", "critic_optimizer")
+            for name in ("policy", "critics", "target", "average", "weight", "policy_optimizer", "critic_optimizer")
         }
 
     def next_values(self, places: Places, alpha: float) -> torch.Tensor:
@@ -345,7 +299,7 @@ class Learner:
         agent = torch.zeros(len(places.graph), dtype=torch.int64)
         decided = torch.zeros(places.own.shape, dtype=torch.bool)
         logits, ways = self.policy.network(places, agent, decided)
-        values = torch.min(*(critic(places, agent, decided)[0][..., 0] for critic in self.target))
+        values = self.target(places, agent, decided)[0].amin(dim=2)
         return soft_values(logits[..., 0], values, ways >= 0, alpha)
 
     def update(self, training: GraphTraining) -> None:
@@ -362,10 +316,8 @@ class Learner:
         present = (places.own >= 0).float()
         weights = present.flatten()
 
-        outputs = [critic(*at) for critic in self.critics]
-        ways = outputs[0][1]
-        legal = ways >= 0
-        values = torch.min(*(found[..., 0].detach() for found, _ in outputs))
+        outputs, ways = self.critics(*at)
+        legal, values = ways >= 0, outputs.detach().amin(dim=2)
         logits = self.policy.network(*acts)[0][..., 0].masked_fill(~legal, MASKED)
         log_policy = logits.log_softmax(dim=1)
         policy = log_policy.exp()
@@ -375,9 +327,8 @@ class Learner:
             last = total + discount * self.next_values(after, alpha)
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
             targets = critic_targets(soft, present > 0, last).flatten()
-        taken = some.actions[0].flatten()[:, None]
-        errors = sum((found[..., 0].gather(1, taken)[:, 0] - targets) ** 2 for found, _ in outputs)
-        critic_loss = weighted_mean(errors, weights)
+        taken = outputs[torch.arange(len(targets)), some.actions[0].flatten()]
+        critic_loss = weighted_mean(((taken - targets[:, None]) ** 2).sum(dim=1), weights)
         descend(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
 
         reference = self.reference(*at, ways)
@@ -387,6 +338,7 @@ class Learner:
         policy_loss = weighted_mean(self.weight.beta * divergence - alpha * entropy - expected, weights)
         descend(self.policy_optimizer, policy_loss, rate, args.max_gradient_norm)
         follow(self.target, self.critics, args.tau)
+        follow(self.average, self.policy, args.average)
         self.weight.update(advantage_over(policy.detach(), reference, values, legal, weights), share)
         facts = (torch.tensor(self.weight.beta), torch.tensor(self.weight.advantage))
         training.count_update(critic_loss, weighted_mean(entropy, weights), *facts)
@@ -398,29 +350,12 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         training = GraphTraining(args, folder, evaluation, max(args.replay_size // args.lanes, 2))
         learner = Learner(args, training)
         training.resume(**learner.learnt())
-        while training.goes_on(learner.policy):
+        while training.goes_on(learner.average):
             play(training, learner.policy)
             if training.collector.steps >= args.warmup_steps:
                 for _ in range(args.updates):
                     learner.update(training)
         return training.report()
-
-
-def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file, on any graph and for any number of agents.
-
-    Raises:
-        FileError: The file is no saved policy of this method, or the game does not show its nodes.
-    """
-    with policy_for(path, game, team) as arrays:
-        shape = read_policy(path)[1][NETWORK]
-        GraphRoster(game, [team])
-        policy = Policy(Maps(game), shape["width"], shape["heads"], shape["decoder"])
-        try:
-            policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-        except RuntimeError as error:
-            raise FileError(f"{path}: {error}") from error
-        return policy.player(game, team)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

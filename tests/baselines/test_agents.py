@@ -106,9 +106,12 @@ def spelled() -> Game:
         (lambda: size_game.game(), "shows things to a whole team or match"),
         (lambda: body_game.game(), "is no zero-sum game of two teams"),
         (lambda: depot.game(), "is no zero-sum game of two teams"),
-        (lambda: spelled(), "have not exactly one discrete choice"),
+        (lambda: spelled(), "have other actions than single choices"),
         (lambda: registry.make_game("palaestra/CartPole-v0")[0], "is no zero-sum game of two teams"),
-        (lambda: registry.make_game("palaestra/TeamTag-v0", actions="continuous")[0], "not exactly one discrete"),
+        (
+            lambda: registry.make_game("palaestra/TeamTag-v0", actions="continuous")[0],
+            "have other actions than single choices",
+        ),
     ],
 )
 def test_games_that_these_methods_cannot_play_say_why(game, lacks: str):

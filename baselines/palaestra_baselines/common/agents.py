@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.fields import Choice, is_homogeneous
 from palaestra.core.game import Game, Role, teams_are_alike
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
+from palaestra_baselines.common.joint_choices import JointChoice
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Roster:
         slots: int64 [A]: slots of the learning agents in the game.
         team_of: int64 [A]: number of each agent's team.
         sizes: Length of the observation of an agent, by role.
-        choices: Number of alternatives of an agent, by role.
+        joint: All choices of an agent as one, by role.
+        choices: Number of its alternatives, by role.
         actions: M, the largest number of alternatives of any role.
         noops: int64 [A]: action of an agent that does not act.
     """
@@ -63,7 +64,7 @@ class Roster:
             teams: Names of the teams that learn; all if None.
 
         Raises:
-            ValueError: No such team, an agent that learns has not exactly one choice, or observes fields of several
+            ValueError: No such team, an agent that learns has other actions than choices, or observes fields of several
                 dtypes, or the game has observations of a whole team or match.
         """
         learning = self._learning_slots(game, teams)
@@ -74,12 +75,13 @@ class Roster:
         self.columns: dict[str, slice] = {}
         self.rows: dict[str, slice | list[int]] = {}
         self.sizes: dict[str, int] = {}
+        self.joint: dict[str, JointChoice] = {}
         self.choices: dict[str, int] = {}
         noops: list[int] = []
         for role in game.roles:
             rows = [k for k in range(len(role.agents)) if first + k in learning]
             if rows:
-                choice = checked_choice(game, role)
+                choice = self.joint[role.name] = JointChoice(game, role)
                 self.columns[role.name] = slice(count, count + len(rows))
                 self.rows[role.name] = as_slice(rows)
                 self.sizes[role.name] = sum(f.size for f in role.observation)
@@ -141,7 +143,9 @@ class Roster:
         mask = np.zeros((sim.num_envs, self.agents, self.actions), np.bool_)
         for name, columns in self.columns.items():
             allowed: Any = sim.legal[name] if isinstance(sim.legal, dict) else sim.legal
-            mask[:, columns, : self.choices[name]] = True if allowed is None else allowed[:, self.rows[name]]
+            mask[:, columns, : self.choices[name]] = (
+                True if allowed is None else self.joint[name].mask(allowed[:, self.rows[name]])
+            )
         idle = ~self.read_asked(sim)
         mask[idle] = False
         mask[idle, np.broadcast_to(self.noops, idle.shape)[idle]] = True
@@ -151,7 +155,8 @@ class Roster:
         """Writes the actions ``[N, A]`` into the simulation."""
         for name, columns in self.columns.items():
             target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[name]
-            target[:, self.rows[name]] = actions[:, columns].reshape(len(actions), -1, *target.shape[2:])
+            split = self.joint[name].split(actions[:, columns])
+            target[:, self.rows[name]] = split.reshape(len(actions), -1, *target.shape[2:])
 
 
 def two_team_roster(game: Game) -> Roster:
@@ -163,25 +168,6 @@ def two_team_roster(game: Game) -> Roster:
     if len(game.teams) != 2 or not game.zero_sum:
         raise ValueError(f"{game.name} is no zero-sum game of two teams")
     return Roster(game)
-
-
-def checked_choice(game: Game, role: Role) -> Choice:
-    """The one discrete choice of the agents of a role.
-
-    Raises:
-        ValueError: They have not exactly one, its legal alternatives are a list, or observations differ in dtype.
-    """
-    choice = role.action[0]
-    if len(role.action) != 1 or not isinstance(choice, Choice) or choice.shape:
-        raise ValueError(f"{game.name}: agents of role {role.name!r} have not exactly one discrete choice")
-    if choice.candidates is not None:
-        raise ValueError(
-            f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
-            "methods do not support: they need a mask of all alternatives"
-        )
-    if not is_homogeneous(role.observation):
-        raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
-    return choice
 
 
 def groups_of(role: Role, teams: Sequence[int], first: int, by_team: Sequence[str] | None) -> dict[str, Group]:

@@ -102,8 +102,7 @@ class Maps:
     def __init__(self, game: Game) -> None:
         """Reads `palaestra.pursuit.ground.Ground`."""
         world = game.world
-        role = game.roles[0]
-        self.ways = role.action[0].n
+        (self.ways,) = {choice.n for role in game.roles for choice in role.action if choice.name == "move"}  # type: ignore[union-attr]
         self.nodes = world.hops.shape[1]
         self._neighbours = torch.from_numpy(world.neighbours[:, :, : self.ways].astype(np.int64)).reshape(-1, self.ways)
         self._hops = torch.from_numpy(np.array(world.hops)).reshape(-1)
@@ -146,27 +145,28 @@ class PairAttention(nn.Module):
     u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
     """
 
-    def __init__(self, width: int, query: int, pair: int, heads: int) -> None:
+    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
         """Layers of random weights from torch's generator.
 
         Args:
             width: Of u.
             query: Features of a query.
-            pair: Features of a pair, those of its key included.
+            key: Features of a key.
             heads: Parts of the width with weights of attention of their own.
         """
         super().__init__()
-        self.query, self.pair = nn.Linear(query, width), nn.Linear(pair, width)
-        self.score = nn.Linear(width, heads)
+        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
+        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
         self.heads = heads
 
-    def forward(self, query: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """``[..., Q, width]`` of queries ``[..., Q, query]`` and pairs ``[..., Q, K, pair]``; ``there [..., Q, K]``."""
-        hidden = torch.relu(self.pair(pair) + self.query(query)[..., None, :])
-        scores = self.score(hidden).masked_fill(~there[..., None], MASKED)
-        weights = scores.softmax(dim=-2) * there[..., None]
-        parts = hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]
-        return parts.sum(dim=-3).flatten(-2)
+    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
+
+        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
+        """
+        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
+        weights = (self.score(hidden) + MASKED * ~there[..., None]).softmax(dim=2) * there[..., None]
+        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
 
 
 class WaysNetwork(nn.Module):
@@ -187,10 +187,10 @@ class WaysNetwork(nn.Module):
         """
         super().__init__()
         self.maps = maps
-        self.encode = PairAttention(width, NODE, PAIR + KINDS, heads)
+        self.encode = PairAttention(width, NODE, KINDS, heads)
         self.encoded = nn.Linear(width + NODE, width)
-        self.decode_others = PairAttention(width, NODE, PAIR + width, heads)
-        self.decode_own = PairAttention(width, NODE, PAIR + KINDS, heads)
+        self.decode_others = PairAttention(width, NODE, width, heads)
+        self.decode_own = PairAttention(width, NODE, KINDS, heads)
         self.hidden = nn.Linear(2 * width + NODE, width)
         self.output = nn.Linear(width, outputs)
 
@@ -202,32 +202,22 @@ class WaysNetwork(nn.Module):
             agent: Number of the member that decides, int64 ``[S]``.
             decided: bool ``[S, k]``.
         """
-        maps, (count, members) = self.maps, places.own.shape
-        graph = places.graph
-        ways = maps.neighbours(graph, places.own.gather(1, agent[:, None])[:, 0])
-        ahead = maps.neighbours(graph[:, None], places.others).flatten(1)
+        maps, members = self.maps, places.own.shape[1]
+        graph, own, far = places.graph, places.own, places.graph[:, None, None]
+        ways = maps.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
+        ahead = maps.neighbours(graph[:, None], places.others)
+        seen, ahead = maps.places(far, ahead).flatten(1, 2), ahead.flatten(1)
+        queries = maps.places(graph[:, None], ways)
         is_self = torch.arange(members) == agent[:, None]
         kinds = torch.stack([is_self, decided & ~is_self, ~decided & ~is_self], dim=-1).float()
-        is_there = places.own >= 0
-        flat = graph[:, None, None]
+        is_there, is_ahead = (own >= 0)[:, None], (ahead >= 0)[:, None]
 
-        seen = maps.places(graph[:, None, None], ahead.unflatten(1, (-1, maps.ways))).flatten(1, 2)
-        pairs = maps.pairs(flat, ahead[:, :, None], places.own[:, None, :])
-        keys = kinds[:, None].expand(-1, ahead.shape[1], -1, -1)
-        there = (is_there[:, None] & (ahead >= 0)[:, :, None]).expand(-1, -1, members)
-        encoded = self.encode(seen, torch.cat([pairs, keys], dim=-1), there)
-        encoded = torch.relu(self.encoded(torch.cat([encoded, seen], dim=-1)))
-
-        queries = maps.places(graph[:, None], ways)
-        pairs = maps.pairs(flat, ways[:, :, None], ahead[:, None, :])
-        keys = encoded[:, None].expand(-1, maps.ways, -1, -1)
-        there = (ahead >= 0)[:, None].expand(-1, maps.ways, -1)
-        others = self.decode_others(queries, torch.cat([pairs, keys], dim=-1), there)
-        pairs = maps.pairs(flat, ways[:, :, None], places.own[:, None, :])
-        keys = kinds[:, None].expand(-1, maps.ways, -1, -1)
-        there = (is_there & ~is_self)[:, None].expand(-1, maps.ways, -1)
-        own = self.decode_own(queries, torch.cat([pairs, keys], dim=-1), there)
-        hidden = torch.relu(self.hidden(torch.cat([others, own, queries], dim=-1)))
+        covered = self.encode(seen, kinds, maps.pairs(far, ahead[:, :, None], own[:, None]), is_there)
+        encoded = torch.relu(self.encoded(torch.cat([covered, seen], dim=-1)))
+        others = self.decode_others(queries, encoded, maps.pairs(far, ways[:, :, None], ahead[:, None]), is_ahead)
+        pairs = maps.pairs(far, ways[:, :, None], own[:, None])
+        teammates = self.decode_own(queries, kinds, pairs, is_there & ~is_self[:, None])
+        hidden = torch.relu(self.hidden(torch.cat([others, teammates, queries], dim=-1)))
         return self.output(hidden), ways
 
 

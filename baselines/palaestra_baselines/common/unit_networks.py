@@ -397,6 +397,7 @@ class NetworkPlayer:
             roster: The team's agents.
         """
         (self.role,) = roster.sizes
+        self.joint = roster.joint[self.role]
         self.network, self.memory_size = network, roster.agents * network.memory_size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
@@ -409,7 +410,8 @@ class NetworkPlayer:
             values, features = self.network.evaluate(observed, kept)
         if self.memory_size:
             memory[:] = features.flatten(-2).numpy()
-        return np.where(legal, values.numpy(), -np.inf).argmax(axis=2)
+        allowed = True if legal is None else self.joint.mask(legal)
+        return self.joint.split(np.where(allowed, values.numpy(), -np.inf).argmax(axis=2))
 
 
 def load_arrays(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:

@@ -206,6 +206,7 @@ class UtilityPlayer:
             ValueError: The weights were made for another game.
         """
         roster = Roster(game)
+        self.joint = roster.joint
         self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for name, group in roster.groups.items():
             own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
@@ -241,8 +242,9 @@ class UtilityPlayer:
         for name in self.layers:
             values = self.values(name, observations[name] if isinstance(observations, dict) else observations)
             if legal is not None:
-                values = np.where(legal[name] if isinstance(legal, dict) else legal, values, -np.inf)
-            chosen[name] = values.argmax(axis=2)
+                allowed = legal[name] if isinstance(legal, dict) else legal
+                values = np.where(self.joint[name].mask(allowed), values, -np.inf)
+            chosen[name] = self.joint[name].split(values.argmax(axis=2))
         return next(iter(chosen.values())) if len(chosen) == 1 else chosen
 
 
