@@ -5,6 +5,7 @@
     python -m palaestra_baselines.figures fm3q_exact fm3q_limit fm3q_features team_learning  # see `team_figures`
     python -m palaestra_baselines.figures skirmish    # all whose names begin so: see `skirmish_figures`
     python -m palaestra_baselines.figures skirmish_solved skirmish_speed
+    python -m palaestra_baselines.figures pursuit     # likewise: see `pursuit_figures`
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from palaestra_baselines import duel_figures, ppo_tracking, skirmish_figures, team_figures
+from palaestra_baselines import duel_figures, ppo_tracking, pursuit_figures, skirmish_figures, team_figures
 from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
@@ -138,6 +139,7 @@ FIGURES: dict[str, Callable[[Args], None]] = {
     **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
     "skirmish_speed": skirmish_figures.skirmish_speed,
     "skirmish_duel": duel_figures.skirmish_duel,
+    **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
 }
 """Figure by name, in the order in which they are made."""
 

@@ -1,0 +1,370 @@
+"""The figures of methods on graphs, made by ``python -m palaestra_baselines.figures pursuit``.
+
+A team learns against a script. A table of entries says which method learns where for how many decisions, and what is
+asked of the median of its seeds. Each group of entries is a figure:
+
+``pursuit_grid``      ARAC, what it is compared with, and MAPPO: two pursuers on a grid against an optimal evader
+``pursuit_optimal``   adaptive against fixed weight of a perfect reference
+``pursuit_teams``     one network for teams whose size is drawn in each match, also for a size that it has not learnt
+``pursuit_dungeons``  learnt on dungeons of 100 nodes, played on new ones of 200
+``pursuit_confront``  ARAC against MAPPO on GraphConfront, each learnt against the same script
+
+A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
+(``pursuit_grid.csv``, ``.png``) and the results (``pursuit_grid_results.csv``). Where the game is solved, matches start
+where optimal pursuers win, so that 1 is the most that is possible, and the moves that captures took are compared with
+those of optimal play.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.core.simulation import Simulation
+from palaestra.evaluation import EVALUATION_RUN, evaluate
+from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.collector import RUN_BITS
+from palaestra_baselines.common.curves import plot_panels, read_rows
+from palaestra_baselines.common.match_evaluation import play_both_sides
+from palaestra_baselines.common.run_folder import RunArgs
+from palaestra_baselines.common.runs import FigureArgs, train_all
+from palaestra_baselines.common.value_learning import WEIGHTS
+from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
+
+TEST_MATCHES = 4096
+GRAPH = "palaestra/GraphPursuit-v0"
+SOLVED = ("order=alternating", "starts=winnable", "solve=True")
+DRAWN_TEAMS = ("order=alternating", "graph=torus:8x8", "pursuers=4", "fewest_pursuers=2")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a team learns.
+
+    Attributes:
+        title: In figures.
+        env_id: Environment.
+        options: Keywords of the game.
+        team: The team that learns.
+        opponent: Script that plays the other.
+        tests: Keywords of the games of the tests, by their name in the results; those of the training if empty.
+    """
+
+    title: str
+    env_id: str
+    options: tuple[str, ...] = ()
+    team: str = "pursuer"
+    opponent: str = "optimal"
+    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+SETTINGS: dict[str, Setting] = {
+    "grid": Setting("grid of 10 x 10 nodes, 2 pursuers", "palaestra/GraphPursuit-Grid10-v0"),
+    "teams": Setting(
+        "torus of 8 x 8 nodes, 2 to 4 pursuers",
+        GRAPH,
+        DRAWN_TEAMS,
+        opponent="flee",
+        tests={f"{k} pursuers": ("order=alternating", "graph=torus:8x8", f"pursuers={k}") for k in (2, 3, 4, 6)},
+    ),
+    "dungeons": Setting(
+        "64 dungeons of 100 nodes, 2 pursuers",
+        GRAPH,
+        (*SOLVED, "graph=dungeons:64x100"),
+        tests={"20 new dungeons of 200 nodes": (*SOLVED, "graph=dungeons:20x200:1")},
+    ),
+    "confront": Setting("GraphConfront, 3 against 3", "palaestra/GraphConfront-v0", team="red", opponent="focus_fire"),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as it is compared.
+
+    Attributes:
+        title: Its name in figures.
+        module: Its module in `palaestra_baselines`.
+        arguments: What it is given everywhere.
+        options: Keywords of the game that it needs.
+    """
+
+    title: str
+    module: str = "arac"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ("view=nodes",)
+
+
+METHODS: dict[str, Method] = {
+    "arac": Method("ARAC"),
+    "fixed": Method("fixed weight", arguments={"beta": "fixed"}),
+    "linear": Method("linear weight", arguments={"beta": "linear"}),
+    "none": Method("MASAC, no reference", arguments={"beta": "none"}),
+    "independent": Method("ARAC, agents decide at once", arguments={"decoder": "independent"}),
+    "mappo": Method("MAPPO", "mappo", options=()),
+}
+"""Method by the name that entries give it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Runs of a method in a setting, and what is asked of the median of its seeds.
+
+    Attributes:
+        setting: See `SETTINGS`.
+        method: See `METHODS`.
+        steps: Decisions of a run.
+        bar: Least share of won matches.
+        minutes: Most processor time of a run.
+        slower: Most moves of captures over those of optimal play.
+        ahead: Least lead over other methods; a negative one is how far it may be behind.
+        weights: Name under which the weights of the best seed are bundled; empty if they are not.
+        arguments: What the method is given here alone.
+    """
+
+    setting: str
+    method: str
+    steps: int
+    bar: float | None = None
+    minutes: float | None = None
+    slower: float | None = None
+    ahead: Mapping[str, float] = field(default_factory=dict)
+    weights: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+STEPS = 500_000
+PERFECT: dict[str, Any] = {"reference": "optimal"}
+GROUPS: dict[str, tuple[Entry, ...]] = {
+    "grid": (
+        Entry("grid", "arac", STEPS, bar=0.9, minutes=6.0, slower=1.4, ahead={"fixed": 0.05}, weights="pursuit_grid10"),
+        Entry("grid", "fixed", STEPS),
+        Entry("grid", "linear", STEPS),
+        Entry("grid", "none", STEPS),
+        Entry("grid", "independent", STEPS),
+        Entry("grid", "mappo", STEPS),
+    ),
+    "optimal": (
+        Entry("grid", "arac", STEPS, ahead={"fixed": -0.02}, arguments=PERFECT),
+        Entry("grid", "fixed", STEPS, arguments=PERFECT),
+    ),
+    "teams": (Entry("teams", "arac", STEPS),),
+    "dungeons": (Entry("dungeons", "arac", STEPS, bar=0.8, weights="pursuit_dungeons"),),
+    "confront": (Entry("confront", "arac", STEPS), Entry("confront", "mappo", STEPS)),
+}
+"""Entries by group; a group has one of a method and a setting."""
+Key = tuple[str, str]
+"""Setting and method of an entry."""
+
+
+def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
+    """Arguments of one run of an entry.
+
+    Args:
+        entry: The entry.
+        seed: Of the run.
+        directory: Its folder.
+        **more: Arguments that decide nothing, ``quiet`` for one.
+    """
+    method, setting = METHODS[entry.method], SETTINGS[entry.setting]
+    given = {
+        "env_id": setting.env_id,
+        "options": (*setting.options, *method.options),
+        "team": setting.team,
+        "opponent": setting.opponent,
+        "evaluations": 10,
+        "matches": 512,
+        **method.arguments,
+        **entry.arguments,
+        **more,
+    }
+    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
+    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
+
+
+def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
+    """Trains the missing runs of some entries, the first seeds of all first; runs by setting and method."""
+    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
+    folder = args.runs / f"pursuit_{group}"
+    runs = {
+        (entry.setting, entry.method): [
+            run_of(entry, seed, folder / entry.setting / entry.method, **shared) for seed in range(args.seeds)
+        ]
+        for entry in entries
+    }
+    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
+    first_seeds_first = [run for made in itertools.zip_longest(*in_turn) for run in made if run]
+    train_all(f"pursuit_{group}", first_seeds_first, args.workers)
+    return runs
+
+
+def pursuit_figure(group: str, args: FigureArgs) -> None:
+    """Share of matches that learnt teams win, over decisions and at the end."""
+    entries = GROUPS[group]
+    runs = train_entries(group, entries, args)
+    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
+    figures = args.assets / "figures"
+    curves = [
+        {"setting": setting, "method": method, "seed": seed, **row}
+        for (setting, method), made in logs.items()
+        for seed, log in enumerate(made)
+        for row in log
+    ]
+    write_rows(figures / f"pursuit_{group}.csv", curves)
+    title = f"{SETTINGS[entries[0].setting].title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
+    plot_panels(figures / f"pursuit_{group}.png", [panel_of(entries, logs)], title)
+    results = [
+        {**costs(entry, run, log), **result}
+        for entry in entries
+        for run, log in zip(runs[entry.setting, entry.method], logs[entry.setting, entry.method], strict=True)
+        for result in results_of(entry, run)
+    ]
+    if group == "confront":
+        results += head_to_head(runs)
+    for entry in entries:
+        if entry.weights:
+            last = [log[-1]["win_rate"] for log in logs[entry.setting, entry.method]]
+            best = runs[entry.setting, entry.method][int(np.argmax(last))]
+            install(best, args.assets, entry.weights)
+    write_rows(figures / f"pursuit_{group}_results.csv", results)
+    print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
+
+
+def panel_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> dict[str, Any]:
+    """The curves of all methods of a group, and the bars that are asked."""
+    setting = SETTINGS[entries[0].setting]
+    bars = sorted({entry.bar for entry in entries if entry.bar is not None})
+    return {
+        "label": f"matches won against {setting.opponent}",
+        "x_label": "decisions",
+        "curves": {
+            METHODS[entry.method].title: curve_by_evaluation(logs[entry.setting, entry.method], "win_rate")
+            for entry in entries
+        },
+        "lines": {f"{bar:.0%}": bar for bar in bars},
+        "is_share": True,
+    }
+
+
+def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """First columns of a result."""
+    return {
+        "setting": entry.setting,
+        "method": entry.method,
+        "seed": run.seed,
+        "decisions": int(log[-1]["steps"]),
+        "cpu_s": log[-1]["cpu_s"],
+    }
+
+
+def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
+    """Results of a run in new matches of each test."""
+    setting, method = SETTINGS[entry.setting], METHODS[entry.method]
+    tests = setting.tests or {"as learnt": setting.options}
+    return [
+        {"test": name, **play_matches(setting, (*options, *method.options), str(run.folder / WEIGHTS))}
+        for name, options in tests.items()
+    ]
+
+
+def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:
+    """Share of new matches that a player wins, and moves of its captures over those of optimal play (0 if unknown)."""
+    given = keywords(options)
+    game, _ = registry.make_game(setting.env_id, **given)
+    if not game.world.rules["solved"][0]:
+        pair = (player, setting.opponent) if setting.team == next(iter(game.teams)) else (setting.opponent, player)
+        table = evaluate(setting.env_id, *pair, matches=TEST_MATCHES, swap=False, num_envs=512, **given)
+        return {"won": table.wins / table.matches, "slower": 0.0}
+    teams = {setting.team: player, **{team: setting.opponent for team in game.teams if team != setting.team}}
+    sim = registry.make_batch(setting.env_id, TEST_MATCHES, autoreset_mode="off", opponents=teams, **given)
+    sim.reset(seed=EVALUATION_RUN << RUN_BITS)
+    best = optimal_moves(sim)
+    while not (sim.terminated | sim.truncated).all():
+        sim.step()
+    moves, won = (sim.states["steps"] + 1) // 2, sim.terminated
+    sim.close()
+    return {"won": float(won.mean()), "slower": float(moves[won].sum() / best[won].sum()) if won.any() else 0.0}
+
+
+def optimal_moves(sim: Simulation) -> np.ndarray:
+    """Moves of optimal pursuers from the positions of all lanes, int64 ``[N]``."""
+    world, states = sim.game.world, sim.states
+    nodes = states["node"][:, : len(sim.game.agents)]
+    index = np.ravel_multi_index(tuple(nodes.T), (world.hops.shape[1],) * nodes.shape[1])
+    return world.times[states["graph"], index].astype(np.int64)
+
+
+def head_to_head(runs: Mapping[Key, list[RunArgs]]) -> list[dict[str, Any]]:
+    """Matches of ARAC against MAPPO, seed by seed, both of both sides."""
+    setting, rows = SETTINGS["confront"], []
+    for one, other in zip(runs["confront", "arac"], runs["confront", "mappo"], strict=True):
+        files = [str(run.folder / WEIGHTS) for run in (one, other)]
+        options = keywords((*setting.options, *METHODS["arac"].options))
+        table = play_both_sides(setting.env_id, *files, matches=TEST_MATCHES, num_envs=512, **options)
+        rows.append(
+            {
+                "setting": "confront",
+                "method": "arac",
+                "seed": one.seed,
+                "decisions": 0,
+                "cpu_s": 0.0,
+                "test": "against MAPPO",
+                "won": table.score,
+                "slower": 0.0,
+            }
+        )
+    return rows
+
+
+def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line of text for each run and test."""
+    lines = [f"{'method':28s}{'seed':>5s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}{'moves':>8s}  test"]
+    for row in rows:
+        cost = f"{row['seed']:5d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
+        moves = f"{row['slower']:7.2f}x" if row["slower"] else f"{'-':>8s}"
+        lines.append(f"{METHODS[row['method']].title:28s}{cost}{row['won']:8.3f}{moves}  {row['test']}")
+    return lines
+
+
+def median_lines(
+    entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Mapping[Key, list[list[dict[str, float]]]]
+) -> list[str]:
+    """Medians over the seeds beside what the entries ask for."""
+    lines = ["medians of the seeds, and what is asked:"]
+    for entry in entries:
+        own = [row for row in rows if row["method"] == entry.method]
+        for test in dict.fromkeys(row["test"] for row in own):
+            won, slower = (median(own, test, column) for column in ("won", "slower"))
+            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.setting, entry.method], 0.5)
+            asked = []
+            if entry.bar is not None:
+                asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
+            if entry.minutes is not None:
+                asked.append((f"at most {entry.minutes:g} min", minutes <= entry.minutes))
+            if entry.slower is not None:
+                asked.append((f"at most {entry.slower:g}x the moves", slower <= entry.slower))
+            for other, lead in entry.ahead.items():
+                over = won - median([row for row in rows if row["method"] == other], test, "won")
+                asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
+            shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
+            pace = "never" if np.isinf(half) else f"{half:,.0f}"
+            facts = f"won {won:.3f}  {slower:.2f}x moves  {minutes:.1f} min  half after {pace}"
+            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{shown}")
+    return lines
+
+
+def median(rows: Iterable[Mapping[str, Any]], test: str, column: str) -> float:
+    """Median of a column over the seeds in a test."""
+    return float(np.median([row[column] for row in rows if row["test"] == test]))
+
+
+def steps_to(logs: Sequence[Sequence[Mapping[str, float]]], share: float) -> float:
+    """Decisions until evaluations reach a share of won matches, the median of the seeds; infinite if they do not."""
+    first = [next((row["steps"] for row in log if row["win_rate"] >= share), np.inf) for log in logs]
+    return float(np.median(first))
