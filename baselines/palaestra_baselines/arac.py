@@ -159,10 +159,44 @@ def returns_ahead(some: Sequences, team: int, gamma: float) -> tuple[torch.Tenso
     return total, row, discount
 
 
+def masked_log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Logarithms of the probabilities of legal alternatives ``[..., M]``; very small ones of the others."""
+    return logits.masked_fill(~legal, MASKED).log_softmax(dim=-1)
+
+
 def soft_values(logits: torch.Tensor, values: torch.Tensor, legal: torch.Tensor, alpha: float) -> torch.Tensor:
-    """``sum_a pi(a) (Q(a) - alpha log pi(a))`` ``[...]`` of logits and values ``[..., D]``."""
-    log_policy = logits.masked_fill(~legal, MASKED).log_softmax(dim=-1)
+    """``sum_a pi(a) (Q(a) - alpha log pi(a))`` ``[...]`` of logits and values ``[..., M]``."""
+    log_policy = masked_log_softmax(logits, legal)
     return (log_policy.exp() * (values - alpha * log_policy) * legal).sum(dim=-1)
+
+
+def policy_loss(
+    logits: torch.Tensor,
+    values: torch.Tensor,
+    reference: torch.Tensor,
+    legal: torch.Tensor,
+    weights: torch.Tensor,
+    alpha: float,
+    beta: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``sum_a pi(a) (alpha log pi(a) - Q(a)) - beta sum_a ref(a) log pi(a)`` and the entropy, means by ``weights [S]``.
+
+    Logits, values, reference and legal alternatives are ``[S, M]``.
+    """
+    log_policy = masked_log_softmax(logits, legal)
+    policy = log_policy.exp()
+    entropy = -(policy * log_policy * legal).sum(dim=1)
+    divergence = -(reference * log_policy * legal).sum(dim=1)
+    expected = (policy * values * legal).sum(dim=1)
+    return weighted_mean(beta * divergence - alpha * entropy - expected, weights), weighted_mean(entropy, weights)
+
+
+def errors_of(
+    outputs: torch.Tensor, actions: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """Squared errors of both critics, ``[S, M, 2]``, at the actions ``[S]``; their mean by ``weights [S]``."""
+    taken = outputs[torch.arange(len(targets)), actions]
+    return weighted_mean(((taken - targets[:, None]) ** 2).sum(dim=1), weights)
 
 
 def critic_targets(values: torch.Tensor, present: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
@@ -294,54 +328,45 @@ class Learner:
             for name in ("policy", "critics", "target", "average", "weight", "policy_optimizer", "critic_optimizer")
         }
 
-    def next_values(self, places: Places, alpha: float) -> torch.Tensor:
-        """``V_1`` ``[S]`` by the target critics."""
+    def next_values(self, places: Places, legal: torch.Tensor, alpha: float) -> torch.Tensor:
+        """``V_1`` ``[S]`` by the target critics; ``legal [S, M]`` of the first agent."""
         agent = torch.zeros(len(places.graph), dtype=torch.int64)
-        decided = torch.zeros(places.own.shape, dtype=torch.bool)
-        logits, ways = self.policy.network(places, agent, decided)
-        values = self.target(places, agent, decided)[0].amin(dim=2)
-        return soft_values(logits[..., 0], values, ways >= 0, alpha)
+        logits = self.policy.network(places, agent)[0][..., 0]
+        return soft_values(logits, self.target(places, agent)[0].amin(dim=2), legal, alpha)
 
     def update(self, training: GraphTraining) -> None:
         """One gradient step of critics, policy and target, and one of the weight of the reference."""
         args, share = self.args, training.share
         alpha, rate = between(args.entropy, share), between(args.learning_rate, share)
         some = training.sample(args.steps_ahead * self.stride)
-        nodes = some.positions.observations["nodes"][:, :, 0]
-        places = Places.of(nodes[0], self.members)
-        here = self.maps.neighbours(places.graph[:, None], places.own)
-        chosen = here.gather(2, some.actions[0][..., None])[..., 0]
-        at = prefixes(places, chosen, sequential=True)
-        acts = at if self.policy.sequential else prefixes(places, chosen, sequential=False)
-        present = (places.own >= 0).float()
-        weights = present.flatten()
+        nodes, legals = some.positions.observations["nodes"][:, :, 0], some.positions.legal
+        places, legal = Places.of(nodes[0], self.members), legals[0].flatten(0, 1)
+        at, agent = prefixes(places, self.maps, some.actions[0], sequential=True)
+        before, _ = prefixes(places, self.maps, some.actions[0], self.policy.sequential)
+        present = places.own >= 0
+        weights = present.float().flatten()
 
-        outputs, ways = self.critics(*at)
-        legal, values = ways >= 0, outputs.detach().amin(dim=2)
-        logits = self.policy.network(*acts)[0][..., 0].masked_fill(~legal, MASKED)
-        log_policy = logits.log_softmax(dim=1)
-        policy = log_policy.exp()
+        outputs, ways = self.critics(at, agent)
+        values = outputs.detach().amin(dim=2)
+        logits = self.policy.network(before, agent)[0][..., 0]
         with torch.no_grad():
             total, row, discount = returns_ahead(some, self.team, args.gamma ** (1.0 / self.stride))
-            after = Places.of(nodes[row, torch.arange(len(row))], self.members)
-            last = total + discount * self.next_values(after, alpha)
+            after = row, torch.arange(len(row))
+            following = self.next_values(Places.of(nodes[after], self.members), legals[after][:, 0], alpha)
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
-            targets = critic_targets(soft, present > 0, last).flatten()
-        taken = outputs[torch.arange(len(targets)), some.actions[0].flatten()]
-        critic_loss = weighted_mean(((taken - targets[:, None]) ** 2).sum(dim=1), weights)
+            targets = critic_targets(soft, present, total + discount * following).flatten()
+        critic_loss = errors_of(outputs, some.actions[0].flatten(), targets, weights)
         descend(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
 
-        reference = self.reference(*at, ways)
-        entropy = -(policy * log_policy * legal).sum(dim=1)
-        divergence = -(reference * log_policy * legal).sum(dim=1)
-        expected = (policy * values * legal).sum(dim=1)
-        policy_loss = weighted_mean(self.weight.beta * divergence - alpha * entropy - expected, weights)
-        descend(self.policy_optimizer, policy_loss, rate, args.max_gradient_norm)
+        reference = self.reference(at, agent, legal, ways)
+        loss, entropy = policy_loss(logits, values, reference, legal, weights, alpha, self.weight.beta)
+        descend(self.policy_optimizer, loss, rate, args.max_gradient_norm)
         follow(self.target, self.critics, args.tau)
         follow(self.average, self.policy, args.average)
-        self.weight.update(advantage_over(policy.detach(), reference, values, legal, weights), share)
+        policy = masked_log_softmax(logits.detach(), legal).exp()
+        self.weight.update(advantage_over(policy, reference, values, legal, weights), share)
         facts = (torch.tensor(self.weight.beta), torch.tensor(self.weight.advantage))
-        training.count_update(critic_loss, weighted_mean(entropy, weights), *facts)
+        training.count_update(critic_loss, entropy, *facts)
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:

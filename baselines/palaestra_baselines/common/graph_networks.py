@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from palaestra.core.fields import Choice
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
 from palaestra.core.team_rows import team_rows
@@ -27,18 +28,22 @@ NEAREST = 8
 FARTHEST = 63
 """Larger hops look like this one."""
 PAIR = NEAREST + 4
-KINDS = 3
-"""Kinds of teammates: oneself, one that has decided, one that has not."""
+MEMBER = 4
+"""Features of a member of the team: oneself, one that has decided, one that has not, and its life."""
 NODE = 4
 """Features of a node: the agent stays there, there are exits, hops to the next one as a share, and it is one."""
+TARGET = 2
+"""Features of an opponent as a target: its life, and the share of the team that has decided to aim at it."""
+FULL_LIFE = 1000
+"""Life of an agent without hit points, and with all of them, in positions."""
 MASKED = -1e9
 
 
 class GraphRoster(Roster):
-    """The learning agents of a team on a graph, which observe graph and nodes: int16 ``[N, 1, 1 + agents]``.
+    """The learning agents of a team on a graph, which observe graph, nodes and lives: int16 ``[N, 1, 1 + 2 agents]``.
 
     The graph's number comes first, then the nodes of the team's members and of the opponents, `ABSENT` for who is not
-    seen.
+    seen, then their lives in the same order.
     """
 
     def __init__(self, game: Game, teams: Any) -> None:
@@ -56,15 +61,18 @@ class GraphRoster(Roster):
         """Takes what is shown to whole teams and matches."""
 
     def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
-        """Graph and nodes."""
+        """Graph, nodes and lives."""
         return {"nodes": nodes_of(team_rows(sim, self.team, "observations", slice(None)))[:, None]}
 
 
 def nodes_of(observations: dict[str, Any]) -> np.ndarray:
-    """Graph and nodes int16 ``[N, 1 + agents]`` of what a team observes with ``view="nodes"``."""
-    at = observations["team"]["node_hops"][:, 1:] == 0
-    nodes = np.where(at.any(axis=2), at.argmax(axis=2), ABSENT)
-    return np.concatenate([observations["lane"]["graph"][:, None], nodes], axis=1).astype(np.int16)
+    """Graph, nodes and lives int16 ``[N, 1 + 2 agents]`` of what a team observes with ``view="nodes"``."""
+    team = observations["team"]
+    at = team["node_hops"][:, 1:] == 0
+    is_seen = at.any(axis=2)
+    nodes = np.where(is_seen, at.argmax(axis=2), ABSENT)
+    lives = FULL_LIFE * (np.rint(FULL_LIFE * team["hit_points"]) / FULL_LIFE if "hit_points" in team else is_seen)
+    return np.concatenate([observations["lane"]["graph"][:, None], nodes, lives], axis=1).astype(np.int16)
 
 
 @dataclass(frozen=True)
@@ -75,21 +83,32 @@ class Places:
         graph: int64 ``[S]``.
         own: Nodes of the team's members, int64 ``[S, k]``, `ABSENT` for those out of the match.
         others: Nodes of opponents, int64 ``[S, m]``, `ABSENT` for those that are not seen.
+        own_life: Shares of the members' hit points, float32 ``[S, k]``.
+        other_life: Likewise of opponents, ``[S, m]``.
+        aimed: Share of the team that has decided to aim at an opponent, float32 ``[S, m]``.
+        decided: Members that have decided and are where they are going, bool ``[S, k]``.
     """
 
     graph: torch.Tensor
     own: torch.Tensor
     others: torch.Tensor
+    own_life: torch.Tensor
+    other_life: torch.Tensor
+    aimed: torch.Tensor
+    decided: torch.Tensor
 
     @staticmethod
     def of(nodes: torch.Tensor, members: int) -> Places:
-        """From rows of `GraphRoster`, ``[S, 1 + agents]``."""
-        nodes = nodes.long()
-        return Places(nodes[:, 0], nodes[:, 1 : 1 + members], nodes[:, 1 + members :])
+        """From rows of `GraphRoster`, ``[S, 1 + 2 agents]``; nobody has decided."""
+        everybody = (nodes.shape[1] - 1) // 2
+        places, lives = nodes[:, 1 : 1 + everybody].long(), nodes[:, 1 + everybody :] / FULL_LIFE
+        own, others = places[:, :members], places[:, members:]
+        aimed, decided = torch.zeros(others.shape), torch.zeros(own.shape, dtype=torch.bool)
+        return Places(nodes[:, 0].long(), own, others, lives[:, :members], lives[:, members:], aimed, decided)
 
     def at(self, rows: torch.Tensor) -> Places:
         """Some of the positions."""
-        return Places(self.graph[rows], self.own[rows], self.others[rows])
+        return Places(*(value[rows] for value in vars(self).values()))
 
 
 class Maps:
@@ -97,12 +116,15 @@ class Maps:
 
     Attributes:
         ways: Alternatives of a move, D.
+        targets: Opponents that an agent may aim at, 0 where nobody aims.
+        nodes: Largest number of nodes.
     """
 
     def __init__(self, game: Game) -> None:
         """Reads `palaestra.pursuit.ground.Ground`."""
         world = game.world
-        (self.ways,) = {choice.n for role in game.roles for choice in role.action if choice.name == "move"}  # type: ignore[union-attr]
+        choices = {choice.name: choice.n for role in game.roles for choice in role.action if isinstance(choice, Choice)}
+        self.ways, self.targets = choices["move"], choices.get("target", 1) - 1
         self.nodes = world.hops.shape[1]
         self._neighbours = torch.from_numpy(world.neighbours[:, :, : self.ways].astype(np.int64)).reshape(-1, self.ways)
         self._hops = torch.from_numpy(np.array(world.hops)).reshape(-1)
@@ -170,10 +192,11 @@ class PairAttention(nn.Module):
 
 
 class WaysNetwork(nn.Module):
-    """Numbers for each alternative of an agent's move, by attention over opponents' alternatives and teammates.
+    """Numbers for each alternative of an agent, by attention over where opponents may go and over teammates.
 
     The encoder looks, from each node where an opponent may go, at all members of the team; the decoder from each node
-    where the agent may go at these nodes as encoded, and at its teammates.
+    where the agent may go at these nodes as encoded, and at its teammates. Where agents aim, an alternative is a node
+    to go to and an opponent, and its numbers are the sum of one for the node and one for the opponent from there.
     """
 
     def __init__(self, maps: Maps, width: int, heads: int, outputs: int) -> None:
@@ -187,60 +210,96 @@ class WaysNetwork(nn.Module):
         """
         super().__init__()
         self.maps = maps
-        self.encode = PairAttention(width, NODE, KINDS, heads)
-        self.encoded = nn.Linear(width + NODE, width)
+        self.encode = PairAttention(width, NODE + 1, MEMBER, heads)
+        self.encoded = nn.Linear(width + NODE + 1, width)
         self.decode_others = PairAttention(width, NODE, width, heads)
-        self.decode_own = PairAttention(width, NODE, KINDS, heads)
+        self.decode_own = PairAttention(width, NODE, MEMBER, heads)
         self.hidden = nn.Linear(2 * width + NODE, width)
         self.output = nn.Linear(width, outputs)
+        if maps.targets:
+            self.aim_from, self.aim_pair = nn.Linear(width, width), nn.Linear(PAIR + TARGET, width)
+            self.aim = nn.Linear(width, outputs)
 
-    def forward(self, places: Places, agent: torch.Tensor, decided: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Numbers ``[S, D, outputs]`` and the nodes ``[S, D]`` of the alternatives.
+    def forward(self, places: Places, agent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Numbers ``[S, M, outputs]`` of the alternatives and the nodes ``[S, D]`` that they lead to.
+
+        M is D, or D (1 + m) where agents aim: nodes, and for each nobody and every opponent.
 
         Args:
             places: Positions, in which those that have decided are where they are going.
             agent: Number of the member that decides, int64 ``[S]``.
-            decided: bool ``[S, k]``.
         """
-        maps, members = self.maps, places.own.shape[1]
-        graph, own, far = places.graph, places.own, places.graph[:, None, None]
+        maps, graph, own = self.maps, places.graph, places.own
+        far, is_there = graph[:, None, None], (own >= 0)[:, None]
         ways = maps.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
         ahead = maps.neighbours(graph[:, None], places.others)
-        seen, ahead = maps.places(far, ahead).flatten(1, 2), ahead.flatten(1)
+        life = places.other_life[:, :, None, None].expand(-1, -1, maps.ways, 1)
+        seen, ahead = torch.cat([maps.places(far, ahead), life], dim=-1).flatten(1, 2), ahead.flatten(1)
         queries = maps.places(graph[:, None], ways)
-        is_self = torch.arange(members) == agent[:, None]
-        kinds = torch.stack([is_self, decided & ~is_self, ~decided & ~is_self], dim=-1).float()
-        is_there, is_ahead = (own >= 0)[:, None], (ahead >= 0)[:, None]
+        is_self = torch.arange(own.shape[1]) == agent[:, None]
+        kinds = [is_self, places.decided & ~is_self, ~places.decided & ~is_self, places.own_life]
+        members = torch.stack([kind.float() for kind in kinds], dim=-1)
 
-        covered = self.encode(seen, kinds, maps.pairs(far, ahead[:, :, None], own[:, None]), is_there)
+        covered = self.encode(seen, members, maps.pairs(far, ahead[:, :, None], own[:, None]), is_there)
         encoded = torch.relu(self.encoded(torch.cat([covered, seen], dim=-1)))
-        others = self.decode_others(queries, encoded, maps.pairs(far, ways[:, :, None], ahead[:, None]), is_ahead)
+        pairs = maps.pairs(far, ways[:, :, None], ahead[:, None])
+        others = self.decode_others(queries, encoded, pairs, (ahead >= 0)[:, None])
         pairs = maps.pairs(far, ways[:, :, None], own[:, None])
-        teammates = self.decode_own(queries, kinds, pairs, is_there & ~is_self[:, None])
+        teammates = self.decode_own(queries, members, pairs, is_there & ~is_self[:, None])
         hidden = torch.relu(self.hidden(torch.cat([others, teammates, queries], dim=-1)))
-        return self.output(hidden), ways
+        numbers = self.output(hidden)
+        if maps.targets:
+            numbers = numbers[:, :, None] + self._aims(places, ways, hidden)
+            numbers = numbers.flatten(1, 2)
+        return numbers, ways
+
+    def _aims(self, places: Places, ways: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Numbers ``[S, D, 1 + m, outputs]`` of nobody and of every opponent as a target."""
+        pairs = self.maps.pairs(places.graph[:, None, None], ways[:, :, None], places.others[:, None])
+        target = torch.stack([places.other_life, places.aimed], dim=-1)[:, None].expand(-1, ways.shape[1], -1, -1)
+        aims = torch.relu(self.aim_from(hidden)[:, :, None] + self.aim_pair(torch.cat([pairs, target], dim=-1)))
+        return torch.cat([torch.zeros_like(aims[:, :, :1, : self.aim.out_features]), self.aim(aims)], dim=2)
 
 
-def prefixes(places: Places, chosen: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor, torch.Tensor]:
+def prefixes(places: Places, maps: Maps, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
     """The positions in which each member of the teams decides, after its earlier teammates.
 
     Args:
-        places: S positions.
-        chosen: Nodes where the members go, int64 ``[S, k]``.
+        places: S positions in which nobody has decided.
+        maps: The graphs.
+        actions: Alternatives that the members take, int64 ``[S, k]``.
         sequential: Members see the decisions of earlier ones; else all decide at once.
 
     Returns:
-        Positions ``[S * k]`` in the order of the members, numbers of the members ``[S * k]``, and who has decided.
+        Positions ``[S * k]`` in the order of the members, and numbers of the members ``[S * k]``.
     """
     count, members = places.own.shape
     order = torch.arange(members)
-    has_decided = (order[None, :] < order[:, None]) & torch.tensor(sequential)
-    own = torch.where(has_decided, chosen[:, None, :], places.own[:, None, :])
-    graph = places.graph[:, None].expand(-1, members)
-    others = places.others[:, None].expand(-1, members, -1)
-    decided = has_decided.expand(count, -1, -1)
-    flat = Places(graph.reshape(-1), own.reshape(-1, members), others.reshape(count * members, -1))
-    return flat, order.repeat(count), decided.reshape(-1, members)
+    decided = (order[None, :] < order[:, None]) & torch.tensor(sequential)
+    chosen, aims = results_of(places, maps, actions)
+    own = torch.where(decided, chosen[:, None], places.own[:, None])
+    aimed = torch.einsum("ij,sjm->sim", decided.float(), aims)
+    repeat = lambda value: value[:, None].expand(-1, members, *value.shape[1:]).flatten(0, 1)  # noqa: E731
+    return Places(
+        repeat(places.graph),
+        own.flatten(0, 1),
+        repeat(places.others),
+        repeat(places.own_life),
+        repeat(places.other_life),
+        aimed.flatten(0, 1),
+        decided.expand(count, -1, -1).flatten(0, 1),
+    ), order.repeat(count)
+
+
+def results_of(places: Places, maps: Maps, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nodes int64 ``[S, k]`` where members go, and shares of the team ``[S, k, m]`` that aim at each opponent."""
+    here = maps.neighbours(places.graph[:, None], places.own)
+    chosen = here.gather(2, (actions // (1 + maps.targets))[..., None])[..., 0]
+    others, members = places.others.shape[1], places.own.shape[1]
+    if not maps.targets:
+        return chosen, torch.zeros(*actions.shape, others)
+    aims = nn.functional.one_hot(actions % (1 + maps.targets), 1 + others)[..., 1:].float()
+    return chosen, aims / members
 
 
 @torch.no_grad()
@@ -251,25 +310,20 @@ def decide(
 
     Args:
         network: Logits of the alternatives are its first output.
-        places: S positions.
-        legal: bool ``[S, k, D]``.
-        draw: Numbers float32 ``[S, k, D]`` that are added to the logits, of a Gumbel distribution for samples; None
+        places: S positions in which nobody has decided.
+        legal: bool ``[S, k, M]``.
+        draw: Numbers float32 ``[S, k, M]`` that are added to the logits, of a Gumbel distribution for samples; None
             takes the most probable alternatives.
         sequential: See `prefixes`.
     """
-    own, found = places.own.clone(), []
-    decided = torch.zeros(own.shape, dtype=torch.bool)
-    for member in range(own.shape[1]):
-        agent = torch.full((len(own),), member)
-        outputs, ways = network(Places(places.graph, own, places.others), agent, decided)
-        logits = outputs[..., 0] if draw is None else outputs[..., 0] + draw[:, member]
-        choice = logits.masked_fill(~legal[:, member], MASKED).argmax(dim=1)
-        found.append(choice)
-        if sequential:
-            there = places.own[:, member] >= 0
-            own[:, member] = torch.where(there, ways.gather(1, choice[:, None])[:, 0], own[:, member])
-            decided[:, member] = True
-    return torch.stack(found, dim=1)
+    actions = torch.zeros(places.own.shape, dtype=torch.int64)
+    for member in range(places.own.shape[1]):
+        before, agent = prefixes(places, network.maps, actions, sequential)
+        rows = agent == member
+        logits = network(before.at(rows), agent[rows])[0][..., 0]
+        logits = logits if draw is None else logits + draw[:, member]
+        actions[:, member] = logits.masked_fill(~legal[:, member], MASKED).argmax(dim=1)
+    return actions
 
 
 def named_parameters(network: nn.Module) -> Iterator[tuple[str, np.ndarray]]:

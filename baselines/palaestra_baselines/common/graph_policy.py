@@ -22,6 +22,7 @@ from palaestra_baselines.common.graph_networks import (
     named_parameters,
     nodes_of,
 )
+from palaestra_baselines.common.joint_choices import JointChoice
 from palaestra_baselines.common.policy_file import policy_for, read_policy
 
 NETWORK = "ways_network"
@@ -63,12 +64,13 @@ class Player:
     def __init__(self, policy: GraphPolicy, game: Game, team: str) -> None:
         """Plays ``team`` of ``game`` by a policy."""
         self.policy, self.members = policy, len(game.teams[team])
+        self.joint = JointChoice(game, game.role_of(game.teams[team][0])[0])
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
         """Moves of the team; see `palaestra.core.opponents.Opponent`."""
         places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
-        allowed = torch.from_numpy(np.asarray(legal) != 0)
-        return decide(self.policy.network, places, allowed, None, self.policy.sequential).numpy()
+        allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
+        return self.joint.split(decide(self.policy.network, places, allowed, None, self.policy.sequential).numpy())
 
 
 def load_graph_player(path: Path, game: Game, team: str) -> Opponent:

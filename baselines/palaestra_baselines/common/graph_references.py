@@ -1,7 +1,7 @@
 """Reference policies on graphs, as distributions over the alternatives of who decides next.
 
 ``shortest_path``  uniform over the alternatives that lead nearest to the nearest opponent; where there are several, not
-                   to where a teammate is going
+                   to where a teammate is going; aims at the nearest legal target
 ``optimal``        uniform over the optimal ones of a solved pursuit, given where earlier teammates are going
 ``random``         uniform over all
 """
@@ -46,25 +46,43 @@ class Reference:
             self._size = game.world.times.shape[1]
 
     @torch.no_grad()
-    def __call__(self, places: Places, agent: torch.Tensor, decided: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
-        """Probabilities float32 ``[S, D]`` of the alternatives ``ways [S, D]``; arguments as of `WaysNetwork`."""
-        legal = ways >= 0
+    def __call__(self, places: Places, agent: torch.Tensor, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """Probabilities float32 ``[S, M]`` of the alternatives.
+
+        Args:
+            places: Positions in which ``agent`` decides, see `WaysNetwork`.
+            agent: int64 ``[S]``.
+            legal: bool ``[S, M]``.
+            ways: Nodes that moves lead to, ``[S, D]``.
+        """
         if self.name == "random":
             good = legal
         elif self.name == "optimal":
             good = self._optimal(places, agent, ways)
         else:
-            good = self._nearest(places, decided, ways)
+            good = self._nearest(places, ways)
+            if self.maps.targets:
+                good = good[:, :, None] & self._aims(places, legal.unflatten(1, (self.maps.ways, -1)), ways)
+                good = good.flatten(1)
         good = good & legal
         good = torch.where(good.any(dim=1, keepdim=True), good, legal).float()
         return good / good.sum(dim=1, keepdim=True).clamp(min=1.0)
 
-    def _nearest(self, places: Places, decided: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
-        hops = self.maps.hops(places.graph[:, None, None], ways[:, :, None], places.others[:, None, :]).long()
-        hops = hops.masked_fill((places.others < 0)[:, None], FAR).min(dim=2).values
-        taken = ((ways[:, :, None] == places.own[:, None]) & decided[:, None]).any(dim=2)
+    def _nearest(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
+        hops = self._hops_to_others(places, ways).min(dim=2).values
+        taken = ((ways[:, :, None] == places.own[:, None]) & places.decided[:, None]).any(dim=2)
         cost = (2 * hops + taken).masked_fill(ways < 0, 4 * FAR)
         return cost == cost.min(dim=1, keepdim=True).values
+
+    def _hops_to_others(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
+        hops = self.maps.hops(places.graph[:, None, None], ways[:, :, None], places.others[:, None, :]).long()
+        return hops.masked_fill((places.others < 0)[:, None], FAR)
+
+    def _aims(self, places: Places, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """The nearest legal targets, bool ``[S, D, 1 + m]``; nobody where there are none."""
+        hops = self._hops_to_others(places, ways).masked_fill(~legal[..., 1:], 2 * FAR)
+        least = hops.min(dim=2, keepdim=True).values
+        return torch.cat([least == 2 * FAR, (hops == least) & legal[..., 1:]], dim=2)
 
     def _optimal(self, places: Places, agent: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
         """Every joint move of those that have not decided, against the evader's best answer."""
