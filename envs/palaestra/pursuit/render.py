@@ -20,20 +20,23 @@ from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT,
 from palaestra.core.game import Game
 from palaestra.pursuit.ground import FAR, NO_NODE, Ground
 from palaestra.pursuit.sheet import (
+    FOOTER,
+    HEADER,
+    LABELLED,
     MARGIN,
     NODE,
+    SMALLEST,
     WIDTH,
     Sheet,
     draw_exit,
     exit_radius,
+    node_color,
     sheet_of,
 )
 
 NOBODY = -1
 CLICK_PIXELS = 11.0
 """A click so near to a node means it, however small it is."""
-LABELLED_PIXELS = 7.5
-"""Nodes of at least this radius show their numbers."""
 MOST_PIPS = 8
 """Hit points that are drawn one by one; more are an arc."""
 CROWD = 3
@@ -60,15 +63,18 @@ def slots_left(game: Game, s: Any) -> list[int]:
 
 
 def seats(game: Game, sheet: Sheet, s: Any) -> dict[int, tuple[Point, float]]:
-    """Middle and radius of each agent's disc: several on one node stand in rings around it."""
+    """Middle and radius of each agent's disc: several on one node stand in rings around it, inside the picture."""
     crowds: dict[int, list[int]] = {}
     for slot in sorted(slots_here(game, s) + slots_left(game, s)):
         crowds.setdefault(int(s.node[slot]), []).append(slot)
-    found = {}
+    found: dict[int, tuple[Point, float]] = {}
     for node, crowd in crowds.items():
-        (x, y), radius = sheet.point(node), sheet.agent_radius * (1.0 if len(crowd) <= CROWD else 0.8)
-        for slot, (dx, dy) in zip(crowd, fan(len(crowd)), strict=True):
-            found[slot] = (x + 2.15 * radius * dx, y + 2.15 * radius * dy), radius
+        radius = sheet.agent_radius if len(crowd) <= CROWD else max(0.8 * sheet.agent_radius, SMALLEST)
+        discs = sheet.points[node] + 2.15 * radius * np.array(fan(len(crowd)))
+        low, high = discs.min(axis=0) - radius, discs.max(axis=0) + radius
+        corner = np.array([WIDTH - MARGIN, sheet.height - FOOTER])
+        discs += np.maximum((MARGIN, HEADER) - low, 0.0) - np.maximum(high - corner, 0.0)
+        found.update({slot: ((x, y), radius) for slot, (x, y) in zip(crowd, discs.tolist(), strict=True)})
     return found
 
 
@@ -141,9 +147,9 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     draw_footer(canvas, game, world, sheet, s)
     draw_reach(canvas, game, world, sheet, s)
     draw_sight(canvas, game, world, sheet, s)
-    draw_labels(canvas, sheet, places)
-    for slot in slots_here(game, s):
+    for slot in places:
         draw_trail(canvas, game, sheet, s, slot)
+    draw_labels(canvas, sheet, places)
     draw_crowds(canvas, sheet, s, places)
     for slot in slots_left(game, s):
         draw_gone(canvas, places[slot], TEAMS[game.team_index[slot]])
@@ -180,12 +186,13 @@ def draw_sight(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) 
 
 def draw_labels(canvas: Canvas, sheet: Sheet, places: dict[int, tuple[Point, float]]) -> None:
     """The numbers of the nodes that are large enough and that no agent covers."""
-    if sheet.node_radius < LABELLED_PIXELS:
+    if sheet.node_radius < LABELLED:
         return
+    letters = max(10, round(0.95 * sheet.node_radius))
     discs = [(*point, radius + sheet.node_radius) for point, radius in places.values()]
     for node, (x, y) in enumerate(sheet.points.tolist()):
         if all(math.dist((x, y), disc[:2]) > disc[2] for disc in discs):
-            canvas.text((x, y + 3.5), str(node), blend(MUTED, TEXT, 0.3), 10, "ms")
+            canvas.text((x, y + 0.36 * letters), str(node), blend(MUTED, TEXT, 0.4), letters, "ms")
 
 
 def draw_trail(canvas: Canvas, game: Game, sheet: Sheet, s: Any, slot: int) -> None:
@@ -200,6 +207,9 @@ def draw_trail(canvas: Canvas, game: Game, sheet: Sheet, s: Any, slot: int) -> N
                 fresh = (k + 1) / last
                 shifted = [(x + dx, y + dy) for x, y in line]
                 canvas.line(shifted, fade(color, 0.1 + 0.65 * fresh), 1.0 + 2.5 * fresh)
+    for k in range(last) if sheet.node_radius >= LABELLED else ():
+        tint = blend(node_color(sheet.node_radius), color, 0.05 + 0.3 * (k + 1) / last)
+        canvas.circle(sheet.point(nodes[k]), sheet.node_radius, tint)
 
 
 def draw_crowds(canvas: Canvas, sheet: Sheet, s: Any, places: dict[int, tuple[Point, float]]) -> None:

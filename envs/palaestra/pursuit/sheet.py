@@ -16,13 +16,15 @@ from palaestra.pursuit.layouts import places_of
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 58, 34
 """Pixels: of all pictures, at the sides, above and below the graph."""
 LOWEST, HIGHEST = 180, 560
-"""Pixels of the part that shows the graph."""
-USUAL = 500
-"""Likewise where a match draws one of several graphs."""
+"""Pixels of the part that shows the graph; the most where a match draws one of several graphs."""
 PADDING = 38
 """Pixels around the graph, for agents that stand at its border."""
-STUB = 0.55
-"""Length of an edge that leaves the picture, as a share of the distance between nodes."""
+STUB = 26.0
+"""Pixels of an edge that leaves the picture, at most."""
+LABELLED = 7.5
+"""Nodes of at least this radius show their numbers."""
+SMALLEST = 7.0
+"""Pixels of the smallest agents' radius."""
 CURVE_POINTS = 17
 MOST_CHECKED = 4_000_000
 """Pairs of an edge and a node that are looked at for edges that pass a node."""
@@ -97,23 +99,28 @@ def make_sheet(world: Ground, graph: int) -> Sheet:
     size = np.maximum(np.ptp(places, axis=0), 1e-9)
     room = WIDTH - 2 * (MARGIN + PADDING)
     tall = math.ceil(min(max(room * size[1] / size[0] + 2 * PADDING, LOWEST), HIGHEST))
-    tall = USUAL if len(world.nodes) > 1 else tall
+    tall = HIGHEST if len(world.nodes) > 1 else tall
     scale = min(room / size[0], (tall - 2 * PADDING) / size[1])
     middle = 0.5 * (places.min(axis=0) + places.max(axis=0))
     points = (WIDTH / 2, HEADER + tall / 2) + (places - middle) * (scale, -scale)
     spacing = spacing_of(points)
-    node_radius = min(max(0.17 * spacing, 1.2), 10.0)
+    node_radius = min(max(0.17 * spacing, 1.2), 12.0)
     bent = {} if len(edges) == 0 else bend(points, edges, spacing, node_radius)
     canvas = Canvas(WIDTH, HEADER + tall + FOOTER, BACKGROUND)
-    agent_radius = min(max(0.36 * spacing, 7.0), 15.0)
+    agent_radius = min(max(0.36 * spacing, SMALLEST), 16.0)
     sheet = Sheet(points, edges, bent, spacing, node_radius, agent_radius, canvas.height, canvas)
     canvas.rectangle(MARGIN, HEADER, WIDTH - MARGIN, HEADER + tall, PANEL, 6)
     draw_edges(canvas, sheet)
     for node in range(nodes):
-        canvas.circle(sheet.point(node), node_radius, NODE if node_radius < 5.0 else blend(NODE, PANEL, 0.45))
+        canvas.circle(sheet.point(node), node_radius, node_color(node_radius))
     for node in world.exits[graph][world.exits[graph] != NO_NODE].tolist():
         draw_exit(canvas, sheet.point(node), exit_radius(sheet))
     return sheet
+
+
+def node_color(node_radius: float) -> Color:
+    """Colour of a node: darker where it is large and shows its number."""
+    return NODE if node_radius < LABELLED else blend(NODE, PANEL, 0.45)
 
 
 def spacing_of(points: np.ndarray) -> float:
@@ -141,7 +148,7 @@ def bend(
         start, end = points[a], points[b]
         first, last = np.minimum(start, end), np.maximum(start, end)
         opposite = (first - low < border) & (high - last < border) & (high - low > border)
-        bent[a, b] = stubs(start, end, STUB * spacing) if opposite.any() else [curve(start, end, spacing)]
+        bent[a, b] = stubs(start, end, min(STUB, 0.5 * spacing)) if opposite.any() else [curve(start, end, spacing)]
     return bent
 
 
@@ -194,8 +201,9 @@ def exit_radius(sheet: Sheet) -> float:
 
 
 def draw_exit(canvas: Canvas, center: Point, radius: float) -> None:
-    """A lozenge around a node by which evaders escape."""
-    for size, color in ((radius, SIGNAL), (radius - 2.2, blend(SIGNAL, PANEL, 0.75)), (0.32 * radius, SIGNAL)):
+    """A lozenge around a node by which evaders escape; a large one leaves room for the node's number."""
+    core = [(0.32 * radius, SIGNAL)] if radius < 1.9 * LABELLED else []
+    for size, color in ((radius, SIGNAL), (radius - 2.2, blend(SIGNAL, PANEL, 0.75)), *core):
         canvas.polygon(lozenge(center, size), color)
 
 
