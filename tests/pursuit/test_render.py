@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT
+from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.core.fields import Parameter
 from palaestra.core.game import Game
 from palaestra.core.linker import record_view
@@ -247,7 +247,8 @@ def test_a_line_leads_to_whom_an_agent_has_hit():
     middle = between(game, s, 6, 8) + np.array([18.0, 0.0])
     still = picture(game, s)
     s.target[0] = 2
-    assert likeness(picture(game, s), middle, TEAMS[0]) < likeness(still, middle, TEAMS[0]) - 80.0
+    shot = blend(TEAMS[0], TEXT, 0.35)
+    assert likeness(picture(game, s), middle, shot, 4) < likeness(still, middle, shot, 4) - 80.0
     assert "hit points 3/3  has hit evader_0" in write(game, game.world, s)
 
 

@@ -24,7 +24,6 @@ from palaestra.pursuit.sheet import (
     HEADER,
     LABELLED,
     MARGIN,
-    NODE,
     SMALLEST,
     WIDTH,
     Sheet,
@@ -39,6 +38,8 @@ CLICK_PIXELS = 11.0
 """A click so near to a node means it, however small it is."""
 MOST_PIPS = 8
 """Hit points that are drawn one by one; more are an arc."""
+LIFE = 10.0
+"""Pixels between two discs for what is left of their hit points."""
 CROWD = 3
 """More agents on one node are drawn smaller."""
 
@@ -70,7 +71,8 @@ def seats(game: Game, sheet: Sheet, s: Any) -> dict[int, tuple[Point, float]]:
     found: dict[int, tuple[Point, float]] = {}
     for node, crowd in crowds.items():
         radius = sheet.agent_radius if len(crowd) <= CROWD else max(0.8 * sheet.agent_radius, SMALLEST)
-        discs = sheet.points[node] + 2.15 * radius * np.array(fan(len(crowd)))
+        apart = 2.15 * radius + (LIFE if has_hit_points(game) else 0.0)
+        discs = sheet.points[node] + apart * np.array(fan(len(crowd)))
         low, high = discs.min(axis=0) - radius, discs.max(axis=0) + radius
         corner = np.array([WIDTH - MARGIN, sheet.height - FOOTER])
         discs += np.maximum((MARGIN, HEADER) - low, 0.0) - np.maximum(high - corner, 0.0)
@@ -181,7 +183,7 @@ def draw_sight(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) 
     both = blend(TEAMS[0], TEAMS[1], 0.5)
     for nodes, color in ((seen[0] & ~seen[1], TEAMS[0]), (seen[1] & ~seen[0], TEAMS[1]), (seen[0] & seen[1], both)):
         for node in np.flatnonzero(nodes & (world.exit_hops[s.graph, : len(nodes)] > 0)).tolist():
-            canvas.circle(sheet.point(node), sheet.node_radius, blend(NODE, color, 0.5))
+            canvas.circle(sheet.point(node), sheet.node_radius, blend(node_color(sheet.node_radius), color, 0.45))
 
 
 def draw_labels(canvas: Canvas, sheet: Sheet, places: dict[int, tuple[Point, float]]) -> None:
@@ -269,8 +271,9 @@ def draw_shots(canvas: Canvas, game: Game, s: Any, places: dict[int, tuple[Point
             continue
         dx, dy = (end_x - start_x) / long, (end_y - start_y) / long
         color = blend(TEAMS[game.team_index[slot]], TEXT, 0.35)
-        hit = (end_x - far * dx, end_y - far * dy)
-        line = [(start_x + radius * dx, start_y + radius * dy), hit]
+        aside_x, aside_y = -2.5 * dy, 2.5 * dx  # two that hit each other have a line each
+        hit = (end_x - far * dx + aside_x, end_y - far * dy + aside_y)
+        line = [(start_x + radius * dx + aside_x, start_y + radius * dy + aside_y), hit]
         canvas.line(line, fade(color, 0.2), 4.5)
         canvas.line(line, fade(color, 0.9), 1.5)
         canvas.circle(hit, 2.6, SIGNAL)
@@ -341,8 +344,9 @@ def describe_rules(game: Game, s: Any) -> str:
     """The numbers of the rules that the shades stand for."""
     hops, words = reach_of(game, s), []
     if hops > 0 or (not has_hit_points(game) and "need" in _parameters(game) and s.parameters.need > 1):
-        shared = "" if has_hit_points(game) else f" by {s.parameters.need:.0f}"
-        words.append(f"{'reach' if has_hit_points(game) else 'capture'}{shared} within {count_of(hops, 'hop')}")
+        shared = f" by {s.parameters.need:.0f}" if not has_hit_points(game) and s.parameters.need > 1 else ""
+        within = f" within {count_of(hops, 'hop')}" if hops > 0 else ""
+        words.append(f"{'reach' if has_hit_points(game) else 'capture'}{shared}{within}")
     if "vision" in _parameters(game) and s.parameters.vision > 0:
         words.append(f"vision {count_of(int(s.parameters.vision), 'hop')}")
     return ", ".join(words)
