@@ -1,4 +1,4 @@
-"""Pursuit that is solved: how near a script comes to optimal pursuers on a grid, against an evader that plays optimally.
+"""Solved pursuit: how near a script comes to optimal pursuers on a grid, against an evader that plays optimally.
 
 python examples/pursuit.py                # plays 1,000 matches from starts that optimal pursuers win
 python examples/pursuit.py dungeon.gif    # and draws a match in a dungeon (needs palaestra[render])
@@ -11,6 +11,7 @@ import numpy as np
 
 import palaestra
 from palaestra import exact
+from palaestra.replay import Recorder, to_gif
 
 MATCHES = 1_000
 PURSUERS_WON = 0
@@ -30,16 +31,16 @@ for script in ("shortest_path", "optimal"):
     times = f"{moves[captured].mean():.1f} moves, optimal {fewest[captured].mean():.1f}" if captured.any() else "never"
     print(f"{script}: captured in {captured.mean():.1%} of {MATCHES:,} matches, in the mean after {times}")
 
-if len(sys.argv) > 1:
-    from PIL import Image
-
-    env = gymnasium.make("palaestra/GraphPursuit-Dungeons-v0", opponent="flee", render_mode="rgb_array")
+# Policies for any graph see hops from behind each alternative of a move: here the one nearest to the evader is taken.
+env = gymnasium.make("palaestra/GraphPursuit-Dungeons-v0", opponent="flee", observation="dict")
+with Recorder(env.unwrapped.sim) as recorder:
     observation, info = env.reset(seed=3)
-    pictures, over = [env.render()], False
+    over = False
     while not over:
-        moves = [np.flatnonzero(mask)[-1] for mask in info["action_mask"]]
+        is_there, hops_to_evader = observation["neighbours"][..., 0], observation["neighbours"][..., -1]
+        moves = np.where(is_there, hops_to_evader, np.inf).argmin(axis=1)  # of both pursuers
         observation, reward, terminated, truncated, info = env.step(moves)
-        pictures.append(env.render())
         over = terminated or truncated
-    first, *others = map(Image.fromarray, pictures)
-    first.save(sys.argv[1], save_all=True, append_images=others, duration=333)
+print(f"in a dungeon: {env.unwrapped.sim.states['steps'][0]} decisions, captured {info['captured']}")
+if len(sys.argv) > 1:
+    print(f"{sys.argv[1]}: {to_gif(recorder.replay(), sys.argv[1])} pictures")
