@@ -5,6 +5,7 @@ python examples/pursuit.py dungeon.gif    # and draws a match in a dungeon (need
 """
 
 import sys
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -32,7 +33,7 @@ for script in ("shortest_path", "optimal"):
     print(f"{script}: captured in {captured.mean():.1%} of {MATCHES:,} matches, in the mean after {times}")
 
 # Policies for any graph see hops from behind each alternative of a move: here the one nearest to the evader is taken.
-env = gymnasium.make("palaestra/GraphPursuit-Dungeons-v0", opponent="flee", observation="dict")
+env: Any = gymnasium.make("palaestra/GraphPursuit-Dungeons-v0", opponent="flee", observation="dict")
 with Recorder(env.unwrapped.sim) as recorder:
     observation, info = env.reset(seed=3)
     over = False

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
+from palaestra.cli.play import Session
 from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.core.fields import Parameter
 from palaestra.core.game import Game
@@ -299,7 +300,9 @@ def test_a_computed_layout_of_a_grid_keeps_its_distances():
     (graph,) = read("grid:6x6")
     found = layout(Graph("bare", 36, graph.edges))
     ways = np.linalg.norm(found[:, None] - found, axis=-1)
-    assert np.corrcoef(ways.ravel(), np.linalg.norm(graph.places[:, None] - graph.places, axis=-1).ravel())[0, 1] > 0.98
+    assert graph.places is not None
+    real = np.linalg.norm(graph.places[:, None] - graph.places, axis=-1)
+    assert np.corrcoef(ways.ravel(), real.ravel())[0, 1] > 0.98
 
 
 def test_components_stand_side_by_side():
@@ -378,6 +381,21 @@ def test_a_click_on_the_disc_of_a_teammate_in_a_crowd_commands_that_one():
     game, s = match(graph="grid:3x3", nodes=(0, 8, 8, 8, 2), pursuers=4)
     for slot in (1, 2, 3):
         assert push(game, s, 0, seats(game, sheet(game, s), s)[slot][0]) == f"pursuer_{slot}"
+
+
+def test_a_match_of_alternating_moves_is_played_by_clicks():
+    session = Session("palaestra/GraphPursuit-v0", seed=3, order="alternating")
+    session.start()
+    game, s = session.sim.game, record_view(session.sim.states)[0]
+    for _ in range(2):
+        goal = int(game.world.neighbours[0, s.node[0], 2])
+        x, y = sheet(game, s).point(goal)
+        assert not session.decide([]), "it waits for the click"
+        assert session.click(round(x), round(y))
+        assert session.decide([])
+        assert s.node[0] == goal
+        assert not session.click(round(x) + 54, round(y)), "it is the evader's turn"
+        assert session.decide([])
 
 
 def test_who_is_not_to_move_cannot_be_moved():

@@ -66,8 +66,8 @@ class Sheet(NamedTuple):
 
     def lines(self, start: int, end: int) -> list[Polyline]:
         """The lines of the edge between two nodes."""
-        straight = [[self.point(start), self.point(end)]]
-        return self.bent.get((min(start, end), max(start, end)), straight)
+        straight: Polyline = [self.point(start), self.point(end)]
+        return self.bent.get((min(start, end), max(start, end)), [straight])
 
 
 _sheets: OrderedDict[tuple, Sheet] = OrderedDict()
