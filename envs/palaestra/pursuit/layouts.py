@@ -28,7 +28,7 @@ LANDSCAPE = 1.5
 MOST_CACHED = 512
 """Layouts that are kept."""
 
-_layouts: OrderedDict[bytes, np.ndarray] = OrderedDict()
+_layouts: OrderedDict[tuple, np.ndarray] = OrderedDict()
 
 
 def places_of(world: Ground, graph: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def places_of(world: Ground, graph: int) -> np.ndarray:
     if np.isfinite(known).all():
         return known
     neighbours = world.neighbours[graph, :nodes]
-    key = neighbours.tobytes()
+    key = (neighbours.shape, neighbours.tobytes())
     if key not in _layouts:
         if len(_layouts) >= MOST_CACHED:
             _layouts.popitem(last=False)

@@ -107,7 +107,7 @@ def trail_of(s: Any, slot: int) -> list[int]:
 
 def reach_of(game: Game, s: Any) -> int:
     """Hops at which agents capture or hit others, 0 where they have to meet."""
-    return next((int(s.parameters[name]) for name in ("radius", "reach") if name in _parameters(game)), 0)
+    return next((int(s.parameters[name]) for name in ("reach", "radius") if name in _parameters(game)), 0)
 
 
 def _parameters(game: Game) -> set[str]:

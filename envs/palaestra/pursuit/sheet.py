@@ -79,6 +79,7 @@ def sheet_of(world: Ground, graph: int) -> Sheet:
     neighbours = world.neighbours[graph, :nodes]
     key = (
         len(world.nodes) > 1,
+        neighbours.shape,
         neighbours.tobytes(),
         world.places[graph, :nodes].tobytes(),
         world.exits[graph].tobytes(),
