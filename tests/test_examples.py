@@ -26,6 +26,7 @@ SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
     "independent_ppo": "touches a match",
+    "pursuit": "optimal: captured in 100.0%",
     "self_play": "generation 4",
     "skirmish": "red won after",
     "train_with_benchmarl": "mean reward of a match",
