@@ -312,6 +312,7 @@ class Learner:
         self.args, self.maps = args, Maps(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules["alternating"][0] else 1
+        self.length = args.steps_ahead * self.stride
         self.policy = GraphPolicy(self.maps, args.width, args.heads, args.decoder)
         self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
@@ -338,7 +339,7 @@ class Learner:
         """One gradient step of critics, policy and target, and one of the weight of the reference."""
         args, share = self.args, training.share
         alpha, rate = between(args.entropy, share), between(args.learning_rate, share)
-        some = training.sample(args.steps_ahead * self.stride)
+        some = training.sample(self.length)
         nodes, legals = some.positions.observations["nodes"][:, :, 0], some.positions.legal
         places, legal = Places.of(nodes[0], self.members), legals[0].flatten(0, 1)
         at, agent = prefixes(places, self.maps, some.actions[0], sequential=True)
@@ -377,7 +378,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         training.resume(**learner.learnt())
         while training.goes_on(learner.average):
             play(training, learner.policy)
-            if training.collector.steps >= args.warmup_steps:
+            if training.collector.steps >= args.warmup_steps and training.replay.filled >= learner.length:
                 for _ in range(args.updates):
                     learner.update(training)
         return training.report()

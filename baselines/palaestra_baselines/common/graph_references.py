@@ -93,7 +93,7 @@ class Reference:
             start = torch.zeros_like(some.graph)
             for member in range(first):
                 start = start * self.maps.nodes + some.own[:, member]
-            joint = self._append(start[:, None, None], own_ways)
+            joint = (start[:, None] * self.maps.nodes + own_ways).masked_fill(own_ways < 0, -1)[:, :, None]
             for member in range(first + 1, members):
                 joint = self._append(joint, self.maps.neighbours(some.graph, some.own[:, member]))
             values = self._after(some, joint).amax(dim=2)
@@ -102,10 +102,9 @@ class Reference:
         return good
 
     def _append(self, joint: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
-        """Indices of joint moves ``[S, first's D, others]`` with one more member's node; -1 where it has none."""
+        """Indices of joint moves ``[S, D, J]`` with the nodes ``[S, D]`` of one more member; -1 where it has none."""
         more = joint[..., None] * self.maps.nodes + ways[:, None, None, :]
-        more = more.masked_fill((joint[..., None] < 0) | (ways < 0)[:, None, None, :], -1)
-        return more.flatten(1, 2)[:, :, None] if joint.shape[1] == 1 and joint.shape[2] == 1 else more.flatten(2)
+        return more.masked_fill((joint[..., None] < 0) | (ways < 0)[:, None, None, :], -1).flatten(2)
 
     def _after(self, places: Places, joint: torch.Tensor) -> torch.Tensor:
         """Values of joint moves for the pursuers."""
