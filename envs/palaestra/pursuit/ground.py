@@ -145,8 +145,8 @@ def with_solutions(
     """The arrays with the solution of each graph, see `palaestra.pursuit.solver.solve_pursuit`.
 
     Raises:
-        ValueError: They would take too much memory: says how much; or the pursuers win from no start on a graph on which
-            matches are to start where they do.
+        ValueError: They would take too much memory: says how much; or matches are to start where the pursuers win, and
+            on some graph they win from nowhere.
     """
     most = ground.hops.shape[1]
     size, has_exits = most ** (pursuers + 1), any(map(len, exits))

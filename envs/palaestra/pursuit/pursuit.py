@@ -4,32 +4,33 @@
 
 The game of cops and robbers (Nowakowski and Winkler, "Vertex-to-vertex pursuit in a graph", 1983) with its relatives
 from learning and network security under one set of rules: pursuers capture an evader when at least `need` of them are
-at most `radius` hops away from it, and an evader that reaches an exit has escaped. The captured and the escaped leave.
+at most `radius` hops away from it, and an evader that reaches an exit has escaped. Captured and escaped evaders leave
+the match.
 
 ``order="simultaneous"`` (the default): all move at the same time. A pursuer and an evader that cross on an edge have
 met: that is a capture as if they stood on the same node. ``order="alternating"``: first the pursuers, then the evaders,
 and so on, each with full knowledge of the other team's move; a decision is one team's move. There is a best play
 without chance, which `palaestra.exact.pursuit` computes for graphs of hundreds of nodes.
 
-Success means little where nobody could fail, or nobody could succeed: two pursuers can force a capture from every start
-on a grid and from none on the Petersen graph, where the evader stays away from them for ever. With ``solve=True`` the
-game knows: ``starts="winnable"`` draws starts from which optimal pursuers win, and the script ``"optimal"`` plays
-either side. Divide a share of captures by the share of winnable starts, or start there.
+A share of captures can only be judged against what is possible: on a grid two pursuers can force a capture from every
+start, on the Petersen graph only from those next to the evader or nearly so. With ``solve=True`` this is computed:
+``starts="winnable"`` draws starts from which optimal pursuers win, and the script ``"optimal"`` plays either side.
+Divide a share of captures by the share of winnable starts, or start there.
 
 With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
 not see changes nothing in its observations, masks and infos. Scripts read the match itself, whatever the vision.
 
-The scripts, each for either team (a team for which one makes no sense plays the one in brackets):
+The scripts play either team; in brackets what a team plays for which a script means nothing:
 
 * ``stay``: never moves.
 * ``greedy``: pursuers go nearer to the nearest evader, each for itself; evaders away from the nearest pursuer.
 * ``shortest_path``: pursuers go the shortest way to the nearest evader, and where there are several, teammates go
-  different ones; evaders go the shortest way to an exit (``flee``).
+  different ones; evaders go the shortest way to an exit (``flee`` without exits).
 * ``flee``: evaders go to where most nodes are nearer to them than to any pursuer (pursuers: ``greedy``).
-* ``keep_exits``: pursuers stand in the exits that the evaders are nearest to, and capture who comes by
-  (``shortest_path``); evaders run to the exit that they reach soonest before a pursuer (``flee``).
-* ``optimal``: optimal play of alternating moves, with ``solve=True``: pursuers capture in the fewest moves, evaders
-  avoid it, else delay it. In simultaneous order it answers to where the others are now.
+* ``keep_exits``: pursuers stand on the exits that the evaders are nearest to, and capture an evader that is one move
+  away; evaders run to the nearest exit that they reach before any pursuer (both ``shortest_path`` without exits).
+* ``optimal``, where the game is solved: optimal play of alternating moves. Pursuers capture in the fewest moves,
+  evaders avoid it, else delay it. In simultaneous order it answers to where the others are now.
 
 ## Action Space
 
@@ -44,7 +45,7 @@ Hops are shares of the graph's diameter, so that they mean the same on all graph
 not in the match, or has left. ``view="local"`` (the default) shows hops from the own node and from behind each
 alternative, all that a policy for any graph needs. ``view="hops"`` leaves out ``neighbours``. ``view="nodes"`` adds
 ``node_hops``, once for each team, and for the whole match ``graph``, the number of the drawn graph, and
-``node_neighbours``, which are the closed neighbourhoods of all graphs; these are not floats, so that it shows a dict.
+``diameter``, and ``node_neighbours``, the closed neighbourhoods of all graphs; observations are then a dict.
 
 With ``codec="graph"`` (it needs ``view="nodes"``) an agent observes a `gymnasium.spaces.Graph`: a row for each node
 with hops to the next exit, itself, its teammates and its opponents, and both directions of each edge.
@@ -69,8 +70,9 @@ pursuers; those that are not drawn are not in the match.
 
 ## Episode End
 
-With the last evader: ``captured``, or ``escaped`` if one of them did. The pursuers have won if they captured more
-evaders than escaped, the evaders if fewer. Truncated after 128 decisions: the evaders have won.
+A match ends when the last evader has left: ``captured``, or ``escaped`` if one of them did. The pursuers have won if
+they captured more evaders than escaped, the evaders if fewer; as many are a draw. It is truncated after 128 decisions:
+then the evaders have won.
 
 ## Arguments
 
@@ -386,8 +388,8 @@ def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | N
     needs, radii = ((1, fewest), (0, FAR - 1)) if fixed is None else ((fixed[0], fixed[0]), (fixed[1], fixed[1]))
     farthest = min(graph.diameter for graph in pool)
     return (
-        Parameter("need", needs[0], *needs, "1", "pursuers that must be near to capture", whole=True),
-        Parameter("radius", radii[0], *radii, "hops", "how near", whole=True),
+        Parameter("need", needs[0], *needs, "1", "pursuers that must be near an evader to capture it", whole=True),
+        Parameter("radius", radii[0], *radii, "hops", "within which a pursuer is near", whole=True),
         Parameter("vision", 0, 0, FAR - 1, "hops", "how far agents see; 0 is everything", whole=True),
         Parameter("start_hops", 1, 0, farthest, "hops", "from evaders to pursuers and exits at the start", whole=True),
         Parameter("time_cost", 0.0, 0.0, 1000.0, "1", "what pursuers pay to evaders in a decision"),
