@@ -14,15 +14,15 @@ earlier teammates are going and a its alternatives:
                V_i(s, c) = sum_a pi_i(a) (min(Q_1, Q_2) - alpha log pi_i(a))
     policy:    sum_a pi_i(a) (alpha log pi_i(a) - min(Q_1, Q_2)) - beta sum_a ref_i(a) log pi_i(a)
 
-The last term is the divergence KL(ref || pi) without the part that does not depend on pi. Its weight:
+The last term is the divergence KL(ref || pi) without the part that does not depend on pi. The reference plays in some
+lanes, so that its returns are known. With the mean discounted returns R of the last matches of either:
 
-    A     <- (1 - d) A + d mean_i (sum_a pi_i(a) Q - sum_a ref_i(a) Q) / mean_i (max_a Q - min_a Q)
+    A     = (R_pi - R_ref) / (|R_pi| + |R_ref|)
     beta  <- clip(beta exp(eta (kappa - A)), beta_min, beta_max)
 
-A is by how much the policy is better than the reference according to the critics, as a share of how much a decision
-matters. While that is less than kappa, beta stays at its largest; as soon as the policy is better, it falls. A perfect
-reference is never beaten, so that its weight stays. ``beta="fixed"`` keeps the first weight, ``"linear"`` lets it fall
-to 0 in the training, ``"none"`` is a soft actor-critic without a reference (MASAC).
+While the policy is not better than the reference by kappa, beta stays at its largest; then it falls, and comes back if
+the policy gets worse. A perfect reference is never beaten, so that its weight stays. ``beta="fixed"`` keeps the first
+weight, ``"linear"`` lets it fall to 0 in the training, ``"none"`` is a soft actor-critic without a reference (MASAC).
 
 Pursuers learn against a script::
 
@@ -34,7 +34,6 @@ Greedy play takes the most probable alternative of each agent.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.graph_networks import (
     MASKED,
     GraphRoster,
@@ -55,6 +53,7 @@ from palaestra_baselines.common.graph_networks import (
 )
 from palaestra_baselines.common.graph_policy import GraphPolicy, load_graph_player
 from palaestra_baselines.common.graph_references import Reference
+from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Sequences
 from palaestra_baselines.common.value_learning import (
@@ -86,7 +85,8 @@ class Args(LaneArgs):
         beta_least: Smallest weight.
         beta_rate: eta.
         advantage_wanted: kappa.
-        advantage_decay: d.
+        reference_share: Share of the lanes in which the reference plays; none with ``beta="none"``.
+        return_decay: Weight of a match in the mean returns.
         entropy: alpha, at the start and at the end; falls linearly.
         width: Of the layers of the networks.
         heads: Of their attention.
@@ -100,7 +100,7 @@ class Args(LaneArgs):
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "beta_least", "entropy")
-    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "average", "advantage_decay")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "average", "reference_share", "return_decay")
 
     env_id: str = "palaestra/GraphPursuit-Grid10-v0"
     options: tuple[str, ...] = ("view=nodes",)
@@ -110,14 +110,15 @@ class Args(LaneArgs):
     lanes: int = 128
     gamma: float = 0.95
     learning_rate: tuple[float, float] = (2e-3, 2e-4)
-    beta: Literal["adaptive", "fixed", "linear", "none"] = "adaptive"
+    beta: WeightRule = "adaptive"
     reference: Literal["shortest_path", "optimal", "random"] = "shortest_path"
     decoder: Literal["sequential", "independent"] = "sequential"
     beta_first: float = 0.1
     beta_least: float = 1e-4
-    beta_rate: float = 0.1
-    advantage_wanted: float = 0.02
-    advantage_decay: float = 0.02
+    beta_rate: float = 0.05
+    advantage_wanted: float = 0.05
+    reference_share: float = 0.125
+    return_decay: float = 0.02
     entropy: tuple[float, float] = (0.01, 0.001)
     width: int = 32
     heads: int = 4
@@ -212,45 +213,6 @@ def critic_targets(values: torch.Tensor, present: torch.Tensor, last: torch.Tens
     return torch.where(later, following, last[:, None])
 
 
-class ReferenceWeight:
-    """beta, see the module."""
-
-    def __init__(self, args: Args) -> None:
-        """The first weight."""
-        self.args = args
-        self.beta = 0.0 if args.beta == "none" else args.beta_first
-        self.advantage = 0.0
-
-    def update(self, advantage: float, share: float) -> None:
-        """Counts the advantage of the policy in a batch; ``share`` of the training is done."""
-        args = self.args
-        self.advantage += args.advantage_decay * (advantage - self.advantage)
-        if args.beta == "adaptive":
-            wanted = self.beta * math.exp(args.beta_rate * (args.advantage_wanted - self.advantage))
-            self.beta = min(max(wanted, args.beta_least), args.beta_first)
-        elif args.beta == "linear":
-            self.beta = args.beta_first * (1.0 - share)
-
-    def state_dict(self) -> dict[str, float]:
-        """For a checkpoint."""
-        return {"beta": self.beta, "advantage": self.advantage}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        """The inverse."""
-        self.beta, self.advantage = state["beta"], state["advantage"]
-
-
-def advantage_over(
-    policy: torch.Tensor, reference: torch.Tensor, values: torch.Tensor, legal: torch.Tensor, weights: torch.Tensor
-) -> float:
-    """The A of a batch: ``policy``, ``reference``, ``values`` and ``legal`` ``[S, D]``, ``weights [S]``."""
-    gain = ((policy - reference) * values * legal).sum(dim=1)
-    most = values.masked_fill(~legal, -math.inf).max(dim=1).values
-    least = values.masked_fill(~legal, math.inf).min(dim=1).values
-    width = weighted_mean(torch.where(weights > 0, most - least, 0.0), weights)
-    return float(weighted_mean(gain, weights) / width.clamp(min=1e-6))
-
-
 # ------------------------------------------------------------------------------------------------------------- the loop
 
 
@@ -287,22 +249,6 @@ class GraphTraining(LaneTraining):
         )
 
 
-def play(training: GraphTraining, policy: GraphPolicy) -> None:
-    """One decision in all lanes, drawn from the policy."""
-    collector, members = training.collector, training.roster.agents
-    position = collector.position
-    legal = position.legal
-    asked = position.asked.any(axis=1)
-    actions = epsilon_greedy(collector.rng, legal, None, 1.0)
-    if asked.any():
-        nodes = torch.from_numpy(position.observations["nodes"][asked, 0])
-        noise = -np.log(np.maximum(collector.rng.standard_exponential(legal[asked].shape, np.float32), 1e-30))
-        allowed = torch.from_numpy(legal[asked])
-        places = Places.of(nodes, members)
-        actions[asked] = decide(policy.network, places, allowed, torch.from_numpy(noise), policy.sequential).numpy()
-    collector.play(actions)
-
-
 class Learner:
     """The networks and their gradient steps."""
 
@@ -317,7 +263,11 @@ class Learner:
         self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
         self.reference = Reference(args.reference, game, self.maps, args.team)
-        self.weight = ReferenceWeight(args)
+        self.weight = ReferenceWeight(
+            args.beta, args.beta_first, args.beta_least, args.beta_rate, args.advantage_wanted
+        )
+        lanes = 0 if args.beta == "none" else round(args.reference_share * args.lanes)
+        self.returns = MatchReturns(args.lanes, lanes, args.gamma ** (1.0 / self.stride), args.return_decay)
         self.policy_optimizer, self.critic_optimizer = (
             torch.optim.Adam(part.parameters(), fused=True) for part in (self.policy, self.critics)
         )
@@ -326,8 +276,33 @@ class Learner:
         """All that is learnt, by name."""
         return {
             name: getattr(self, name)
-            for name in ("policy", "critics", "target", "average", "weight", "policy_optimizer", "critic_optimizer")
+            for name in (
+                "policy",
+                "critics",
+                "target",
+                "average",
+                "weight",
+                "returns",
+                "policy_optimizer",
+                "critic_optimizer",
+            )
         }
+
+    def play(self, training: GraphTraining) -> None:
+        """One decision in all lanes, drawn from the policy or, in its own lanes, from the reference."""
+        collector = training.collector
+        position, legal = collector.position, collector.position.legal
+        actions = legal.argmax(axis=2)
+        noise = -np.log(np.maximum(collector.rng.standard_exponential(legal.shape, np.float32), 1e-30))
+        is_reference = np.arange(len(legal)) < self.returns.reference_lanes
+        for rows, network in ((~is_reference, self.policy.network), (is_reference, self.reference)):
+            asked = rows & position.asked.any(axis=1)
+            if asked.any():
+                places = Places.of(torch.from_numpy(position.observations["nodes"][asked, 0]), self.members)
+                given = (torch.from_numpy(legal[asked]), torch.from_numpy(noise[asked]))
+                actions[asked] = decide(network.scores, self.maps, places, *given, self.policy.sequential).numpy()
+        decision = collector.play(actions)
+        self.returns.count(decision.rewards[:, self.team], decision.running)
 
     def next_values(self, places: Places, legal: torch.Tensor, alpha: float) -> torch.Tensor:
         """``V_1`` ``[S]`` by the target critics; ``legal [S, M]`` of the first agent."""
@@ -364,9 +339,8 @@ class Learner:
         descend(self.policy_optimizer, loss, rate, args.max_gradient_norm)
         follow(self.target, self.critics, args.tau)
         follow(self.average, self.policy, args.average)
-        policy = masked_log_softmax(logits.detach(), legal).exp()
-        self.weight.update(advantage_over(policy, reference, values, legal, weights), share)
-        facts = (torch.tensor(self.weight.beta), torch.tensor(self.weight.advantage))
+        self.weight.update(self.returns.advantage, share)
+        facts = (torch.tensor(self.weight.beta), torch.tensor(self.returns.advantage))
         training.count_update(critic_loss, entropy, *facts)
 
 
@@ -377,7 +351,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         learner = Learner(args, training)
         training.resume(**learner.learnt())
         while training.goes_on(learner.average):
-            play(training, learner.policy)
+            learner.play(training)
             if training.collector.steps >= args.warmup_steps and training.replay.filled >= learner.length:
                 for _ in range(args.updates):
                     learner.update(training)

@@ -23,8 +23,6 @@ from palaestra.core.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import (
-    ReferenceWeight,
-    advantage_over,
     critic_targets,
     errors_of,
     policy_loss,
@@ -45,6 +43,7 @@ from palaestra_baselines.common.graph_networks import (
 )
 from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
 from palaestra_baselines.common.stores import Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
@@ -148,41 +147,48 @@ def test_returns_go_to_the_end_of_the_match(rewards, continues, weights, expecte
 # -- the weight of the reference ---------------------------------------------------------------------------------------
 
 
-def test_the_advantage_is_a_share_of_how_much_a_decision_matters():
-    policy, reference = torch.tensor([[1.0, 0.0, 0.0]] * 2), torch.tensor([[0.0, 1.0, 0.0]] * 2)
-    values = torch.tensor([[3.0, 2.0, 99.0], [-50.0, 50.0, 99.0]])
-    weights = torch.tensor([1.0, 0.0])
-    assert advantage_over(policy, reference, values, LEGAL.expand(2, -1), weights) == pytest.approx(1.0)
-    mixed = torch.tensor([[0.5, 0.5, 0.0]] * 2)
-    assert advantage_over(mixed, reference, values, LEGAL.expand(2, -1), weights) == pytest.approx(0.5)
-
-
-def weight_after(advantage: float, count: int = 200, **arguments: Any) -> ReferenceWeight:
-    weight = ReferenceWeight(arac.Args(**arguments))
+def weight_after(advantage: float, count: int = 200, rule: WeightRule = "adaptive") -> ReferenceWeight:
+    weight = ReferenceWeight(rule, first=0.1, least=1e-4, rate=0.05, wanted=0.05)
     for k in range(count):
         weight.update(advantage, (k + 1) / count)
     return weight
 
 
 def test_an_adaptive_weight_falls_while_the_policy_is_better_and_comes_back():
-    first = arac.Args().beta_first
-    assert weight_after(0.0).beta == first
-    assert weight_after(-0.5).beta == first
+    assert weight_after(0.0).beta == 0.1
+    assert weight_after(-0.5).beta == 0.1
     better = weight_after(0.5)
-    assert better.beta < 0.05 * first
+    assert better.beta == pytest.approx(0.1 * np.exp(200 * 0.05 * (0.05 - 0.5)))
+    assert weight_after(0.5, 2000).beta == 1e-4
     for _ in range(2000):
         better.update(-0.1, 1.0)
-    assert better.beta == first
+    assert better.beta == 0.1
 
 
 def test_the_other_weights_are_fixed_linear_or_none():
-    first = arac.Args().beta_first
-    assert weight_after(0.5, beta="fixed").beta == first
-    assert weight_after(0.5, 1, beta="linear").beta == 0.0
-    half = ReferenceWeight(arac.Args(beta="linear"))
+    assert weight_after(0.5, rule="fixed").beta == 0.1
+    assert weight_after(0.5, rule="linear").beta == 0.0
+    half = weight_after(0.0, 0, rule="linear")
     half.update(0.5, 0.5)
-    assert half.beta == pytest.approx(0.5 * first)
-    assert weight_after(-0.5, beta="none").beta == 0.0
+    assert half.beta == pytest.approx(0.05)
+    assert weight_after(-0.5, rule="none").beta == 0.0
+
+
+def test_returns_are_those_of_either_policy_discounted_over_a_match():
+    returns = MatchReturns(lanes=3, reference_lanes=1, gamma=0.5, decay=0.25)
+    running = np.array([True, True, True])
+    returns.count(np.array([0.0, 1.0, 0.0]), running)
+    returns.count(np.array([1.0, 1.0, 4.0]), running)
+    assert returns.advantage == 0.0  # no match has ended
+    returns.count(np.zeros(3), ~running)
+    assert (returns.of_policy, returns.of_reference) == (1.75, 0.5)
+    assert returns.advantage == pytest.approx((1.75 - 0.5) / 2.25)
+    returns.count(np.array([0.0, 8.0, 0.0]), running)
+    returns.count(np.zeros(3), np.array([True, False, True]))
+    assert returns.of_policy == pytest.approx(1.75 + (8.0 - 1.75) / 3.0)  # the third match of the policy
+    one, other = MatchReturns(3, 1, 0.5, 0.25), returns.state_dict()
+    one.load_state_dict(other)
+    assert one.advantage == returns.advantage
 
 
 # -- references --------------------------------------------------------------------------------------------------------
@@ -287,14 +293,14 @@ def test_decisions_take_the_most_probable_legal_alternative_given_earlier_ones()
     network, maps = network_on(game), Maps(game)
     places = places_at([[5, 6]], [[15]])
     legal = torch.ones(1, 2, 5, dtype=torch.bool)
-    found = decide(network, places, legal, None)
+    found = decide(network.scores, maps, places, legal, None)
     at, agent = prefixes(places, maps, found, sequential=True)
     assert network(at, agent)[0][..., 0].argmax(dim=1).tolist() == found[0].tolist()
     legal[0, 0, found[0, 0]] = False
-    assert decide(network, places, legal, None)[0, 0] != found[0, 0]
+    assert decide(network.scores, maps, places, legal, None)[0, 0] != found[0, 0]
     drawn = torch.zeros(1, 2, 5)
     drawn[0, 1, 3] = 100.0
-    assert decide(network, places, legal, drawn)[0, 1] == 3
+    assert decide(network.scores, maps, places, legal, drawn)[0, 1] == 3
 
 
 def test_positions_are_read_from_what_the_team_sees():

@@ -7,7 +7,7 @@ where its earlier teammates are going.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -253,6 +253,10 @@ class WaysNetwork(nn.Module):
             numbers = numbers.flatten(1, 2)
         return numbers, ways
 
+    def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        """The first number of each alternative, ``[S, M]``, as logits of a policy."""
+        return self(places, agent)[0][..., 0]
+
     def _aims(self, places: Places, ways: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """Numbers ``[S, D, 1 + m, outputs]`` of nobody and of every opponent as a target."""
         pairs = self.maps.pairs(places.graph[:, None, None], ways[:, :, None], places.others[:, None])
@@ -302,14 +306,25 @@ def results_of(places: Places, maps: Maps, actions: torch.Tensor) -> tuple[torch
     return chosen, aims / members
 
 
+Scores = Callable[[Places, torch.Tensor, torch.Tensor], torch.Tensor]
+"""``scores(places, agent, legal)`` of the members that decide, ``[S, M]``; arguments as of `WaysNetwork`, and what is
+legal, bool ``[S, M]``."""
+
+
 @torch.no_grad()
 def decide(
-    network: WaysNetwork, places: Places, legal: torch.Tensor, draw: torch.Tensor | None, sequential: bool = True
+    scores: Scores,
+    maps: Maps,
+    places: Places,
+    legal: torch.Tensor,
+    draw: torch.Tensor | None = None,
+    sequential: bool = True,
 ) -> torch.Tensor:
     """Alternatives int64 ``[S, k]`` that the members choose one after the other.
 
     Args:
-        network: Logits of the alternatives are its first output.
+        scores: Logarithms of the probabilities of alternatives, up to a constant.
+        maps: The graphs.
         places: S positions in which nobody has decided.
         legal: bool ``[S, k, M]``.
         draw: Numbers float32 ``[S, k, M]`` that are added to the logits, of a Gumbel distribution for samples; None
@@ -318,9 +333,9 @@ def decide(
     """
     actions = torch.zeros(places.own.shape, dtype=torch.int64)
     for member in range(places.own.shape[1]):
-        before, agent = prefixes(places, network.maps, actions, sequential)
+        before, agent = prefixes(places, maps, actions, sequential)
         rows = agent == member
-        logits = network(before.at(rows), agent[rows])[0][..., 0]
+        logits = scores(before.at(rows), agent[rows], legal[:, member])
         logits = logits if draw is None else logits + draw[:, member]
         actions[:, member] = logits.masked_fill(~legal[:, member], MASKED).argmax(dim=1)
     return actions

@@ -43,6 +43,10 @@ class GraphPolicy(nn.Module):
         """Whether members see the decisions of earlier ones."""
         return self.decoder == "sequential"
 
+    def choose(self, places: Places, legal: torch.Tensor) -> torch.Tensor:
+        """The most probable alternatives int64 ``[S, k]``; ``legal [S, k, M]``."""
+        return decide(self.network.scores, self.network.maps, places, legal, None, self.sequential)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name."""
         return dict(named_parameters(self.network))
@@ -70,7 +74,7 @@ class Player:
         """Moves of the team; see `palaestra.core.opponents.Opponent`."""
         places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
         allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
-        return self.joint.split(decide(self.policy.network, places, allowed, None, self.policy.sequential).numpy())
+        return self.joint.split(self.policy.choose(places, allowed).numpy())
 
 
 def load_graph_player(path: Path, game: Game, team: str) -> Opponent:

@@ -68,6 +68,11 @@ class Reference:
         good = torch.where(good.any(dim=1, keepdim=True), good, legal).float()
         return good / good.sum(dim=1, keepdim=True).clamp(min=1.0)
 
+    def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        """Logarithms of the probabilities, see `palaestra_baselines.common.graph_networks.decide`."""
+        ways = self.maps.neighbours(places.graph, places.own.gather(1, agent[:, None])[:, 0])
+        return self(places, agent, legal, ways).clamp(min=1e-30).log()
+
     def _nearest(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
         hops = self._hops_to_others(places, ways).min(dim=2).values
         taken = ((ways[:, :, None] == places.own[:, None]) & places.decided[:, None]).any(dim=2)
