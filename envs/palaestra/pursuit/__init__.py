@@ -55,4 +55,17 @@ ROWS: tuple[Row, ...] = (
             ),
         },
     ),
+    *presets(
+        "GraphConfront",
+        "palaestra.pursuit.confront:game",
+        "pursuit",
+        "two teams move and shoot on any graph",
+        {
+            "palaestra/GraphConfront-v0": ("three against three on a grid of 8 x 8 nodes", {}),
+            "palaestra/GraphConfront-Dungeons-v0": (
+                "three against three in one of 64 dungeons of 100 nodes",
+                {"graph": "dungeons:64x100"},
+            ),
+        },
+    ),
 )

@@ -23,16 +23,17 @@ class GraphCodec:
 
     total = False
 
-    def __init__(self, pool: Sequence[Graph], everybody: int) -> None:
+    def __init__(self, pool: Sequence[Graph], first_team: int, everybody: int) -> None:
         """See `palaestra.pursuit.pursuit.game`.
 
         Args:
             pool: The graphs of the game.
-            everybody: Number of agents.
+            first_team: Number of agents of the first team, whose slots come first.
+            everybody: Number of all agents.
         """
         self._links = tuple(np.concatenate([graph.edges, graph.edges[:, ::-1]]) for graph in pool)
         self._nodes = tuple(graph.nodes for graph in pool)
-        self._everybody = everybody
+        self._first_team, self._everybody = first_team, everybody
 
     def observation_space(self, role: Role) -> spaces.Space:
         """Nodes float32 ``[V, 1 + agents]``; edges have no features."""
@@ -45,8 +46,9 @@ class GraphCodec:
     def encode(self, view: AgentView) -> spaces.GraphInstance:
         """The graph of the match as the agent's team sees it."""
         graph = int(view.lane["graph"])
-        members = len(view.role.agents)
-        number = view.slot - (0 if view.role.name == "pursuer" else self._everybody - members)
+        is_first = view.slot < self._first_team
+        members = self._first_team if is_first else self._everybody - self._first_team
+        number = view.slot - (0 if is_first else self._first_team)
         order = [0, 1 + number, *(1 + k for k in range(members) if k != number)]
         order += range(1 + members, 1 + self._everybody)
         hops = view.team["node_hops"][order, : self._nodes[graph]].T.astype(np.float32)

@@ -449,6 +449,17 @@ def game(
     return _game(pool, ground, view, (need, radius) if is_solved else None)
 
 
+def shared_fields(ground: Ground, graphs: int) -> tuple[Field, ...]:
+    """What everybody sees with ``view="nodes"``."""
+    nodes, about = ground.hops.shape[1], "closed neighbourhoods of the nodes of all graphs"
+    shape = ground.neighbours.shape
+    return (
+        Field("graph", (), 0, graphs - 1, "1", "number of the graph in its pool", "i8"),
+        Field("diameter", (), 1, nodes, "hops", "most hops between two nodes of the graph", "i8"),
+        Field("node_neighbours", shape, NO_NODE, nodes - 1, about=about, dtype="i2", world="neighbours"),
+    )
+
+
 def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, int] | None) -> Game:
     """The rules on arrays."""
     rules = ground.rules[0]
@@ -465,21 +476,9 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
         members = dict(
             team_observation=(sight.node_field(most, everybody, (room, node_room)),),
-            lane_observation=(
-                Field("graph", (), 0, len(pool) - 1, "1", "number of the graph in its pool", "i8"),
-                Field("diameter", (), 1, most, "hops", "most hops between two nodes of the graph", "i8"),
-                Field(
-                    "node_neighbours",
-                    ground.neighbours.shape,
-                    NO_NODE,
-                    most - 1,
-                    about="closed neighbourhoods of the nodes of all graphs",
-                    dtype="i2",
-                    world="neighbours",
-                ),
-            ),
+            lane_observation=shared_fields(ground, len(pool)),
             default_observation="dict",
-            codecs={"graph": GraphCodec(pool, everybody)},
+            codecs={"graph": GraphCodec(pool, pursuers, everybody)},
         )
     return Game(
         name="GraphPursuit",

@@ -62,20 +62,25 @@ def count_everybody(world):
     return world.rules[0].pursuers + world.rules[0].evaders
 
 
-def find_seen(s, world, scratch, first, last):
-    """Notes in ``scratch.seen`` whom the team with the slots ``first`` to ``last`` - 1 sees.
+def sees(s, world, first, last, other):
+    """Whether the team with the slots ``first`` to ``last`` - 1 sees an agent.
 
-    That is its members and who is at most ``vision`` hops away from one of them.
+    It sees its members and who is at most ``vision`` hops away from one of them; with 0 everybody in the match.
     """
-    vision = s.parameters.vision
+    if s.alive[other] == 0:
+        return False
+    if s.parameters.vision == 0.0 or first <= other < last:
+        return True
+    row, is_seen = world.hops[s.graph, s.node[other]], False
+    for slot in range(first, last):
+        is_seen |= s.alive[slot] != 0 and row[s.node[slot]] <= s.parameters.vision
+    return is_seen
+
+
+def find_seen(s, world, scratch, first, last):
+    """Notes in ``scratch.seen`` whom a team sees."""
     for other in range(count_everybody(world)):
-        is_seen = s.alive[other] != 0
-        if is_seen and vision > 0.0 and not first <= other < last:
-            row = world.hops[s.graph, s.node[other]]
-            is_seen = False
-            for slot in range(first, last):
-                is_seen |= s.alive[slot] != 0 and row[s.node[slot]] <= vision
-        scratch.seen[other] = is_seen
+        scratch.seen[other] = sees(s, world, first, last, other)
 
 
 @inlined

@@ -1,0 +1,379 @@
+"""GraphConfront: two teams meet on a graph, move along its edges and shoot at who is near.
+
+## Description
+
+A confrontation after the setting of ARAC (Shi et al., arXiv 2511.08412, 2025), whose rules are not public: these are
+ours. In a decision all agents of both teams move to a neighbouring node or stay. Then all shots fall together: each
+agent deals one point of damage to its target if that is at most `reach` hops away now. Who has no hit points left has
+shot all the same, and leaves the match.
+
+With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
+not see changes nothing in its observations and masks. Scripts read the match itself, whatever the vision.
+
+The scripts: ``stay`` shoots and never moves; ``greedy`` goes to the nearest opponent and shoots at it; ``focus_fire``
+goes, as a team, for the opponent with the fewest hit points, the nearest of these; ``kite`` goes where it has a target
+and few opponents can shoot at it; ``flee`` keeps away from the nearest opponent and shoots at who comes near.
+
+## Action Space
+
+<!-- table: action -->
+
+Alternative 0 of `move` stays; the others lead to the neighbours of the node in ascending order of their numbers.
+Alternative 0 of `target` is nobody; the others are the opponents in the order of their names. The mask allows the moves
+that there are, and the targets that are in the match, seen, and at most `reach` + 2 hops away: after both have moved
+they may be in reach. A target that is not in reach then is not hit.
+
+## Observation Space
+
+Hops are shares of the graph's diameter; -1 stands for who is out of sight or has left. `view` and the codec ``"graph"``
+are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are shares of the most, in the order of
+`hops`. With ``view="nodes"`` a team sees besides the hit points of its members and of opponents, in the order of
+``node_hops``.
+
+<!-- table: observation -->
+
+``env.state()`` is that of GraphPursuit, followed by the share of hit points of each agent.
+
+## Rewards
+
+``reward="dense"``: the hit points that the other team has lost in the decision, less those that the own team has lost,
+as a share of all hit points of the larger team. ``reward="sparse"``: 1 for a victory and -1 for a defeat, at the end.
+The teams' rewards add up to exactly 0.
+
+## Starting State
+
+A random draw says which team is placed first: each of its agents on a node drawn uniformly. The agents of the other
+team stand on nodes drawn uniformly among those that are at least `start_hops` away from all of them, or as far away as
+there are any. From a pool of graphs each match draws one.
+
+## Episode End
+
+A match ends when a team has nobody left (``wiped_out``): the other one has won; it is a draw if nobody is left at all.
+It is truncated after 60 decisions: then the team with more hit points has won.
+
+## Arguments
+
+* `graph`: as in [GraphPursuit](GraphPursuit.md).
+* `red`, `blue`: sizes of the teams, 1 to 16.
+* `view`: ``"local"``, ``"hops"`` or ``"nodes"``.
+* `reward`: ``"dense"`` or ``"sparse"``.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import integer
+from palaestra.pursuit import confront_scripts, sight
+from palaestra.pursuit.codec import GraphCodec
+from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
+from palaestra.pursuit.graphs import class_of, read
+from palaestra.pursuit.ground import FAR, NO_NODE, ground_of
+from palaestra.pursuit.pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
+
+RED, BLUE = 0, 1
+WIPED_OUT = 2
+"""Number of the end reason."""
+CAPACITIES = (3, 8, 16)
+"""Agents of a team that kernels are compiled for."""
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def reset(s, world):
+    """Draws a graph and where everybody starts."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    if len(world.nodes) > 1:
+        s.graph = integer(s, len(world.nodes))
+    if integer(s, 2) == RED:
+        place_first(s, world, 0, red)
+        place_second(s, world, red, everybody, 0, red)
+    else:
+        place_first(s, world, red, everybody)
+        place_second(s, world, 0, red, red, everybody)
+    for slot in range(everybody):
+        s.hit_points[slot], s.target[slot] = s.parameters.hit_points, NOBODY
+        for k in range(TRAIL):
+            s.trail[slot, k] = s.node[slot]
+
+
+def place_first(s, world, first, last):
+    """Draws the nodes of the team that is placed first."""
+    for slot in range(first, last):
+        s.node[slot] = integer(s, world.nodes[s.graph])
+
+
+def hops_to_team(s, world, node, first, last):
+    """Hops from a node to the nearest of some agents."""
+    least = FAR
+    for slot in range(first, last):
+        least = min(least, world.hops[s.graph, s.node[slot], node])
+    return least
+
+
+def place_second(s, world, first, last, other_first, other_last):
+    """Draws the nodes of the other team, far enough from the first one."""
+    farthest, found = 0, 0
+    for node in range(world.nodes[s.graph]):
+        farthest = max(farthest, hops_to_team(s, world, node, other_first, other_last))
+    least = min(s.parameters.start_hops, farthest)
+    for node in range(world.nodes[s.graph]):
+        found += hops_to_team(s, world, node, other_first, other_last) >= least
+    for slot in range(first, last):
+        left = integer(s, found)
+        for node in range(world.nodes[s.graph]):
+            left -= hops_to_team(s, world, node, other_first, other_last) >= least
+            if left < 0:
+                s.node[slot] = node
+                break
+
+
+def step(s, world, actions, rewards, scratch):
+    """All move, then all shots fall together."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    for slot in range(everybody):
+        if s.alive[slot]:
+            s.node[slot] = world.neighbours[s.graph, s.node[slot], actions.unit[slot].move]
+        s.trail[slot, s.steps % TRAIL] = s.node[slot]
+        scratch.damage[slot] = 0.0
+    for slot in range(everybody):
+        s.target[slot] = NOBODY
+        if s.alive[slot] and actions.unit[slot].target > 0:
+            target = actions.unit[slot].target - 1 + (red if slot < red else 0)
+            if s.alive[target] and world.hops[s.graph, s.node[slot], s.node[target]] <= s.parameters.reach:
+                s.target[slot] = target
+                scratch.damage[target] += 1.0
+    lost_by_red = lose_hit_points(s, scratch, 0, red)
+    lost_by_blue = lose_hit_points(s, scratch, red, everybody)
+    pay(s, world, rewards, lost_by_red, lost_by_blue)
+    return s.info.end_reason != 0
+
+
+def lose_hit_points(s, scratch, first, last):
+    """Takes the damage of a team; who has no hit points left leaves. Returns the hit points that it has lost."""
+    lost = 0.0
+    for slot in range(first, last):
+        damage = min(scratch.damage[slot], s.hit_points[slot])
+        s.hit_points[slot] -= damage
+        lost += damage
+        if s.alive[slot] and s.hit_points[slot] <= 0.0:
+            s.alive[slot] = 0
+            s.acting[slot] = 0
+    return lost
+
+
+def pay(s, world, rewards, lost_by_red, lost_by_blue):
+    """Ends the match where it is over, and pays the teams."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red_left = sum_of_hit_points(s, 0, red)
+    blue_left = sum_of_hit_points(s, red, everybody)
+    is_wiped_out = red_left == 0.0 or blue_left == 0.0
+    if is_wiped_out:
+        s.info.end_reason = WIPED_OUT
+    if (is_wiped_out or s.steps >= s.parameters.horizon) and red_left != blue_left:
+        s.info.winner = RED if red_left > blue_left else BLUE
+    gain = (lost_by_blue - lost_by_red) / (s.parameters.hit_points * max(red, everybody - red))
+    if world.rules[0].sparse:
+        gain = 0.0 if s.info.winner < 0 else 1.0 if s.info.winner == RED else -1.0
+    for slot in range(everybody):
+        rewards[slot] = gain if slot < red else -gain
+
+
+def sum_of_hit_points(s, first, last):
+    """Hit points of a team."""
+    total = 0.0
+    for slot in range(first, last):
+        total += s.hit_points[slot]
+    return total
+
+
+def legal(s, world, mask):
+    """The moves that there are, and the targets that may be in reach after both have moved."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    for slot in range(everybody):
+        allowed = mask.unit[slot]
+        allowed.move[0] = 1
+        allowed.target[0] = 1
+        if s.alive[slot]:
+            ways = world.neighbours[s.graph, s.node[slot]]
+            for way in range(1, len(ways)):
+                if ways[way] == NO_NODE:
+                    break
+                allowed.move[way] = 1
+            first, last = (0, red) if slot < red else (red, everybody)
+            other_first, other_last = (red, everybody) if slot < red else (0, red)
+            row = world.hops[s.graph, s.node[slot]]
+            for other in range(other_first, other_last):
+                if row[s.node[other]] <= s.parameters.reach + AHEAD and sight.sees(s, world, first, last, other):
+                    allowed.target[1 + other - other_first] = 1
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def observe_hops(s, world, observations, scratch):
+    """From where one is."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    for team in range(2):
+        first, last = (0, red) if team == RED else (red, everybody)
+        sight.find_seen(s, world, scratch, first, last)
+        for slot in range(first, last):
+            if s.alive[slot]:
+                hidden = sight.line_up(s, world, scratch, slot, first, last)
+                sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(s, world, scratch, slot, observations.unit[slot], first, last)
+
+
+def observe_local(s, world, observations, scratch):
+    """Besides, from behind each alternative."""
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    for team in range(2):
+        first, last = (0, red) if team == RED else (red, everybody)
+        sight.find_seen(s, world, scratch, first, last)
+        for slot in range(first, last):
+            if s.alive[slot]:
+                hidden = sight.line_up(s, world, scratch, slot, first, last)
+                sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                sight.write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(s, world, scratch, slot, observations.unit[slot], first, last)
+
+
+def observe_nodes(s, world, observations, scratch):
+    """Besides, from every node, once for each team."""
+    observe_local(s, world, observations, scratch)
+    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    observations.lane.graph = s.graph
+    observations.lane.diameter = world.diameter[s.graph]
+    for team in range(2):
+        first, last = (0, red) if team == RED else (red, everybody)
+        sight.find_seen(s, world, scratch, first, last)
+        sight.write_nodes(s, world, scratch, observations.team[team], first, last)
+        write_hit_points(s, world, scratch, first, observations.team[team], first, last)
+
+
+def write_hit_points(s, world, scratch, slot, seen, first, last):
+    """``hit_points`` of everybody in the order of an agent's columns."""
+    for other in range(sight.count_everybody(world)):
+        share = s.hit_points[other] / s.parameters.hit_points
+        seen.hit_points[sight.column_of(slot, other, first, last)] = share if scratch.seen[other] else sight.UNSEEN
+
+
+def global_state(s, world, out):
+    """That of `palaestra.pursuit.sight.global_state`, then the share of hit points of each agent."""
+    everybody = sight.count_everybody(world)
+    sight.global_state(s, world, out)
+    for slot in range(everybody):
+        out[len(out) - everybody + slot] = s.hit_points[slot] / s.parameters.hit_points
+
+
+# -- the game ----------------------------------------------------------------------------------------------------------
+
+
+def mirror(agents: int, states: Any, actions: Any) -> None:
+    """Exchanges two teams of so many agents each."""
+    exchanged = (np.arange(2 * agents) + agents) % (2 * agents)
+    for name in ("node", "hit_points", "trail", "alive", "acting", "target"):
+        states[name][:, : 2 * agents] = states[name][:, exchanged]
+    target = states["target"][:, : 2 * agents]
+    target[...] = np.where(target == NOBODY, NOBODY, exchanged[target])
+    actions["unit"][:, : 2 * agents] = actions["unit"][:, exchanged]
+
+
+def game(
+    graph: Any = "grid:8x8",
+    red: int = 3,
+    blue: int = 3,
+    view: View = "local",
+    reward: Literal["dense", "sparse"] = "dense",
+) -> Game:
+    """The rules of `palaestra/GraphConfront-v0`.
+
+    Raises:
+        ValueError: No such graph or word, a number out of range, or a graph without a possible start.
+        FileError: A damaged file of edges; names file and line.
+    """
+    check_count("red", red, 1, CAPACITIES[-1])
+    check_count("blue", blue, 1, CAPACITIES[-1])
+    check_word("view", view, get_args(View))
+    check_word("reward", reward, ("dense", "sparse"))
+    pool = read(graph)
+    ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=reward == "sparse")
+    most, room = ground.hops.shape[1], next(room for room in CAPACITIES if room >= max(red, blue))
+    ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
+    everybody = red + blue
+    points = Field(
+        "hit_points", (everybody,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room
+    )
+    observation = (*sight.own_fields(everybody, 2 * room), points)
+    if view != "hops":
+        observation = (*observation, sight.neighbour_field(ways, everybody, (widest, 2 * room)))
+    members: dict[str, Any] = {}
+    if view == "nodes":
+        node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
+        members = dict(
+            team_observation=(sight.node_field(most, everybody, (2 * room, node_room)), points),
+            lane_observation=shared_fields(ground, len(pool)),
+            default_observation="dict",
+            codecs={"graph": GraphCodec(pool, red, everybody)},
+        )
+    target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
+    agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
+    return Game(
+        name="GraphConfront",
+        roles=(Role("unit", agents, observation, (sight.move_choice(ways, widest), target), 2 * room),),
+        state=(
+            ("node", "i8", (2 * room,)),
+            ("graph", "i8"),
+            ("turn", "i8"),
+            ("trail", "i2", (2 * room, TRAIL)),
+            ("hit_points", "f8", (2 * room,)),
+            ("target", "i8", (2 * room,)),
+        ),
+        reset=reset,
+        step=step,
+        observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
+        legal=legal,
+        script=confront_scripts.script,
+        plan=confront_scripts.plan,
+        scripts=confront_scripts.NAMES,
+        parameters=(
+            Parameter("reach", 1, 0, FAR - 1, "hops", "within which a target is hit", whole=True),
+            Parameter("hit_points", 3, 1, 100, "1", "of each agent at the start", whole=True, at_start=True),
+            Parameter("vision", 0, 0, FAR - 1, "hops", "how far agents see; 0 is everything", whole=True),
+            Parameter("start_hops", 4, 0, FAR - 1, "hops", "between opponents at the start, if possible", whole=True),
+        ),
+        horizon=60,
+        end_reasons=("wiped_out",),
+        global_state=global_state,
+        global_state_size=sight.state_size(everybody) + everybody,
+        scratch=(
+            ("damage", "f8", (2 * room,)),
+            ("seen", "u1", (2 * room,)),
+            ("nodes", "u8", (2 * room,)),
+            ("hidden", "u8", (2 * room,)),
+            ("focus", "i8", (2,)),
+        ),
+        world=ground,
+        zero_sum=True,
+        determinism="cross-platform",
+        default_opponent="focus_fire",
+        render="palaestra.pursuit.render:draw",
+        render_text="palaestra.pursuit.render:write",
+        render_fps=3.0,
+        symmetric_teams=red == blue,
+        mirror=partial(mirror, red) if red == blue else None,
+        **members,
+    )
