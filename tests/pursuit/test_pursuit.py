@@ -10,10 +10,11 @@ import pytest
 from pursuit.hunts import ID, ended, go, hunt, nodes_of, place
 
 from palaestra import make_batch
-from palaestra.core.linker import link
+from palaestra.core.linker import jit_disabled, link
 from palaestra.pursuit.pursuit import game
 
 pytestmark = pytest.mark.jitless
+compiles = pytest.mark.skipif(jit_disabled(), reason="kernels are plain functions")
 
 # ----------------------------------------------------------------------------------------------------------------- moves
 
@@ -280,16 +281,19 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
+@compiles
 @pytest.mark.parametrize("keywords", ALIKE, ids=str)
 def test_one_kernel_plays_all_graphs_of_a_degree_class_with_up_to_three_pursuers(keywords: dict[str, Any]):
     assert link(game(**keywords)) is link(game(**KERNEL))
 
 
+@compiles
 def test_solved_games_share_a_kernel_too():
     small = game("grid:3x3", solve=True, starts="winnable", order="alternating")
     assert link(small) is link(game("petersen", 3, solve={"need": 2, "radius": 1}, exits=2))
 
 
+@compiles
 def test_capacities_and_degree_classes_and_views_have_a_kernel_each():
     kernels = [link(game(**keywords)) for keywords in (KERNEL, *OTHERS)]
     assert all(one is not other for one, other in itertools.combinations(kernels, 2))
