@@ -152,7 +152,8 @@ def with_solutions(
     size, has_exits = most ** (pursuers + 1), any(map(len, exits))
     needed = 2 * len(pool) * size * (1 + has_exits)
     if needed > MOST_GIGABYTES * 1e9:
-        what = f"solve: {pursuers} pursuers on {len(pool)} graphs of up to {most} nodes would take"
+        where = f"{len(pool)} graphs of up to {most} nodes" if len(pool) > 1 else f"{pool[0].name} ({most} nodes)"
+        what = f"solve: {pursuers} pursuers on {where} would take"
         raise ValueError(f"{what} {needed / 1e9:,.1f} GB, at most {MOST_GIGABYTES:g} are allowed: take fewer")
     times = np.full((len(pool), *[most] * (pursuers + 1)), NEVER, np.int16)
     escapes = np.full_like(times, NEVER) if has_exits else np.zeros((len(pool), 1), np.int16)

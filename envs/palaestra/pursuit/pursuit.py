@@ -285,7 +285,7 @@ def step(s, world, actions, rewards, scratch):
             move = actions.pursuer[slot].move if slot < pursuers else actions.evader[slot - pursuers].move
             s.node[slot] = world.neighbours[s.graph, s.node[slot], move]
         s.trail[slot, s.steps % TRAIL] = s.node[slot]
-    gain, left = -s.parameters.time_cost, 0
+    gain, left = 0.0 - s.parameters.time_cost, 0
     for slot in range(pursuers, everybody):
         if s.alive[slot] and is_captured(s, world, scratch, slot):
             s.alive[slot] = 0
@@ -297,7 +297,7 @@ def step(s, world, actions, rewards, scratch):
             gain -= 1.0
         left += s.alive[slot]
     for slot in range(everybody):
-        rewards[slot] = gain if slot < pursuers else -gain
+        rewards[slot] = gain if slot < pursuers else 0.0 - gain
     if left == 0:
         s.info.end_reason = ESCAPED if s.info.escaped > 0 else CAPTURED
         if s.info.captured != s.info.escaped:
@@ -422,7 +422,7 @@ def game(
     check_word("starts", starts, get_args(Starts))
     check_word("view", view, get_args(View))
     need, radius = members_of_solve(solve, pursuers)
-    is_solved = solve is not False
+    is_solved = isinstance(solve, Mapping) or bool(solve)
     pool = read(graph)
     leaves = [exits_of(one, exits) for one in pool]
     if starts == "winnable" and not is_solved:

@@ -51,7 +51,7 @@ def hops_to_nearest(s, world, node, first, last):
     least = FAR
     for slot in range(first, last):
         if s.alive[slot]:
-            least = min(least, world.hops[s.graph, s.node[slot], node])
+            least = min(least, int(world.hops[s.graph, s.node[slot], node]))  # int16 as plain Python
     return least
 
 
@@ -234,18 +234,18 @@ def position_of(s, world, node):
 
 def time_of(s, world, node):
     """Moves in which the pursuers capture an evader on a node, it being their turn; `NEVER` if they cannot force it."""
-    return world.times[s.graph, position_of(s, world, node)]
+    return int(world.times[s.graph, position_of(s, world, node)])
 
 
 def harm_of_node(s, world, position, node):
     """How bad a position is for the evader that has gone there: worse ones are larger, escapes are negative."""
-    time = world.times[s.graph, position]
+    time = int(world.times[s.graph, position])  # int16 as plain Python
     if time == 0:
         return 2 * FAR + 2
     if world.exit_hops[s.graph, node] == 0:
         return -2 * FAR
     if world.rules[0].has_exits > 0 and world.escapes[s.graph, position] != NEVER:
-        return world.escapes[s.graph, position] - 2 * FAR
+        return int(world.escapes[s.graph, position]) - 2 * FAR
     return 0 if time == NEVER else 2 * FAR - time
 
 
@@ -275,7 +275,7 @@ def plan_optimal_pursuers(s, world, scratch):
         for slot in range(pursuers):
             node = world.neighbours[s.graph, s.node[slot], scratch.ways[slot]]
             number = number * most + node
-            near += min(world.hops[s.graph, node, evader], FAR // pursuers)
+            near += min(int(world.hops[s.graph, node, evader]), FAR // pursuers)
         good = value_of_move(s, world, number * most, evader) * (FAR + 1) - near
         if good > best:
             best = good

@@ -78,8 +78,8 @@ class Subject:
         """The keywords; where the game has a default codec, with the word for plain arrays, which the kit can play."""
         return self.keywords if self.game.default_codec is None else {"codec": NO_CODEC, **self.keywords}
 
-    def shown(self, form: Literal["flat", "dict"]) -> str:
-        """What ``observation=`` has to be for the representation of the keywords in another form."""
+    def shown(self, form: str) -> str:
+        """What ``observation=`` has to be for the representation of the keywords in another form, flat or dict."""
         rules, _ = registry.make_game(self.id, **{**self.batch_keywords, "observation": None})
         word = self.keywords.get("observation") or rules.default_observation
         name = word.partition(":")[0]

@@ -9,6 +9,7 @@ import numpy as np
 from palaestra.core.faces.agent_io import MASK_KEYS
 from palaestra.core.faces.joint_choices import MOST
 from palaestra.core.fields import Choice
+from palaestra.pages import forms_of
 from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.checks.lane_checks import SHORT
 from palaestra.testing.drivers import LANES, EnvDriver, VectorDriver
@@ -74,7 +75,7 @@ def _drawn_form(subject: Subject) -> dict[str, Any]:
     """Keywords of the form in which observations, masks and actions come."""
     draw, form = subject.draw, {}
     if "observation" not in subject.keywords:
-        form["observation"] = subject.shown(draw.choice("form", ("flat", "dict")))
+        form["observation"] = subject.shown(draw.choice("form", forms_of(subject.game)))
     if subject.game.legal is not None:
         form["mask"] = draw.choice("mask", ("info", "obs", None))
         if form["mask"] == "obs":

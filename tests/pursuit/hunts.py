@@ -1,0 +1,56 @@
+"""Pursuits for tests: agents on any nodes, and moves by the nodes that they lead to. Rules run as plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.kernel import KernelSimulation
+from palaestra.pursuit.pursuit import game
+
+ID = "palaestra/GraphPursuit-v0"
+FREE = -1
+
+
+def hunt(graph: Any, lanes: int = 1, seed: int = 0, parameters: dict[str, float] | None = None, **keywords: Any) -> Any:
+    """Matches on a graph as the game's own reset begins them."""
+    options: dict[str, Any] = {"compiled": False, "autoreset_mode": "off", "parameters": parameters or {}}
+    sim = KernelSimulation(game(graph, **keywords), lanes, **options)
+    sim.reset(seed=seed)
+    return sim
+
+
+def place(sim: Any, *nodes: int, lane: int = 0, turn: int = 0) -> Any:
+    """Puts everybody on a node, pursuers first, and says whose turn it is."""
+    state = sim.states[lane]
+    state["node"][: len(nodes)] = nodes
+    state["turn"] = turn
+    if sim.game.world.rules["alternating"][0]:
+        is_evader = np.arange(len(nodes)) >= sim.game.world.rules["pursuers"][0]
+        state["acting"][: len(nodes)] = (is_evader == turn) & (state["alive"][: len(nodes)] != 0)
+    sim.refresh()
+    return sim
+
+
+def nodes_of(sim: Any, lane: int = 0) -> list[int]:
+    """Where everybody is, pursuers first."""
+    return sim.states["node"][lane, : len(sim.game.agents)].tolist()
+
+
+def go(sim: Any, *nodes: int) -> Any:
+    """One decision of a single match: each agent goes to a neighbouring node. Who has left is not asked."""
+    pursuers, state = sim.actions["pursuer"].shape[1], sim.states[0]
+    for slot, node in enumerate(nodes):
+        ways = sim.game.world.neighbours[state["graph"], state["node"][slot]].tolist()
+        role, member = ("pursuer", slot) if slot < pursuers else ("evader", slot - pursuers)
+        sim.actions[role][0, member] = ways.index(node) if state["acting"][slot] else 0
+    sim.step()
+    assert not sim.info["illegal"].any()
+    return sim
+
+
+def ended(sim: Any) -> tuple[str, int]:
+    """Why the match is over, and who has won (-1: nobody)."""
+    assert sim.terminated[0] or sim.truncated[0]
+    return sim.game.all_end_reasons[int(sim.info["end_reason"][0])], int(sim.info["winner"][0])
