@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.kernel import KernelSimulation
-from palaestra.pursuit.pursuit import game
+from palaestra.pursuit.graph_pursuit import game
 
 ID = "palaestra/GraphPursuit-v0"
 FREE = -1

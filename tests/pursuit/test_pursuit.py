@@ -11,12 +11,12 @@ from pursuit.hunts import ID, ended, go, hunt, nodes_of, place
 
 from palaestra import make_batch
 from palaestra.core.linker import jit_disabled, link
-from palaestra.pursuit.pursuit import game
+from palaestra.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
 compiles = pytest.mark.skipif(jit_disabled(), reason="kernels are plain functions")
 
-# ----------------------------------------------------------------------------------------------------------------- moves
+# ---------------------------------------------------------------------------------------------------------------- moves
 
 
 def test_alternatives_lead_to_the_neighbours_in_ascending_order_and_the_first_one_stays():
@@ -43,7 +43,7 @@ def test_an_alternative_that_is_not_there_stays_and_is_counted():
     assert sim.info["illegal"][0].tolist() == [1, 0, 0]
 
 
-# -------------------------------------------------------------------------------------------------------------- captures
+# ------------------------------------------------------------------------------------------------------------- captures
 
 
 def test_a_pursuer_on_the_node_of_the_evader_captures_it():
@@ -108,7 +108,7 @@ def test_absent_pursuers_capture_nobody():
     assert not sim.terminated[0]
 
 
-# --------------------------------------------------------------------------------------------------------------- escapes
+# -------------------------------------------------------------------------------------------------------------- escapes
 
 
 def test_an_evader_that_reaches_an_exit_has_escaped():
@@ -172,7 +172,7 @@ def test_two_captures_in_one_decision_pay_twice():
     assert sim.rewards[0].tolist() == [2, -2, -2]
 
 
-# ------------------------------------------------------------------------------------------------------ time and payment
+# ----------------------------------------------------------------------------------------------------- time and payment
 
 
 def test_the_evaders_have_won_at_the_horizon():
@@ -218,7 +218,7 @@ def test_the_rewards_of_the_teams_add_up_to_exactly_zero(order: Any):
     assert paid > 12 * 4 * 0.1
 
 
-# ------------------------------------------------------------------------------------------------------ alternating order
+# ---------------------------------------------------------------------------------------------------- alternating order
 
 
 def test_in_alternating_order_the_pursuers_are_first_and_teams_take_turns():
@@ -263,7 +263,7 @@ def test_the_captured_are_not_asked_when_it_is_their_turn():
     assert sim.acting[0].tolist() == [False, False, True]
 
 
-# --------------------------------------------------------------------------------------------------------------- kernels
+# -------------------------------------------------------------------------------------------------------------- kernels
 
 KERNEL = {"graph": "grid:10x10", "pursuers": 2}
 ALIKE: list[dict[str, Any]] = [

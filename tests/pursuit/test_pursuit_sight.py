@@ -11,7 +11,7 @@ from pursuit.hunts import go, hunt, place
 
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.kernel import KernelSimulation
-from palaestra.pursuit.pursuit import game
+from palaestra.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
 
@@ -101,7 +101,7 @@ def test_shares_are_those_of_the_drawn_graph():
         assert view(sim, "pursuer_0")["hops"].tolist() == [0, share]
 
 
-# -------------------------------------------------------------------------------------------------------------- the views
+# ------------------------------------------------------------------------------------------------------------ the views
 
 
 def test_hops_alone_are_a_view():
@@ -143,7 +143,7 @@ def test_the_global_state_has_everybody_the_time_and_the_turn():
     assert sim.state()[0, :10].tolist() == [1, 0.5, 0, -1, 1, 0, -1, -1, -1, -1]
 
 
-# ------------------------------------------------------------------------------------------------------------ hide and seek
+# -------------------------------------------------------------------------------------------------------- hide and seek
 
 
 @pytest.mark.parametrize(("vision", "seen"), [(1, [-1, -1]), (2, [0.75, -1]), (3, [0.75, 1]), (0, [0.75, 1])])
@@ -207,7 +207,7 @@ def test_who_comes_into_sight_is_seen():
     assert view(sim, "pursuer_0")["hops"][2] > 0
 
 
-# ---------------------------------------------------------------------------------------------------------- as a graph
+# ----------------------------------------------------------------------------------------------------------- as a graph
 
 
 def parallel(graph: Any = "path:5", parameters: dict[str, float] | None = None, **keywords: Any) -> Any:
@@ -266,7 +266,7 @@ def test_a_move_with_the_graph_codec_is_the_number_of_an_alternative():
     place(env.sim, 1, 4)
     env.step({"pursuer_0": 2, "evader_0": 0})
     assert env.sim.states["node"][0, :2].tolist() == [2, 4]
-    with pytest.raises(ValueError, match=r"move must be the number of an alternative, got 'up'"):
+    with pytest.raises(ValueError, match=r"an action must be numbers of alternatives, got 'up'"):
         env.step({"pursuer_0": "up", "evader_0": 0})
 
 

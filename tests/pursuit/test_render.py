@@ -15,11 +15,11 @@ from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.core.fields import Parameter
 from palaestra.core.game import Game
 from palaestra.core.linker import record_view
-from palaestra.pursuit import pursuit
+from palaestra.pursuit import graph_pursuit
+from palaestra.pursuit.graph_ground import ground_of
+from palaestra.pursuit.graph_render import click, draw, seats, write
 from palaestra.pursuit.graphs import Graph, read
-from palaestra.pursuit.ground import ground_of
 from palaestra.pursuit.layouts import MOST_PAIRED, lay_out, places_of
-from palaestra.pursuit.render import click, draw, seats, write
 from palaestra.pursuit.sheet import FOOTER, HEADER, MARGIN, WIDTH, Sheet, sheet_of
 
 pytestmark = pytest.mark.jitless
@@ -30,7 +30,7 @@ PURSUERS_WON, CAPTURED = 0, 2
 def match(graph: Any = "grid:5x5", nodes: tuple[int, ...] = (0, 4, 24), pursuers: int = 2, **rules: Any) -> Any:
     """A game and the record of a match in which agents have stood on some nodes from the start on."""
     parameters = {name: rules.pop(name) for name in ("radius", "vision", "need") if name in rules}
-    game = pursuit.game(graph, pursuers=pursuers, evaders=len(nodes) - pursuers, **rules)
+    game = graph_pursuit.game(graph, pursuers=pursuers, evaders=len(nodes) - pursuers, **rules)
     return game, start(game, nodes, **parameters)
 
 
@@ -48,7 +48,7 @@ def start(game: Game, nodes: tuple[int, ...], **parameters: float) -> Any:
 
 def fight(nodes: tuple[int, ...], hit_points: tuple[float, ...], most: float = 3.0) -> Any:
     """A match of a game in which agents have hit points: two against the rest."""
-    game = pursuit.game("grid:5x5", pursuers=2, evaders=len(nodes) - 2)
+    game = graph_pursuit.game("grid:5x5", pursuers=2, evaders=len(nodes) - 2)
     fields = (*game.state, ("hit_points", "f8", (game.slots,)), ("target", "i8", (game.slots,)))
     parameters = (Parameter("hit_points", most, 1.0, 100.0), Parameter("reach", 1, 1, 9, whole=True))
     game = dataclasses.replace(game, state=fields, parameters=parameters)
@@ -62,7 +62,7 @@ def walk(s: Any, slot: int, *nodes: int) -> None:
     for node in nodes:
         s.steps += 1
         s.node[slot] = node
-        s.trail[:, s.steps % pursuit.TRAIL] = s.node
+        s.trail[:, s.steps % graph_pursuit.TRAIL] = s.node
 
 
 def picture(game: Game, s: Any) -> np.ndarray:

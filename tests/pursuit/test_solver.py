@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.exact.pursuit_figures import CAPTURES, COPS
+from palaestra.exact.graph_figures import CAPTURES, COPS
 from palaestra.pursuit import solver
 from palaestra.pursuit.graphs import Graph, read
 from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit

@@ -17,7 +17,7 @@ from palaestra import registry
 from palaestra.core.game import Game, Role, teams_are_alike
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.simulation import Simulation
-from palaestra_baselines.common.joint_choices import JointChoice
+from palaestra_baselines.common.combined_choices import JointChoice
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Maps:
     """
 
     def __init__(self, game: Game) -> None:
-        """Reads `palaestra.pursuit.ground.Ground`."""
+        """Reads `palaestra.pursuit.graph_ground.Ground`."""
         world = game.world
         choices = {choice.name: choice.n for role in game.roles for choice in role.action if isinstance(choice, Choice)}
         self.ways, self.targets = choices["move"], choices.get("target", 1) - 1

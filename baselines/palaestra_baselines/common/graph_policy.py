@@ -13,6 +13,7 @@ from torch import nn
 from palaestra.core.files import FileError
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
+from palaestra_baselines.common.combined_choices import JointChoice
 from palaestra_baselines.common.graph_networks import (
     GraphRoster,
     Maps,
@@ -22,7 +23,6 @@ from palaestra_baselines.common.graph_networks import (
     named_parameters,
     nodes_of,
 )
-from palaestra_baselines.common.joint_choices import JointChoice
 from palaestra_baselines.common.policy_file import policy_for, read_policy
 
 NETWORK = "ways_network"

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.exact.graph_figures import pursuit_rows
 from palaestra.exact.matrix_solver import matrix_games
 from palaestra.exact.positions import enumerate_positions
-from palaestra.exact.pursuit_figures import pursuit_rows
 from palaestra.exact.values import solve
 
 SOCCER = "palaestra/GridSoccer-v0"

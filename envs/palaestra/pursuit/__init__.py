@@ -1,8 +1,9 @@
 """Pursuit: teams move along the edges of a graph, hunt evaders, guard exits, or fight another team.
 
-Graphs are read by `palaestra.pursuit.graphs` and become the arrays of `palaestra.pursuit.ground`. The rules are in
-`palaestra.pursuit.pursuit` and `palaestra.pursuit.confront`, what agents see in `palaestra.pursuit.sight`. Optimal play
-is computed by `palaestra.pursuit.solver`.
+Graphs are read by `palaestra.pursuit.graphs` and become the arrays of `palaestra.pursuit.graph_ground`. The rules are
+in `palaestra.pursuit.graph_pursuit` and `palaestra.pursuit.confront`, what agents see in
+`palaestra.pursuit.graph_sight`.
+Optimal play is computed by `palaestra.pursuit.solver`.
 """
 
 from palaestra.core.catalog import Row, presets
@@ -10,7 +11,7 @@ from palaestra.core.catalog import Row, presets
 ROWS: tuple[Row, ...] = (
     *presets(
         "GraphPursuit",
-        "palaestra.pursuit.pursuit:game",
+        "palaestra.pursuit.graph_pursuit:game",
         "pursuit",
         "pursuers hunt evaders on any graph, with optimal play known",
         {

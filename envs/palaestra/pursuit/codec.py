@@ -10,12 +10,13 @@ from gymnasium import spaces
 
 from palaestra.core.codec_spaces import GraphSpace
 from palaestra.core.game import AgentView, Role
+from palaestra.core.spaces import action_space
+from palaestra.pursuit.graph_sight import UNSEEN
 from palaestra.pursuit.graphs import Graph
-from palaestra.pursuit.sight import UNSEEN
 
 
 class GraphCodec:
-    """Shows a row of hops for each node, and every edge in both directions; an action is the number of an alternative.
+    """Shows a row of hops for each node, and every edge in both directions; actions are as without the codec.
 
     Columns are hops to the next exit, to oneself, to teammates and to opponents, each in the order of their names, as
     shares of the diameter; -1 as in the arrays.
@@ -24,7 +25,7 @@ class GraphCodec:
     total = False
 
     def __init__(self, pool: Sequence[Graph], first_team: int, everybody: int) -> None:
-        """See `palaestra.pursuit.pursuit.game`.
+        """See `palaestra.pursuit.graph_pursuit.game`.
 
         Args:
             pool: The graphs of the game.
@@ -41,7 +42,7 @@ class GraphCodec:
 
     def action_space(self, role: Role) -> spaces.Space:
         """As without the codec."""
-        return spaces.Discrete(role.action[0].n)  # type: ignore[union-attr]
+        return action_space(role.action)
 
     def encode(self, view: AgentView) -> spaces.GraphInstance:
         """The graph of the match as the agent's team sees it."""
@@ -56,12 +57,13 @@ class GraphCodec:
         links = self._links[graph]
         return spaces.GraphInstance(nodes.astype(np.float32), np.zeros(len(links), np.int64), links)
 
-    def decode(self, view: AgentView, action: Any) -> int:
-        """The number itself.
+    def decode(self, view: AgentView, action: Any) -> np.ndarray:
+        """The action itself.
 
         Raises:
-            ValueError: It is no whole number.
+            ValueError: It is no array of whole numbers.
         """
-        if not isinstance(action, int | np.integer):
-            raise ValueError(f"move must be the number of an alternative, got {action!r}")
-        return int(action)
+        numbers = np.asarray(action)
+        if numbers.dtype.kind not in "iu":
+            raise ValueError(f"an action must be numbers of alternatives, got {action!r}")
+        return numbers

@@ -76,12 +76,13 @@ from palaestra.core.fields import Choice, Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer
-from palaestra.pursuit import confront_scripts, sight
+from palaestra.kernels.inlining import inlined
+from palaestra.pursuit import confront_scripts, graph_sight
 from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
+from palaestra.pursuit.graph_ground import FAR, NO_NODE, ground_of
+from palaestra.pursuit.graph_pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
 from palaestra.pursuit.graphs import class_of, read
-from palaestra.pursuit.ground import FAR, NO_NODE, ground_of
-from palaestra.pursuit.pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
 
 RED, BLUE = 0, 1
 WIPED_OUT = 2
@@ -95,7 +96,7 @@ CAPACITIES = (3, 8, 16)
 
 def reset(s, world):
     """Draws a graph and where everybody starts."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     if len(world.nodes) > 1:
         s.graph = integer(s, len(world.nodes))
     if integer(s, 2) == RED:
@@ -143,23 +144,31 @@ def place_second(s, world, first, last, other_first, other_last):
 
 def step(s, world, actions, rewards, scratch):
     """All move, then all shots fall together."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody, at = world.rules[0].pursuers, graph_sight.count_everybody(world), s.steps % TRAIL
     for slot in range(everybody):
         if s.alive[slot]:
             s.node[slot] = world.neighbours[s.graph, s.node[slot], actions.unit[slot].move]
-        s.trail[slot, s.steps % TRAIL] = s.node[slot]
+        s.trail[slot, at] = s.node[slot]
         scratch.damage[slot] = 0.0
-    for slot in range(everybody):
-        s.target[slot] = NOBODY
-        if s.alive[slot] and actions.unit[slot].target > 0:
-            target = actions.unit[slot].target - 1 + (red if slot < red else 0)
-            if s.alive[target] and world.hops[s.graph, s.node[slot], s.node[target]] <= s.parameters.reach:
-                s.target[slot] = target
-                scratch.damage[target] += 1.0
+    shoot(s, world, actions, scratch, 0, red, red)
+    shoot(s, world, actions, scratch, red, everybody, 0)
     lost_by_red = lose_hit_points(s, scratch, 0, red)
     lost_by_blue = lose_hit_points(s, scratch, red, everybody)
     pay(s, world, rewards, lost_by_red, lost_by_blue)
     return s.info.end_reason != 0
+
+
+@inlined
+def shoot(s, world, actions, scratch, first, last, opponents):
+    """Notes the damage that a team deals to the slots from ``opponents`` on; conditions are numbers, not branches."""
+    reach = int(s.parameters.reach)
+    for slot in range(first, last):
+        chosen = actions.unit[slot].target
+        target = opponents + max(chosen - 1, 0)
+        is_near = world.hops[s.graph, s.node[slot], s.node[target]] <= reach
+        is_hit = is_near & (chosen > 0) & (s.alive[slot] != 0) & (s.alive[target] != 0)
+        s.target[slot] = target if is_hit else NOBODY
+        scratch.damage[target] += is_hit
 
 
 def lose_hit_points(s, scratch, first, last):
@@ -169,15 +178,15 @@ def lose_hit_points(s, scratch, first, last):
         damage = min(scratch.damage[slot], s.hit_points[slot])
         s.hit_points[slot] -= damage
         lost += damage
-        if s.alive[slot] and s.hit_points[slot] <= 0.0:
-            s.alive[slot] = 0
-            s.acting[slot] = 0
+        is_left = s.hit_points[slot] > 0.0
+        s.alive[slot] = is_left
+        s.acting[slot] = is_left
     return lost
 
 
 def pay(s, world, rewards, lost_by_red, lost_by_blue):
     """Ends the match where it is over, and pays the teams."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     red_left = sum_of_hit_points(s, 0, red)
     blue_left = sum_of_hit_points(s, red, everybody)
     is_wiped_out = red_left == 0.0 or blue_left == 0.0
@@ -202,7 +211,7 @@ def sum_of_hit_points(s, first, last):
 
 def legal(s, world, mask):
     """The moves that there are, and the targets that may be in reach after both have moved."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     for slot in range(everybody):
         allowed = mask.unit[slot]
         allowed.move[0] = 1
@@ -210,15 +219,21 @@ def legal(s, world, mask):
         if s.alive[slot]:
             ways = world.neighbours[s.graph, s.node[slot]]
             for way in range(1, len(ways)):
-                if ways[way] == NO_NODE:
-                    break
-                allowed.move[way] = 1
-            first, last = (0, red) if slot < red else (red, everybody)
-            other_first, other_last = (red, everybody) if slot < red else (0, red)
-            row = world.hops[s.graph, s.node[slot]]
-            for other in range(other_first, other_last):
-                if row[s.node[other]] <= s.parameters.reach + AHEAD and sight.sees(s, world, first, last, other):
-                    allowed.target[1 + other - other_first] = 1
+                allowed.move[way] = ways[way] != NO_NODE
+    allow_targets(s, world, mask, 0, red, red, everybody)
+    allow_targets(s, world, mask, red, everybody, 0, red)
+
+
+@inlined
+def allow_targets(s, world, mask, first, last, other_first, other_last):
+    """Allows the members of a team the opponents that it sees and that may come within reach."""
+    farthest = int(s.parameters.reach) + AHEAD
+    for other in range(other_first, other_last):
+        if graph_sight.sees(s, world, first, last, other):
+            row, alternative = world.hops[s.graph, np.uint64(s.node[other])], 1 + other - other_first
+            for slot in range(first, last):
+                is_near = row[np.uint64(s.node[slot])] <= farthest
+                mask.unit[slot].target[alternative] = is_near & (s.alive[slot] != 0)
 
 
 # -- observations ------------------------------------------------------------------------------------------------------
@@ -226,55 +241,96 @@ def legal(s, world, mask):
 
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
-        sight.find_seen(s, world, scratch, first, last)
+        line_up_team(s, world, scratch, first, last)
         for slot in range(first, last):
+            step_forward(scratch, slot - first)
             if s.alive[slot]:
-                hidden = sight.line_up(s, world, scratch, slot, first, last)
-                sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_hit_points(s, world, scratch, slot, observations.unit[slot], first, last)
+                hidden = find_hidden(world, scratch)
+                graph_sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(world, scratch, observations.unit[slot])
 
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
-        sight.find_seen(s, world, scratch, first, last)
+        line_up_team(s, world, scratch, first, last)
         for slot in range(first, last):
+            step_forward(scratch, slot - first)
             if s.alive[slot]:
-                hidden = sight.line_up(s, world, scratch, slot, first, last)
-                sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                sight.write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_hit_points(s, world, scratch, slot, observations.unit[slot], first, last)
+                hidden = find_hidden(world, scratch)
+                graph_sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                graph_sight.write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(world, scratch, observations.unit[slot])
 
 
 def observe_nodes(s, world, observations, scratch):
     """Besides, from every node, once for each team."""
     observe_local(s, world, observations, scratch)
-    red, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     observations.lane.graph = s.graph
     observations.lane.diameter = world.diameter[s.graph]
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
-        sight.find_seen(s, world, scratch, first, last)
-        sight.write_nodes(s, world, scratch, observations.team[team], first, last)
-        write_hit_points(s, world, scratch, first, observations.team[team], first, last)
+        line_up_team(s, world, scratch, first, last)
+        graph_sight.write_nodes(s, world, scratch, observations.team[team], first, last)
+        write_hit_points(world, scratch, observations.team[team])
 
 
-def write_hit_points(s, world, scratch, slot, seen, first, last):
-    """``hit_points`` of everybody in the order of an agent's columns."""
-    for other in range(sight.count_everybody(world)):
+@inlined
+def line_up_team(s, world, scratch, first, last):
+    """Writes nodes and shares of hit points in the order of the columns of a team's first member.
+
+    That is `palaestra.pursuit.graph_sight.column_of`. The share of who is not seen is `UNSEEN`.
+    """
+    everybody = graph_sight.count_everybody(world)
+    graph_sight.find_seen(s, world, scratch, first, last)
+    scratch.unseen[0] = 0
+    for other in range(everybody):
+        column = graph_sight.column_of(first, other, first, last)
         share = s.hit_points[other] / s.parameters.hit_points
-        seen.hit_points[sight.column_of(slot, other, first, last)] = share if scratch.seen[other] else sight.UNSEEN
+        scratch.nodes[column] = s.node[other]
+        scratch.shares[column] = share if scratch.seen[other] else graph_sight.UNSEEN
+        scratch.unseen[0] += scratch.seen[other] == 0
+
+
+@inlined
+def step_forward(scratch, member):
+    """Exchanges the first column with that of the next member: the columns are then in the order of that one.
+
+    Called for each member in turn, 0 first: after member k - 1 the columns are k - 1, 0, ..., k - 2, k, ....
+    """
+    nodes, shares = scratch.nodes, scratch.shares
+    nodes[0], nodes[member] = nodes[member], nodes[0]
+    shares[0], shares[member] = shares[member], shares[0]
+
+
+@inlined
+def find_hidden(world, scratch):
+    """Notes in ``scratch.hidden`` the columns of who is not seen. Returns their number."""
+    hidden = 0
+    if scratch.unseen[0] > 0:
+        for column in range(graph_sight.count_everybody(world)):
+            scratch.hidden[hidden] = column
+            hidden += scratch.shares[column] < 0.0
+    return hidden
+
+
+@inlined
+def write_hit_points(world, scratch, seen):
+    """``hit_points`` of everybody in the order of the columns."""
+    for column in range(graph_sight.count_everybody(world)):
+        seen.hit_points[column] = scratch.shares[column]
 
 
 def global_state(s, world, out):
-    """That of `palaestra.pursuit.sight.global_state`, then the share of hit points of each agent."""
-    everybody = sight.count_everybody(world)
-    sight.global_state(s, world, out)
+    """That of `palaestra.pursuit.graph_sight.global_state`, then the share of hit points of each agent."""
+    everybody = graph_sight.count_everybody(world)
+    graph_sight.global_state(s, world, out)
     for slot in range(everybody):
         out[len(out) - everybody + slot] = s.hit_points[slot] / s.parameters.hit_points
 
@@ -317,14 +373,14 @@ def game(
     points = Field(
         "hit_points", (everybody,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room
     )
-    observation = (*sight.own_fields(everybody, 2 * room), points)
+    observation = (*graph_sight.own_fields(everybody, 2 * room), points)
     if view != "hops":
-        observation = (*observation, sight.neighbour_field(ways, everybody, (widest, 2 * room)))
+        observation = (*observation, graph_sight.neighbour_field(ways, everybody, (widest, 2 * room)))
     members: dict[str, Any] = {}
     if view == "nodes":
         node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
         members = dict(
-            team_observation=(sight.node_field(most, everybody, (2 * room, node_room)), points),
+            team_observation=(graph_sight.node_field(most, everybody, (2 * room, node_room)), points),
             lane_observation=shared_fields(ground, len(pool)),
             default_observation="dict",
             codecs={"graph": GraphCodec(pool, red, everybody)},
@@ -333,7 +389,7 @@ def game(
     agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
     return Game(
         name="GraphConfront",
-        roles=(Role("unit", agents, observation, (sight.move_choice(ways, widest), target), 2 * room),),
+        roles=(Role("unit", agents, observation, (graph_sight.move_choice(ways, widest), target), 2 * room),),
         state=(
             ("node", "i8", (2 * room,)),
             ("graph", "i8"),
@@ -358,11 +414,13 @@ def game(
         horizon=60,
         end_reasons=("wiped_out",),
         global_state=global_state,
-        global_state_size=sight.state_size(everybody) + everybody,
+        global_state_size=graph_sight.state_size(everybody) + everybody,
         scratch=(
             ("damage", "f8", (2 * room,)),
             ("seen", "u1", (2 * room,)),
+            ("shares", "f4", (2 * room,)),
             ("nodes", "u8", (2 * room,)),
+            ("unseen", "i8", (1,)),
             ("hidden", "u8", (2 * room,)),
             ("focus", "i8", (2,)),
         ),
@@ -370,8 +428,8 @@ def game(
         zero_sum=True,
         determinism="cross-platform",
         default_opponent="focus_fire",
-        render="palaestra.pursuit.render:draw",
-        render_text="palaestra.pursuit.render:write",
+        render="palaestra.pursuit.graph_render:draw",
+        render_text="palaestra.pursuit.graph_render:write",
         render_fps=3.0,
         symmetric_teams=red == blue,
         mirror=partial(mirror, red) if red == blue else None,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from palaestra.core.rng import script_integer
-from palaestra.pursuit.ground import FAR
-from palaestra.pursuit.scripts import WORST, count_ways
+from palaestra.pursuit.graph_ground import FAR
+from palaestra.pursuit.pursuit_scripts import WORST, count_ways
 
 NAMES = ("stay", "greedy", "focus_fire", "kite", "flee")
 STAY, GREEDY, FOCUS_FIRE, KITE, FLEE = range(len(NAMES))

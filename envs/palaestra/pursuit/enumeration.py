@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.game import Enumeration
-from palaestra.pursuit.ground import ANY, Ground
+from palaestra.pursuit.graph_ground import ANY, Ground
 
 MOST_POSITIONS = 2_000_000
 MOST_STARTS = 2_000_000

@@ -13,7 +13,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from palaestra.pursuit.ground import FAR, Ground
+from palaestra.pursuit.graph_ground import FAR, Ground
 
 MOST_PAIRED = 600
 """Nodes of the largest graph in whose layout every pair counts."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, Canvas, Color, Point, blend, fade
-from palaestra.pursuit.ground import NO_NODE, Ground
+from palaestra.pursuit.graph_ground import NO_NODE, Ground
 from palaestra.pursuit.layouts import places_of
 
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 58, 34

@@ -10,7 +10,7 @@ import numpy as np
 
 from palaestra.core.fields import Choice, Field
 from palaestra.kernels.inlining import inlined
-from palaestra.pursuit.ground import FAR, NO_NODE
+from palaestra.pursuit.graph_ground import FAR, NO_NODE
 
 UNSEEN = -1.0
 """Hops to who is out of sight or has left, and to exits where there are none."""
@@ -123,18 +123,23 @@ def write_own(s, world, scratch, slot, seen, hidden):
 def write_neighbours(s, world, scratch, slot, seen, hidden):
     """``neighbours`` of an agent after `line_up`; rows of alternatives that are not there are 0."""
     graph, per_hop, everybody = s.graph, world.per_hop[s.graph], count_everybody(world)
-    ways, has_exits = world.neighbours[graph, s.node[slot]], world.rules[0].has_exits
+    ways = world.neighbours[graph, s.node[slot]]
     for way in range(len(ways)):
         if ways[way] == NO_NODE:
             break
         node, out = np.uint64(ways[way]), seen.neighbours[way]
         row = world.hops[graph, node]
         out[THERE] = 1.0
-        out[TO_EXIT] = share(world.exit_hops[graph, node], per_hop) if has_exits else UNSEEN
+        out[TO_EXIT] = UNSEEN
         for column in range(everybody):
             out[TO_EVERYBODY + column] = share(row[scratch.nodes[column]], per_hop)
         for k in range(hidden):
             out[TO_EVERYBODY + scratch.hidden[k]] = UNSEEN
+    if world.rules[0].has_exits:
+        for way in range(len(ways)):
+            if ways[way] == NO_NODE:
+                break
+            seen.neighbours[way, TO_EXIT] = share(world.exit_hops[graph, ways[way]], per_hop)
 
 
 def write_nodes(s, world, scratch, seen, first, last):

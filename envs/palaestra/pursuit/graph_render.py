@@ -5,8 +5,8 @@ are asked for an action have a white rim. A hollow disc with a cross is where an
 exits. The nodes on which agents are in reach of others are shaded, the more the more others there are; where agents see
 less than everything, nodes in sight of a team have its colour.
 
-Games share these functions that have the world `palaestra.pursuit.ground.Ground` and the fields ``node``, ``graph`` and
-``trail`` in their records. Those with ``hit_points`` and ``target`` show them too.
+Games share these functions that have the world `palaestra.pursuit.graph_ground.Ground` and the fields ``node``,
+``graph`` and ``trail`` in their records. Those with ``hit_points`` and ``target`` show them too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade, font
 from palaestra.core.game import Game
-from palaestra.pursuit.ground import FAR, NO_NODE, Ground
+from palaestra.pursuit.graph_ground import FAR, NO_NODE, Ground
 from palaestra.pursuit.sheet import (
     FOOTER,
     HEADER,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from palaestra.core.late import late
 from palaestra.core.rng import script_integer
-from palaestra.pursuit.ground import FAR, NO_NODE
+from palaestra.pursuit.graph_ground import FAR, NO_NODE
 
 NAMES = ("stay", "greedy", "shortest_path", "flee", "keep_exits", "optimal")
 STAY, GREEDY, SHORTEST_PATH, FLEE, KEEP_EXITS, OPTIMAL = range(len(NAMES))

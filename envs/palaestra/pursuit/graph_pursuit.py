@@ -53,7 +53,7 @@ with hops to the next exit, itself, its teammates and its opponents, and both di
 <!-- table: observation -->
 
 ``env.state()`` says for each agent whether it is in the match, hops to the next exit and to everybody; then the time,
-and the team that is to move (`palaestra.pursuit.sight.global_state`).
+and the team that is to move (`palaestra.pursuit.graph_sight.global_state`).
 
 ## Rewards
 
@@ -104,11 +104,10 @@ from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import uniform
-from palaestra.pursuit import scripts, sight
+from palaestra.pursuit import graph_sight, pursuit_scripts
 from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.enumeration import counting
-from palaestra.pursuit.graphs import Graph, class_of, read
-from palaestra.pursuit.ground import (
+from palaestra.pursuit.graph_ground import (
     ANY,
     FAR,
     NO_NODE,
@@ -120,6 +119,7 @@ from palaestra.pursuit.ground import (
     members_of_solve,
     with_solutions,
 )
+from palaestra.pursuit.graphs import Graph, class_of, read
 
 Order = Literal["simultaneous", "alternating"]
 Starts = Literal["any", "together", "winnable"]
@@ -202,7 +202,7 @@ def distance_of_start(s, world, node):
             least = min(least, hops)
     if near >= s.parameters.need or world.exit_hops[s.graph, node] == 0:
         return -1
-    if rules.starts == WINNABLE and scripts.time_of(s, world, node) <= 0:
+    if rules.starts == WINNABLE and pursuit_scripts.time_of(s, world, node) <= 0:
         return -1
     return least
 
@@ -339,45 +339,45 @@ def legal(s, world, mask):
 
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
-    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
-    sight.find_seen(s, world, scratch, 0, pursuers)
+    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    graph_sight.find_seen(s, world, scratch, 0, pursuers)
     for slot in range(pursuers):
         if s.alive[slot]:
-            hidden = sight.line_up(s, world, scratch, slot, 0, pursuers)
-            sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
-    sight.find_seen(s, world, scratch, pursuers, everybody)
+            hidden = graph_sight.line_up(s, world, scratch, slot, 0, pursuers)
+            graph_sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
+    graph_sight.find_seen(s, world, scratch, pursuers, everybody)
     for slot in range(pursuers, everybody):
         if s.alive[slot]:
-            hidden = sight.line_up(s, world, scratch, slot, pursuers, everybody)
-            sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+            hidden = graph_sight.line_up(s, world, scratch, slot, pursuers, everybody)
+            graph_sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
 
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
-    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
-    sight.find_seen(s, world, scratch, 0, pursuers)
+    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    graph_sight.find_seen(s, world, scratch, 0, pursuers)
     for slot in range(pursuers):
         if s.alive[slot]:
-            hidden = sight.line_up(s, world, scratch, slot, 0, pursuers)
-            sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
-            sight.write_neighbours(s, world, scratch, slot, observations.pursuer[slot], hidden)
-    sight.find_seen(s, world, scratch, pursuers, everybody)
+            hidden = graph_sight.line_up(s, world, scratch, slot, 0, pursuers)
+            graph_sight.write_own(s, world, scratch, slot, observations.pursuer[slot], hidden)
+            graph_sight.write_neighbours(s, world, scratch, slot, observations.pursuer[slot], hidden)
+    graph_sight.find_seen(s, world, scratch, pursuers, everybody)
     for slot in range(pursuers, everybody):
         if s.alive[slot]:
-            hidden = sight.line_up(s, world, scratch, slot, pursuers, everybody)
-            sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
-            sight.write_neighbours(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+            hidden = graph_sight.line_up(s, world, scratch, slot, pursuers, everybody)
+            graph_sight.write_own(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
+            graph_sight.write_neighbours(s, world, scratch, slot, observations.evader[slot - pursuers], hidden)
 
 
 def observe_nodes(s, world, observations, scratch):
     """Besides, from every node, once for each team."""
     observe_local(s, world, observations, scratch)
-    pursuers, everybody = world.rules[0].pursuers, sight.count_everybody(world)
+    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
     observations.lane.graph = s.graph
     observations.lane.diameter = world.diameter[s.graph]
-    sight.write_nodes(s, world, scratch, observations.team[EVADERS], pursuers, everybody)
-    sight.find_seen(s, world, scratch, 0, pursuers)
-    sight.write_nodes(s, world, scratch, observations.team[PURSUERS], 0, pursuers)
+    graph_sight.write_nodes(s, world, scratch, observations.team[EVADERS], pursuers, everybody)
+    graph_sight.find_seen(s, world, scratch, 0, pursuers)
+    graph_sight.write_nodes(s, world, scratch, observations.team[PURSUERS], 0, pursuers)
 
 
 # -- the game ----------------------------------------------------------------------------------------------------------
@@ -454,7 +454,7 @@ def shared_fields(ground: Ground, graphs: int) -> tuple[Field, ...]:
     nodes, about = ground.hops.shape[1], "closed neighbourhoods of the nodes of all graphs"
     shape = ground.neighbours.shape
     return (
-        Field("graph", (), 0, graphs - 1, "1", "number of the graph in its pool", "i8"),
+        Field("graph", (), 0, max(graphs - 1, 1), "1", "number of the graph in its pool", "i8"),
         Field("diameter", (), 1, nodes, "hops", "most hops between two nodes of the graph", "i8"),
         Field("node_neighbours", shape, NO_NODE, nodes - 1, about=about, dtype="i2", world="neighbours"),
     )
@@ -467,15 +467,15 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     everybody, room, most = pursuers + evaders, sum(rooms), ground.hops.shape[1]
-    observation = sight.own_fields(everybody, room)
+    observation = graph_sight.own_fields(everybody, room)
     if view != "hops":
-        observation = (*observation, sight.neighbour_field(ways, everybody, (widest, room)))
-    move = sight.move_choice(ways, widest)
+        observation = (*observation, graph_sight.neighbour_field(ways, everybody, (widest, room)))
+    move = graph_sight.move_choice(ways, widest)
     members: dict[str, Any] = {}
     if view == "nodes":
         node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
         members = dict(
-            team_observation=(sight.node_field(most, everybody, (room, node_room)),),
+            team_observation=(graph_sight.node_field(most, everybody, (room, node_room)),),
             lane_observation=shared_fields(ground, len(pool)),
             default_observation="dict",
             codecs={"graph": GraphCodec(pool, pursuers, everybody)},
@@ -498,9 +498,9 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         step=step,
         observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
         legal=legal,
-        script=scripts.script,
-        plan=scripts.plan,
-        scripts=scripts.NAMES if rules["solved"] else scripts.NAMES[:-1],
+        script=pursuit_scripts.script,
+        plan=pursuit_scripts.plan,
+        scripts=pursuit_scripts.NAMES if rules["solved"] else pursuit_scripts.NAMES[:-1],
         parameters=parameters_of(pool, int(rules["fewest_pursuers"]), fixed),
         horizon=128,
         info=(
@@ -508,8 +508,8 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
             Field("escaped", (), 0, CAPACITIES[-1][1], "1", "evaders that escaped", "i8"),
         ),
         end_reasons=("captured", "escaped"),
-        global_state=sight.global_state,
-        global_state_size=sight.state_size(everybody),
+        global_state=graph_sight.global_state,
+        global_state_size=graph_sight.state_size(everybody),
         scratch=(
             ("before", "i8", (room,)),
             ("seen", "u1", (room,)),
@@ -523,10 +523,10 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         zero_sum=True,
         determinism="cross-platform",
         default_opponent="shortest_path",
-        render="palaestra.pursuit.render:draw",
-        render_text="palaestra.pursuit.render:write",
+        render="palaestra.pursuit.graph_render:draw",
+        render_text="palaestra.pursuit.graph_render:write",
         render_fps=3.0,
-        click="palaestra.pursuit.render:click",
+        click="palaestra.pursuit.graph_render:click",
         enumeration=counting(ground),
         **members,
     )
