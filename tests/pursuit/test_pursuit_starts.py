@@ -100,7 +100,7 @@ def test_no_evader_starts_where_it_is_captured_at_once_or_at_an_exit():
     hops = np.abs(sim.states["node"][:, :2] - sim.states["node"][:, 2:3])
     assert (hops > 2).all()
     assert (sim.states["node"][:, 2] != 4).all()
-    sim = hunt("path:9", 60, pursuers=2, parameters={"radius": 2, "need": 2, "start_hops": 0})
+    sim = hunt("path:13", 60, pursuers=2, parameters={"radius": 2, "need": 2, "start_hops": 0})
     hops = np.abs(sim.states["node"][:, :2] - sim.states["node"][:, 2:3])
     assert (hops.max(axis=1) > 2).all()
     assert (hops.min(axis=1) <= 2).any(), "one of them may be near"
