@@ -118,7 +118,7 @@ def test_winnable_starts_are_those_from_which_the_pursuers_win(graph: str, pursu
 
 @compiles
 def test_where_no_draw_of_pursuers_is_winnable_they_start_where_they_win():
-    rules = {"need": 3, "radius": 0}
+    rules: dict[str, Any] = {"need": 3, "radius": 0}
     times = pursuit("cycle:30", 3, **rules).times
     assert (times > 0).any(axis=3).mean() < 0.03, "32 draws are not enough for all matches"
     nodes = starts(200, graph="cycle:30", pursuers=3, solve=rules, starts="winnable")["node"]
