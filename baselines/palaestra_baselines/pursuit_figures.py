@@ -256,7 +256,9 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
     """First columns of a result."""
     return {
         "setting": entry.setting,
+        "where": SETTINGS[entry.setting].title,
         "method": entry.method,
+        "title": METHODS[entry.method].title,
         "seed": run.seed,
         "decisions": int(log[-1]["steps"]),
         "cpu_s": log[-1]["cpu_s"],
@@ -310,7 +312,9 @@ def head_to_head(runs: Mapping[Key, list[RunArgs]]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "setting": "confront",
+                "where": setting.title,
                 "method": "arac",
+                "title": METHODS["arac"].title,
                 "seed": one.seed,
                 "decisions": 0,
                 "cpu_s": 0.0,
