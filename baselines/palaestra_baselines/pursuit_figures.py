@@ -4,6 +4,7 @@ A team learns against a script. A table of entries says which method learns wher
 asked of the median of its seeds. Each group of entries is a figure:
 
 ``pursuit_grid``      ARAC, what it is compared with, and MAPPO: two pursuers on a grid against an optimal evader
+``pursuit_weights``   adaptive against fixed weights that are too large at first
 ``pursuit_optimal``   adaptive against fixed weight of a perfect reference
 ``pursuit_teams``     one network for teams whose size is drawn in each match, also for a size that it has not learnt
 ``pursuit_dungeons``  learnt on dungeons of 100 nodes, played on new ones of 200
@@ -105,6 +106,10 @@ METHODS: dict[str, Method] = {
     "arac": Method("ARAC"),
     "fixed": Method("fixed weight", arguments={"beta": "fixed"}),
     "linear": Method("linear weight", arguments={"beta": "linear"}),
+    "arac_10": Method("ARAC, first weight 0.1", arguments={"beta_first": 0.1}),
+    "fixed_10": Method("fixed weight 0.1", arguments={"beta": "fixed", "beta_first": 0.1}),
+    "arac_100": Method("ARAC, first weight 1", arguments={"beta_first": 1.0}),
+    "fixed_100": Method("fixed weight 1", arguments={"beta": "fixed", "beta_first": 1.0}),
     "none": Method("MASAC, no reference", arguments={"beta": "none"}),
     "independent": Method("ARAC, agents decide at once", arguments={"decoder": "independent"}),
     "mappo": Method("MAPPO", "mappo", options=()),
@@ -139,7 +144,8 @@ class Entry:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-STEPS = 500_000
+STEPS = 400_000
+FEWER_STEPS = 240_000
 PERFECT: dict[str, Any] = {"reference": "optimal"}
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "grid": (
@@ -150,13 +156,19 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("grid", "independent", STEPS),
         Entry("grid", "mappo", STEPS),
     ),
+    "weights": (
+        Entry("grid", "arac_10", FEWER_STEPS, ahead={"fixed_10": 0.05}),
+        Entry("grid", "fixed_10", FEWER_STEPS),
+        Entry("grid", "arac_100", FEWER_STEPS, ahead={"fixed_100": 0.05}),
+        Entry("grid", "fixed_100", FEWER_STEPS),
+    ),
     "optimal": (
-        Entry("grid", "arac", STEPS, ahead={"fixed": -0.02}, arguments=PERFECT),
-        Entry("grid", "fixed", STEPS, arguments=PERFECT),
+        Entry("grid", "arac", FEWER_STEPS, ahead={"fixed": -0.02}, arguments=PERFECT),
+        Entry("grid", "fixed", FEWER_STEPS, arguments=PERFECT),
     ),
     "teams": (Entry("teams", "arac", STEPS),),
-    "dungeons": (Entry("dungeons", "arac", STEPS, bar=0.8, weights="pursuit_dungeons"),),
-    "confront": (Entry("confront", "arac", STEPS), Entry("confront", "mappo", STEPS)),
+    "dungeons": (Entry("dungeons", "arac", 100_000, bar=0.8, weights="pursuit_dungeons"),),
+    "confront": (Entry("confront", "arac", 150_000), Entry("confront", "mappo", 150_000)),
 }
 """Entries by group; a group has one of a method and a setting."""
 Key = tuple[str, str]
