@@ -61,7 +61,7 @@ class GraphRoster(Roster):
         super().__init__(game, teams)
         (self.team,) = teams
 
-    def check_shared(self, game: Game) -> None:
+    def check_shared(self) -> None:
         """Takes what is shown to whole teams and matches."""
 
     def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
