@@ -117,8 +117,16 @@ def test_medians_are_held_against_what_is_asked():
     assert "won 0.940  1.50x moves  2.0 min  half after 300" in own
     for asked in ("at least 0.90: holds", "at most 1 min: MISSED", "at most 1.4x the moves: MISSED"):
         assert asked in own
-    assert "+0.05 over fixed weight (+0.04): MISSED" in own
+    assert "+0.05 over fixed weight 0.03 (+0.04): MISSED" in own
     assert other.endswith("half after never")
+
+
+def test_tests_of_one_policy_are_held_against_each_other():
+    entry = Entry("grid", "arac", 1, spread=0.1)
+    logs = {("grid", "arac"): [[{"steps": 1.0, "win_rate": 0.0}]]}
+    for far, said in ((0.55, "(0.05): holds"), (0.75, "(0.25): MISSED")):
+        rows = [result("arac", 0.5, test="two"), result("arac", far, test="six")]
+        assert all(line.endswith(said) for line in pursuit_figures.median_lines((entry,), rows, logs)[1:])
 
 
 def test_decisions_to_a_share_are_those_of_the_first_evaluation_that_reaches_it():
