@@ -106,15 +106,15 @@ class Args(LaneArgs):
     options: tuple[str, ...] = ("view=nodes",)
     team: str = "pursuer"
     opponent: str = "optimal"
-    total_steps: int = 600_000
+    total_steps: int = 400_000
     lanes: int = 128
     gamma: float = 0.95
     learning_rate: tuple[float, float] = (2e-3, 2e-4)
     beta: WeightRule = "adaptive"
     reference: Literal["shortest_path", "optimal", "random"] = "shortest_path"
     decoder: Literal["sequential", "independent"] = "sequential"
-    beta_first: float = 0.1
-    beta_least: float = 1e-4
+    beta_first: float = 0.03
+    beta_least: float = 0.003
     beta_rate: float = 0.05
     advantage_wanted: float = 0.05
     reference_share: float = 0.125

@@ -120,6 +120,37 @@ def duel_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def pursuit_table(root: Path) -> str:
+    """Table of what learnt teams win on graphs, from the results that ``figures pursuit`` has written.
+
+    Medians of the seeds, with the least and the most share of won matches.
+    """
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for path in sorted((root / FIGURES).glob("pursuit_*_results.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                found.setdefault((path.name, row["where"], row["title"], row["test"]), []).append(row)
+    if not found:
+        return "No results yet."
+    lines = ["| learnt on | method | played | won | moves over optimal | decisions | processor |", "|---" * 7 + "|"]
+    for (_, where, title, test), rows in found.items():
+        slower, decisions, seconds = (
+            statistics.median(float(row[name]) for row in rows) for name in ("slower", "decisions", "cpu_s")
+        )
+        won = sorted(float(row["won"]) for row in rows)
+        cells = [
+            where,
+            title,
+            test,
+            f"{_median(rows):.3f} ({won[0]:.3f} to {won[-1]:.3f})",
+            f"{slower:.2f}" if slower else "",
+            f"{decisions / 1e6:.2f} M" if decisions else "",
+            f"{seconds / 60:.1f} min" if decisions else "",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -196,7 +227,7 @@ def _files(root: Path) -> dict[Path, str]:
         text = readme.read_text(encoding="utf-8")
         filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
         filled = _fill(_fill(filled, "gallery", gallery_table(root)), "battles", battle_table(root))
-        filled = _fill(filled, "duel", duel_table(root))
+        filled = _fill(_fill(filled, "duel", duel_table(root)), "pursuit", pursuit_table(root))
         if (root / EXAMPLE).exists():
             filled = _fill(filled, "example", example(root))
         if filled != text or "<!-- begin: environments -->" in text:

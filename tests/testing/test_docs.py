@@ -257,6 +257,21 @@ def test_the_table_of_battles_has_median_least_and_most_of_the_seeds_or_says_tha
     ]
 
 
+def test_the_table_of_pursuit_has_a_row_for_each_test_with_medians_of_the_seeds(tmp_path: Path):
+    assert docs.pursuit_table(tmp_path) == "No results yet."
+    folder = tmp_path / docs.FIGURES
+    folder.mkdir(parents=True)
+    head = "setting,where,method,title,seed,decisions,cpu_s,test,won,slower\n"
+    learnt = [f"grid,a grid,arac,ARAC,{k},300000,{60 + k},as learnt,{won},1.25" for k, won in enumerate((0.9, 1, 0.8))]
+    (folder / "pursuit_grid_results.csv").write_text(head + "\n".join(learnt), encoding="utf-8")
+    met = "confront,a duel,arac,ARAC,0,0,0.0,against MAPPO,0.5,0.0"
+    (folder / "pursuit_confront_results.csv").write_text(head + met, encoding="utf-8")
+    assert docs.pursuit_table(tmp_path).splitlines()[2:] == [
+        "| a duel | ARAC | against MAPPO | 0.500 (0.500 to 0.500) |  |  |  |",
+        "| a grid | ARAC | as learnt | 0.900 (0.800 to 1.000) | 1.25 | 0.30 M | 1.0 min |",
+    ]
+
+
 def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
     assert docs.duel_table(tmp_path) == "No results yet."
     folder = tmp_path / docs.FIGURES

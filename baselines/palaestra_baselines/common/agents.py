@@ -65,10 +65,9 @@ class Roster:
 
         Raises:
             ValueError: No such team, an agent that learns has other actions than choices, or observes fields of several
-                dtypes, or the game has observations of a whole team or match.
+                dtypes.
         """
         learning = self._learning_slots(game, teams)
-        self.check_shared(game)
         self.game, first, count = game, 0, 0
         self.alike = teams_are_alike(game) and (game.mirror is None or game.symmetric_teams)
         self.groups: dict[str, Group] = {}
@@ -106,14 +105,14 @@ class Roster:
                 raise ValueError(f"{game.name} has no team {name!r}: choose from {', '.join(game.teams)}")
         return {slot for name in names for slot in game.teams[name]}
 
-    def check_shared(self, game: Game) -> None:
-        """Refuses what is shown to whole teams and matches.
+    def check_shared(self) -> None:
+        """Refuses to learn without what is shown to whole teams and matches; a learnt policy may play without it.
 
         Raises:
             ValueError: The game shows such things.
         """
-        if game.team_observation or game.lane_observation:
-            raise ValueError(f"{game.name} shows things to a whole team or match: not supported by these methods")
+        if self.game.team_observation or self.game.lane_observation:
+            raise ValueError(f"{self.game.name} shows things to a whole team or match: not supported by these methods")
 
     @property
     def agents(self) -> int:
@@ -160,14 +159,23 @@ class Roster:
 
 
 def two_team_roster(game: Game) -> Roster:
-    """All agents of a two-team zero-sum game.
+    """All agents of a two-team zero-sum game, to learn.
 
     Raises:
         ValueError: The game has not two teams with opposite rewards, or `Roster` refuses it.
     """
     if len(game.teams) != 2 or not game.zero_sum:
         raise ValueError(f"{game.name} is no zero-sum game of two teams")
-    return Roster(game)
+    roster = Roster(game)
+    roster.check_shared()
+    return roster
+
+
+def one_team_roster(kind: type[Roster], game: Game, team: str) -> Roster:
+    """The agents of a team, to learn; raises as `Roster` and its `check_shared` do."""
+    roster = kind(game, [team])
+    roster.check_shared()
+    return roster
 
 
 def groups_of(role: Role, teams: Sequence[int], first: int, by_team: Sequence[str] | None) -> dict[str, Group]:

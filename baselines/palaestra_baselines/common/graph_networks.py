@@ -19,6 +19,7 @@ from palaestra.core.fields import Choice
 from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
 from palaestra.core.team_rows import team_rows
+from palaestra.pursuit.graph_ground import FAR, NO_NODE
 from palaestra_baselines.common.agents import Roster
 
 ABSENT = -1
@@ -30,8 +31,11 @@ FARTHEST = 63
 PAIR = NEAREST + 4
 MEMBER = 4
 """Features of a member of the team: oneself, one that has decided, one that has not, and its life."""
-NODE = 4
-"""Features of a node: the agent stays there, there are exits, hops to the next one as a share, and it is one."""
+PLACE = 3
+"""Features of a node in its graph: neighbours, most hops to another node, mean hops to all, each as a share."""
+NODE = PLACE + 4
+"""Features of a node: the agent stays there, there are exits, hops to the next one as a share, it is one, and
+`PLACE`."""
 TARGET = 2
 """Features of an opponent as a target: its life, and the share of the team that has decided to aim at it."""
 FULL_LIFE = 1000
@@ -57,7 +61,7 @@ class GraphRoster(Roster):
         super().__init__(game, teams)
         (self.team,) = teams
 
-    def check_shared(self, game: Game) -> None:
+    def check_shared(self) -> None:
         """Takes what is shown to whole teams and matches."""
 
     def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
@@ -131,6 +135,7 @@ class Maps:
         self._exit_hops = torch.from_numpy(np.array(world.exit_hops)).reshape(-1)
         self._per_hop = torch.from_numpy(world.per_hop.astype(np.float32))
         self._has_exits = bool(world.rules["has_exits"][0])
+        self._places = torch.from_numpy(places_of(world, self.ways))
         hops = np.arange(FARTHEST + 1)
         known = [hops == k for k in range(NEAREST)] + [np.log1p(hops) / 4.0, hops % 2, hops == FARTHEST]
         self._table = torch.from_numpy(np.stack(known, axis=1).astype(np.float32))
@@ -152,13 +157,29 @@ class Maps:
 
     def places(self, graph: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
         """Features float32 ``[..., NODE]`` of the alternatives ``[..., D]`` of a move."""
-        hops = self._exit_hops[graph * self.nodes + nodes.clamp(min=0)]
-        stays = torch.zeros(nodes.shape)
-        stays[..., 0] = 1.0
-        if not self._has_exits:
-            return torch.stack([stays, *[torch.zeros(nodes.shape)] * (NODE - 1)], dim=-1)
-        share = (hops * self._per_hop[graph]).clamp(max=1.0)
-        return torch.stack([stays, torch.ones(nodes.shape), share, (hops == 0).float()], dim=-1)
+        at = graph * self.nodes + nodes.clamp(min=0)
+        stays, exits = torch.zeros(*nodes.shape, 1), torch.zeros(*nodes.shape, 3)
+        stays[..., 0, 0] = 1.0
+        if self._has_exits:
+            hops = self._exit_hops[at]
+            share = (hops * self._per_hop[graph]).clamp(max=1.0)
+            exits = torch.stack([torch.ones(nodes.shape), share, (hops == 0).float()], dim=-1)
+        return torch.cat([stays, exits, self._places[at]], dim=-1)
+
+
+def places_of(world: Any, ways: int) -> np.ndarray:
+    """Features of all nodes of all graphs in their graph, float32 ``[graphs * nodes, PLACE]``.
+
+    Args:
+        world: A `palaestra.pursuit.graph_ground.Ground`.
+        ways: Alternatives of a move, staying among them.
+    """
+    is_there = world.hops != FAR
+    hops, counts = np.where(is_there, world.hops, 0), np.maximum(is_there.sum(axis=2), 1)
+    per_hop = world.per_hop[:, None]
+    degrees = (world.neighbours[:, :, 1:ways] != NO_NODE).sum(axis=2) / max(ways - 1, 1)
+    features = (degrees, hops.max(axis=2) * per_hop, hops.sum(axis=2) / counts * per_hop)
+    return np.stack(features, axis=-1).reshape(-1, PLACE).astype(np.float32)
 
 
 class PairAttention(nn.Module):

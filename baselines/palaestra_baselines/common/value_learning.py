@@ -20,7 +20,7 @@ from palaestra import registry
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra.evaluation import evaluate
-from palaestra_baselines.common.agents import Roster, keywords, make_lanes, two_team_roster
+from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
 from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.policy_file import save_policy
@@ -182,7 +182,7 @@ class LaneTraining:
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
-        self.roster = self.ROSTER(sim.game, [args.team]) if args.team else two_team_roster(sim.game)
+        self.roster = one_team_roster(self.ROSTER, sim.game, args.team) if args.team else two_team_roster(sim.game)
         self.replay = Replay(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])
