@@ -99,12 +99,12 @@ def test_critics_learn_the_value_of_the_next_agent_and_what_comes_by_the_target_
 @pytest.mark.parametrize(("decoder", "own"), [("sequential", [[3, 4], [2, 4]]), ("independent", [[3, 4], [3, 4]])])
 def test_critics_see_earlier_decisions_and_the_policy_where_it_decides_in_order(decoder: str, own: list[list[int]]):
     learner = learner_on(decoder=decoder)
-    seen: tuple[list[Places], ...] = ([], [])
-    for part, found in zip((learner.critics, learner.policy.network), seen, strict=True):
-        part.register_forward_pre_hook(lambda _, given, found=found: found.append(given[0]))
+    seen: dict[Any, list[Places]] = {learner.critics: [], learner.policy.network: []}
+    for part in seen:
+        part.register_forward_pre_hook(lambda network, given: seen[network].append(given[0]))
     update(learner, batch(learner, [1, 2], 3, 4, 8))
-    assert seen[0][0].own[:2].tolist() == [[3, 4], [2, 4]]
-    assert seen[1][0].own[:2].tolist() == own
+    assert seen[learner.critics][0].own[:2].tolist() == [[3, 4], [2, 4]]
+    assert seen[learner.policy.network][0].own[:2].tolist() == own
 
 
 def test_averages_follow_their_networks():
