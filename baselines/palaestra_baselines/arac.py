@@ -202,16 +202,18 @@ def errors_of(
 
 
 def critic_targets(values: torch.Tensor, present: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
-    """Targets ``[S, k]``: the value of the next agent's decision, and of the last one what the match brings.
+    """Targets ``[S, k]``: the value of the decision of the next agent in the match, of the last one what it brings.
 
     Args:
         values: ``V_i``, ``[S, k]``.
         present: Members in the match, bool ``[S, k]``.
         last: ``[S]``.
     """
-    later = torch.cat([present[:, 1:], torch.zeros_like(present[:, :1])], dim=1)
-    following = torch.cat([values[:, 1:], values[:, :1]], dim=1)
-    return torch.where(later, following, last[:, None])
+    following, targets = last, []
+    for member in range(values.shape[1] - 1, -1, -1):
+        targets.append(following)
+        following = torch.where(present[:, member], values[:, member], following)
+    return torch.stack(targets[::-1], dim=1)
 
 
 # ------------------------------------------------------------------------------------------------------------- the loop
@@ -306,10 +308,11 @@ class Learner:
         self.returns.count(decision.rewards[:, self.team], decision.running)
 
     def next_values(self, places: Places, legal: torch.Tensor, alpha: float) -> torch.Tensor:
-        """``V_1`` ``[S]`` by the target critics; ``legal [S, M]`` of the first agent."""
-        agent = torch.zeros(len(places.graph), dtype=torch.int64)
+        """``V`` ``[S]`` of the first agent that is in the match, by the target critics; ``legal [S, k, M]``."""
+        agent = (places.own >= 0).int().argmax(dim=1)
+        allowed = legal[torch.arange(len(agent)), agent]
         logits = self.policy.network(places, agent)[0][..., 0]
-        return soft_values(logits, self.target(places, agent)[0].amin(dim=2), legal, alpha)
+        return soft_values(logits, self.target(places, agent)[0].amin(dim=2), allowed, alpha)
 
     def update(self, training: GraphTraining) -> None:
         """One gradient step of critics, policy and target, and one of the weight of the reference."""
@@ -329,7 +332,7 @@ class Learner:
         with torch.no_grad():
             total, row, discount = returns_ahead(some, self.team, args.gamma ** (1.0 / self.stride))
             after = row, torch.arange(len(row))
-            following = self.next_values(Places.of(nodes[after], self.members), legals[after][:, 0], alpha)
+            following = self.next_values(Places.of(nodes[after], self.members), legals[after], alpha)
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
             targets = critic_targets(soft, present, total + discount * following).flatten()
         critic_loss = errors_of(outputs, some.actions[0].flatten(), targets, weights)

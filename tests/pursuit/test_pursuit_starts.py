@@ -100,7 +100,7 @@ def test_no_evader_starts_where_it_is_captured_at_once_or_at_an_exit():
     hops = np.abs(sim.states["node"][:, :2] - sim.states["node"][:, 2:3])
     assert (hops > 2).all()
     assert (sim.states["node"][:, 2] != 4).all()
-    sim = hunt("path:9", 60, pursuers=2, parameters={"radius": 2, "need": 2, "start_hops": 0})
+    sim = hunt("path:13", 60, pursuers=2, parameters={"radius": 2, "need": 2, "start_hops": 0})
     hops = np.abs(sim.states["node"][:, :2] - sim.states["node"][:, 2:3])
     assert (hops.max(axis=1) > 2).all()
     assert (hops.min(axis=1) <= 2).any(), "one of them may be near"
@@ -118,7 +118,7 @@ def test_winnable_starts_are_those_from_which_the_pursuers_win(graph: str, pursu
 
 @compiles
 def test_where_no_draw_of_pursuers_is_winnable_they_start_where_they_win():
-    rules = {"need": 3, "radius": 0}
+    rules: dict[str, Any] = {"need": 3, "radius": 0}
     times = pursuit("cycle:30", 3, **rules).times
     assert (times > 0).any(axis=3).mean() < 0.03, "32 draws are not enough for all matches"
     nodes = starts(200, graph="cycle:30", pursuers=3, solve=rules, starts="winnable")["node"]
