@@ -1,9 +1,10 @@
-"""ARAC: soft actor-critic for a team on a graph, with an attractive reference policy whose weight adapts.
+"""ARAC: soft actor-critic for a team on a graph, drawn towards a reference policy by a weight that adapts.
 
-Shi, Lu, Zhu and Zhao (arXiv 2511.08412, 2025): centralised training of a soft actor-critic, an attention network on the
-graph, and a divergence of the policy to a reference, with a weight that is large at first and adapts so that the faults
-of an imperfect reference are not kept. The paper is known to us by its abstract alone: the rule of adaptation, the
-network and the numbers are ours.
+"Adaptive Regularized Multi-Agent Soft Actor-Critic in Graph-Structured Adversarial Games" (Shi, Lu, Zhu and Zhao, arXiv
+2511.08412, 2025): centralised training of a soft actor-critic, an attention network on the graph, and a divergence of
+the policy to a reference, with a weight that is large at first and adapts so that the faults of an imperfect reference
+are not kept. The paper is known to us by its abstract alone: the rule of adaptation, the network and the numbers are
+ours.
 
 Agents of the team decide one after the other, each with the earlier decisions before it (``decoder="sequential"``; that
 needs communication when the policy is executed; ``"independent"`` decides at once). With i the agent, c the nodes where

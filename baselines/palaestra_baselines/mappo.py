@@ -15,11 +15,10 @@ horizon truncated is worth the value of its last position.
 
 Ours: the inputs are scaled once, by a first rollout of random actions that is not learnt from (the paper normalises
 layers); learning rate and entropy coefficient fall linearly; the critic has no recurrence, since it sees the whole
-state; with ``--network entity`` policy and critic fit any number of units. The team plays a script::
+state; with ``--network entity`` policy and critic fit any number of units. Greedy play takes the most probable legal
+action of each agent. The team learns against a script::
 
     python -m palaestra_baselines.mappo --env-id palaestra/Skirmish-2s3z-v0 --team red --opponent builtin
-
-Greedy play takes the most probable legal action of each agent.
 """
 
 from __future__ import annotations

@@ -113,8 +113,9 @@ METHODS: dict[str, Method] = {
 }
 """Method by the name that entries give it.
 
-0.1 is the fixed weight of EPG (arXiv 2511.00811), 0.03 the best that we found for fixed and for adaptive weights (tried:
-0.01, 0.03, 0.1). Of MAPPO, discounts of 0.95, 0.97 and 0.99 and entropies of 0.003 to 0.1 made no difference on the grid.
+0.1 is the fixed weight of EPG (arXiv 2511.00811), 0.03 the best that we found for fixed and for adaptive weights
+(tried: 0.01, 0.03, 0.1). Of MAPPO, discounts of 0.95, 0.97 and 0.99 and entropies of 0.003 to 0.1 made no difference on
+the grid.
 """
 
 

@@ -8,7 +8,14 @@ from importlib.util import find_spec
 import pytest
 
 import palaestra
-from palaestra.cli import bench_figures, bench_figures_skirmish, bench_figures_start, measure, progress_bar
+from palaestra.cli import (
+    bench_figures,
+    bench_figures_pursuit,
+    bench_figures_skirmish,
+    bench_figures_start,
+    measure,
+    progress_bar,
+)
 from palaestra.cli.figure import Figure, NotHere, Setup
 
 MELEE = "test/Melee-v0"
@@ -93,13 +100,13 @@ def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, refused, monkey
 @pytest.mark.slow
 def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    for module in (bench_figures_start, bench_figures_skirmish):
+    for module in (bench_figures_start, bench_figures_skirmish, bench_figures_pursuit):
         monkeypatch.setattr(module, "TRIES", 1)
     monkeypatch.setattr(bench_figures_start, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
     printed = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
     assert printed.code in (0, 1)
-    assert {row["letter"] for row in printed.json()} == set("abcdefghijklmnopqrs")
-    peers = {"i": "mpe2", "p": "jaxmarl"}
+    assert {row["letter"] for row in printed.json()} == set("abcdefghijklmnopqrstuvwx")
+    peers = {"i": "mpe2", "p": "jaxmarl", "u": bench_figures_pursuit.SISL}
     elsewhere = {"m", "n"} | {letter for letter, peer in peers.items() if not find_spec(peer)}  # need a game or a peer
     assert all(row["value"] is not None for row in printed.json() if row["letter"] not in elsewhere)
 

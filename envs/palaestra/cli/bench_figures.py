@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
-from palaestra.cli import bench_figures_skirmish, bench_figures_start, bench_figures_teams
+from palaestra.cli import bench_figures_pursuit, bench_figures_skirmish, bench_figures_start, bench_figures_teams
 from palaestra.cli.common import print_json
 from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed, value_text
 from palaestra.cli.measure import Subject, Timing
@@ -314,6 +314,26 @@ FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
         bench_figures_skirmish.first_starts,
         "compiling a layout of Skirmish, s",
         bench_figures_skirmish.COLD_BAR_S,
+        False,
+    ),
+    "t": (bench_figures_pursuit.speeds, "decisions a second of pursuit on one core", 3e6, True),
+    "u": (
+        bench_figures_pursuit.next_to_sisl,
+        "GraphPursuit, ParallelEnv over PettingZoo's pursuit",
+        bench_figures_pursuit.SISL_BAR,
+        True,
+    ),
+    "v": (bench_figures_pursuit.single, "one match of GraphPursuit", bench_figures_pursuit.GYMNASIUM_BAR, True),
+    "w": (
+        bench_figures_pursuit.further_games,
+        "GraphPursuit on a further graph, ms",
+        bench_figures_pursuit.FURTHER_BAR_MS,
+        False,
+    ),
+    "x": (
+        bench_figures_pursuit.pools,
+        "GraphPursuit, making a pool of graphs, s",
+        bench_figures_pursuit.POOL_BAR_S,
         False,
     ),
 }

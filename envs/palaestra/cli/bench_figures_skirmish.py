@@ -7,7 +7,7 @@ import importlib
 import os
 import tempfile
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.cli import subjects
-from palaestra.cli.bench_figures_teams import TAG, random_play
+from palaestra.cli.bench_figures_teams import TAG, next_to_tag, random_play
 from palaestra.cli.children import start, this_installation
 from palaestra.cli.figure import Figure, NotHere, Setup, timed
 from palaestra.cli.measure import Subject, Timing
@@ -23,9 +23,6 @@ from palaestra.cli.measure import Subject, Timing
 LANES = 64
 SPEEDS = {"2s3z": (150e3, 3.2), "10m_vs_11m": (70e3, 1.5), "27m_vs_30m": (18e3, 0.38)}
 """Bars by map: decisions a second of a match on one core, and their share of TeamTag's in per cent."""
-REFERENCE = 4.7e6
-"""TeamTag's decisions a second for which the bars of `SPEEDS` agree. Where it makes fewer, the machine is slower or
-busy, and the shares are held to their bars instead of the speeds."""
 MAP = "2s3z"
 SMAX_BAR, SMAX_STEPS = 4.0, 100
 """SMAX_STEPS: decisions of every lane in one call of SMAX."""
@@ -49,17 +46,9 @@ def id_of(map: str) -> str:
 def speeds(setup: Setup) -> list[Figure]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run."""
     *timings, tag = timed(*(battle(map) for map in SPEEDS), random_play(TAG))
-    rate = 1e9 / tag.ns
-    is_slow = rate < REFERENCE
     figures = []
-    for (map, (bar, share_bar)), timing in zip(SPEEDS.items(), timings, strict=True):
-        speed = 1e9 / timing.ns
-        which = "the share is held to its bar" if is_slow else "the speed is held to its bar"
-        note = f"TeamTag {rate / 1e6:.2f} M/s, reference {REFERENCE / 1e6:.1f}: {which}"
-        about = f"Skirmish {map}, {LANES} lanes: decisions a second on one core (bar {bar:,.0f} at the reference)"
-        share = f"Skirmish {map}, {LANES} lanes: % of TeamTag's decisions a second (bar {share_bar:g} below it)"
-        figures.append(Figure("", about, speed, None if is_slow else bar, True, note))
-        figures.append(Figure("", share, 100 * speed / rate, share_bar if is_slow else None, True))
+    for (map, bars), timing in zip(SPEEDS.items(), timings, strict=True):
+        figures += next_to_tag(f"Skirmish {map}, {LANES} lanes", timing, bars, tag)
     return figures
 
 
@@ -234,14 +223,19 @@ def first_starts(setup: Setup) -> list[Figure]:
 def layout_figures(factory: str, maps: tuple[str, ...], runs: list[Any]) -> list[Figure]:
     """Compiling, and the slowest of the further maps, of the fastest processes."""
     cold = min(runs, key=lambda run: run["wall_s"][0])
-    further_ms = [1e3 * min(run["wall_s"][k] for run in runs) for k in range(1, len(maps))]
-    each = ", ".join(f"{map} {ms:.1f}" for map, ms in zip(maps[1:], further_ms, strict=True))
     compiled = f"Skirmish {factory}, compiling a layout: make to first step, cold, s"
     further = f"Skirmish {factory}, a further map of the layout: make to first step, ms"
     return [
         Figure("", compiled, cold["wall_s"][0], COLD_BAR_S, False, f"CPU s: {cold['cpu_s'][0]:.2f}"),
-        Figure("", further, max(further_ms), FURTHER_BAR_MS, False, f"the slowest of {each}"),
+        further_figure(further, maps, runs, FURTHER_BAR_MS),
     ]
+
+
+def further_figure(about: str, names: Sequence[str], runs: list[Any], bar: float) -> Figure:
+    """Milliseconds of the slowest game after the first, each that of the fastest process."""
+    ms = [1e3 * min(run["wall_s"][k] for run in runs) for k in range(1, len(names))]
+    each = ", ".join(f"{name} {further:.1f}" for name, further in zip(names[1:], ms, strict=True))
+    return Figure("", about, max(ms), bar, False, f"the slowest of {each}")
 
 
 def warm_figure(warms: list[Any]) -> Figure:

@@ -15,6 +15,8 @@ from palaestra.cli.moves import POOL, batch_call
 LANES = 4096
 TAG, SPREAD, PONG, SOCCER = (f"palaestra/{name}-v0" for name in ("TeamTag", "Spread", "TeamPong", "GridSoccer"))
 TAG_BAR, TAG_FACE_BAR, SPREAD_BAR, DECISIONS_BAR = 500.0, 50.0, 1000.0, 1e6
+REFERENCE = 4.7e6
+"""TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
 
 def particles(setup: Setup) -> list[Figure]:
@@ -51,6 +53,30 @@ def random_play(id: str, **keywords: Any) -> Subject:
     """The batch loop of a game; all its agents by random actions."""
     sim = registry.make_batch(id, LANES, **keywords)
     return Subject(id, batch_call(sim), LANES, sim.close)
+
+
+def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Figure]:
+    """Decisions a second, and their share of TeamTag's in the same run.
+
+    Where TeamTag makes fewer than `REFERENCE`, the machine is slower or busy, and the share is held to its bar instead
+    of the speed.
+
+    Args:
+        about: What is played.
+        timing: Its timing.
+        bars: Of decisions a second of a match on one core, and of their share of TeamTag's in per cent.
+        tag: TeamTag's.
+    """
+    (bar, share_bar), rate, speed = bars, 1e9 / tag.ns, 1e9 / timing.ns
+    is_slow = rate < REFERENCE
+    which = "the share is held to its bar" if is_slow else "the speed is held to its bar"
+    note = f"TeamTag {rate / 1e6:.2f} M/s, reference {REFERENCE / 1e6:.1f}: {which}"
+    decisions = f"{about}: decisions a second on one core (bar {bar:,.0f} at the reference)"
+    share = f"{about}: % of TeamTag's decisions a second (bar {share_bar:g} below it)"
+    return [
+        Figure("", decisions, speed, None if is_slow else bar, True, note),
+        Figure("", share, 100 * speed / rate, share_bar if is_slow else None, True),
+    ]
 
 
 def parallel(env: Any) -> Subject:

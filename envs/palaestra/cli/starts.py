@@ -143,6 +143,33 @@ def memory(game: str, lanes: int, start: int, end: int) -> dict[str, float | Non
     return {"allocated_bytes": allocated_now - allocated, "resident_bytes": grown}
 
 
+def further(id: str, first: dict[str, Any], then: dict[str, Any]) -> dict[str, float | None]:
+    """A further game of an id, after one whose kernel it shares: seconds to its first step, and memory.
+
+    Args:
+        id: Registered id.
+        first: Keywords of the game that is made before.
+        then: Keywords of the one that is measured.
+
+    Returns:
+        ``wall_s`` from make to the end of the first step, ``world_bytes`` of its world's arrays, ``resident_bytes``,
+        by which the process has grown (None where it cannot be read).
+    """
+    import palaestra
+
+    sims = [palaestra.make_batch(id, 1, **first)]
+    sims[0].reset(seed=0)
+    sims[0].step()
+    gc.collect()
+    before, wall = resident_bytes(), time.perf_counter()
+    sims.append(palaestra.make_batch(id, 1, **then))
+    sims[1].reset(seed=0)
+    sims[1].step()
+    wall, after = time.perf_counter() - wall, resident_bytes()
+    grown = None if before is None or after is None else after - before
+    return {"wall_s": wall, "world_bytes": sum(array.nbytes for array in sims[1].game.world), "resident_bytes": grown}
+
+
 def resident_bytes() -> int | None:
     """Memory of this process in RAM; None where the system does not report it (it is read from Linux's ``/proc``)."""
     try:
@@ -158,7 +185,7 @@ def load(spec: str) -> Any:
     return getattr(importlib.import_module(module), function)
 
 
-MEASUREMENTS = {"compile_cold": compile_cold, "make": make, "presets": presets, "memory": memory}
+MEASUREMENTS = {"compile_cold": compile_cold, "make": make, "presets": presets, "memory": memory, "further": further}
 
 
 def main(words: list[str]) -> None:
