@@ -85,7 +85,7 @@ def aim(s, world, slot, node, focus):
         is_legal &= world.hops[s.graph, s.node[slot], s.node[other]] <= s.parameters.reach + AHEAD
         if is_legal:
             hops = world.hops[s.graph, node, s.node[other]]
-            cost = float(hops * 128) + s.hit_points[other]
+            cost = 128.0 * hops + s.hit_points[other]
             if other == focus and hops <= s.parameters.reach + 1:
                 cost = -1.0
             if cost < least:
