@@ -141,7 +141,7 @@ def test_entries_name_known_settings_methods_and_arguments(group: str, tmp_path:
     assert len({(entry.setting, entry.method) for entry in entries}) == len(entries)
     for entry in entries:
         assert set(entry.ahead) <= {other.method for other in entries}
-        run = pursuit_figures.run_of(entry, 1, tmp_path)
+        run: Any = pursuit_figures.run_of(entry, 1, tmp_path)
         assert (run.seed, run.total_steps) == (1, entry.steps)
         registry.make_game(SETTINGS[entry.setting].env_id, **keywords((*run.options,)))
     assert f"pursuit_{group}" in figures.FIGURES

@@ -381,6 +381,7 @@ def test_exchanged_teams_do_what_the_others_did():
         sim.reset(seed=5)
     states, rng = sims[0].states.copy(), np.random.default_rng(0)
     mirrored = states.copy()
+    assert rules.mirror is not None
     rules.mirror(mirrored, {"unit": sims[1].actions.copy()})
     sims[1].load_states(mirrored)
     for _ in range(12):
