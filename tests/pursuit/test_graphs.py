@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import palaestra_assets
 from palaestra.core.files import FileError
 from palaestra.pursuit import families, graphs
 from palaestra.pursuit.graphs import Graph, read
@@ -265,3 +266,18 @@ def test_unknown_nodes_are_refused_with_the_nearest():
 def test_every_family_says_how_it_is_written():
     for family in families.FAMILIES.values():
         assert read(family.form.replace("256x", "2x").replace("64x", "2x"))
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("dungeon-200", "dungeons:1x200"),
+        ("streets-200", "streets:1x200"),
+        ("regular-200x4", "regular:200x4"),
+        ("scale-free-200x2", "scale_free:200x2"),
+    ],
+)
+def test_bundled_graphs_are_those_that_are_generated_today(file: str, source: str):
+    (bundled,), (generated,) = read(palaestra_assets.path(f"graphs/{file}.edges")), read(source)
+    assert bundled.nodes == generated.nodes
+    np.testing.assert_array_equal(bundled.edges, generated.edges)
