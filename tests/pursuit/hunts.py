@@ -1,4 +1,4 @@
-"""Pursuits for tests: agents on any nodes, and moves by the nodes that they lead to. Rules run as plain Python."""
+"""Pursuits and confrontations for tests: agents on any nodes, moves by nodes. Rules run as plain Python."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.kernel import KernelSimulation
+from palaestra.pursuit.confront import game as confront_game
 from palaestra.pursuit.graph_pursuit import game
 
 ID = "palaestra/GraphPursuit-v0"
@@ -54,3 +55,47 @@ def ended(sim: Any) -> tuple[str, int]:
     """Why the match is over, and who has won (-1: nobody)."""
     assert sim.terminated[0] or sim.truncated[0]
     return sim.game.all_end_reasons[int(sim.info["end_reason"][0])], int(sim.info["winner"][0])
+
+
+# -- confrontations ----------------------------------------------------------------------------------------------------
+
+
+def confront(
+    graph: Any, lanes: int = 1, seed: int = 0, parameters: dict[str, float] | None = None, **keywords: Any
+) -> Any:
+    """Confrontations on a graph as the game's own reset begins them."""
+    options: dict[str, Any] = {"compiled": False, "autoreset_mode": "off", "parameters": parameters or {}}
+    sim = KernelSimulation(confront_game(graph, **keywords), lanes, **options)
+    sim.reset(seed=seed)
+    return sim
+
+
+def wound(sim: Any, *hit_points: float) -> Any:
+    """Gives everybody hit points, red first; who has none left has left the match."""
+    state, everybody = sim.states[0], len(hit_points)
+    state["hit_points"][:everybody] = hit_points
+    state["alive"][:everybody] = state["acting"][:everybody] = np.array(hit_points) > 0
+    sim.refresh()
+    return sim
+
+
+def act(sim: Any, **agents: Any) -> Any:
+    """One decision of a single confrontation: ``red_0=(3, "blue_0")`` goes to node 3 and shoots at blue_0.
+
+    A node alone is a move, a name alone a shot. Who is not named stays and shoots at nobody.
+    """
+    state, names = sim.states[0], list(sim.game.agents)
+    sim.actions[...] = 0
+    for name, action in agents.items():
+        slot = names.index(name)
+        node, target = action if isinstance(action, tuple) else (action, None)
+        if isinstance(action, str):
+            node, target = state["node"][slot], action
+        ways = sim.game.world.neighbours[state["graph"], state["node"][slot]].tolist()
+        sim.actions[0, slot, 0] = ways.index(node)
+        if target is not None:
+            opponents = [other for other in names if other[0] != name[0]]
+            sim.actions[0, slot, 1] = 1 + opponents.index(target)
+    sim.step()
+    assert not sim.info["illegal"].any()
+    return sim

@@ -8,7 +8,8 @@ agent deals one point of damage to its target if that is at most `reach` hops aw
 shot all the same, and leaves the match.
 
 With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
-not see changes nothing in its observations and masks. Scripts read the match itself, whatever the vision.
+not see changes nothing in its observations and masks. Scripts move by the match itself, whatever the vision, but shoot
+only at opponents that their team sees.
 
 The scripts: ``stay`` shoots and never moves; ``greedy`` goes to the nearest opponent and shoots at it; ``focus_fire``
 goes, as a team, for the opponent with the fewest hit points, the nearest of these; ``kite`` goes where it has a target
@@ -198,7 +199,7 @@ def pay(s, world, rewards, lost_by_red, lost_by_blue):
     if world.rules[0].sparse:
         gain = 0.0 if s.info.winner < 0 else 1.0 if s.info.winner == RED else -1.0
     for slot in range(everybody):
-        rewards[slot] = gain if slot < red else -gain
+        rewards[slot] = gain if slot < red else 0.0 - gain
 
 
 def sum_of_hit_points(s, first, last):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palaestra.core.rng import script_integer
+from palaestra.pursuit import graph_sight
 from palaestra.pursuit.graph_ground import FAR
 from palaestra.pursuit.pursuit_scripts import WORST, count_ways
 
@@ -36,7 +37,7 @@ def plan(s, world, team, which, scratch):
             hops = 0
             for slot in range(first, last):
                 if s.alive[slot]:
-                    hops += world.hops[s.graph, s.node[slot], s.node[other]]
+                    hops += int(world.hops[s.graph, s.node[slot], s.node[other]])  # int16 as plain Python
             cost = s.hit_points[other] * FAR * 32 + hops
             if cost < least:
                 scratch.focus[team], least = other, cost
@@ -80,8 +81,9 @@ def worth(s, world, slot, which, node, focus):
 def aim(s, world, slot, node, focus):
     """The target from a node: whom the team goes for, else the nearest, of these the one with fewest hit points."""
     best, least, first = 0, WORST, others_first(world, slot)
+    own_first, own_last = others_first(world, first), others_last(world, first)
     for other in range(first, others_last(world, slot)):
-        is_legal = s.alive[other] != 0
+        is_legal = graph_sight.sees(s, world, own_first, own_last, other)
         is_legal &= world.hops[s.graph, s.node[slot], s.node[other]] <= s.parameters.reach + AHEAD
         if is_legal:
             hops = world.hops[s.graph, node, s.node[other]]
