@@ -324,9 +324,19 @@ def test_the_graph_codec_shows_hops_in_the_order_of_each_agent():
     place(env.sim, 0, 2, 3, 4)
     shown = env.step({agent: [0, 0] for agent in env.agents})[0].values()
     unseen, red, blue = [-1] * 5, [0, 1, 2, 3, 4], [[2, 1, 0, 1, 2], [3, 2, 1, 0, 1], [4, 3, 2, 1, 0]]
-    rows = [whole(seen["observation"].nodes.T, 4) for seen in shown]
+    rows = [whole(seen["observation"].nodes.T[:5], 4) for seen in shown]
     assert rows[0] == [unseen, red, blue[0], blue[1], unseen]
     assert rows[2:] == [[unseen, blue[k], blue[0], blue[3 - k], red] for k in (1, 2)]
+
+
+def test_the_graph_codec_shows_hit_points_where_agents_stand():
+    env = as_graph(graph="path:5", red=1, blue=2, vision=3)
+    env.sim.states["hit_points"][0, :3] = 1, 2, 3
+    place(env.sim, 0, 2, 4)
+    shown = env.step({agent: [0, 0] for agent in env.agents})[0]
+    red, second = (3 * shown[agent]["observation"].nodes.T[4:] for agent in ("red_0", "blue_1"))
+    np.testing.assert_allclose(red, [[1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0] * 5], rtol=1e-6)
+    np.testing.assert_allclose(second, [[0, 0, 0, 0, 3], [0, 0, 2, 0, 0], [1, 0, 0, 0, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -19,26 +19,29 @@ class GraphCodec:
     """Shows a row of hops for each node, and every edge in both directions; actions are as without the codec.
 
     Columns are hops to the next exit, to oneself, to teammates and to opponents, each in the order of their names, as
-    shares of the diameter; -1 as in the arrays.
+    shares of the diameter; -1 as in the arrays. Where agents have hit points, a column for each follows, in the same
+    order: its share on the node where it stands, 0 elsewhere.
     """
 
     total = False
 
-    def __init__(self, pool: Sequence[Graph], first_team: int, everybody: int) -> None:
+    def __init__(self, pool: Sequence[Graph], first_team: int, everybody: int, has_hit_points: bool = False) -> None:
         """See `palaestra.pursuit.graph_pursuit.game`.
 
         Args:
             pool: The graphs of the game.
             first_team: Number of agents of the first team, whose slots come first.
             everybody: Number of all agents.
+            has_hit_points: Whether teams see ``hit_points``.
         """
         self._links = tuple(np.concatenate([graph.edges, graph.edges[:, ::-1]]) for graph in pool)
         self._nodes = tuple(graph.nodes for graph in pool)
-        self._first_team, self._everybody = first_team, everybody
+        self._first_team, self._everybody, self._has_hit_points = first_team, everybody, has_hit_points
 
     def observation_space(self, role: Role) -> spaces.Space:
-        """Nodes float32 ``[V, 1 + agents]``; edges have no features."""
-        return GraphSpace(spaces.Box(-1.0, 1.0, (1 + self._everybody,), np.float32), spaces.Discrete(1))
+        """Nodes float32 ``[V, 1 + agents]`` or ``[V, 1 + 2 agents]``; edges have no features."""
+        columns = 1 + self._everybody * (1 + self._has_hit_points)
+        return GraphSpace(spaces.Box(-1.0, 1.0, (columns,), np.float32), spaces.Discrete(1))
 
     def action_space(self, role: Role) -> spaces.Space:
         """As without the codec."""
@@ -54,6 +57,9 @@ class GraphCodec:
         order += range(1 + members, 1 + self._everybody)
         hops = view.team["node_hops"][order, : self._nodes[graph]].T.astype(np.float32)
         nodes = np.where(hops < 0, UNSEEN, hops / np.float32(view.lane["diameter"]))
+        if self._has_hit_points:
+            points = view.team["hit_points"][np.array(order[1:]) - 1]
+            nodes = np.concatenate([nodes, np.where(hops[:, 1:] == 0, points, 0.0)], axis=1)
         links = self._links[graph]
         return spaces.GraphInstance(nodes.astype(np.float32), np.zeros(len(links), np.int64), links)
 

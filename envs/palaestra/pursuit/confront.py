@@ -29,7 +29,7 @@ they may be in reach. A target that is not in reach then is not hit.
 Hops are shares of the graph's diameter; -1 stands for who is out of sight or has left. `view` and the codec ``"graph"``
 are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are shares of the most, in the order of
 `hops`. With ``view="nodes"`` a team sees besides the hit points of its members and of opponents, in the order of
-``node_hops``.
+``node_hops``; with the codec each agent's stand in a column of their own, on its node.
 
 <!-- table: observation -->
 
@@ -384,7 +384,7 @@ def game(
             team_observation=(graph_sight.node_field(most, everybody, (2 * room, node_room)), points),
             lane_observation=shared_fields(ground, len(pool)),
             default_observation="dict",
-            codecs={"graph": GraphCodec(pool, red, everybody)},
+            codecs={"graph": GraphCodec(pool, red, everybody, has_hit_points=True)},
         )
     target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
     agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
