@@ -83,7 +83,7 @@ from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
 from palaestra.pursuit.graph_ground import FAR, NO_NODE, ground_of
 from palaestra.pursuit.graph_pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
-from palaestra.pursuit.graphs import class_of, read
+from palaestra.pursuit.graphs import MOST_NODES, class_of, read
 
 RED, BLUE = 0, 1
 WIPED_OUT = 2
@@ -143,12 +143,14 @@ def place_second(s, world, first, last, other_first, other_last):
                 break
 
 
+@inlined
 def step(s, world, actions, rewards, scratch):
     """All move, then all shots fall together."""
     red, everybody, at = world.rules[0].pursuers, graph_sight.count_everybody(world), s.steps % TRAIL
     for slot in range(everybody):
         if s.alive[slot]:
-            s.node[slot] = world.neighbours[s.graph, s.node[slot], actions.unit[slot].move]
+            ways = world.neighbours[np.uint64(s.graph), np.uint64(s.node[slot])]
+            s.node[slot] = ways[np.uint64(actions.unit[slot].move)]
         s.trail[slot, at] = s.node[slot]
         scratch.damage[slot] = 0.0
     shoot(s, world, actions, scratch, 0, red, red)
@@ -165,10 +167,11 @@ def shoot(s, world, actions, scratch, first, last, opponents):
     reach = int(s.parameters.reach)
     for slot in range(first, last):
         chosen = actions.unit[slot].target
-        target = opponents + max(chosen - 1, 0)
-        is_near = world.hops[s.graph, s.node[slot], s.node[target]] <= reach
-        is_hit = is_near & (chosen > 0) & (s.alive[slot] != 0) & (s.alive[target] != 0)
-        s.target[slot] = target if is_hit else NOBODY
+        target = np.uint64(opponents + max(chosen - 1, 0))
+        node, other = np.uint64(s.node[np.uint64(slot)]), np.uint64(s.node[target])
+        is_near = world.hops[np.uint64(s.graph), node, other] <= reach
+        is_hit = is_near & (chosen > 0) & (s.alive[np.uint64(slot)] != 0) & (s.alive[target] != 0)
+        s.target[slot] = np.int64(target) if is_hit else NOBODY
         scratch.damage[target] += is_hit
 
 
@@ -218,8 +221,8 @@ def legal(s, world, mask):
         allowed.move[0] = 1
         allowed.target[0] = 1
         if s.alive[slot]:
-            ways = world.neighbours[s.graph, s.node[slot]]
-            for way in range(1, len(ways)):
+            ways = world.neighbours[np.uint64(s.graph), np.uint64(s.node[slot])]
+            for way in range(1, len(allowed.move)):
                 allowed.move[way] = ways[way] != NO_NODE
     allow_targets(s, world, mask, 0, red, red, everybody)
     allow_targets(s, world, mask, red, everybody, 0, red)
@@ -231,10 +234,12 @@ def allow_targets(s, world, mask, first, last, other_first, other_last):
     farthest = int(s.parameters.reach) + AHEAD
     for other in range(other_first, other_last):
         if graph_sight.sees(s, world, first, last, other):
-            row, alternative = world.hops[s.graph, np.uint64(s.node[other])], 1 + other - other_first
+            row = world.hops[np.uint64(s.graph), np.uint64(s.node[other])]
+            alternative = np.uint64(1 + other - other_first)
             for slot in range(first, last):
-                is_near = row[np.uint64(s.node[slot])] <= farthest
-                mask.unit[slot].target[alternative] = is_near & (s.alive[slot] != 0)
+                member = np.uint64(slot)
+                is_near = row[np.uint64(s.node[member])] <= farthest
+                mask.unit[member].target[alternative] = is_near & (s.alive[member] != 0)
 
 
 # -- observations ------------------------------------------------------------------------------------------------------
@@ -243,30 +248,32 @@ def allow_targets(s, world, mask, first, last, other_first, other_last):
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
     red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    note_shares(s, world, scratch)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
         line_up_team(s, world, scratch, first, last)
         for slot in range(first, last):
-            step_forward(scratch, slot - first)
+            step_forward(scratch, np.uint64(slot - first))
             if s.alive[slot]:
-                hidden = find_hidden(world, scratch)
-                graph_sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_hit_points(world, scratch, observations.unit[slot])
+                hidden = find_hidden(s, scratch, slot, first, last)
+                write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(scratch, observations.unit[slot])
 
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
     red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    note_shares(s, world, scratch)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
         line_up_team(s, world, scratch, first, last)
         for slot in range(first, last):
-            step_forward(scratch, slot - first)
+            step_forward(scratch, np.uint64(slot - first))
             if s.alive[slot]:
-                hidden = find_hidden(world, scratch)
-                graph_sight.write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                graph_sight.write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_hit_points(world, scratch, observations.unit[slot])
+                hidden = find_hidden(s, scratch, slot, first, last)
+                write_own(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
+                write_hit_points(scratch, observations.unit[slot])
 
 
 def observe_nodes(s, world, observations, scratch):
@@ -279,24 +286,44 @@ def observe_nodes(s, world, observations, scratch):
         first, last = (0, red) if team == RED else (red, everybody)
         line_up_team(s, world, scratch, first, last)
         graph_sight.write_nodes(s, world, scratch, observations.team[team], first, last)
-        write_hit_points(world, scratch, observations.team[team])
+        write_hit_points(scratch, observations.team[team])
+
+
+@inlined
+def note_shares(s, world, scratch):
+    """Notes what several observations show: shares of the horizon, of hit points by slot, of the diameter by hops."""
+    farthest, per_hop = world.diameter[s.graph], world.per_hop[s.graph]
+    scratch.time[0] = s.steps / s.parameters.horizon
+    for slot in range(graph_sight.count_everybody(world)):
+        scratch.points[slot] = s.hit_points[slot] / s.parameters.hit_points
+    for hops in range(farthest + 1):
+        scratch.share_of[hops] = graph_sight.share(hops, per_hop)
+    scratch.share_of[farthest + 1] = 1.0  # where there is no way
 
 
 @inlined
 def line_up_team(s, world, scratch, first, last):
     """Writes nodes and shares of hit points in the order of the columns of a team's first member.
 
-    That is `palaestra.pursuit.graph_sight.column_of`. The share of who is not seen is `UNSEEN`.
+    That is `palaestra.pursuit.graph_sight.column_of`. The share of who is not seen is `UNSEEN`; the columns of
+    opponents that are not seen are noted in ``scratch.hidden``, their number in ``scratch.unseen``.
     """
-    everybody = graph_sight.count_everybody(world)
+    everybody, members, hidden = graph_sight.count_everybody(world), last - first, 0
     graph_sight.find_seen(s, world, scratch, first, last)
-    scratch.unseen[0] = 0
-    for other in range(everybody):
-        column = graph_sight.column_of(first, other, first, last)
-        share = s.hit_points[other] / s.parameters.hit_points
-        scratch.nodes[column] = s.node[other]
-        scratch.shares[column] = share if scratch.seen[other] else graph_sight.UNSEEN
-        scratch.unseen[0] += scratch.seen[other] == 0
+    for column in range(members):
+        write_column(s, scratch, np.uint64(column), np.uint64(first + column))
+    for column in range(members, everybody):
+        write_column(s, scratch, np.uint64(column), np.uint64(column - members if first > 0 else column))
+        scratch.hidden[hidden] = column
+        hidden += scratch.shares[column] < 0.0
+    scratch.unseen[0] = hidden
+
+
+@inlined
+def write_column(s, scratch, column, slot):
+    """Node and share of hit points of an agent."""
+    scratch.nodes[column] = s.node[slot]
+    scratch.shares[column] = scratch.points[slot] if scratch.seen[slot] else graph_sight.UNSEEN
 
 
 @inlined
@@ -311,20 +338,50 @@ def step_forward(scratch, member):
 
 
 @inlined
-def find_hidden(world, scratch):
-    """Notes in ``scratch.hidden`` the columns of who is not seen. Returns their number."""
-    hidden = 0
-    if scratch.unseen[0] > 0:
-        for column in range(graph_sight.count_everybody(world)):
-            scratch.hidden[hidden] = column
-            hidden += scratch.shares[column] < 0.0
+def find_hidden(s, scratch, slot, first, last):
+    """Notes in ``scratch.hidden`` the columns of teammates that have left, too. Returns the number of all of them."""
+    hidden = scratch.unseen[0]
+    for other in range(first, last):
+        scratch.hidden[np.uint64(hidden)] = other - first + (other < slot)
+        hidden += s.alive[np.uint64(other)] == 0
     return hidden
 
 
 @inlined
-def write_hit_points(world, scratch, seen):
+def write_own(s, world, scratch, slot, seen, hidden):
+    """What an agent sees from where it is, besides hit points."""
+    seen.exit_hops = graph_sight.UNSEEN
+    seen.time = scratch.time[0]
+    row, farthest = world.hops[np.uint64(s.graph), np.uint64(s.node[slot])], world.diameter[s.graph] + 1
+    for column in range(graph_sight.count_columns(world, len(seen.hops))):
+        hops = min(row[scratch.nodes[column]], farthest)
+        seen.hops[column] = scratch.share_of[np.uint64(hops)]
+    for k in range(hidden):
+        seen.hops[scratch.hidden[k]] = graph_sight.UNSEEN
+
+
+@inlined
+def write_neighbours(s, world, scratch, slot, seen, hidden):
+    """The same from behind each alternative; rows of alternatives that are not there are 0."""
+    graph, farthest = np.uint64(s.graph), world.diameter[s.graph] + 1
+    ways = world.neighbours[graph, np.uint64(s.node[slot])]
+    for way in range(len(seen.neighbours)):
+        if ways[way] == NO_NODE:
+            break
+        row, out = world.hops[graph, np.uint64(ways[way])], seen.neighbours[way]
+        out[graph_sight.THERE] = 1.0
+        out[graph_sight.TO_EXIT] = graph_sight.UNSEEN
+        for column in range(graph_sight.count_columns(world, len(out) - graph_sight.TO_EVERYBODY)):
+            hops = min(row[scratch.nodes[column]], farthest)
+            out[graph_sight.TO_EVERYBODY + column] = scratch.share_of[np.uint64(hops)]
+        for k in range(hidden):
+            out[graph_sight.TO_EVERYBODY + scratch.hidden[k]] = graph_sight.UNSEEN
+
+
+@inlined
+def write_hit_points(scratch, seen):
     """``hit_points`` of everybody in the order of the columns."""
-    for column in range(graph_sight.count_everybody(world)):
+    for column in range(len(seen.hit_points)):
         seen.hit_points[column] = scratch.shares[column]
 
 
@@ -419,6 +476,9 @@ def game(
         scratch=(
             ("damage", "f8", (2 * room,)),
             ("seen", "u1", (2 * room,)),
+            ("time", "f4", (1,)),
+            ("share_of", "f4", (MOST_NODES + 1,)),
+            ("points", "f4", (2 * room,)),
             ("shares", "f4", (2 * room,)),
             ("nodes", "u8", (2 * room,)),
             ("unseen", "i8", (1,)),

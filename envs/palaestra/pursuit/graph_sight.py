@@ -20,6 +20,8 @@ THERE, TO_EXIT, TO_EVERYBODY = range(3)
 """Columns of ``neighbours``; from the last one on, one for everybody."""
 STATE_OF_AGENT = 2
 """Numbers of an agent in the global state, besides its hops to everybody."""
+FEW = 8
+"""Most columns that are written whether somebody is there or not."""
 
 
 def own_fields(everybody: int, capacity: int) -> tuple[Field, ...]:
@@ -60,6 +62,15 @@ def share(hops, per_hop):
 def count_everybody(world):
     """Number of agents, slots 0 to this."""
     return world.rules[0].pursuers + world.rules[0].evaders
+
+
+@inlined
+def count_columns(world, room):
+    """How many columns to write: all that there is room for where these are few, a number that the compiler knows.
+
+    The columns after everybody's are shown to nobody.
+    """
+    return room if room <= FEW else count_everybody(world)
 
 
 def sees(s, world, first, last, other):
@@ -113,8 +124,8 @@ def write_own(s, world, scratch, slot, seen, hidden):
     graph, node, per_hop = s.graph, s.node[slot], world.per_hop[s.graph]
     seen.exit_hops = share(world.exit_hops[graph, node], per_hop) if world.rules[0].has_exits else UNSEEN
     seen.time = s.steps / s.parameters.horizon
-    row = world.hops[graph, node]
-    for column in range(count_everybody(world)):
+    row = world.hops[np.uint64(graph), np.uint64(node)]
+    for column in range(count_columns(world, len(seen.hops))):
         seen.hops[column] = share(row[scratch.nodes[column]], per_hop)
     for k in range(hidden):
         seen.hops[scratch.hidden[k]] = UNSEEN
@@ -122,16 +133,16 @@ def write_own(s, world, scratch, slot, seen, hidden):
 
 def write_neighbours(s, world, scratch, slot, seen, hidden):
     """``neighbours`` of an agent after `line_up`; rows of alternatives that are not there are 0."""
-    graph, per_hop, everybody = s.graph, world.per_hop[s.graph], count_everybody(world)
-    ways = world.neighbours[graph, s.node[slot]]
-    for way in range(len(ways)):
+    graph, per_hop = s.graph, world.per_hop[s.graph]
+    ways = world.neighbours[np.uint64(graph), np.uint64(s.node[slot])]
+    for way in range(len(seen.neighbours)):
         if ways[way] == NO_NODE:
             break
         node, out = np.uint64(ways[way]), seen.neighbours[way]
-        row = world.hops[graph, node]
+        row = world.hops[np.uint64(graph), node]
         out[THERE] = 1.0
         out[TO_EXIT] = UNSEEN
-        for column in range(everybody):
+        for column in range(count_columns(world, len(out) - TO_EVERYBODY)):
             out[TO_EVERYBODY + column] = share(row[scratch.nodes[column]], per_hop)
         for k in range(hidden):
             out[TO_EVERYBODY + scratch.hidden[k]] = UNSEEN
