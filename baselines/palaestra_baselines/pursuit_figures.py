@@ -380,7 +380,8 @@ def median_lines(
                 asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
             shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
-            facts = f"won {won:.3f}  {slower:.2f}x moves  {minutes:.1f} min  half after {pace}"
+            moves = f"{slower:.2f}x moves  " if slower else ""
+            facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}"
             lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{shown}")
     return lines
 
