@@ -113,7 +113,16 @@ def test_the_first_line_says_which_sides_were_played():
     assert str(evaluate(CARTPOLE, push_right, matches=1)).splitlines()[0] == f"{CARTPOLE}: push_right, 1 matches"
 
 
-SYMMETRIC = {"ArenaDuel2v2", "GridSoccer", "TeamGridSoccer", "TeamMatrix", "TeamPong", "TeamPush", "UcavDogfight"}
+SYMMETRIC = {
+    "ArenaDuel2v2",
+    "GraphConfront",
+    "GridSoccer",
+    "TeamGridSoccer",
+    "TeamMatrix",
+    "TeamPong",
+    "TeamPush",
+    "UcavDogfight",
+}
 
 
 def test_players_change_sides_by_default_where_the_game_declares_its_teams_symmetric():
