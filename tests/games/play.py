@@ -18,7 +18,7 @@ from palaestra import registry
 from palaestra.core.fields import Choice
 from palaestra.core.game import Game, Role
 from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import Kernel, link
+from palaestra.core.linker import Kernel, jit_disabled, link
 from palaestra.core.physics import PhysicsSimulation
 from palaestra.core.simulation import Simulation
 
@@ -33,7 +33,7 @@ def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, *
     ``compiled`` says otherwise, for tests that play many matches.
     """
     if compiled is None:
-        compiled = link(game) in _kernels()
+        compiled = not jit_disabled() and link(game) in _kernels()
     kind = KernelSimulation if game.physics is None else PhysicsSimulation
     return kind(game, num_envs, compiled=compiled, **options)
 
