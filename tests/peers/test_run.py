@@ -248,6 +248,17 @@ def test_a_limit_is_quoted_only_if_the_library_says_so():
     assert attempt(break_palaestra, "no environment")[0] == "breaks"
 
 
+def test_a_library_below_a_folder_named_palaestra_is_no_part_of_ours(tmp_path: Path):
+    script = tmp_path / "palaestra" / "library.py"
+    script.parent.mkdir()
+    script.write_text("raise TypeError('only supports Discrete')\n")
+
+    def run_library() -> None:
+        trials.run_program([sys.executable, "-S", script], tmp_path)
+
+    assert trials.attempt(trials.Trial("box", "PPO", run_library, "only supports"))[0] == "limit"
+
+
 def test_a_program_that_fails_is_quoted_by_its_last_error_and_its_file(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("def f():\n    raise AssertionError('only discrete action space is supported')\n\nf()\n")

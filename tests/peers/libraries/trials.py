@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 KINDS = ("box", "opponent", "choices", "parallel", "vector", "adapter")
@@ -24,6 +25,7 @@ once; a module of `palaestra.adapters`."""
 WORKS, LIMIT, BREAKS = "works", "limit", "breaks"
 PREFIX = "|"
 """Beginning of the lines that the runner shows."""
+PACKAGES = ("palaestra", "palaestra_baselines", "palaestra_assets")
 LONGEST_QUOTE = 160
 STEPS = 200
 
@@ -112,7 +114,8 @@ def _raised_by_palaestra(error: BaseException) -> bool:
     else:
         frames = traceback.extract_tb(error.__traceback__)
         file = frames[-1].filename if frames else ""
-    return "palaestra" in Path(file).parts
+    folders = {Path(spec.origin).parent for name in PACKAGES if (spec := find_spec(name)) and spec.origin}
+    return not folders.isdisjoint(Path(file).resolve().parents)
 
 
 def _shortened(text: str, part: str) -> str:
