@@ -140,7 +140,8 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
     observation = given.pop("observation", None)
     _join_horizons(given, keywords)
     structural = _keywords_of(factory)
-    game = factories.make(factory, {k: v for k, v in given.items() if k in structural})
+    is_preset = not any(name in structural or name in _HORIZONS for name in keywords)
+    game = factories.make(factory, {k: v for k, v in given.items() if k in structural}, is_preset)
     parameters = {k: v for k, v in given.items() if k not in structural}
     known = {p.name: p for p in game.parameters}
     for name in structural:

@@ -29,7 +29,8 @@ ID = "test/Made-v0"
 
 @pytest.fixture(autouse=True)
 def no_game_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factories, "made", {})
+    for kept in ("made", "presets"):
+        monkeypatch.setattr(factories, kept, {})
 
 
 @pytest.fixture
@@ -149,6 +150,32 @@ def test_no_more_games_are_kept_than_the_limit_and_those_in_use_stay():
         make(anything, {"what": what})
     assert len(factories.made) == factories.MOST_GAMES
     assert make(anything, {"what": 1}) is not second
+
+
+def test_a_second_loop_over_all_presets_calls_no_factory(registered):
+    calls = []
+
+    def counted(number: int = 0) -> Game:
+        calls.append(number)
+        return two_team.game()
+
+    ids = [f"test/Preset{k}-v0" for k in range(factories.MOST_GAMES + 3)]
+    for number, id in enumerate(ids):
+        palaestra.register(id, counted, number=number)
+    try:
+        first, second = ([registry.make_game(id)[0] for id in ids] for _ in range(2))
+    finally:
+        for id in ids:
+            registry.ROWS.pop(id, None)
+            gymnasium.registry.pop(id, None)
+    assert len(calls) == len(ids)
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
+def test_a_preset_and_the_same_keywords_are_one_game(registered):
+    registered(anything, what=5)
+    by_word = game_of(what=5)
+    assert game_of() is by_word is game_of(what=5)
 
 
 # -- read-only worlds --------------------------------------------------------------------------------------------------

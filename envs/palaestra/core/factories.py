@@ -15,10 +15,13 @@ import numpy as np
 from palaestra.core.game import Game
 
 MOST_GAMES = 64
-"""Games that are kept; beyond that, those go that were not asked for longest."""
+"""Games of keywords of the user's own that are kept; beyond that, those go that were not asked for longest."""
 
 made: dict[Any, Game] = {}
 """By factory and keywords; the one that was asked for last stands last."""
+
+presets: dict[Any, Game] = {}
+"""The games of registered ids, as they are without keywords of the user's own: all are kept."""
 
 
 def load(named: str | Callable[..., Any]) -> Callable[..., Any]:
@@ -29,20 +32,25 @@ def load(named: str | Callable[..., Any]) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), name)
 
 
-def make(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
+def make(factory: Callable[..., Game], keywords: Mapping[str, Any], is_preset: bool = False) -> Game:
     """What the factory returns, with a read-only world; the same object for the same keywords.
 
     Keywords are the same if they are equal and of the same types. A text or path that names a file stands for that
     file: once it is written anew, the factory is called again. Where a keyword may change (an array, a graph, an object
     of another class, a folder), nothing is kept.
+
+    Args:
+        factory: Makes the game.
+        keywords: What it is given.
+        is_preset: Keep the game for ever: there are only as many as registered ids.
     """
     try:
         key = (factory, _key(dict(keywords)))
         hash(key)
     except TypeError:
         return factory(**keywords)
-    game = made.pop(key, None) or factory(**keywords)
-    made[key] = game
+    game = presets.get(key) or made.pop(key, None) or factory(**keywords)
+    (presets if is_preset or key in presets else made)[key] = game
     for oldest in list(made)[:-MOST_GAMES]:
         made.pop(oldest, None)  # another thread may have been here
     return game
