@@ -72,8 +72,22 @@ def test_an_interpreted_simulation_gives_the_bits_of_a_compiled_one(
     assert_the_same_bits(rules(game, 2, autoreset_mode=mode), kind(game, 2, autoreset_mode=mode), 40)
 
 
+def one_id_a_kernel() -> list[str]:
+    """Of the ids that share machine code the first; all those whose games cannot be made here."""
+    ids = [id for id in registry.ROWS if id.startswith("palaestra/")]
+    if jit_disabled():  # the tests are skipped, and some games solve their graphs by compiled code
+        return ids
+    found: dict[object, str] = {}
+    for id in ids:
+        try:
+            found.setdefault(link(registry.make_game(id)[0]), id)
+        except ImportError:
+            found[id] = id
+    return list(found.values())
+
+
 @compares
-@pytest.mark.parametrize("id", [id for id in registry.ROWS if id.startswith("palaestra/")])
+@pytest.mark.parametrize("id", one_id_a_kernel())
 def test_an_interpreted_batch_of_an_id_gives_the_bits_of_a_compiled_one(rules: Callable[..., Simulation], id: str):
     try:
         sim, twin = rules(id, 2), palaestra.make_batch(id, 2)
