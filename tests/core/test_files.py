@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from palaestra.core import files
-from palaestra.core.files import FileError, open_atomically, write_atomically
+from palaestra.core.files import FileError, open_atomically, printable, read_limited, write_atomically
 
 
 def names(folder: Path) -> list[str]:
@@ -123,3 +123,39 @@ def test_an_error_of_the_disk_names_the_file_that_was_to_be_written(
         write_atomically(path, lambda file: (tmp_path / "other").read_bytes())
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["kept"]
+
+
+def test_a_file_is_read_up_to_its_largest_size(tmp_path: Path) -> None:
+    path = tmp_path / "five.txt"
+    path.write_bytes(b"12345")
+    assert read_limited(path, 5) == b"12345"
+    with pytest.raises(FileError, match=r"five\.txt: larger than 4 bytes"):
+        read_limited(path, 4)
+
+
+def test_a_sparse_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(20_000_000_000)
+    with pytest.raises(FileError, match="sparse: larger than"):
+        read_limited(path, 1_000_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(FileError, match="pipe: no regular file"):
+        read_limited(path, 100)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises((FileError, OSError)):
+        read_limited(tmp_path, 100)
+
+
+def test_what_a_stranger_wrote_is_escaped_and_cut_in_messages() -> None:
+    assert printable("caf\u00e9") == "'caf\u00e9'"
+    assert printable("\x1b[2J\u202e") == r"'\x1b[2J\u202e'"
+    assert printable("x" * 1000) == f"{'x' * 60!r}... (1000 characters)"
+    assert printable(2**70) == f"'{2**70}'"

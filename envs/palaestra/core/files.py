@@ -1,9 +1,10 @@
-"""Files of all kinds: one error for those that cannot be used, one way to write them without losing the old one."""
+"""Files of all kinds: one error for those that cannot be used, one way to read other people's, one way to write."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import BinaryIO
 
 LONGEST_NAME = 50
 """Characters of a file's name that its unfinished copy repeats; file systems allow 255 bytes in all."""
+LONGEST_QUOTE = 60
+"""Characters of a stranger's text that a message repeats."""
 
 
 class FileError(ValueError):
@@ -18,6 +21,53 @@ class FileError(ValueError):
 
     Its message is one line: ``<path>: what is wrong: what to do``.
     """
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Opens a file for reading, and nothing else: a named pipe or a device could keep the reader waiting for ever.
+
+    Raises:
+        FileError: A folder, a pipe, a socket or a device.
+        OSError: It cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileError(f"{path}: no regular file: give a file, not a folder, pipe or device")
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_limited(path: str | Path, most_bytes: int) -> bytes:
+    """The content of a file, whose size is checked before any of it is read.
+
+    Args:
+        path: The file.
+        most_bytes: Largest size.
+
+    Raises:
+        FileError: No regular file, or too large; names ``path``.
+        OSError: It cannot be read.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = b"" if size > most_bytes else file.read(most_bytes + 1)  # it may have grown
+        if max(size, len(content)) > most_bytes:
+            raise FileError(f"{path}: larger than {most_bytes} bytes: no such file is as large")
+        return content
+
+
+def printable(text: object, longest: int = LONGEST_QUOTE) -> str:
+    """A stranger's text for a message: in quotes, control and direction characters escaped, and cut.
+
+    Args:
+        text: What a file says; anything but a text is written by ``str`` first.
+        longest: Characters that are kept.
+    """
+    shown = str(text)
+    return repr(shown) if len(shown) <= longest else f"{shown[:longest]!r}... ({len(shown)} characters)"
 
 
 @contextmanager
