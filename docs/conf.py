@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sphinx.ext.napoleon.docstring import GoogleDocstring
+
 from palaestra import __version__
 
 project = "palaestra"
@@ -34,6 +36,8 @@ html_theme = "furo"
 html_title = f"palaestra {release}"
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["wide_tables.css"]
 
 FOLDER = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]*/|[^)#.]*)\)")
 """Links to folders: the site has none, so their text stays."""
@@ -53,7 +57,25 @@ def lead_to_the_first_page(app: Any, error: Exception | None) -> None:
         Path(app.outdir, "index.html").write_text(page, encoding="utf-8")
 
 
+CONSTANTS = ("attribute", "data", "property")
+"""What napoleon reads as ``type: text``; the docstrings here hold sentences, and annotations say the types."""
+
+
+def keep_sentence(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Called before napoleon."""
+    if what in CONSTANTS:
+        app.env.temp_data["sentence"] = list(lines)
+
+
+def restore_sentence(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Called after napoleon: "Decisions that a match may last: twelve days" names no type."""
+    if what in CONSTANTS:
+        lines[:] = GoogleDocstring(app.env.temp_data.pop("sentence"), app.config).lines()
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", keep_sentence, priority=400)
+    app.connect("autodoc-process-docstring", restore_sentence, priority=600)
     app.connect("source-read", as_on_the_site)
     app.connect("build-finished", lead_to_the_first_page)

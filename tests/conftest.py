@@ -20,6 +20,7 @@ os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PALAESTRA_VERBOSE", "0")  # what stderr says does not depend on the cache
 
 # What is imported and collected lives as long as the run: looking for garbage in it takes time.
 gc.disable()

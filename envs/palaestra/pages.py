@@ -363,7 +363,7 @@ def _page(title: str, presets: Sequence[Preset]) -> str:
     }
     for name, table in tables.items():
         body = body.replace(f"<!-- table: {name} -->", table)
-    added = [*_opponents(games), *_info(games)]
+    added = [*_opponents(presets), *_info(games)]
     body = _before_section(body, "Version History", "\n\n".join(added))
     parts = [f"# {title}", headline.strip(), _facts(presets), _usage(presets[0]), _spaces(presets[0], len(presets) > 1)]
     if len(presets) > 1:
@@ -434,7 +434,7 @@ def _facts_of(preset: Preset) -> dict[str, str]:
         "horizon": f"{horizon:g} decisions, {_pace(game.render_fps)}",
         "determinism": _determinism(game),
         "codecs": _codecs(game),
-        "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)) if game.render_text else "",
+        "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)),
     }
 
 
@@ -488,8 +488,14 @@ def _teams(game: Game) -> str:
     return "; ".join(f"{team}: {names_of([game.agents[s] for s in slots])}" for team, slots in game.teams.items())
 
 
-def _opponents(games: Sequence[Game]) -> list[str]:
-    texts = dict.fromkeys(_opponents_of(game) for game in games if len(game.teams) > 1 or game.scripts)
+def _opponents(presets: Sequence[Preset]) -> list[str]:
+    """Who may play; where presets differ, each text names its own."""
+    texts: dict[str, list[str]] = {}
+    for row, game in ((preset.row, preset.game) for preset in presets):
+        if len(game.teams) > 1 or game.scripts:
+            texts.setdefault(_opponents_of(game), []).append(f"`{row.id}`")
+    if len(texts) > 1:
+        texts = {f"{', '.join(ids)}: {text}": ids for text, ids in texts.items()}
     return ["## Opponents\n\n" + "\n\n".join(texts)] if texts else []
 
 

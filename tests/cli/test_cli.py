@@ -263,6 +263,14 @@ def test_train_hands_everything_else_to_the_method(run, methods):
     assert heard == [["--help", "--steps", "3", "--debug"]]
 
 
+@pytest.mark.parametrize("words", [["--help"], ["-h"]])
+def test_the_help_of_the_demo_shows_its_games(words: list[str], run):
+    pytest.importorskip("tyro", reason="the demo comes with the baselines")
+    printed = run("demo", *words)
+    assert printed.code == 0
+    assert "--game {dogfight,skirmish}" in printed.out
+
+
 def test_train_ends_as_the_method_ends(run, methods):
     methods(mine=module_with(main=lambda argv: 3))
     assert run("train", "mine").code == 3

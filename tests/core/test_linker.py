@@ -1,6 +1,7 @@
 """Kernels own no memory: neither the compiled code of a game nor a hook of its author may allocate."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -212,50 +213,54 @@ def said(folder: Path, how: str) -> list[str]:
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, **places, "PALAESTRA_VERBOSE": "1"},
+        env={**os.environ, **places, "PALAESTRA_VERBOSE": ""},
     )
     assert run.returncode == 0, run.stderr
     return run.stderr.splitlines()
 
 
-def test_no_message_is_printed_in_the_background(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_a_wait_for_the_compiler_is_announced_in_a_log_too_once_a_kernel_and_not_by_workers(tmp_path: Path):
+    (line,) = said(tmp_path, "first")
+    assert re.fullmatch(
+        r"palaestra: compiling Tiny, usually \d+ to \d+ s \(once, .*`palaestra doctor --warm`.*\)", line
+    )
+    (line,) = said(tmp_path, "again")  # Tiny was loaded
+    assert line.startswith("palaestra: compiling Shared, ")
+
+
+def test_two_kernels_of_one_name_are_announced_apart_and_more_code_takes_longer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     import numba
 
-    def compile_one() -> str:
-        with compiler.announcement("Background"):
+    def announced(function: Callable) -> str:
+        with compiler.announcement("Twin", [function]):
             assert numba.njit(lambda x: x)(1) == 1
         return capsys.readouterr().err
 
-    monkeypatch.delenv("PALAESTRA_VERBOSE", raising=False)
-    monkeypatch.delattr(sys, "ps1", raising=False)
-    assert compile_one() == ""  # no terminal
-    monkeypatch.setenv("PALAESTRA_VERBOSE", "1")
-    assert compile_one() == "palaestra: compiling Background (in every process: no cache)\n"
-    assert compile_one() == ""
-
-
-def test_a_wait_for_the_compiler_is_announced_once_and_not_by_workers(tmp_path: Path):
-    assert said(tmp_path, "first") == ["palaestra: compiling Tiny (once; kept in the cache)"]
-    assert said(tmp_path, "again") == ["palaestra: compiling Shared (once; kept in the cache)"]  # Tiny was loaded
+    monkeypatch.delenv("PALAESTRA_VERBOSE")
+    written: dict[str, Any] = {}
+    exec("def large(x):\n" + " x += 1\n" * 2000, written)
+    seconds = round(len(written["large"].__code__.co_code) / compiler.BYTES_A_SECOND)
+    assert seconds > 1
+    assert announced(twice) == "palaestra: compiling Twin, usually 1 to 3 s (in every process: no cache)\n"
+    assert announced(twice) == ""
+    assert f" usually {seconds} to {3 * seconds} s " in announced(written["large"])
 
 
 @pytest.mark.parametrize(
-    ("wish", "terminal", "prompt", "expected"),
-    [(None, True, False, True), (None, False, True, True), (None, False, False, False), ("0", True, True, False)],
+    ("wish", "stderr", "expected"), [(None, 1, True), ("1", 1, True), ("0", 1, False), ("1", 0, False)]
 )
-def test_a_terminal_or_a_prompt_is_a_person(
-    wish: str | None, terminal: bool, prompt: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
+def test_one_variable_and_callers_that_report_themselves_silence_the_announcement(
+    wish: str | None, stderr: int, expected: bool, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: terminal))
-    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    if not prompt:
-        monkeypatch.delattr(sys, "ps1")
-    monkeypatch.delenv("PALAESTRA_VERBOSE", raising=False)
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace() if stderr else None)
+    monkeypatch.delenv("PALAESTRA_VERBOSE")
     if wish is not None:
         monkeypatch.setenv("PALAESTRA_VERBOSE", wish)
-    assert compiler.is_watched() is expected
+    assert compiler.is_announced() is expected
     with compiler.silence():
-        assert not compiler.is_watched()
+        assert not compiler.is_announced()
 
 
 def twice(x):

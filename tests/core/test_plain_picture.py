@@ -10,6 +10,7 @@ from games.play import simulation
 from palaestra import register
 from palaestra.core import plain_picture
 from palaestra.core.faces.gym_env import GameEnv
+from palaestra.core.faces.screen import render_modes
 
 
 def test_a_game_without_a_picture_shows_its_record():
@@ -39,6 +40,15 @@ def test_the_lines_of_the_picture():
     assert set(lines) >= {name for name, *_ in sim.game.state}
     sim.states["info"]["end_reason"][0], sim.states["info"]["winner"][0] = 1, 1
     assert dict(plain_picture.lines_of(sim.game, sim.states[0]))["match"] == "horizon, winner blue"
+
+
+def test_a_game_without_a_text_prints_the_same_lines():
+    sim = simulation(duel.game(), 1, compiled=False)
+    sim.reset(seed=1)
+    assert "ansi" in render_modes(sim.game)
+    lines = [line.split(maxsplit=1)[0] for line in sim.render_text().splitlines()]
+    assert lines[:2] == ["game", "decision"]
+    assert set(lines) >= {name for name, *_ in duel.game().state}
 
 
 def test_gymnasium_makes_it_with_a_render_mode():

@@ -68,6 +68,8 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_machine(tmp_path: P
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     assert (site / "index.html").exists()
+    typed = [page.name for page in (site / "docs" / "api").glob("*.html") if ">Type<span" in page.read_text("utf-8")]
+    assert typed == []  # a sentence "What it is: more of it" names no type
     loaded = re.compile(r"<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//([^\"]+)\"")
     for page in site.rglob("*.html"):
         assert loaded.findall(page.read_text(encoding="utf-8")) == [], page

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,7 @@ from games import body_game, depot, size_game  # noqa: F401 (they register their
 from palaestra import pages, registry
 from palaestra.cli import main
 from palaestra.core.catalog import Row
+from palaestra.core.faces.screen import render_modes
 from palaestra.core.fields import Field
 from palaestra.core.game import Game
 from palaestra.testing import Subject
@@ -182,6 +185,16 @@ def test_codecs_and_ways_to_be_drawn_are_in_the_facts():
     page = pages.page(DEPOT)
     assert '| codecs | `codec="words"` (default), `codec="graph"`, `codec="none"` (arrays) |' in page
     assert '| render | `"rgb_array"`, `"human"`, `"ansi"` |' in page
+
+
+def test_every_page_names_the_render_modes_of_its_environments():
+    written = sorted((Path(__file__).parents[2] / "docs" / "environments").glob("*.md"))
+    assert written
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        game, _ = registry.make_game(re.findall(r'gymnasium\.make\("([^"]+)"', text)[0])
+        (row,) = re.findall(r"^\| render \| (.*) \|$", text, re.MULTILINE)
+        assert re.findall(r'"(\w+)"', row) == render_modes(game), path.name
 
 
 # -- palaestra info ----------------------------------------------------------------------------------------------------

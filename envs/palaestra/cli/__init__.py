@@ -94,6 +94,8 @@ def one_line(error: BaseException) -> str:
 
     Python's own errors say little without their place, a `KeyError` no more than the key: they are given it.
     """
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {_trouble(error)}"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     is_bare = isinstance(error, KeyError) and " " not in text
     if (is_bare or isinstance(error, AttributeError | IndexError | NameError | AssertionError)) and error.__traceback__:
@@ -104,6 +106,21 @@ def one_line(error: BaseException) -> str:
     if not lines:
         return type(error).__name__
     return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}"
+
+
+def _trouble(error: OSError) -> str:
+    """What is wrong with a path, and what to do."""
+    match error:
+        case FileNotFoundError():
+            return "there is no such file or folder: check the path"
+        case IsADirectoryError():
+            return "a folder: name a file"
+        case NotADirectoryError():
+            return "a file stands where the path needs a folder: check the path"
+        case PermissionError():
+            return "this user may not read or write it: change its permissions, or name another path"
+        case _:
+            return str(error.strerror or error)
 
 
 def _run(words: list[str], is_program: bool) -> int:

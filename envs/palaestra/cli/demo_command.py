@@ -1,16 +1,18 @@
-"""Plays a match of each kind between bundled policies and shows where the replays are.
+"""Plays dogfights, or battles with --game skirmish, between bundled policies and shows where the replays are.
 
-What follows is passed on to the demo, which comes with the baselines: python -m palaestra_baselines.demo --help
+The options are those of the demo, which comes with the baselines: pip install "palaestra[baselines,flight,render]".
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 
 from palaestra.cli.common import load_method
 
-ABOUT = "a match of each kind between bundled policies"
+ABOUT = "matches between bundled policies: dogfights, or battles with --game skirmish"
 EXAMPLE = "palaestra demo"
+HELP = (["-h"], ["--help"])
 EXTRAS = "baselines,flight,render"
 """Optional parts of palaestra that the demo needs: policies, aircraft, pictures."""
 
@@ -20,10 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def split(words: list[str]) -> list[str]:
-    """Words of our own: the rest is passed on."""
-    return words[:1] if words[:1] in (["-h"], ["--help"]) else []
+    """Words of our own: all are passed on, the question for help too where somebody is there to answer it."""
+    return words[:1] if words[:1] in HELP and importlib.util.find_spec("tyro") is None else []
 
 
 def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
-    return load_method("demo", EXTRAS).main(args.passed_on) or 0
+    try:
+        return load_method("demo", EXTRAS).main(args.passed_on) or 0
+    finally:
+        if args.passed_on[:1] in HELP:
+            print(f"\nexample:\n  {EXAMPLE}")

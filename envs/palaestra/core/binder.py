@@ -25,6 +25,7 @@ from palaestra.core.reachable import (
     is_own_module,
     names_in,
     plain,
+    reachable,
 )
 
 loaded: dict[str, Callable] = {}
@@ -190,7 +191,8 @@ class Compiled(Interpreted):
 
     def _load_late(self, code: LateCode) -> int:
         name = f"{self._name}, {code.function.py_func.__name__}"
-        with compiler.announcement(name), compiler.without_garbage_collection():
+        found = [found.value for found in reachable({"late": code.function.py_func}) if found.is_new]
+        with compiler.announcement(name, found), compiler.without_garbage_collection():
             loaded[code.symbol], address = _load(code.function, code.symbol, code.signature)
         return address
 

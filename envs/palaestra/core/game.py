@@ -239,7 +239,7 @@ class Game:
             ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
-            Like ``render`` it reads the record and changes nothing.
+            Like ``render`` it reads the record and changes nothing. By default the match record; None for no text.
         click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns what a
             click on column x and row y of the picture means for the agent in ``slot``: an action in the form of its
             space (an int, an array, a dict by field), the name of the agent to command next, or None for nothing.
@@ -297,7 +297,7 @@ class Game:
     default_opponent: str = "random"
     render: str | None = "palaestra.core.plain_picture:draw"
     render_fps: float = 10.0
-    render_text: str | None = None
+    render_text: str | None = "palaestra.core.plain_picture:write"
     click: str | None = None
     codecs: Mapping[str, Codec] = field(default_factory=dict)
     default_codec: str | None = None

@@ -122,7 +122,7 @@ class Kernel:
             try:
                 with (
                     compiler.before_compiling(before),
-                    compiler.announcement(self._name),
+                    compiler.announcement(self._name, self.functions),
                     compiler.without_garbage_collection(),
                 ):
                     self._builder.load_natives(dict(zip(parameters, arguments, strict=True)))

@@ -1,4 +1,4 @@
-"""The picture of a game that draws none of its own: the match record as text."""
+"""The picture and the text of a game that has none of its own: what stands in the match record."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
         canvas.text((MARGIN, y), name, MUTED, 12, "la")
         canvas.text((MARGIN + NAMES_WIDTH, y), value, TEXT, 12, "la")
     return np.array(canvas.finish())
+
+
+def write(game: Any, world: Any, s: Any) -> str:
+    """Writes what `draw` shows, one line a field."""
+    lines = [("game", game.name), *lines_of(game, s)]
+    width = max(len(name) for name, _ in lines)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
 
 def lines_of(game: Any, s: Any) -> list[tuple[str, str]]:
