@@ -55,6 +55,8 @@ class AgentIO:
         form: ``"flat"`` or ``"dict"``.
         mask_mode: ``"info"``, ``"obs"`` or None.
         mask_keys: Names of the observation and of its mask with ``mask="obs"``.
+        mask_plan: Where the entries of a flat mask go in the form that ``action_space.sample`` takes, see
+            `palaestra.core.faces.masks.split_masks`.
         joint: The choices as one Discrete, or None.
         codec: Translator, or None.
         blocks: The slots by role.
@@ -109,7 +111,7 @@ class AgentIO:
         self.joint = JointChoices(game.name, self.blocks) if choices == "discrete" else None
         self._widths = [b.count * sum(f.size for f in b.role.action) for b in self.blocks]
         self._one_array = choices_alone(self.blocks)
-        self._plan = mask_plan(self.blocks) if self.joint is None else slice(0, int(self.joint.space.n))
+        self.mask_plan = mask_plan(self.blocks) if self.joint is None else slice(0, int(self.joint.space.n))
         if self.codec is not None:
             role = self.blocks[0].role
             base, self.action_space = self.codec.observation_space(role), self.codec.action_space(role)
@@ -125,9 +127,9 @@ class AgentIO:
         parts: dict[str, spaces.Space] = {}
         masks = self._masks_now()
         if self.joint is not None:
-            return {self.mask_keys[1]: mask_space(self._plan)}
+            return {self.mask_keys[1]: mask_space(self.mask_plan)}
         if masks.dense:
-            parts[self.mask_keys[1]] = mask_space(self._plan)
+            parts[self.mask_keys[1]] = mask_space(self.mask_plan)
         if masks.candidates:
             parts["candidates"] = candidate_space(self.blocks)
         return parts
@@ -147,7 +149,7 @@ class AgentIO:
         self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
         self._agent_views: dict[tuple[int, bool], AgentView] = {}
         self._row = self.views[0] if self.has_plain_rows else None
-        self._split = mask_splitter(self._plan)
+        self._split = mask_splitter(self.mask_plan)
         self._masked_row = self._row_and_mask()
         one_word = len(self.slots) == 1 and self.joint is None
         self._column = sim.action_table.single_choice(self.slots[0]) if one_word else None
@@ -199,7 +201,7 @@ class AgentIO:
             return seen
         masks = self.masks(copy)
         if "action_mask" in masks:
-            masks["action_mask"] = split_masks(self._plan, masks["action_mask"])
+            masks["action_mask"] = split_masks(self.mask_plan, masks["action_mask"])
         return self._with_masks(seen, masks)
 
     def observe_one(self, copy_world: bool = False) -> Any:

@@ -109,6 +109,8 @@ class GameVectorEnv(VectorEnv):
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
         self._running = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
+        for constant in self._running:
+            constant.flags.writeable = False
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
