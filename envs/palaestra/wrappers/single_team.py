@@ -19,8 +19,8 @@ Policy = Callable[[Any], Any]
 class SingleTeam(gymnasium.Env):
     """One team of any ParallelEnv whose agents form teams, as `TeamAsAgent` sees it.
 
-    Masks move from the observation to ``info["action_mask"]``, in the form that ``action_space.sample`` takes; in one row
-    they are `action_masks`. The match is over for the learner when its team has left, or when no agent is left.
+    Masks move from the observation to ``info["action_mask"]``, in the form that ``action_space.sample`` takes; see also
+    `action_masks`. The match is over for the learner when its team has left, or when no agent is left.
 
     For the games of this suite `gymnasium.make` does the same in compiled code; this is for those of others, and for
     opponents that want one joint observation.

@@ -171,8 +171,9 @@ def map_arrays(function: Callable[[np.ndarray], np.ndarray], tree: Any) -> Any:
 def mask_plan(blocks: Sequence[Block]) -> Plan:
     """The plan for slots whose masks stand side by side, slot after slot, the choices of each in their order.
 
-    It makes what ``sample(mask)`` of their action space takes: an array for a Discrete, a tuple of arrays, one a choice,
-    for a MultiDiscrete, a dict of these for a Dict. A choice with candidates has no place in it: nothing masks it.
+    It makes what ``sample(mask)`` of their action space takes: an array for a Discrete, a tuple of arrays, one a
+    choice, for a MultiDiscrete, a dict of these for a Dict. A choice with candidates has no place in it: nothing masks
+    it.
     """
     plans: dict[str, Plan] = {}
     side_by_side: list[slice] = []
