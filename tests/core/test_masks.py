@@ -151,6 +151,46 @@ def test_so_is_a_vector_of_them():
         assert masks["guard"]["effort"][lane] is None
 
 
+def test_several_choices_are_sampled_with_a_tuple_of_masks():
+    env = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}))
+    seen_too = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}), mask="obs")
+    _, info = env.reset(seed=2)
+    observation, _ = seen_too.reset(seed=2)
+    for _ in range(20):
+        mask = info["action_mask"]
+        assert [type(part) for part in mask] == [np.ndarray, np.ndarray]
+        assert seen_too.observation_space.contains(observation)
+        assert data_equivalence(observation["action_mask"], mask, exact=True)
+        np.testing.assert_array_equal(np.concatenate(mask), env.action_masks())
+        action = env.action_space.sample(mask)
+        *_, info = env.step(action)
+        observation, *_ = seen_too.step(action)
+        assert not np.any(info["illegal"])
+        if info["end_reason"]:
+            break
+
+
+def test_a_vector_environment_has_a_row_a_lane_in_infos_and_the_batch_of_a_tuple_in_observations():
+    make = lambda **options: GameVectorEnv(simulation(duel.game(2), 3, opponents={"blue": "presser"}), **options)  # noqa: E731
+    told, shown = make(), make(mask="obs")
+    _, infos = told.reset(seed=2)
+    observations, _ = shown.reset(seed=2)
+    parts = np.split(infos["action_mask"], np.cumsum(told.single_action_space.nvec)[:-1], axis=1)  # type: ignore[attr-defined]
+    assert infos["action_mask"].shape == (3, 6)
+    assert shown.observation_space.contains(observations)
+    for part, batch in zip(parts, observations["action_mask"], strict=True):
+        np.testing.assert_array_equal(part, batch)
+
+
+def test_what_a_user_writes_into_a_mask_shows_nowhere_else():
+    env = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}))
+    _, info = env.reset(seed=2)
+    info["action_mask"][0][:] = 7
+    assert info["action_mask"][1].max() == 1
+    assert env.action_masks().all()
+    assert max(part.max() for part in env.reset(seed=2)[1]["action_mask"]) == 1
+
+
 def test_a_game_that_forbids_nothing_has_no_masks():
     sim = simulation(two_team_homogeneous.game(), 1)
     sim.reset(seed=1)

@@ -29,14 +29,14 @@ FIRST = list({registry.ROWS[id].factory: id for id in reversed(OURS)}.values())
 """The first id of each factory."""
 CHECKERS = ("gymnasium_check_env", "pettingzoo_parallel_api_test", "pettingzoo_api_test", "pettingzoo_seed_tests")
 PURSUIT, CONFRONT = "palaestra.pursuit.graph_pursuit:game", "palaestra.pursuit.confront:game"
-VIEWS: dict[str, list[dict[str, Any]]] = {
+VIEWS: dict[Any, list[dict[str, Any]]] = {
     "palaestra.skirmish.games:battle": [{"compat": "smac"}],
     "palaestra.skirmish.games:generated": [{"view": "cone"}],
     PURSUIT: [{"view": "hops"}, {"view": "nodes"}],
     CONFRONT: [{"view": "hops"}, {"view": "nodes"}],
 }
 """Keywords of a factory that change what its agents see."""
-ALONE = {PURSUIT: {"control": "evader"}, CONFRONT: {"red": 1}}
+ALONE: dict[Any, dict[str, Any]] = {PURSUIT: {"control": "evader"}, CONFRONT: {"red": 1}}
 """With these the team that a Gymnasium user plays is one agent, for which a codec can speak."""
 
 
