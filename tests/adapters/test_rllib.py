@@ -107,6 +107,14 @@ def test_masks_have_the_names_and_the_type_of_rllibs_masking_module():
     assert observations["red_0"] in env.observation_spaces["red_0"]  # type: ignore[index]
 
 
+def test_masks_of_several_choices_stand_in_one_row_as_the_logits_do():
+    env = MatchEnv("palaestra/GraphConfront-v0", mask="obs", horizon=20)
+    observations, _ = env.reset(seed=0)
+    assert observations["red_0"]["action_mask"].shape == (5 + 4,)
+    assert observations["red_0"]["action_mask"].dtype == np.float32
+    assert observations["red_0"] in env.observation_spaces["red_0"]  # type: ignore[index]
+
+
 def test_wrong_keywords_are_refused():
     with pytest.raises(KeyError, match=r"Did you mean 'palaestra/TeamPong-v0'"):
         register("palaestra/TeamPng-v0")

@@ -252,7 +252,7 @@ def test_lists_of_candidates_are_reported_beside_dense_masks():
     printed = env.reset(seed=1)[1]["red_1"]
     assert printed["candidates"].keys() == {"order"}
     assert (printed["candidates"]["order"].tolist(), printed["candidates"]["order"].dtype) == ([0, 3, 1, -1], np.int32)
-    assert printed["action_mask"].tolist() == [1, 1, 1, 1, 0, 1, 1, 1]
+    assert [m.tolist() for m in printed["action_mask"]] == [[1, 1], [1, 1, 0], [1, 1, 1]]
     assert "action_mask" not in parallel(ORDER, mask="info").reset(seed=1)[1]["red_1"]
 
 

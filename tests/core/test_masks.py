@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from games import duel, two_team, two_team_homogeneous
 from games.play import idle_actions, leaves, random_actions, simulation
+from gymnasium.utils.env_checker import data_equivalence
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -117,12 +118,18 @@ def test_so_is_the_joint_action_of_a_team(control: str):
     for _ in range(60):
         assert env.observation_space.contains(observation)
         action = env.action_space.sample(observation["action_mask"])
-        np.testing.assert_array_equal(flat_mask(observation["action_mask"], GAME.teams[control]), info["action_mask"])
+        assert data_equivalence(observation["action_mask"], info["action_mask"], exact=True)
+        np.testing.assert_array_equal(flat_mask(info["action_mask"], GAME.teams[control]), choices_of(flat))
         observation, _, terminated, truncated, printed = env.step(action)
         *_, info = flat.step(action)
         assert np.sum(printed["illegal"]) == 0
         if terminated or truncated:
             break
+
+
+def choices_of(env: GameEnv) -> np.ndarray:
+    """The mask of all choices side by side."""
+    return env.agent_io.masks()["action_mask"][0]
 
 
 def flat_mask(mask: Any, slots: tuple[int, ...]) -> np.ndarray:
@@ -142,6 +149,46 @@ def test_so_is_a_vector_of_them():
         np.testing.assert_array_equal(masks["scout"][lane], expected["scout"])
         np.testing.assert_array_equal(masks["guard"]["trigger"][lane], expected["guard"]["trigger"])
         assert masks["guard"]["effort"][lane] is None
+
+
+def test_several_choices_are_sampled_with_a_tuple_of_masks():
+    env = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}))
+    seen_too = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}), mask="obs")
+    _, info = env.reset(seed=2)
+    observation, _ = seen_too.reset(seed=2)
+    for _ in range(20):
+        mask = info["action_mask"]
+        assert [type(part) for part in mask] == [np.ndarray, np.ndarray]
+        assert seen_too.observation_space.contains(observation)
+        assert data_equivalence(observation["action_mask"], mask, exact=True)
+        np.testing.assert_array_equal(np.concatenate(mask), env.action_masks())
+        action = env.action_space.sample(mask)
+        *_, info = env.step(action)
+        observation, *_ = seen_too.step(action)
+        assert not np.any(info["illegal"])
+        if info["end_reason"]:
+            break
+
+
+def test_a_vector_environment_has_a_row_a_lane_in_infos_and_the_batch_of_a_tuple_in_observations():
+    make = lambda **options: GameVectorEnv(simulation(duel.game(2), 3, opponents={"blue": "presser"}), **options)  # noqa: E731
+    told, shown = make(), make(mask="obs")
+    _, infos = told.reset(seed=2)
+    observations, _ = shown.reset(seed=2)
+    parts = np.split(infos["action_mask"], np.cumsum(told.single_action_space.nvec)[:-1], axis=1)  # type: ignore[attr-defined]
+    assert infos["action_mask"].shape == (3, 6)
+    assert shown.observation_space.contains(observations)
+    for part, batch in zip(parts, observations["action_mask"], strict=True):
+        np.testing.assert_array_equal(part, batch)
+
+
+def test_what_a_user_writes_into_a_mask_shows_nowhere_else():
+    env = GameEnv(simulation(duel.game(2), 1, autoreset_mode="off", opponents={"blue": "presser"}))
+    _, info = env.reset(seed=2)
+    info["action_mask"][0][:] = 7
+    assert info["action_mask"][1].max() == 1
+    assert env.action_masks().all()
+    assert max(part.max() for part in env.reset(seed=2)[1]["action_mask"]) == 1
 
 
 def test_a_game_that_forbids_nothing_has_no_masks():
@@ -172,13 +219,15 @@ def test_what_a_match_hands_out_is_its_own_memory_and_equal_to_that_of_the_batch
     match.set_opponent("blue", "presser")
     env = GameEnv(match, mask=mask)
     kept: Any = moved_on(env)
-    masks = [(seen["action_mask"] if mask == "obs" else info["action_mask"]).copy() for seen, *_, info in kept]
+    shown = [(seen if mask == "obs" else info)["action_mask"] for seen, *_, info in kept]
+    masks = [np.concatenate(each) for each in shown]
     assert {tuple(m) for m in masks} == {(1, 1, 1, 1, 1, 1), (1, 1, 0, 1, 1, 0)}
-    np.testing.assert_array_equal(env.agent_io.observe_lane()["action_mask"] if mask == "obs" else masks[-1], masks[-1])
+    if mask == "obs":
+        assert data_equivalence(env.agent_io.observe_lane()["action_mask"], shown[-1], exact=True)
     forget_masks(env.sim)
     env.sim.acting[...] = False
-    for (seen, *_, info), before in zip(kept, masks, strict=True):
-        np.testing.assert_array_equal(seen["action_mask"] if mask == "obs" else info["action_mask"], before)
+    for (*_, info), after, before in zip(kept, shown, masks, strict=True):
+        np.testing.assert_array_equal(np.concatenate(after), before)
         np.testing.assert_array_equal(info["acting"], [True, True] if info["end_reason"] == 0 else [False, False])
 
 

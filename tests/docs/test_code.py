@@ -38,6 +38,7 @@ SHORTER = {
     "hunter.learn(50_000)": "hunter.learn(512)",
     "model.learn(40_000, ": "model.learn(8_192, ",
     "range(1, 6)": "range(1, 3)",
+    "updates = 100": "updates = 2",
 }
 """What takes long on a page, and what runs instead."""
 NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ")

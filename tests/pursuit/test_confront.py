@@ -319,6 +319,17 @@ def test_the_graph_codec_moves_and_shoots_as_without_it():
     assert hit_points(env.sim) != [3] * 6
 
 
+def test_an_edit_of_an_observed_graph_shows_nowhere_else():
+    env = as_graph()
+    links = env.step({agent: [0, 0] for agent in env.agents})[0]["red_0"]["observation"].edge_links
+    before = links.copy()
+    links[:] = -7
+    later = env.step({agent: [0, 0] for agent in env.agents})[0]["red_0"]["observation"].edge_links
+    new = as_graph().reset(seed=0)[0]["red_0"]["observation"].edge_links
+    assert (later == before).all()
+    assert (new == before).all()
+
+
 def test_the_graph_codec_shows_hops_in_the_order_of_each_agent():
     env = as_graph(graph="path:5", red=1, blue=3, vision=3)
     place(env.sim, 0, 2, 3, 4)

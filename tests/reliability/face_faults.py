@@ -245,8 +245,14 @@ def _() -> Iterator[Patch]:
     honest = agent_io.AgentIO._with_masks
 
     def with_masks(io: Any, seen: Any, masks: dict[str, Any]) -> Any:
-        ones = lambda m: {k: ones(v) for k, v in m.items()} if isinstance(m, dict) else np.ones_like(m)  # noqa: E731
         return honest(io, seen, {k: ones(v) if k == "action_mask" else v for k, v in masks.items()})
+
+    def ones(mask: Any) -> Any:
+        if isinstance(mask, dict):
+            return {name: ones(part) for name, part in mask.items()}
+        if isinstance(mask, tuple):
+            return tuple(map(ones, mask))
+        return None if mask is None else np.ones_like(mask)
 
     yield agent_io.AgentIO, "_with_masks", with_masks
 

@@ -554,6 +554,31 @@ for fault, match in (
 ):
     number = broken_games.NUMBER[fault]
     FAULTS.append(Fault("codec_results_are_in_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
+
+
+@face("codec_results_belong_to_the_caller", "parallel", "is what an earlier call gave .*red_0, call 0", TUG)
+def lending_codec(parallel: Any) -> None:
+    """a codec shows an array of its own, that its caller may write to"""
+    edges = np.zeros((2, 2))
+    for agent_io in parallel.agent_ios.values():
+        agent_io.observe_lane = lambda **_: {"edges": edges[:]}
+
+
+@face("codec_results_belong_to_the_caller", "parallel", "changed an observation: .* = 0 and 7", TUG)
+def forgetful_codec(parallel: Any) -> None:
+    """a codec goes on writing into the text that it has shown"""
+    texts: list[list[int]] = []
+
+    def observe(**_: Any) -> tuple[list[int], ...]:
+        if texts:
+            texts[-1][0] = 7
+        texts.append([0])
+        return (texts[-1],)
+
+    for agent_io in parallel.agent_ios.values():
+        agent_io.observe_lane = observe
+
+
 rule("render_has_no_side_effects", "pictures wound", "changed the match record of lane 1: health")
 FAULTS.append(
     Fault(

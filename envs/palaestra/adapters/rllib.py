@@ -170,17 +170,21 @@ class MatchEnv(MultiAgentEnv):
         self.parallel_env.close()
 
     def _shown(self, observation: Any) -> Any:
-        """Masks as float32: RLlib's masking module takes their logarithm."""
-        if isinstance(observation, dict) and isinstance(observation.get(self._mask_key), np.ndarray):
-            return {**observation, self._mask_key: observation[self._mask_key].astype(np.float32)}
-        return observation
+        """Masks in one row, as the logits are, and float32: RLlib's masking module takes their logarithm."""
+        mask = observation.get(self._mask_key) if isinstance(observation, dict) else None
+        if not isinstance(mask, tuple | np.ndarray):
+            return observation
+        return {
+            **observation,
+            self._mask_key: np.concatenate(mask if isinstance(mask, tuple) else [mask], dtype=np.float32),
+        }
 
     def _shown_space(self, space: spaces.Space) -> spaces.Space:
         mask = space.spaces.get(self._mask_key) if isinstance(space, spaces.Dict) else None
-        if not isinstance(mask, spaces.Box):
+        if not isinstance(mask, spaces.Box | spaces.Tuple):
             return space
         parts = dict(space.spaces)  # type: ignore[attr-defined]
-        return spaces.Dict({**parts, self._mask_key: spaces.Box(0.0, 1.0, mask.shape, np.float32)})
+        return spaces.Dict({**parts, self._mask_key: spaces.Box(0.0, 1.0, (spaces.flatdim(mask),), np.float32)})
 
 
 __all__ = ["MASK_KEYS", "MatchEnv", "policy_by_team", "register"]

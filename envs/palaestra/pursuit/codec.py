@@ -60,7 +60,7 @@ class GraphCodec:
         if self._has_hit_points:
             points = view.team["hit_points"][np.array(order[1:]) - 1]
             nodes = np.concatenate([nodes, np.where(hops[:, 1:] == 0, points, 0.0)], axis=1)
-        links = self._links[graph]
+        links = self._links[graph].copy()  # users may write into what they observe
         return spaces.GraphInstance(nodes.astype(np.float32), np.zeros(len(links), np.int64), links)
 
     def decode(self, view: AgentView, action: Any) -> np.ndarray:

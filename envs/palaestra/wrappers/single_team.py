@@ -19,7 +19,7 @@ Policy = Callable[[Any], Any]
 class SingleTeam(gymnasium.Env):
     """One team of any ParallelEnv whose agents form teams, as `TeamAsAgent` sees it.
 
-    Masks move from the observation to ``info["action_mask"]`` (one row, int8), where masked learners look; see also
+    Masks move from the observation to ``info["action_mask"]``, in the form that ``action_space.sample`` takes; see also
     `action_masks`. The match is over for the learner when its team has left, or when no agent is left.
 
     For the games of this suite `gymnasium.make` does the same in compiled code; this is for those of others, and for
@@ -104,10 +104,7 @@ class SingleTeam(gymnasium.Env):
         self.teams_env.close()
 
     def _shown(self, seen: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        if not self._masked:
-            return seen, info
-        mask = flat_mask(seen["action_mask"])
-        return seen["observation"], {**info, "action_mask": seen["action_mask"] if mask is None else mask}
+        return (seen["observation"], {**info, "action_mask": seen["action_mask"]}) if self._masked else (seen, info)
 
     def _chance(self, team: str) -> Policy:
         space = self.teams_env.action_space(team)

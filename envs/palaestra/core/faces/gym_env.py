@@ -29,11 +29,14 @@ class GameEnv(gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
     ``info`` holds numbers (NumPy scalars and arrays) under the same keys in every step: ``winner`` (a team's number, -1
-    while there is none), ``end_reason`` (a number, 0 while the match goes on), the game's own fields; ``action_mask``
-    (int8), ``candidates`` (int32 ids by choice, -1 beyond the list) and ``illegal`` where the game forbids actions; and
+    while there is none), ``end_reason`` (a number, 0 while the match goes on), the game's own fields; ``action_mask``,
+    ``candidates`` (int32 ids by choice, -1 beyond the list) and ``illegal`` where the game forbids actions; and
     ``acting`` (whether the next action counts) where there are opponents. The last two are arrays, one entry a member,
     where the team has several. The reward is the team's, or the sum of the members' where each has its own
     (``Game(reward="agent")``).
+
+    A mask is what ``action_space.sample`` takes: int8 ``[n]`` for one choice, a tuple of these for several, which
+    ``np.concatenate`` makes one row, a dict where the action is a Dict.
 
     Attributes:
         sim: The simulation.

@@ -71,9 +71,10 @@ class GameParallelEnv(ParallelEnv):
         Args:
             sim: The simulation; teams with an opponent and agents that a script plays are not shown.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
-            mask: ``"obs"`` gives ``{"observation", "action_mask", "candidates"}``, of the masks those that the game has
-                (a Dict of masks where the action is a Dict); ``"info"`` puts masks, flat always, into the infos. The
-                default is ``"obs"`` where the game forbids something, else None.
+            mask: ``"obs"`` gives ``{"observation", "action_mask", "candidates"}``, of the masks those that the game
+                has; ``"info"`` puts them into the infos. A mask is what ``action_space(agent).sample`` takes: int8
+                ``[n]`` for one choice, a tuple of these for several, a dict where the action is a Dict. The default is
+                ``"obs"`` where the game forbids something, else None.
             mask_keys: Names of the observation and its mask with ``mask="obs"``.
             choices: ``"discrete"`` makes an agent's choices one Discrete.
             codec: One of the game's codecs, or ``"none"``; the game's default if None.

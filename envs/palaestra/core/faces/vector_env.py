@@ -45,6 +45,12 @@ class GameVectorEnv(VectorEnv):
     team's, or the sum of the members' where each has its own. With ``copy=False`` all arrays are the simulation's own:
     valid until the next step.
 
+    ``info["action_mask"]`` is int8 ``[N, M]``, a row a lane with all choices side by side, as a network's logits are:
+    Gymnasium's batch of a MultiDiscrete is a Box, whose ``sample`` takes no mask. One line makes the choices of it:
+    ``np.split(mask, np.cumsum(env.single_action_space.nvec)[:-1], axis=1)``, or where the action is a Dict
+    ``split_masks(env.agent_io.mask_plan, mask)`` of `palaestra.core.faces.masks`. With ``mask="obs"`` the observation
+    holds the batch of what `GameEnv` observes: a tuple of ``[N, n]``, one a choice.
+
     Attributes:
         sim: The simulation.
         control: The team that the user plays.
@@ -109,6 +115,8 @@ class GameVectorEnv(VectorEnv):
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
         self._running = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
+        for constant in self._running:
+            constant.flags.writeable = False
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None

@@ -8,6 +8,7 @@ import numpy as np
 
 from palaestra.core.faces.agent_io import MASK_KEYS
 from palaestra.core.faces.joint_choices import MOST
+from palaestra.core.faces.masks import split_masks
 from palaestra.core.fields import Choice
 from palaestra.pages import forms_of
 from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
@@ -64,7 +65,7 @@ def _against_scalars(subject: Subject, mode: str) -> None:
         scalars = [EnvDriver(subject.env(**options), seed + i) for i in range(lanes)]
         shown = vector.start()
         for lane, scalar in enumerate(scalars):
-            _compare(shown, scalar.start(), lane, f"{mode}, first reset")
+            _compare(vector, shown, scalar.start(), lane, f"{mode}, first reset")
         for number in subject.rounds(16, 24, 300):
             ends += _one_step(subject, vector, scalars, f"{mode}, step {number}")
             steps += lanes
@@ -93,22 +94,22 @@ def _one_step(subject: Subject, vector: VectorDriver, scalars: list[EnvDriver], 
     result = vector.play()
     if resets_only:
         for lane in np.flatnonzero(waiting):
-            _compare(result, scalars[lane].play(), int(lane), f"{place}, reset_mask")
+            _compare(vector, result, scalars[lane].play(), int(lane), f"{place}, reset_mask")
         return 0
     for lane, scalar in enumerate(scalars):
         expected = scalar.play()
         where = f"{place}, lane {lane}"
         if len(expected) == 2:  # NEXT_STEP: the scalar loop has just been reset
             _numbers(result, lane, (0.0, False, False), where)
-            _compare(result, expected, lane, place)
+            _compare(vector, result, expected, lane, place)
             continue
         _numbers(result, lane, expected[1:4], where)
         over = expected[2] or expected[3]
         if over and vector.mode == "SAME_STEP":
-            _compare_final(result[4], expected, lane, where)
-            _compare(result, scalar.play(), lane, place)
+            _compare_final(vector, result[4], expected, lane, where)
+            _compare(vector, result, scalar.play(), lane, place)
         else:
-            _compare(result, expected, lane, place)
+            _compare(vector, result, expected, lane, place)
             claimed = "final_obs" in result[4] and bool(result[4]["_final_obs"][lane])
             require(not claimed, f"{where}: final_obs without an end in this step")
     return int((result[2] | result[3]).sum())
@@ -119,36 +120,41 @@ def _numbers(result: Any, lane: int, expected: tuple[float, bool, bool], where: 
         require(array[lane] == value, f"{where}: {name} is {array[lane]}, a single Env has {value}")
 
 
-def _compare(result: Any, expected: Any, lane: int, place: str) -> None:
+def _compare(vector: VectorDriver, result: Any, expected: Any, lane: int, place: str) -> None:
     """Observation and info of one lane of a VectorEnv against those of a single Env."""
     found = unlike(_row(result[0], lane, expected[0]), expected[0])
     require(
         not found, f"{place}, lane {lane}: observation{' ' if found[:1].isalpha() else ''}{found} (VectorEnv and Env)"
     )
-    _compare_info(result[-1], expected[-1], lane, f"{place}, lane {lane}")
+    _compare_info(vector, result[-1], expected[-1], lane, f"{place}, lane {lane}")
 
 
-def _compare_info(infos: Any, info: Any, lane: int, where: str, of: str = "info") -> None:
+def _compare_info(vector: VectorDriver, infos: Any, info: Any, lane: int, where: str, of: str = "info") -> None:
     for name, value in info.items():
         require(name in infos and infos[f"_{name}"][lane], f"{where}: {of} has no {name!r}, a single Env has {value}")
-        found = unlike(_plain(lane_of(infos[name], lane)), _plain(value))
+        row = lane_of(infos[name], lane)
+        if name == "action_mask":  # flat in the infos of a VectorEnv
+            row = split_masks(vector.face.agent_io.mask_plan, row)
+        found = unlike(_plain(row), _plain(value))
         require(not found, f"{where}: {of} {name}{found} (VectorEnv and Env)")
     extra = {name for name in infos if not name.startswith("_")} - {*info, "final_obs", "final_info"}
     require(not extra, f"{where}: {of} has {', '.join(sorted(extra))}, a single Env has not")
 
 
-def _compare_final(infos: Any, expected: Any, lane: int, where: str) -> None:
+def _compare_final(vector: VectorDriver, infos: Any, expected: Any, lane: int, where: str) -> None:
     for name in ("final_obs", "final_info"):
         require(name in infos and infos[f"_{name}"][lane], f"{where}: an end without info[{name!r}]")
     found = unlike(infos["final_obs"][lane], expected[0])
     require(not found, f"{where}: final_obs{found} (VectorEnv and the last observation of an Env)")
-    _compare_info(infos["final_info"], expected[4], lane, where, "final_info")
+    _compare_info(vector, infos["final_info"], expected[4], lane, where, "final_info")
 
 
 def _plain(value: Any) -> Any:
     """Numbers and lists of Python's own: an Env gives a float where a VectorEnv gives a row of an array."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
     return np.asarray(value).tolist()
 
 

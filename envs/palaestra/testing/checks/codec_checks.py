@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,10 @@ import numpy as np
 from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.testing.checks.action_checks import Untouched
+from palaestra.testing.checks.buffer_checks import Memory
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
+from palaestra.testing.snapshot_view import unlike
 from palaestra.testing.subject import Subject
 
 GIBBERISH = "zzz no such action 8f3a"
@@ -59,6 +63,51 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
     subject.note(
         f"{said} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
     )
+
+
+@conformance(order=1102)
+def codec_results_belong_to_the_caller(subject: Subject) -> None:
+    """No two observations that a codec encodes share an array, a list or a dict, not even one that is read-only.
+
+    Nor does a later call change an earlier observation. A caller may write into what it got, and keep it.
+    """
+    if not subject.game.codecs:
+        raise Skipped("the game has no codecs")
+    for name in subject.game.codecs:
+        face = subject.parallel(codec=name, mask=None)
+        face.reset(seed=subject.draw.seed())
+        player = Player(face.sim)
+        kept: list[tuple[Any, Any]] = []
+        owner: dict[int, str] = {}  # of lists and dicts by their id: what is kept keeps its id
+        arrays: list[tuple[str, np.ndarray]] = []
+        for number in range(2 * SHORT):
+            for agent, agent_io in face.agent_ios.items():
+                place, memory = f"codec {name!r}, {agent}, call {number}", Memory(arrays)
+                encoded = agent_io.observe_lane()
+                kept.append((encoded, copy.deepcopy(encoded)))
+                for part in _editable(encoded):
+                    is_array = isinstance(part, np.ndarray)
+                    earlier = memory.shared_by(part) if is_array else owner.setdefault(id(part), place)
+                    what = f"the array {part.dtype} {part.shape}" if is_array else f"the {type(part).__name__}"
+                    require(earlier in ("", place), f"{place}: {what} is what an earlier call gave ({earlier})")
+                    arrays += [(place, part)] if is_array else []
+            if number % 2 == 0:
+                continue  # encodes the same position once more
+            player.play(face.sim)
+            face.sim.step()
+            if face.sim.terminated[0] or face.sim.truncated[0]:
+                face.sim.reset()
+        for encoded, as_returned in kept:
+            found = unlike(as_returned, encoded)
+            require(not found, f"codec {name!r}: a later call changed an observation: {found} (then and now)")
+
+
+def _editable(value: Any) -> Iterator[Any]:
+    """The arrays, lists and dicts in an encoded observation."""
+    if isinstance(value, np.ndarray | list | Mapping):
+        yield value
+    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        yield from _editable(part)
 
 
 def _encode(agent_io: AgentIO, place: str, lane: int = 0, final: bool = False) -> None:

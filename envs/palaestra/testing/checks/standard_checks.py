@@ -6,10 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pettingzoo
 from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.core.faces.aec_env import GameAECEnv
+from palaestra.core.fields import Choice
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject, without_display
 
@@ -47,6 +49,11 @@ LATE = (
 )
 
 
+MASKS = ("Action mask is not a NumPy array", "MultiDiscrete and Dict are sampled with tuples and dicts of arrays")
+SAMPLES_MASKS = tuple(map(int, pettingzoo.__version__.split(".")[:2])) >= (1, 27)
+"""Whether PettingZoo's parallel_api_test gives every mask to ``space.sample``."""
+
+
 class SeededActions:
     """A ParallelEnv for tests that seed neither matches nor action spaces: the same in every run."""
 
@@ -68,16 +75,18 @@ class SeededActions:
 def zoo_options(subject: Subject) -> dict[str, Any]:
     """Keywords under which PettingZoo's tests can sample actions.
 
-    They hand a mask as it is to ``space.sample``, which takes a flat one for Discrete alone: MultiDiscrete wants a
-    tuple; and api_test takes every mask for an array, which that of a composite action is not. There the masks are left
-    out, and illegal samples are the no-ops that they ought to be.
+    They hand a mask to ``space.sample`` as it is, but know no lists of candidates: beside these, masks are left out
+    where there are several choices, and illegal samples are the no-ops that they ought to be. Before version 1.27
+    parallel_api_test draws one number from a mask that it observes: masks of several choices stand in the infos there.
     """
     if subject.game.legal is None:
         return {}
     if "zoo options" not in subject.memory:
         face = subject.parallel()
-        flat = all(isinstance(face.action_space(a), spaces.Discrete) for a in face.possible_agents)
-        subject.memory["zoo options"] = {} if flat else {"mask": None}
+        one_choice = all(isinstance(face.action_space(a), spaces.Discrete) for a in face.possible_agents)
+        listed = any(isinstance(f, Choice) and f.candidates is not None for r in subject.game.roles for f in r.action)
+        where = {"mask": None} if listed else {} if SAMPLES_MASKS else {"mask": "info"}
+        subject.memory["zoo options"] = {} if one_choice else where
     return subject.memory["zoo options"]
 
 
@@ -111,7 +120,7 @@ def pettingzoo_parallel_api_test(subject: Subject) -> None:
     parallel_api_test(make(), num_cycles=_cycles(subject, 150, 1000))
 
 
-@conformance(order=103, expected_warnings=(IMPORTS, DICTS, ACTIONS, ROLES, ZEROS, SINGLES, UNBOUNDED))
+@conformance(order=103, expected_warnings=(IMPORTS, DICTS, ACTIONS, ROLES, ZEROS, SINGLES, UNBOUNDED, MASKS))
 def pettingzoo_api_test(subject: Subject) -> None:
     """PettingZoo's api_test on the AEC face."""
     from pettingzoo.test import api_test
@@ -187,7 +196,6 @@ def pettingzoo_render_test(subject: Subject) -> None:
 def registered_everywhere(subject: Subject) -> None:
     """The id is known to Gymnasium (its spec survives JSON), to PettingZoo and, as a module, to `palaestra.zoo`."""
     import gymnasium
-    import pettingzoo
     from gymnasium.envs.registration import EnvSpec
 
     spec = gymnasium.spec(subject.id)
