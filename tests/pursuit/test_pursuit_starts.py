@@ -129,7 +129,7 @@ def test_where_no_draw_of_pursuers_is_winnable_they_start_where_they_win():
 def test_the_number_of_pursuers_is_drawn_uniformly_and_the_absent_are_not_in_the_match():
     states = starts(9000, graph="grid:3x3", pursuers=3, fewest_pursuers=1)
     there = states["alive"][:, :3]
-    counts = np.bincount(there.sum(axis=1), minlength=4)
+    counts = np.bincount(there.sum(axis=1, dtype=int), minlength=4)
     assert counts[0] == 0
     assert are_about_equal(counts[1:])
     assert (np.diff(there.astype(int), axis=1) <= 0).all(), "the first ones are there"
