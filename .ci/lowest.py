@@ -1,4 +1,4 @@
-"""What must work with the oldest supported dependencies: .ci/run runs it in a venv with those of constraints-lowest.txt.
+"""What must work with the oldest supported dependencies: .ci/run runs it in a venv of constraints-lowest.txt.
 
 The rules of all ids are those recorded; one game a family is compiled and repeats its replay; the smallest passes the
 conformance kit. `make test-lowest` runs all tests.
