@@ -5,6 +5,7 @@ import string
 import time
 from collections.abc import Callable
 from copy import deepcopy
+from importlib.metadata import version
 from typing import Any
 
 import gymnasium
@@ -15,13 +16,16 @@ from gymnasium.spaces import GraphInstance
 from gymnasium.vector.utils import batch_space, create_empty_array
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from palaestra.core.codec_spaces import GraphSpace, TextSpace
 
 CHARSETS = [string.ascii_lowercase, frozenset("]^-\\a.["), "äö€𝄞", "x"]
 BOX = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 5], np.float32))
 FINE_BOX = spaces.Box(-1.0, 1.0, (2, 2), np.float64)
-NODE_SPACES = [BOX, FINE_BOX, spaces.Discrete(4, start=-1), spaces.MultiDiscrete([2, 3]), spaces.Box(0.0, 1.0, ())]
+NODE_SPACES = [BOX, FINE_BOX, spaces.Discrete(4, start=-1), spaces.Box(0.0, 1.0, ())]
+if Version(version("gymnasium")) >= Version("1.4"):  # before, nodes are boxes and numbers alone
+    NODE_SPACES.append(spaces.MultiDiscrete([2, 3]))
 PAIRS = [(node, edge) for node in NODE_SPACES for edge in (None, BOX, spaces.Discrete(3))]
 
 
@@ -149,9 +153,10 @@ def test_a_graph_is_a_member_where_gymnasium_says_so(node: Any, edge: Any):
             parts[spoilt].reshape(-1)[rng.integers(parts[spoilt].size)] += rng.choice([-9, 9])
         found = GraphInstance(**parts)
         assert ours.contains(found) == theirs.contains(found)
-        assert ours.contains(other.sample()) == theirs.contains(other.sample())
+        foreign = other.sample()
+        assert ours.contains(foreign) == theirs.contains(foreign)
         members += ours.contains(found)
-    assert 30 <= members < 60
+    assert 10 <= members < 60  # before Gymnasium 1.4, samples of numbers forget where these start
 
 
 ODD = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,6 +121,46 @@ def test_what_decides_nothing_is_not_in_the_digest(what: str):
     assert rules_digest(game) == rules_digest(other)
 
 
+# -- text --------------------------------------------------------------------------------------------------------------
+
+HOOK = (
+    'def step(s, world, actions, rewards, scratch):\n    s.x = f"{s.x:>{s.width}}", u"a", s.y + 1\n    return False\n'
+)
+LAMBDA = "HOOKS = (\n    lambda s, world, actions, rewards, scratch: s.y > 1,\n)\nstep = HOOKS[0]\n"
+SAME_TEXT = {
+    "a comment and blank lines": HOOK.replace("    return", "\n    # over\n\n    return"),
+    "a docstring": HOOK.replace("    s.x", '    """Plays.\n\nIt is short."""\n    s.x'),
+    "layout": HOOK.replace("s.y + 1", "(\n        s.y+1\n    )").replace('u"a"', '"a"').replace('"a"', "'a'"),
+    "code before it": "OTHER = 1\n\n\n" + HOOK,
+}
+OTHER_TEXT = {
+    "a number": HOOK.replace("1", "2"),
+    "text of an f-string": HOOK.replace(":>", ":<"),
+    "a text": HOOK.replace('"a"', '"b"'),
+    "an annotation": HOOK.replace("scratch)", "scratch) -> bool"),
+}
+
+
+def digest_with(folder: Path, text: str) -> str:
+    """Digest of a game whose step stands in a file of its own."""
+    path = folder / f"hook_{len(list(folder.iterdir()))}.py"
+    path.write_text(text)
+    names: dict[str, Any] = {"__name__": "hook"}
+    exec(compile(text, str(path), "exec"), names)
+    return rules_digest(replace(COURIERS, step=names["step"]))
+
+
+def test_layout_comments_and_docstrings_decide_nothing(tmp_path: Path):
+    texts = {"as it was": HOOK, **SAME_TEXT}
+    assert len({digest_with(tmp_path, text) for text in texts.values()}) == 1
+
+
+def test_what_the_text_says_decides(tmp_path: Path):
+    texts = {"as it was": HOOK, "a lambda": LAMBDA, "its number": LAMBDA.replace("1", "2"), **OTHER_TEXT}
+    assert len({digest_with(tmp_path, text) for text in texts.values()}) == len(texts)
+    assert digest_with(tmp_path, LAMBDA.replace(" > 1", " > (1)")) == digest_with(tmp_path, LAMBDA)
+
+
 # -- engines -----------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +210,89 @@ class Base:
 
 
 class Derived(Base): ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    highest: float = 1.0
+    seen: list[float] = field(default_factory=list)
+
+
+class Pool:
+    def __init__(self) -> None:
+        self.idle = 0
+
+    def __repr__(self) -> str:
+        return f"a pool of {self.idle}"
+
+
+idle: dict[int, list[float]] = {}
+waiting: list[float] = []
+names: set[str] = set()
+pool, limits = Pool(), Limits()
+
+
+@functools.cache
+def cached(x: float) -> float:
+    return x
+
+
+@contextlib.contextmanager
+def managed() -> Iterator[float]:
+    yield limits.highest
+
+
+class Keeping:
+    """An engine that uses all of these."""
+
+    taken: tuple[str, ...] = ()
+
+    def load(self) -> float:
+        with managed() as highest:
+            return highest + cached(2.0) + len(idle) + len(waiting) + len(names) + pool.idle
+
+
+KEEPING = replace(OUTSIDE, physics=f"{__name__}:Keeping")
+
+
+def test_what_an_engine_keeps_in_the_process_decides_nothing(monkeypatch: pytest.MonkeyPatch):
+    before = rules_digest(KEEPING)
+    monkeypatch.setitem(idle, 60, [1.0])
+    monkeypatch.setattr(pool, "idle", 3)
+    waiting.append(1.0)
+    names.add("f16")
+    limits.seen.append(2.0)
+    assert rules_digest(KEEPING) == before
+
+
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+@contextlib.contextmanager
+def closed() -> Iterator[float]:
+    yield 0.0
+
+
+KEEPING_EDITS: dict[str, tuple[str, Any]] = {
+    "a number of a frozen dataclass": ("limits", Limits(highest=2.0)),
+    "a function behind a cache": ("cached", functools.cache(doubled)),
+    "a function behind a decorator": ("managed", closed),
+    "the class of an object": ("pool", Part()),
+}
+
+
+@pytest.mark.parametrize("what", KEEPING_EDITS)
+def test_what_an_engine_uses_decides(what: str, monkeypatch: pytest.MonkeyPatch):
+    before = rules_digest(KEEPING)
+    monkeypatch.setitem(globals(), *KEEPING_EDITS[what])
+    assert rules_digest(KEEPING) != before
+
+
+def test_the_methods_of_an_object_that_an_engine_uses_decide(monkeypatch: pytest.MonkeyPatch):
+    before = rules_digest(KEEPING)
+    monkeypatch.setattr(Pool, "__init__", lambda self: None)
+    assert rules_digest(KEEPING) != before
 
 
 # -- callers ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """What hooks use is read from their byte code: names that are really loaded, and nothing that is merely called so."""
 
+import dataclasses
 import enum
+import importlib.machinery
 import math
 import types
 from collections.abc import Callable
@@ -31,6 +33,11 @@ class Order(enum.IntEnum):
 class Mood(enum.Enum):
     CALM = 1
     WILD = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    highest: float
 
 
 tools = types.ModuleType("tools")
@@ -149,8 +156,30 @@ def test_constants_are_bytes_that_distinguish_them():
     values += [table, table + 1e-12, table.astype("f4"), table.reshape(3, 2), np.asfortranarray(table), record]
     values += [table.dtype, record.dtype, frozenset("ab"), frozenset("abc"), abs, min]
     values += [slice(0, 3), slice(1, 3), range(3), range(4), numba.int32, numba.int64]
+    values += [
+        Limit(1.0),
+        Limit(2.0),
+        types.MappingProxyType({"a": 1}),
+        types.MappingProxyType({"a": 2}),
+        np.sin,
+        np.cos,
+    ]
     assert len({constant_bytes(value) for value in values}) == len(values)
     assert constant_bytes(table.copy()) == constant_bytes(table)
+
+
+@pytest.mark.parametrize(("one", "other"), [([], [1]), ({}, {1: 2}), (set(), {1}), (bytearray(), bytearray(b"a"))])
+def test_what_may_change_counts_by_its_class_alone(one: Any, other: Any):
+    assert constant_bytes(one) == constant_bytes(other)
+
+
+def test_where_a_package_is_installed_is_no_part_of_a_constant():
+    here, there = types.ModuleType("tools"), types.ModuleType("tools")
+    here.__file__, there.__file__ = "/here/tools.py", "/there/tools.py"
+    spec = importlib.machinery.ModuleSpec
+    here.__spec__, there.__spec__ = spec("tools", None, origin="/here"), spec("tools", None, origin="/there")
+    assert constant_bytes(here) == constant_bytes(there)
+    assert constant_bytes(np) != constant_bytes(math)
 
 
 def tiny(step: Callable, **changes: Any) -> Game:

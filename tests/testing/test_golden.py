@@ -37,6 +37,11 @@ def test_an_id_plays_as_recorded(id: str):
         pytest.skip(str(reason))
 
 
+@pytest.mark.parametrize("id", OURS)
+def test_the_rules_of_an_id_are_those_recorded_under_every_python_and_numpy(id: str):
+    golden.compare_rules(id, FOLDER)
+
+
 @pytest.mark.parametrize("id", dict.fromkeys(map(golden.shown_id, OURS)))
 def test_a_playthrough_of_a_factory_reads_as_recorded(id: str):
     needs_package(id)
@@ -54,7 +59,7 @@ def test_a_playthrough_is_short_and_its_actions_vary(path: Path):
 def test_golden_files_are_of_ids_that_exist():
     assert golden.orphans(FOLDER) == []
     hashes = golden.read_hashes(FOLDER)
-    assert not {*hashes["cross-platform"], *hashes["per-platform"]} - set(registry.ROWS)
+    assert not set().union(*hashes.values()) - set(registry.ROWS)
 
 
 @pytest.mark.jitless
@@ -70,13 +75,20 @@ def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, mo
         golden.compare_hash(DUEL, tmp_path)
     with pytest.raises(CheckError, match="has no playthrough"):
         golden.compare_playthrough(DUEL, tmp_path)
-    assert golden.update([DUEL], tmp_path) == [f"hash of {DUEL}", str(tmp_path / "playthroughs" / "Duel-v0.txt")]
+    with pytest.raises(CheckError, match="has no recorded digest of its rules"):
+        golden.compare_rules(DUEL, tmp_path)
+    playthrough = str(tmp_path / "playthroughs" / "Duel-v0.txt")
+    assert golden.update([DUEL], tmp_path) == [f"digest of the rules of {DUEL}", f"hash of {DUEL}", playthrough]
     golden.compare_hash(DUEL, tmp_path)
     golden.compare_playthrough(DUEL, tmp_path)
     assert golden.update([DUEL], tmp_path) == []
     monkeypatch.setitem(registry.ROWS, DUEL, registry.Row(DUEL, "testing.broken_games:duel", kwargs={"fault": 9}))
     with pytest.raises(CheckError, match="plays otherwise than recorded on all machines"):
         golden.compare_hash(DUEL, tmp_path)
+    golden.compare_rules(DUEL, tmp_path)  # the fault is a parameter's default
+    monkeypatch.setattr(golden, "rules_digest", lambda game: "0" * 16)
+    with pytest.raises(CheckError, match="has other rules than recorded"):
+        golden.compare_rules(DUEL, tmp_path)
     with pytest.raises(CheckError, match=r"Duel-v0.txt, line \d+: recorded 'rewards"):
         golden.compare_playthrough(DUEL, tmp_path)
 

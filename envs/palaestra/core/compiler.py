@@ -17,6 +17,8 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from palaestra.core.disk_cache import warn_once
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
@@ -56,8 +58,8 @@ def options(*, inside: bool, batch_loop: bool = False) -> dict[str, Any]:
 
 
 def made_with() -> str:
-    """The options as text: part of the name of all stored machine code."""
-    return repr((options(inside=False), options(inside=True, batch_loop=True)))
+    """The options and NumPy, whose types are numba's, as text: part of the name of all stored machine code."""
+    return repr((np.__version__, options(inside=False), options(inside=True, batch_loop=True)))
 
 
 def _import_numba() -> None:

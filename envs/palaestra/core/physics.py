@@ -32,6 +32,10 @@ class PhysicsEngine(Protocol):
     as they are during a match, and on its inputs since `load`. Lanes are named by their indices, int64, in
     ascending order.
 
+    Its code and the constants that it uses belong to the digest of the rules (`palaestra.core.identity.rules_digest`):
+    write tables as tuples, read-only mappings, arrays or frozen dataclasses. What it shares in the process beyond one
+    simulation, a pool say, is kept in a list, a dict or an object, which count by their class alone.
+
     Attributes:
         body_field: Field of the match record that holds the bodies, ``[K]`` records a lane.
         command_fields: Members of a body that the engine reads as inputs in each period. They best stand side by side:

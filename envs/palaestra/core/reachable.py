@@ -8,6 +8,7 @@ code loads that chain of attributes (``tools.OFFSET``); the name of an attribute
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import dis
 import enum
 import functools
@@ -21,6 +22,8 @@ import numpy as np
 
 FOREIGN = ("builtins", "math", "numpy", "numba", "llvmlite")
 """Packages whose members are as numba knows them, never looked into."""
+PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))
+"""Classes of most constants."""
 DEEPEST = 4
 """Modules may hold each other; where one is handed on whole, members are looked for no deeper."""
 
@@ -106,8 +109,26 @@ def wrapped(value: Any) -> types.FunctionType | None:
 
 
 def is_in_package(value: types.FunctionType | type, package: str) -> bool:
-    """Whether a function or class is defined in a package or module."""
-    return f"{value.__module__}.".startswith(f"{package}.")
+    """Whether the code of a function or class stands in a package or module.
+
+    What another package's decorator returns does not, although `functools.wraps` gives it the module's name.
+    """
+    module = value.__module__ if isinstance(value, type) else value.__globals__.get("__name__", "")
+    return f"{module}.".startswith(f"{package}.")
+
+
+def function_of(value: Any, package: str = "") -> types.FunctionType | None:
+    """The Python function behind a value, of ``package`` where one is given, and behind decorators of other packages.
+
+    So `functools.cache` and `contextlib.contextmanager` are seen through; what numba made is not, see `wrapped`.
+    """
+    while value is not None:
+        function = plain(value)
+        if function is not None and (not package or is_in_package(function, package)):
+            return function
+        is_last = isinstance(value, type) or wrapped(value) is not None
+        value = None if is_last else getattr(value, "__wrapped__", None)
+    return None
 
 
 def is_own_module(value: Any) -> bool:
@@ -169,9 +190,7 @@ def reachable(roots: Mapping[str, Callable], package: str = "") -> Iterator[Foun
     numbers: dict[types.FunctionType, int] = {}
 
     def visit(name: str, value: Any) -> Iterator[Found]:
-        function = plain(value)
-        if function is not None and package and not is_in_package(function, package):
-            function = None
+        function = function_of(value, package)
         if function is not None:
             is_new = function not in numbers
             number = numbers.setdefault(function, len(numbers))
@@ -247,7 +266,14 @@ def layout(dtype: np.dtype) -> str:
 
 
 def constant_bytes(value: Any) -> bytes:
-    """A constant of the rules as bytes: equal for equal constants, under every Python and NumPy, in every process."""
+    """A constant of the rules as bytes: equal for equal constants, under every Python and NumPy, in every process.
+
+    Values count by what they are: numbers, text, tuples, frozen sets and dataclasses, read-only mappings, enumerations,
+    arrays. Whatever else there is may change while a process runs, a list, a dict, a set, an object of some class: it
+    counts by the name of its class alone. Functions, classes and modules count by their names.
+    """
+    if type(value) in PLAIN:
+        return f"{type(value).__name__} {value!a}".encode()  # not repr: what it escapes depends on the Unicode version
     if isinstance(value, enum.Enum):
         return f"{type(value).__qualname__}.{value.name} ".encode() + constant_bytes(value.value)
     if is_enumeration(value):
@@ -257,17 +283,34 @@ def constant_bytes(value: Any) -> bytes:
         return f"{layout(value.dtype)} {value.shape}{order} ".encode() + value.tobytes()
     if isinstance(value, np.dtype):
         return layout(value).encode()
-    if value is None or isinstance(value, int | float | complex | str | bytes):
-        return f"{type(value).__name__} {value!r}".encode()
+    if isinstance(value, int | float | complex | str | bytes):
+        return f"{type(value).__name__} {value!a}".encode()
     if isinstance(value, tuple):
         return f"{len(value)} ".encode() + b"\0".join(constant_bytes(member) for member in value)
-    if isinstance(value, frozenset | set):
+    if isinstance(value, frozenset):
         return f"{len(value)} ".encode() + b"\0".join(sorted(constant_bytes(member) for member in value))
-    if not hasattr(value, "__qualname__") and "0x" not in (text := repr(value)):  # slice(0, 3), a type of numba's
-        return f"{type(value).__module__}.{type(value).__qualname__} {text}".encode()
-    named = value if hasattr(value, "__qualname__") else type(value)
-    fields = getattr(value, "_fields", "")
-    return f"{named.__module__}.{named.__qualname__} {fields}".encode()
+    if isinstance(value, types.MappingProxyType):
+        return b"mapping " + constant_bytes(frozenset(value.items()))
+    if isinstance(value, slice):
+        return b"slice " + constant_bytes((value.start, value.stop, value.step))
+    if isinstance(value, range) or type(value).__module__.startswith("numba.core.types"):
+        return f"{type(value).__qualname__} {value!r}".encode()
+    name = _public_name(value if hasattr(value, "__name__") else type(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and value.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        members = tuple((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return f"{name} ".encode() + constant_bytes(members)
+    return f"{name} {getattr(value, '_fields', '')}".encode()
+
+
+def _public_name(named: Any) -> str:
+    """Module and name of a function, class or module, the same wherever it is installed.
+
+    A private module is left out: which one has a thing of the standard library changes between versions of Python.
+    """
+    name = getattr(named, "__qualname__", named.__name__)
+    module = "" if isinstance(named, types.ModuleType) else getattr(named, "__module__", None) or type(named).__module__
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return ".".join([*parts, name])
 
 
 _remembered: dict[Any, Any] | None = None

@@ -375,7 +375,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
             hops = min(row[scratch.nodes[column]], farthest)
             out[graph_sight.TO_EVERYBODY + column] = scratch.share_of[np.uint64(hops)]
         for k in range(hidden):
-            out[graph_sight.TO_EVERYBODY + scratch.hidden[k]] = graph_sight.UNSEEN
+            out[np.uint64(graph_sight.TO_EVERYBODY) + scratch.hidden[k]] = graph_sight.UNSEEN
 
 
 @inlined

@@ -145,7 +145,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
         for column in range(count_columns(world, len(out) - TO_EVERYBODY)):
             out[TO_EVERYBODY + column] = share(row[scratch.nodes[column]], per_hop)
         for k in range(hidden):
-            out[TO_EVERYBODY + scratch.hidden[k]] = UNSEEN
+            out[np.uint64(TO_EVERYBODY) + scratch.hidden[k]] = UNSEEN
     if world.rules[0].has_exits:
         for way in range(len(ways)):
             if ways[way] == NO_NODE:

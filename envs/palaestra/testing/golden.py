@@ -9,6 +9,9 @@ A hash covers states, observations, masks, rewards, flags and info of 4 lanes ov
 players and by the game's scripts. It is one for all machines where a game is ``cross-platform``; where it is
 ``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform without a recorded hash
 is no failure. Playthroughs are compared word by word, the numbers of per-platform games within `TOLERANCE`.
+
+Recorded is the digest of the rules of each id too (`palaestra.core.identity.rules_digest`): it is one for all machines,
+versions of Python and NumPy. Where it changes, replays and snapshots of before are refused.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.fields import Choice, ObservationField, values_of
 from palaestra.core.game import Game
+from palaestra.core.identity import rules_digest
 from palaestra.testing.harness import CheckError, Skipped
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import snapshot_view
@@ -98,9 +102,13 @@ def platform_key(game: Game) -> str:
 
 
 def read_hashes(folder: Path) -> dict[str, Any]:
-    """The recorded hashes: ``{"cross-platform": {id: hash}, "per-platform": {id: {platform: hash}}}``."""
+    """What is recorded.
+
+    ``{"cross-platform": {id: hash}, "per-platform": {id: {platform: hash}}, "rules": {id: digest}}``.
+    """
     path = folder / "hashes.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"cross-platform": {}, "per-platform": {}}
+    recorded = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {"cross-platform": {}, "per-platform": {}, "rules": {}, **recorded}
 
 
 def compare_hash(id: str, folder: Path = FOLDER) -> None:
@@ -126,6 +134,22 @@ def compare_hash(id: str, folder: Path = FOLDER) -> None:
         raise CheckError(
             f"{id} plays otherwise than recorded {where} (hash {found}, not {recorded}). If that is meant, raise its "
             f"version and run: {COMMAND} {id}"
+        )
+
+
+def compare_rules(id: str, folder: Path = FOLDER) -> None:
+    """Compares the digest of an id's rules with the recorded one.
+
+    Raises:
+        CheckError: It is another; says how to record it.
+    """
+    recorded, found = read_hashes(folder)["rules"].get(id), rules_digest(registry.make_game(id)[0])
+    if recorded is None:
+        raise CheckError(f"{id} has no recorded digest of its rules: {COMMAND} {id}")
+    if found != recorded:
+        raise CheckError(
+            f"{id} has other rules than recorded (digest {found}, not {recorded}): its replays and snapshots of before "
+            f"are refused. If its code was edited, run: {COMMAND} {id}"
         )
 
 
@@ -292,13 +316,16 @@ def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
     A hash that changes here takes those of other platforms with it: they are of other rules.
     """
     hashes, changed = read_hashes(folder), []
-    for kind in ("cross-platform", "per-platform"):
+    for kind in hashes:
         for id in [i for i in hashes[kind] if i not in registry.ROWS]:
             del hashes[kind][id]
             changed.append(f"{id} is no more")
     for id in makeable(ids):
         game, _ = registry.make_game(id)
-        found = fingerprint(id)
+        found, rules = fingerprint(id), rules_digest(game)
+        if hashes["rules"].get(id) != rules:
+            hashes["rules"][id] = rules
+            changed.append(f"digest of the rules of {id}")
         exact = game.determinism == "cross-platform"
         hashes["per-platform" if exact else "cross-platform"].pop(id, None)
         if exact:
@@ -348,7 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     failures = 0
     for id in makeable(given.ids):
-        for compare in (compare_hash, compare_playthrough) if shown_id(id) == id else (compare_hash,):
+        for compare in (compare_rules, compare_hash, *([compare_playthrough] if shown_id(id) == id else [])):
             try:
                 compare(id, given.folder)
             except Skipped as reason:
