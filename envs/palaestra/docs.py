@@ -1,7 +1,7 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id; ``python -m palaestra.docs --write`` writes `docs/environments/` and
-the tables in README.md and docs/results.md, ``--check`` fails where they are stale.
+the tables of README.md, docs/results.md and the guide to the environments, ``--check`` fails where they are stale.
 """
 
 from __future__ import annotations
@@ -27,9 +27,15 @@ SEE_ALSO = """## See also
 """End of every page."""
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
-"""Width of a picture in README.md, pixels."""
+"""Width of a picture of the gallery, pixels."""
+IN_README = (
+    *("GridSoccer", "TeamPong", "TeamTag", "ArenaDuel2v2", "UcavDogfight"),
+    *("SkirmishWaves", "SkirmishMaps", "GraphPursuit", "GraphConfront"),
+)
+"""Pages whose pictures README.md shows."""
 README, RESULTS = Path("README.md"), Path("docs", "results.md")
-"""Pages whose tables are written here."""
+CHOICE = Path("docs", "guides", "choose_an_environment.md")
+"""Pages with tables that are written here, beside those of the environments."""
 FIGURES = Path("assets", "palaestra_assets", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
@@ -41,22 +47,29 @@ EXAMPLE = Path("examples", "add_a_game.py")
 
 def readme_table() -> str:
     """Table of all factories whose games can be made here, with the first id and the number of the others."""
-    lines = ["| family | id | players | what |", "|---|---|---|---|"]
+    lines = ["| family | id | what |", "|---|---|---|"]
     for page, rows in _pages():
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         link = f"[`{rows[0].id}`]({(PAGES / page_name(page)).as_posix()}){others}"
-        players = pages.either(pages.players_of(registry.make_game(row.id)[0]) for row in rows)
-        lines.append(f"| {rows[0].family} | {link} | {players} | {page.about} |")
+        lines.append(f"| {rows[0].family} | {link} | {page.about} |")
     return "\n".join(lines)
 
 
-def gallery_table(root: Path) -> str:
-    """Pictures of the pages that have one, each a link to its page; the calibration games are left out."""
+def gallery_table(root: Path, of: Path = CHOICE) -> str:
+    """Pictures of the pages that have one, each a link to its page; the calibration games are left out.
+
+    Args:
+        root: The repository.
+        of: The page that shows them; `README` shows some, see `IN_README`.
+    """
+    up = "../" * (len(of.parts) - 1)
     cells = [
-        f'<a href="{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
-        f'src="{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'
+        f'<a href="{up}{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
+        f'src="{up}{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'
         for page, rows in _pages()
-        if rows[0].family != "calibration" and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
+        if rows[0].family != "calibration"
+        and (of != README or page.name in IN_README)
+        and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
     ]
     return "\n".join(cells)
 
@@ -160,9 +173,9 @@ def pursuit_table(root: Path) -> str:
 
 
 def example(root: Path) -> str:
-    """The rules of `EXAMPLE` as a code block: the file without what it does when it is run."""
+    """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
-    return f"```python\n{rules.strip()}\n```"
+    return "```python\n" + rules.strip().replace("\n\n\n", "\n\n") + "\n```"
 
 
 def page_name(page: Page) -> str:
@@ -230,20 +243,20 @@ def _files(root: Path) -> dict[Path, str]:
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
-    for path in (root / README, root / RESULTS):
-        if path.exists():
-            text = path.read_text(encoding="utf-8")
-            for name, make in _tables(root).items():
+    for page in (README, RESULTS, CHOICE):
+        if (root / page).exists():
+            text = (root / page).read_text(encoding="utf-8")
+            for name, make in _tables(root, page).items():
                 text = _fill(text, name, make)
-            files[path] = text
+            files[root / page] = text
     return files
 
 
-def _tables(root: Path) -> dict[str, Callable[[], str]]:
-    """What stands between the markers of a name."""
+def _tables(root: Path, page: Path) -> dict[str, Callable[[], str]]:
+    """What stands between the markers of a name on a page."""
     return {
         "environments": readme_table,
-        "gallery": lambda: gallery_table(root),
+        "gallery": lambda: gallery_table(root, page),
         "example": lambda: example(root),
         "baselines": lambda: baseline_table(root),
         "battles": lambda: battle_table(root),
