@@ -333,6 +333,7 @@ def _cell(rows: Sequence[dict[str, str]]) -> str:
     won, median = sorted(float(row["won"]) for row in rows), _median(rows)
     shown = f"**{median:.2f}**" if median >= SOLVED else f"{median:.2f}"
     seeds = f"{won[0]:.2f} to {won[-1]:.2f}" if len(rows) > 1 else "one seed"
+    seeds += ", two seeds" if len(rows) == 2 else ""
     return f"{shown} ({seeds}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
 
 
