@@ -137,9 +137,11 @@ FIGURES: dict[str, Callable[[Args], None]] = {
     "fm3q_features": team_figures.fm3q_features,
     "team_learning": team_figures.team_learning,
     **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
+    "skirmish_scripts": skirmish_figures.skirmish_scripts,
     "skirmish_speed": skirmish_figures.skirmish_speed,
     "skirmish_duel": duel_figures.skirmish_duel,
     **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
+    "pursuit_references": pursuit_figures.pursuit_references,
 }
 """Figure by name, in the order in which they are made."""
 

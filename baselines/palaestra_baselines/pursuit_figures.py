@@ -8,6 +8,7 @@ asked of the median of its seeds. Each group of entries is a figure:
 ``pursuit_teams``     one network for teams whose size is drawn in each match, also for a size that it has not learnt
 ``pursuit_dungeons``  learnt on dungeons of 100 nodes, played on new ones of 200
 ``pursuit_confront``  ARAC against MAPPO on GraphConfront, each learnt against the same script
+``pursuit_references``  the references and other scripts alone in the same matches; nothing learns
 
 A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
 (``pursuit_grid.csv``, ``.png``) and the results (``pursuit_grid_results.csv``). Where the game is solved, matches start
@@ -55,6 +56,7 @@ class Setting:
         team: The team that learns.
         opponent: Script that plays the other.
         tests: Keywords of the games of the tests, by their name in the results; those of the training if empty.
+        scripts: Those that a learnt team is compared with, beside random legal choices.
     """
 
     title: str
@@ -63,10 +65,20 @@ class Setting:
     team: str = "pursuer"
     opponent: str = "optimal"
     tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ("shortest_path",)
+
+    @property
+    def played(self) -> Mapping[str, tuple[str, ...]]:
+        """The tests, or the training where there are none."""
+        return self.tests or {"as learnt": self.options}
 
 
 SETTINGS: dict[str, Setting] = {
-    "grid": Setting("grid of 10 x 10 nodes, 2 pursuers", "palaestra/GraphPursuit-Grid10-v0"),
+    "grid": Setting(
+        "grid of 10 x 10 nodes, 2 pursuers",
+        "palaestra/GraphPursuit-Grid10-v0",
+        scripts=("shortest_path", "optimal"),
+    ),
     "teams": Setting(
         "torus of 8 x 8 nodes, 2 to 4 pursuers",
         GRAPH,
@@ -79,8 +91,15 @@ SETTINGS: dict[str, Setting] = {
         GRAPH,
         (*SOLVED, "graph=dungeons:64x100"),
         tests={"20 new dungeons of 200 nodes": (*SOLVED, "graph=dungeons:20x200:1")},
+        scripts=("shortest_path", "optimal"),
     ),
-    "confront": Setting("GraphConfront, 3 against 3", "palaestra/GraphConfront-v0", team="red", opponent="focus_fire"),
+    "confront": Setting(
+        "GraphConfront, 3 against 3",
+        "palaestra/GraphConfront-v0",
+        team="red",
+        opponent="focus_fire",
+        scripts=("greedy", "focus_fire"),
+    ),
 }
 
 
@@ -275,6 +294,7 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
         "where": SETTINGS[entry.setting].title,
         "method": entry.method,
         "title": METHODS[entry.method].title,
+        "reference": "" if getattr(run, "beta", "none") == "none" else getattr(run, "reference", ""),
         "seed": run.seed,
         "decisions": int(log[-1]["steps"]),
         "cpu_s": log[-1]["cpu_s"],
@@ -284,11 +304,26 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
 def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     """Results of a run in new matches of each test."""
     setting, method = SETTINGS[entry.setting], METHODS[entry.method]
-    tests = setting.tests or {"as learnt": setting.options}
     return [
-        {"test": name, **play_matches(setting, (*options, *method.options), str(run.folder / WEIGHTS))}
-        for name, options in tests.items()
+        {
+            "test": name,
+            "opponent": setting.opponent,
+            **play_matches(setting, (*options, *method.options), str(run.folder / WEIGHTS)),
+        }
+        for name, options in setting.played.items()
     ]
+
+
+def pursuit_references(args: FigureArgs) -> None:
+    """Shares of the same matches that scripts and random choices win in the place of learnt teams."""
+    rows = []
+    for name, setting in SETTINGS.items():
+        for script, (test, options) in itertools.product(("random", *setting.scripts), setting.played.items()):
+            played = play_matches(setting, options, script)
+            told = {"setting": name, "where": setting.title, "script": script, "test": test}
+            rows.append({**told, "opponent": setting.opponent, **played})
+            print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
+    write_rows(args.assets / "figures" / "pursuit_references.csv", rows)
 
 
 def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:
@@ -331,10 +366,12 @@ def head_to_head(runs: Mapping[Key, list[RunArgs]], other: str) -> list[dict[str
                 "where": setting.title,
                 "method": "arac",
                 "title": METHODS["arac"].title,
+                "reference": getattr(pair[0], "reference", ""),
                 "seed": pair[0].seed,
                 "decisions": 0,
                 "cpu_s": 0.0,
                 "test": f"against {METHODS[other].title}",
+                "opponent": METHODS[other].title,
                 "won": table.score,
                 "slower": 0.0,
             }

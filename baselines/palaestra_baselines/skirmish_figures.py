@@ -10,6 +10,9 @@ which battle for how many decisions, and what is asked of the median of its seed
 ``skirmish_waves``     the same where units come late
 ``skirmish_transfer``  learnt on teams of three sizes, played by one of another size
 ``skirmish_frontier``  curves of one seed on harder maps, without a bar
+``skirmish_even``      MAPPO on 3m and VDN on 5m_vs_6m
+``skirmish_hard``      VDN and QMIX on MMM2 and 6h_vs_8z, two seeds
+``skirmish_scripts``   every script, and random legal orders, on the same battles; nothing learns
 ``skirmish_speed``     decisions a second of the whole training, beside PyMARL's on the game client
 
 A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
@@ -29,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.curves import plot_panels, read_rows
@@ -167,6 +171,8 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("27m_vs_30m", "unmas", 50_000, seeds=1, arguments={"replay_size": 8_000, "updates": 1}),
         Entry("Gen-a5v5", "unmas", 300_000, seeds=1),
     ),
+    "even": (Entry("3m", "mappo", 200_000), Entry("5m_vs_6m", "vdn", 500_000, arguments=GREEDY)),
+    "hard": tuple(Entry(b, method, 300_000, seeds=2) for b in ("MMM2", "6h_vs_8z") for method in ("vdn", "qmix")),
 }
 """Entries by group; a group has one of a method and a battle."""
 SPEED_BATTLE = "2s3z"
@@ -271,17 +277,6 @@ def panels_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, f
 
 def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """Cost of a run, and share of new matches of a battle that its greedy team won."""
-    arguments = BATTLES[battle]
-    table = evaluate(
-        arguments["env_id"],
-        str(run.folder / WEIGHTS),
-        RED_LEARNS["opponent"],
-        matches=TEST_MATCHES,
-        swap=False,
-        num_envs=min(TEST_MATCHES, 256),
-        **keywords(arguments.get("options", ())),
-    )
-    low, high = table.win_interval
     return {
         "battle": battle,
         "method": method,
@@ -289,10 +284,41 @@ def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str,
         "decisions_wanted": run.total_steps,
         "decisions": int(log[-1]["steps"]),
         "cpu_s": log[-1]["cpu_s"],
-        "won": table.wins / table.matches,
-        "low": low,
-        "high": high,
+        **share_won(battle, str(run.folder / WEIGHTS)),
     }
+
+
+def share_won(battle: str, red: str) -> dict[str, float]:
+    """Share of new matches of a battle that red wins against the script, and its 95 % interval.
+
+    Args:
+        battle: See `BATTLES`.
+        red: A script or the file of a policy.
+    """
+    arguments = BATTLES[battle]
+    table = evaluate(
+        arguments["env_id"],
+        red,
+        RED_LEARNS["opponent"],
+        matches=TEST_MATCHES,
+        swap=False,
+        num_envs=min(TEST_MATCHES, 256),
+        **keywords(arguments.get("options", ())),
+    )
+    low, high = table.win_interval
+    return {"won": table.wins / table.matches, "low": low, "high": high}
+
+
+def skirmish_scripts(args: FigureArgs) -> None:
+    """Shares of matches that red's scripts and random legal orders win on all battles: what learning has to beat."""
+    rows = []
+    for battle, arguments in BATTLES.items():
+        game, _ = registry.make_game(arguments["env_id"], **keywords(arguments.get("options", ())))
+        for script in ("random", *game.scripts):
+            rows.append({"battle": battle, "script": script, **share_won(battle, script)})
+            won = "  ".join(f"{rows[-1][name]:.3f}" for name in ("won", "low", "high"))
+            print(f"{battle:14s}{script:>14s}  {won}", flush=True)
+    write_rows(args.assets / "figures" / "skirmish_scripts.csv", rows)
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,7 +1,7 @@
-"""The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables in README.md.
+"""The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id; ``python -m palaestra.docs --write`` writes `docs/environments/` and
-the tables in README.md, ``--check`` fails where they are stale.
+the tables of README.md, docs/results.md and the guide to the environments, ``--check`` fails where they are stale.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import ast
 import csv
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from palaestra import gallery, pages, registry
@@ -27,9 +27,15 @@ SEE_ALSO = """## See also
 """End of every page."""
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
-"""Width of a picture in README.md, pixels."""
-MOST_IDS = 4
-"""Presets that README.md names; of more it gives the number."""
+"""Width of a picture of the gallery, pixels."""
+IN_README = (
+    *("GridSoccer", "TeamPong", "TeamTag", "ArenaDuel2v2", "UcavDogfight"),
+    *("SkirmishWaves", "SkirmishMaps", "GraphPursuit", "GraphConfront"),
+)
+"""Pages whose pictures README.md shows."""
+README, RESULTS = Path("README.md"), Path("docs", "results.md")
+CHOICE = Path("docs", "guides", "choose_an_environment.md")
+"""Pages with tables that are written here, beside those of the environments."""
 FIGURES = Path("assets", "palaestra_assets", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
@@ -40,29 +46,30 @@ EXAMPLE = Path("examples", "add_a_game.py")
 
 
 def readme_table() -> str:
-    """Table of all factories whose games can be made here."""
-    lines = ["| family | id | players | actions | determinism | what |", "|---|---|---|---|---|---|"]
+    """Table of all factories whose games can be made here, with the first id and the number of the others."""
+    lines = ["| family | id | what |", "|---|---|---|"]
     for page, rows in _pages():
-        games = [registry.make_game(row.id)[0] for row in rows]
-        cells = (
-            rows[0].family,
-            _ids(page, rows),
-            pages.either(pages.players_of(game) for game in games),
-            pages.either(pages.actions_of(game) for game in games),
-            pages.either(game.determinism for game in games),
-            page.about,
-        )
-        lines.append("| " + " | ".join(cells) + " |")
+        others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        link = f"[`{rows[0].id}`]({(PAGES / page_name(page)).as_posix()}){others}"
+        lines.append(f"| {rows[0].family} | {link} | {page.about} |")
     return "\n".join(lines)
 
 
-def gallery_table(root: Path) -> str:
-    """Pictures of the pages that have one, each a link to its page; the calibration games are left out."""
+def gallery_table(root: Path, of: Path = CHOICE) -> str:
+    """Pictures of the pages that have one, each a link to its page; the calibration games are left out.
+
+    Args:
+        root: The repository.
+        of: The page that shows them; `README` shows some, see `IN_README`.
+    """
+    up = "../" * (len(of.parts) - 1)
     cells = [
-        f'<a href="{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
-        f'src="{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'
+        f'<a href="{up}{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
+        f'src="{up}{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'
         for page, rows in _pages()
-        if rows[0].family != "calibration" and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
+        if rows[0].family != "calibration"
+        and (of != README or page.name in IN_README)
+        and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
     ]
     return "\n".join(cells)
 
@@ -75,86 +82,100 @@ def baseline_table(root: Path) -> str:
         if not any(isinstance(part, ast.FunctionDef) and part.name == "train" for part in module.body):
             continue
         about = (ast.get_docstring(module) or "").split("\n")[0]
-        link = f"[`{path.stem}`]({(BASELINES / path.name).as_posix()})"
+        link = f"[`{path.stem}`](../{(BASELINES / path.name).as_posix()})"
         lines.append(f"| {link} | {about.rstrip('.')} | `palaestra train {path.stem}` |")
     return "\n".join(lines)
 
 
 def battle_table(root: Path) -> str:
-    """Table of what methods win on battles, from the results that ``figures skirmish`` has written.
+    """Table of the battles on which every method has learnt, from the results that ``figures skirmish`` has written.
 
     A cell holds the median of the seeds, bold from `SOLVED` on, the least and the most, and the decisions of a run.
     """
-    found: dict[str, dict[str, list[dict[str, str]]]] = {}
-    for path in sorted((root / FIGURES).glob("skirmish_*_results.csv")):
-        with path.open(newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                battle = row["battle"] + (f", learnt on {row['learnt_on']}" if row.get("learnt_on") else "")
-                found.setdefault(battle, {}).setdefault(f"{row['method']} {row['decisions_wanted']}", []).append(row)
+    found = {battle: runs for battle, runs in _battles(root).items() if len(_methods(runs)) == len(LEARNERS)}
     if not found:
         return "No results yet."
-    lines = [f"| battle | {' | '.join(LEARNERS.values())} |", "|---" * (1 + len(LEARNERS)) + "|"]
-    for battle, by_method in sorted(found.items(), key=lambda item: -max(map(_median, item[1].values()))):
-        cells = ["; ".join(map(_cell, _of(method, by_method))) for method in LEARNERS]
-        lines.append(f"| {battle} | {' | '.join(cells)} |")
+    lines = [f"| battle | random | best script | {' | '.join(LEARNERS.values())} |", "|---" * (3 + len(LEARNERS)) + "|"]
+    scripts = _script_scores(root)
+    for battle, runs in found.items():
+        cells = ["; ".join(_cell(rows) for (name, _), rows in runs.items() if name == method) for method in LEARNERS]
+        lines.append(f"| {battle} | {' | '.join(_beaten(scripts, battle))} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def more_battles_table(root: Path) -> str:
+    """The battles on which some methods have learnt: a row for each of them. See `battle_table`."""
+    found = {battle: runs for battle, runs in _battles(root).items() if len(_methods(runs)) < len(LEARNERS)}
+    if not found:
+        return "None."
+    lines = ["| battle | random | best script | method | won |", "|---" * 5 + "|"]
+    scripts = _script_scores(root)
+    for battle, runs in found.items():
+        told = " | ".join([battle, *_beaten(scripts, battle.partition(",")[0])])
+        lines += [f"| {told} | {LEARNERS[method]} | {_cell(rows)} |" for (method, _), rows in runs.items()]
     return "\n".join(lines)
 
 
 def duel_table(root: Path) -> str:
     """Table of the rounds of self-play on SkirmishDuel, from the results that ``figures skirmish_duel`` has written."""
-    path = root / FIGURES / "skirmish_duel.csv"
-    if not path.exists():
+    rounds = _grouped(_rows(root, "skirmish_duel.csv"), "round")
+    if not rounds:
         return "No results yet."
-    rounds: dict[str, list[dict[str, str]]] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            rounds.setdefault(row["round"], []).append(row)
     lines = [
-        "| round | policies in the pool | gain of the best response, by seed | matches it won |",
-        "|---|---|---|---|",
+        "| round | policies in the pool | gain of the best response, by seed | matches it won | "
+        "score of the policy against `nearest` |",
+        "|---|---|---|---|---|",
     ]
-    for number, rows in rounds.items():
+    for (number,), rows in rounds.items():
         gains = ", ".join(f"{float(row['gain']):+.1f}" for row in rows)
-        won = ", ".join(f"{float(row['exploited']):.2f}" for row in rows)
-        lines.append(f"| {int(number) + 1} | {rows[0]['pool']} | {gains} | {won} |")
+        won, script = (
+            ", ".join(f"{float(row[name]):.2f}" for row in rows) for name in ("exploited", "score_against_script")
+        )
+        lines.append(f"| {int(number) + 1} | {rows[0]['pool']} | {gains} | {won} | {script} |")
     return "\n".join(lines)
 
 
 def pursuit_table(root: Path) -> str:
-    """Table of what learnt teams win on graphs, from the results that ``figures pursuit`` has written.
+    """Table of what learnt teams and scripts win on graphs, from the results that ``figures pursuit`` has written.
 
-    Medians of the seeds, with the least and the most share of won matches.
+    Medians of the seeds, with the least and the most share of won matches. Scripts stand above what has learnt in the
+    same setting, the references of the methods among them.
     """
-    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for path in sorted((root / FIGURES).glob("pursuit_*_results.csv")):
-        with path.open(newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                found.setdefault((path.name, row["where"], row["title"], row["test"]), []).append(row)
-    if not found:
+    learnt = _grouped(_rows(root, "pursuit_*_results.csv"), "where", "reference", "title", "test", "opponent")
+    if not learnt:
         return "No results yet."
-    lines = ["| learnt on | method | played | won | moves over optimal | decisions | processor |", "|---" * 7 + "|"]
-    for (_, where, title, test), rows in found.items():
-        slower, decisions, seconds = (
-            statistics.median(float(row[name]) for row in rows) for name in ("slower", "decisions", "cpu_s")
-        )
-        won = sorted(float(row["won"]) for row in rows)
-        cells = [
-            where,
-            title,
-            test,
-            f"{_median(rows):.3f} ({won[0]:.3f} to {won[-1]:.3f})",
-            f"{slower:.2f}" if slower else "",
-            f"{decisions / 1e6:.2f} M" if decisions else "",
-            f"{seconds / 60:.1f} min" if decisions else "",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+    head = ("learnt on", "played", "opponent", "player", "reference", "won", "moves over optimal", "decisions")
+    lines = [f"| {' | '.join(head)} | processor |", "|---" * (len(head) + 1) + "|"]
+    scripts = _rows(root, "pursuit_references.csv")
+    for where in dict.fromkeys(key[0] for key in learnt):
+        for row in (row for row in scripts if row["where"] == where):
+            player = "random choices" if row["script"] == "random" else f"script `{row['script']}`"
+            told = [where, row["test"], f"`{row['opponent']}`", player, "", f"{float(row['won']):.3f}"]
+            lines.append(f"| {' | '.join([*told, _moves(float(row['slower'])), '', ''])} |")
+        for (_, reference, title, test, opponent), rows in ((k, v) for k, v in learnt.items() if k[0] == where):
+            slower, decisions, seconds = (
+                statistics.median(float(row[name]) for row in rows) for name in ("slower", "decisions", "cpu_s")
+            )
+            won = sorted(float(row["won"]) for row in rows)
+            cells = [
+                where,
+                test,
+                opponent if test.startswith("against") else f"`{opponent}`",
+                title,
+                f"`{reference}`" if reference else "",
+                f"{_median(rows):.3f} ({won[0]:.3f} to {won[-1]:.3f})",
+                _moves(slower),
+                f"{decisions / 1e6:.2f} M" if decisions else "",
+                f"{seconds / 60:.1f} min" if decisions else "",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def example(root: Path) -> str:
-    """The rules of `EXAMPLE` as a code block: the file without what it does when it is run."""
+    """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
-    return f"```python\n{rules.strip()}\n```"
+    return "```python\n" + rules.strip().replace("\n\n\n", "\n\n") + "\n```"
 
 
 def page_name(page: Page) -> str:
@@ -163,7 +184,7 @@ def page_name(page: Page) -> str:
 
 
 def write(root: Path) -> list[Path]:
-    """Writes the pages and the table in README.md. Returns the files that changed."""
+    """Writes the pages and the tables. Returns the files that changed."""
     changed = []
     for path, text in _files(root).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -186,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m palaestra.docs", description=(__doc__ or "").split("\n")[0])
     verb = parser.add_mutually_exclusive_group(required=True)
-    verb.add_argument("--write", action="store_true", help="write docs/environments and the table in README.md")
+    verb.add_argument("--write", action="store_true", help="write docs/environments and the tables")
     verb.add_argument("--check", action="store_true", help="fail where they are stale")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of README.md (default: here)")
     given = parser.parse_args(arguments)
@@ -222,17 +243,27 @@ def _files(root: Path) -> dict[Path, str]:
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
-    readme = root / "README.md"
-    if readme.exists():
-        text = readme.read_text(encoding="utf-8")
-        filled = _fill(_fill(text, "environments", readme_table()), "baselines", baseline_table(root))
-        filled = _fill(_fill(filled, "gallery", gallery_table(root)), "battles", battle_table(root))
-        filled = _fill(_fill(filled, "duel", duel_table(root)), "pursuit", pursuit_table(root))
-        if (root / EXAMPLE).exists():
-            filled = _fill(filled, "example", example(root))
-        if filled != text or "<!-- begin: environments -->" in text:
-            files[readme] = filled
+    for page in (README, RESULTS, CHOICE):
+        if (root / page).exists():
+            text = (root / page).read_text(encoding="utf-8")
+            for name, make in _tables(root, page).items():
+                text = _fill(text, name, make)
+            files[root / page] = text
     return files
+
+
+def _tables(root: Path, page: Path) -> dict[str, Callable[[], str]]:
+    """What stands between the markers of a name on a page."""
+    return {
+        "environments": readme_table,
+        "gallery": lambda: gallery_table(root, page),
+        "example": lambda: example(root),
+        "baselines": lambda: baseline_table(root),
+        "battles": lambda: battle_table(root),
+        "more battles": lambda: more_battles_table(root),
+        "duel": lambda: duel_table(root),
+        "pursuit": lambda: pursuit_table(root),
+    }
 
 
 def _with_picture(text: str, root: Path, page: Page, id: str) -> str:
@@ -244,9 +275,52 @@ def _with_picture(text: str, root: Path, page: Page, id: str) -> str:
     return "\n\n".join([title, headline, link, rest])
 
 
-def _of(method: str, runs: dict[str, list[dict[str, str]]]) -> list[list[dict[str, str]]]:
-    """The runs of a method, those of each budget apart."""
-    return [rows for name, rows in runs.items() if name.split()[0] == method]
+def _rows(root: Path, pattern: str) -> list[dict[str, str]]:
+    """Rows of the files of results whose names fit the pattern."""
+    rows: list[dict[str, str]] = []
+    for path in sorted((root / FIGURES).glob(pattern)):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows += csv.DictReader(file)
+    return rows
+
+
+def _grouped(rows: Iterable[dict[str, str]], *columns: str) -> dict[tuple[str, ...], list[dict[str, str]]]:
+    """The rows by what stands in some columns, in the order of the first ones."""
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row.get(name, "") for name in columns), []).append(row)
+    return found
+
+
+def _battles(root: Path) -> dict[str, dict[tuple[str, ...], list[dict[str, str]]]]:
+    """The runs on battles by method and budget; the best won battle first."""
+    battles = {}
+    for (battle, learnt_on), rows in _grouped(_rows(root, "skirmish_*_results.csv"), "battle", "learnt_on").items():
+        name = f"{battle}, learnt on {learnt_on}" if learnt_on else battle
+        battles[name] = _grouped(rows, "method", "decisions_wanted")
+    return dict(sorted(battles.items(), key=lambda item: -max(map(_median, item[1].values()))))
+
+
+def _methods(runs: Iterable[tuple[str, ...]]) -> set[str]:
+    return {method for method, _ in runs}
+
+
+def _script_scores(root: Path) -> dict[str, dict[str, float]]:
+    """Share of matches that each script wins, by battle and script."""
+    scores: dict[str, dict[str, float]] = {}
+    for row in _rows(root, "skirmish_scripts.csv"):
+        scores.setdefault(row["battle"], {})[row["script"]] = float(row["won"])
+    return scores
+
+
+def _beaten(scripts: dict[str, dict[str, float]], battle: str) -> tuple[str, str]:
+    """What random legal orders and the best script win on a battle."""
+    scores = dict(scripts.get(battle, {}))
+    if not scores:
+        return "", ""
+    random = scores.pop("random")
+    best = max(scores, key=lambda name: scores[name])
+    return f"{random:.2f}", f"{scores[best]:.2f}" + (f" (`{best}`)" if scores[best] else "")
 
 
 def _median(rows: Sequence[dict[str, str]]) -> float:
@@ -259,23 +333,21 @@ def _cell(rows: Sequence[dict[str, str]]) -> str:
     won, median = sorted(float(row["won"]) for row in rows), _median(rows)
     shown = f"**{median:.2f}**" if median >= SOLVED else f"{median:.2f}"
     seeds = f"{won[0]:.2f} to {won[-1]:.2f}" if len(rows) > 1 else "one seed"
+    seeds += ", two seeds" if len(rows) == 2 else ""
     return f"{shown} ({seeds}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
 
 
-def _ids(page: Page, rows: Sequence[Row]) -> str:
-    """The first id as a link to the page, and the others or their number."""
-    first = f"[`{rows[0].id}`]({(PAGES / page_name(page)).as_posix()})"
-    others = [f"`{row.id}`" for row in rows[1:]]
-    return ", ".join([first, *others]) if len(rows) <= MOST_IDS else f"{first} and {len(others)} more"
+def _moves(slower: float) -> str:
+    return f"{slower:.2f}" if slower else ""
 
 
-def _fill(text: str, name: str, table: str) -> str:
+def _fill(text: str, name: str, make: Callable[[], str]) -> str:
     """The text with the table between its markers; the text itself where it has no such markers."""
     begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
     head, found, rest = text.partition(begin)
     if not found or end not in rest:
         return text
-    return f"{head}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    return f"{head}{begin}\n{make()}\n{end}{rest.partition(end)[2]}"
 
 
 def _orphans(root: Path) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,16 @@ def test_a_number_that_cannot_be_is_refused_by_name(word: str, value: str):
 def test_an_unknown_figure_names_those_that_there_are():
     with pytest.raises(SystemExit, match=r"no figure 'tracing': choose from tracking"):
         figures.main(["tracing"])
+
+
+def test_commands_on_pages_name_figures_that_there_are():
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
+    named = [
+        words
+        for page in pages
+        for words in re.findall(r"palaestra_baselines\.figures((?:\s+\w+)*)`", page.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 10
+    for words in named:
+        assert figures.chosen(words.split())

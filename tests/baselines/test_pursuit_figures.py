@@ -53,7 +53,8 @@ def test_a_figure_has_curves_results_and_weights_and_is_made_again_without_train
     assert (folder / "pursuit_grid.png").read_bytes().startswith(b"\x89PNG")
     assert {row["seed"] for row in rows_of(folder / "pursuit_grid.csv")} == {"0", "1"}
     assert list(rows_of(folder / "pursuit_grid_results.csv")[0]) == [
-        *("setting", "where", "method", "title", "seed", "decisions", "cpu_s", "test", "won", "slower")
+        *("setting", "where", "method", "title", "reference", "seed", "decisions", "cpu_s"),
+        *("test", "opponent", "won", "slower"),
     ]
     assert (args.assets / "weights" / "learnt.safetensors").exists()
     monkeypatch.setattr(arac, "train", lambda *_: pytest.fail("it trained again"))
@@ -73,6 +74,28 @@ def test_methods_meet_each_other_on_both_sides(args: FigureArgs, monkeypatch: py
         *(("ARAC", "as learnt"), ("MAPPO", "as learnt"), ("ARAC", "against MAPPO"))
     ]
     assert all(0.0 <= float(row["won"]) <= 1.0 for row in rows)
+
+
+def test_references_play_the_same_matches_without_learning(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    setting = Setting("nine nodes", PATH, SOLVED, scripts=("shortest_path", "optimal"))
+    monkeypatch.setattr(pursuit_figures, "SETTINGS", {"grid": setting})
+    pursuit_figures.pursuit_references(args)
+    rows = rows_of(args.assets / "figures" / "pursuit_references.csv")
+    assert [(row["script"], row["opponent"]) for row in rows] == [
+        *(("random", "optimal"), ("shortest_path", "optimal"), ("optimal", "optimal"))
+    ]
+    assert (rows[2]["won"], rows[2]["slower"]) == ("1", "1")
+    assert not args.runs.exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "reference"),
+    [("arac", {}, "shortest_path"), ("arac", pursuit_figures.PERFECT, "optimal"), ("none", {}, ""), ("mappo", {}, "")],
+)
+def test_results_name_the_reference_of_a_method(method: str, more: dict[str, Any], reference: str, tmp_path: Path):
+    entry = Entry("grid", method, 1, arguments=more)
+    run = pursuit_figures.run_of(entry, 0, tmp_path)
+    assert pursuit_figures.costs(entry, run, [{"steps": 1.0, "cpu_s": 1.0}])["reference"] == reference
 
 
 def test_optimal_pursuers_need_the_moves_of_optimal_play():

@@ -73,6 +73,17 @@ def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, mon
     assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
 
 
+def test_scripts_and_random_orders_play_every_battle_without_learning(
+    args: FigureArgs, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(skirmish_figures, "BATTLES", {"3m": BATTLES["3m"]})
+    skirmish_figures.skirmish_scripts(args)
+    rows = rows_of(args.assets / "figures" / "skirmish_scripts.csv")
+    assert [row["script"] for row in rows] == ["random", *registry.make_game(BATTLE)[0].scripts]
+    assert all(0.0 <= float(row["low"]) <= float(row["won"]) <= float(row["high"]) <= 1.0 for row in rows)
+    assert not args.runs.exists()
+
+
 def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
     entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], battle="again", seeds=3))
     monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
@@ -164,7 +175,7 @@ def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Pa
 
 
 def test_a_figure_is_named_alone_or_by_the_first_part_of_its_name():
-    battles = [f"skirmish_{name}" for name in (*GROUPS, "speed", "duel")]
+    battles = [f"skirmish_{name}" for name in (*GROUPS, "scripts", "speed", "duel")]
     assert figures.chosen(["skirmish"]) == battles
     assert figures.chosen(["skirmish_speed", "skirmish"]) == [
         "skirmish_speed",

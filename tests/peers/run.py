@@ -4,7 +4,7 @@
     python tests/peers/run.py --only rllib torchrl   # some
     python tests/peers/run.py --again --only sb3     # although nothing has changed
     python tests/peers/run.py --list                 # what there is, and the last results
-    python tests/peers/run.py --write                # the table into README.md too
+    python tests/peers/run.py --write                # the table into README.md, the limits into docs/libraries.md
 
 `libraries.toml` beside this file lists the libraries, `libraries/` has one script for each. A library is installed
 into ``build/peers/venvs``, with this checkout, once; libraries that accept all of constraints.txt share a venv. Its
@@ -54,7 +54,8 @@ COLUMNS = {
     "adapter": "our adapter",
 }
 """Kinds of trials and their headings."""
-BEGIN, END = "<!-- begin: libraries -->", "<!-- end: libraries -->"
+TABLES = {"libraries": REPOSITORY / "README.md", "limits": REPOSITORY / "docs" / "libraries.md"}
+"""Where the table and the list of limits stand, by the name of their markers."""
 UNFINISHED = "breaks"
 
 
@@ -216,8 +217,8 @@ def summary(result: Result) -> str:
 # -- table -------------------------------------------------------------------------------------------------------------
 
 
-def table(libraries: dict[str, Library], results: Sequence[Result]) -> str:
-    """Markdown: a row a library, a column a kind of environment, and the quoted limits below."""
+def table(libraries: dict[str, Library], results: Sequence[Result]) -> tuple[str, str]:
+    """Markdown: a row a library, a column a kind of environment; and the list of quoted limits."""
     notes: list[str] = []
     lines = [
         "| library | " + " | ".join(COLUMNS.values()) + " |",
@@ -233,8 +234,7 @@ def table(libraries: dict[str, Library], results: Sequence[Result]) -> str:
         version = commit or next(iter(result.versions.values()), "")
         name = f"{title} {version}".rstrip()
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))] if notes else []
-    return "\n".join(lines)
+    return "\n".join(lines), "\n".join(f"{number}. {note}" for number, note in enumerate(notes, 1))
 
 
 def _cell(trials: list[dict[str, Any]], title: str, notes: list[str]) -> str:
@@ -257,18 +257,19 @@ def _code(text: str) -> str:
     return "`" + text.replace("`", "'").replace("|", "/").replace("\n", " ") + "`"
 
 
-def write_table(readme: Path, text: str) -> bool:
-    """Puts the table between its markers. Returns whether the file changed.
+def write_table(page: Path, name: str, text: str) -> bool:
+    """Puts the text between the markers of that name. Returns whether the file changed.
 
     Raises:
-        ValueError: The file has no markers.
+        ValueError: The file has no such markers.
     """
-    before = readme.read_text(encoding="utf-8")
-    head, found, rest = before.partition(BEGIN)
-    if not found or END not in rest:
-        raise ValueError(f"{readme} has no lines {BEGIN} and {END} to write the table between")
-    after = f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}"
-    readme.write_text(after, encoding="utf-8", newline="\n")
+    begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+    before = page.read_text(encoding="utf-8")
+    head, found, rest = before.partition(begin)
+    if not found or end not in rest:
+        raise ValueError(f"{page} has no lines {begin} and {end} to write the table between")
+    after = f"{head}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
+    page.write_text(after, encoding="utf-8", newline="\n")
     return after != before
 
 
@@ -446,7 +447,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="libraries to run (default: all)")
     parser.add_argument("--again", action="store_true", help="run what is done, too")
     parser.add_argument("--list", action="store_true", help="show the libraries and their last results")
-    parser.add_argument("--write", action="store_true", help="write the table of all results into README.md")
+    parser.add_argument("--write", action="store_true", help="write the table and limits into README.md and docs")
     parser.add_argument(
         "--sources", type=Path, metavar="FOLDER", help="git repositories by name, instead of github.com"
     )
@@ -470,8 +471,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if given.write:
         kept = [result for name in libraries if (result := load_result(name, RESULTS)) is not None]
-        changed = write_table(REPOSITORY / "README.md", table(libraries, kept))
-        print("wrote the table in README.md" if changed else "the table in README.md is up to date")
+        for (name, page), text in zip(TABLES.items(), table(libraries, kept), strict=True):
+            changed = write_table(page, name, text)
+            print(f"{'wrote' if changed else 'up to date'}: {name} in {page.relative_to(REPOSITORY)}")
     return int(bool(broken))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_a_spoilt_result_is_run_again(tmp_path):
     assert execute.ran == ["one"]
 
 
-def test_the_table_says_yes_no_or_breaks_and_quotes_below():
+def test_the_table_says_yes_no_or_breaks_and_quotes_beside_it():
     found = [
         row(), row(outcome="limit", what="DQN", detail="DQN | `only` Discrete"),
         row("vector", "limit", "native", "no VectorEnv"),
@@ -148,10 +149,11 @@ def test_the_table_says_yes_no_or_breaks_and_quotes_below():
         runner.Result("one", "", versions={"one": "1.5", "gymnasium": "1.4"}, trials=found),
         runner.Result("two", "", error="pip failed"),
     ]
-    lines = runner.table(LIBRARIES, results).splitlines()
+    shown, limits = runner.table(LIBRARIES, results)
+    lines = shown.splitlines()
     assert lines[2] == "| ONE 1.5 | yes [1] | - | **breaks** [2] | - | no [3] | - |"
     assert lines[3].startswith("| TWO | **breaks** [4] |")
-    assert lines[5:] == [
+    assert limits.splitlines() == [
         "1. ONE, DQN: the library's limit: `DQN / 'only' Discrete`",
         "2. ONE, masks: **breaks**: `KeyError: 'mask'`",
         "3. ONE, native: the library's limit: `no VectorEnv`",
@@ -162,18 +164,26 @@ def test_the_table_says_yes_no_or_breaks_and_quotes_below():
 def test_what_is_no_package_is_named_by_its_commit():
     library = runner.replace(LIBRARIES["one"], source={"repository": "a/one", "commit": "0123456789"})
     result = runner.Result("one", "", versions={"torch": "2.0"}, trials=[row()])
-    assert runner.table({"one": library}, [result]).splitlines()[2].startswith("| ONE 0123456 | yes |")
+    assert runner.table({"one": library}, [result])[0].splitlines()[2].startswith("| ONE 0123456 | yes |")
 
 
 def test_the_table_is_written_between_its_markers(tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{runner.BEGIN}\nold\n{runner.END}\nafter\n")
-    assert runner.write_table(readme, "| new |")
-    assert readme.read_text() == f"before\n{runner.BEGIN}\n| new |\n{runner.END}\nafter\n"
-    assert not runner.write_table(readme, "| new |")
-    readme.write_text("nothing")
+    page = tmp_path / "README.md"
+    begin, end = "<!-- begin: libraries -->", "<!-- end: libraries -->"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    assert runner.write_table(page, "libraries", "| new |")
+    assert page.read_text() == f"before\n{begin}\n| new |\n{end}\nafter\n"
+    assert not runner.write_table(page, "libraries", "| new |")
     with pytest.raises(ValueError, match="has no lines"):
-        runner.write_table(readme, "| new |")
+        runner.write_table(page, "limits", "| new |")
+
+
+def test_the_pages_have_the_markers_and_as_many_limits_as_the_table_counts():
+    texts = {name: page.read_text(encoding="utf-8") for name, page in runner.TABLES.items()}
+    found = {name: text.partition(f"<!-- begin: {name} -->")[2] for name, text in texts.items()}
+    table, limits = (text.partition(f"<!-- end: {name} -->")[0] for name, text in found.items())
+    counted = re.findall(r" \[(\d+)\]", table)
+    assert counted == re.findall(r"^(\d+)\. ", limits, re.M)
 
 
 def test_a_library_that_does_not_exist_is_refused_and_the_list_runs_nothing(tmp_path, monkeypatch, capsys):

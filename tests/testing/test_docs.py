@@ -216,14 +216,13 @@ def test_spaces_are_named_in_gymnasium_s_words_and_include_lane_fields(rings: di
     )
 
 
-def test_the_readme_has_one_row_a_factory_and_names_few_presets_or_their_number(rings: dict[str, Row]):
-    (row,) = docs.readme_table().splitlines()[2:]
-    assert row.startswith(
-        "| test | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | 3 red against 2 blue |"
-    )
-    assert row.endswith("| cross-platform | rings of all sizes |")
-    rings.pop("palaestra/Ring-6-v0")
-    assert "(docs/environments/Ring.md), `palaestra/Ring-3-v0`, `palaestra/Ring-4-v0`" in docs.readme_table()
+def test_the_readme_has_one_row_a_factory_and_the_number_of_its_other_presets(rings: dict[str, Row]):
+    assert docs.readme_table().splitlines()[2:] == [
+        "| test | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | rings of all sizes |"
+    ]
+    for nodes in (3, 4, 5, 6):
+        rings.pop(f"palaestra/Ring-{nodes}-v0")
+    assert "Ring.md) | rings" in docs.readme_table()
 
 
 def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tmp_path: Path, monkeypatch):
@@ -234,51 +233,98 @@ def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tm
     assert docs.gallery.write("palaestra/Ring-5-v0", tmp_path) == tmp_path / docs.gallery.FOLDER / "Ring.png"
     assert drawn == ["palaestra/Ring-8-v0"]
     assert docs.gallery_table(tmp_path).count("<img") == 1
-    assert 'href="docs/environments/Ring.md"' in docs.gallery_table(tmp_path)
+    assert 'href="../../docs/environments/Ring.md"' in docs.gallery_table(tmp_path)
+    assert docs.gallery_table(tmp_path, docs.README) == ""
+    monkeypatch.setattr(docs, "IN_README", ("Ring",))
+    assert 'href="docs/environments/Ring.md"' in docs.gallery_table(tmp_path, docs.README)
 
 
-def test_the_table_of_battles_has_median_least_and_most_of_the_seeds_or_says_that_there_is_one(tmp_path: Path):
+def test_the_readme_shows_pictures_of_pages_that_are_there():
+    assert docs.gallery_table(HOUSE, docs.README).count("<img") == len(docs.IN_README)
+
+
+def write_results(root: Path, **files: str) -> None:
+    """Files of results, lines without indent."""
+    folder = root / docs.FIGURES
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        lines = [line.strip() for line in text.strip().splitlines()]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+BATTLE_RESULTS = """
+    battle,method,seed,decisions_wanted,won,learnt_on
+    3m,qmix,0,250000,0.9,
+    3m,qmix,1,250000,0.99,
+    3m,qmix,2,250000,0.96,
+    3m,vdn,0,1000000,0.125,
+    3m,vdn,1,1000000,0.375,
+    3m,unmas,0,250000,1,
+    3m,mappo,0,250000,0.5,
+    10m,unmas,0,400000,0.5,3m 5m
+"""
+SCRIPTS = """
+    battle,script,won,low,high
+    3m,random,0,0,0.004
+    3m,hold,0.25,0.2,0.3
+    3m,kite,0.75,0.7,0.8
+    10m,random,0,0,0.004
+    10m,hold,0,0,0.004
+"""
+
+
+def test_a_battle_that_all_methods_have_learnt_has_one_row_beside_random_play_and_the_best_script(tmp_path: Path):
     assert docs.battle_table(tmp_path) == "No results yet."
-    folder = tmp_path / docs.FIGURES
-    folder.mkdir(parents=True)
-    head = "battle,method,seed,decisions_wanted,won,learnt_on"
-    rows = {
-        "skirmish_hard_results.csv": ["wide,vdn,0,1000000,0.125,", "10m,unmas,0,400000,0.5,3m 5m"],
-        "skirmish_easy_results.csv": [f"3m,qmix,{k},250000,{won}," for k, won in enumerate((0.9, 0.99, 0.96))],
-    }
-    for name, lines in rows.items():
-        (folder / name).write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)
     assert docs.battle_table(tmp_path).splitlines() == [
-        "| battle | VDN | QMIX | UNMAS | MAPPO |",
-        "|---|---|---|---|---|",
-        "| 3m |  | **0.96** (0.90 to 0.99), 0.25 M |  |  |",
-        "| 10m, learnt on 3m 5m |  |  | 0.50 (one seed), 0.4 M |  |",
-        "| wide | 0.12 (one seed), 1 M |  |  |  |",
+        "| battle | random | best script | VDN | QMIX | UNMAS | MAPPO |",
+        "|---|---|---|---|---|---|---|",
+        "| 3m | 0.00 | 0.75 (`kite`) | 0.25 (0.12 to 0.38, two seeds), 1 M | **0.96** (0.90 to 0.99), 0.25 M "
+        "| **1.00** (one seed), 0.25 M | 0.50 (one seed), 0.25 M |",
     ]
 
 
-def test_the_table_of_pursuit_has_a_row_for_each_test_with_medians_of_the_seeds(tmp_path: Path):
+def test_a_battle_that_some_methods_have_learnt_has_a_row_for_each_of_them(tmp_path: Path):
+    assert docs.more_battles_table(tmp_path) == "None."
+    write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)
+    assert docs.more_battles_table(tmp_path).splitlines()[2:] == [
+        "| 10m, learnt on 3m 5m | 0.00 | 0.00 | UNMAS | 0.50 (one seed), 0.4 M |"
+    ]
+
+
+def test_the_tables_of_results_have_no_row_without_its_scripts():
+    for table in (docs.battle_table(HOUSE), docs.more_battles_table(HOUSE)):
+        assert all("" not in line.replace(" ", "").split("|")[1:-1] for line in table.splitlines())
+
+
+def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_same_matches(tmp_path: Path):
     assert docs.pursuit_table(tmp_path) == "No results yet."
-    folder = tmp_path / docs.FIGURES
-    folder.mkdir(parents=True)
-    head = "setting,where,method,title,seed,decisions,cpu_s,test,won,slower\n"
-    learnt = [f"grid,a grid,arac,ARAC,{k},300000,{60 + k},as learnt,{won},1.25" for k, won in enumerate((0.9, 1, 0.8))]
-    (folder / "pursuit_grid_results.csv").write_text(head + "\n".join(learnt), encoding="utf-8")
-    met = "confront,a duel,arac,ARAC,0,0,0.0,against MAPPO,0.5,0.0"
-    (folder / "pursuit_confront_results.csv").write_text(head + met, encoding="utf-8")
+    head = "setting,where,method,title,reference,seed,decisions,cpu_s,test,opponent,won,slower\n"
+    learnt = [
+        f"grid,a grid,arac,ARAC,shortest_path,{k},300000,{60 + k},as learnt,optimal,{won},1.25"
+        for k, won in enumerate((0.9, 1, 0.8))
+    ]
+    write_results(
+        tmp_path,
+        pursuit_grid_results=head + "\n".join(learnt),
+        pursuit_confront_results=head + "confront,a duel,arac,ARAC,,0,0,0.0,against MAPPO,MAPPO,0.5,0.0",
+        pursuit_references="where,script,test,opponent,won,slower\na grid,shortest_path,as learnt,optimal,0.25,1.9",
+    )
     assert docs.pursuit_table(tmp_path).splitlines()[2:] == [
-        "| a duel | ARAC | against MAPPO | 0.500 (0.500 to 0.500) |  |  |  |",
-        "| a grid | ARAC | as learnt | 0.900 (0.800 to 1.000) | 1.25 | 0.30 M | 1.0 min |",
+        "| a duel | against MAPPO | MAPPO | ARAC |  | 0.500 (0.500 to 0.500) |  |  |  |",
+        "| a grid | as learnt | `optimal` | script `shortest_path` |  | 0.250 | 1.90 |  |  |",
+        "| a grid | as learnt | `optimal` | ARAC | `shortest_path` "
+        "| 0.900 (0.800 to 1.000) | 1.25 | 0.30 M | 1.0 min |",
     ]
 
 
 def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
     assert docs.duel_table(tmp_path) == "No results yet."
-    folder = tmp_path / docs.FIGURES
-    folder.mkdir(parents=True)
-    lines = ["round,seed,pool,gain,exploited", "0,0,0,2.25,0.0", "0,1,0,-1.5,0.064", "1,0,2,17.0,1.0"]
-    (folder / "skirmish_duel.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = (
+        "round,seed,pool,gain,exploited,score_against_script\n0,0,0,2.25,0.0,1\n0,1,0,-1.5,0.064,0.5\n1,0,2,17.0,1.0,0"
+    )
+    write_results(tmp_path, skirmish_duel=rows)
     assert docs.duel_table(tmp_path).splitlines()[2:] == [
-        "| 1 | 0 | +2.2, -1.5 | 0.00, 0.06 |",
-        "| 2 | 2 | +17.0 | 1.00 |",
+        "| 1 | 0 | +2.2, -1.5 | 0.00, 0.06 | 1.00, 0.50 |",
+        "| 2 | 2 | +17.0 | 1.00 | 0.00 |",
     ]
