@@ -235,10 +235,10 @@ def test_damaged_archives_play_or_are_refused_by_name(spaces_env, refused_by_nam
     ("change", "complaint"),
     [
         ({"policy_kwargs": {"features_extractor_class": "x"}}, "the keyword 'features_extractor_class'"),
-        ({"policy_class": {"__module__": "mine.policies"}}, "its policy class is of mine.policies, whose code would"),
+        ({"policy_class": {"__module__": "mine.policies"}}, "its policy class is of 'mine.policies', whose code would"),
         (
             {"policy_kwargs": {"activation_fn": "<class 'torch.nn.modules.activation.Softsign'>"}},
-            "activation is Softsign",
+            "activation is 'Softsign'",
         ),
         ({"use_sde": True}, "explores by gSDE"),
         ({"observation_space": {":type:": "<class 'mine.Box'>"}}, "its spaces are not those"),
