@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -205,13 +207,83 @@ def test_a_hostile_archive_runs_nothing(spaces_env, tmp_path: Path):
     rewritten(path, {"policy.pth": pickle.dumps(Harm(mark))})
     with pytest.raises(FileError, match=r"hostile.zip: its policy.pth holds no plain weights"):
         resolve(DUEL, "red", path)
-    buffer = __import__("io").BytesIO()
+    buffer = io.BytesIO()
     torch.save({"action_net.weight": Harm(mark)}, buffer)
     with pytest.raises(FileError, match=r"hostile.zip: its policy.pth holds no plain weights"):
         resolve(DUEL, "red", rewritten(path, {"policy.pth": buffer.getvalue()}))
     assert not mark.exists()
     pickle.loads(pickle.dumps(Harm(mark)))
     assert mark.exists(), "the mark tells"
+
+
+def inner(members: list[tuple[str, bytes]], compress: int = zipfile.ZIP_STORED) -> bytes:
+    """A zip archive; a name may stand in it twice."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(buffer, "w", compress) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def weights_of(path: Path) -> list[tuple[str, bytes]]:
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(io.BytesIO(archive.read("policy.pth"))) as weights:
+        return [(name, weights.read(name)) for name in weights.namelist()]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda members: inner(members, zipfile.ZIP_DEFLATED), "compressed weights"),
+        (lambda members: inner([*members, members[0]]), "a member twice"),
+        (lambda members: inner(members)[:-30], "File is not a zip file"),
+    ],
+)
+def test_weights_in_another_kind_of_archive_are_refused(change: Any, complaint: str, spaces_env, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    rewritten(path, {"policy.pth": change(weights_of(path))})
+    with pytest.raises(FileError, match=rf"mine.zip: its policy.pth holds no plain weights \({complaint}\)"):
+        resolve(DUEL, "red", path)
+
+
+def test_torch_reads_the_weights_that_were_checked(spaces_env, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    members, shown = weights_of(path), []
+    monkeypatch.setattr(torch, "load", lambda file, **_: shown.append(file.read()) or {})
+    rewritten(path, {"policy.pth": b"in front" + inner(members)})
+    with pytest.raises(FileError):
+        resolve(DUEL, "red", path)
+    assert shown[0].startswith(b"PK\3\4")
+    with zipfile.ZipFile(io.BytesIO(shown[0])) as archive:
+        assert [(name, archive.read(name)) for name in archive.namelist()] == members
+
+
+def test_a_list_that_begins_before_the_archive_is_an_error_of_the_file(spaces_env, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    content = bytearray(path.read_bytes())
+    content[-6:-2] = (int.from_bytes(content[-6:-2], "little") + 100_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"mine.zip: a damaged file, or no model of Stable-Baselines3"):
+        resolve(DUEL, "red", path)
+
+
+def test_an_archive_of_very_many_members_is_refused_unread(tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    path.write_bytes(b"PK\1\2" * 20_000 + inner([("data", b"{}")]))
+    with pytest.raises(FileError, match=r"mine.zip: .* more than 10000 members"):
+        resolve(DUEL, "red", path)
+
+
+def test_words_of_an_archive_are_quoted(spaces_env, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    with zipfile.ZipFile(path) as archive:
+        data = json.loads(archive.read("data"))
+    rewritten(path, {"data": json.dumps(data | {"policy_kwargs": {"\x1b[2J" + "x" * 9000: 1}}).encode()})
+    with pytest.raises(FileError, match=r"the keyword '\\x1b\[2Jx{56}'\.\.\. \(9004 characters\)"):
+        resolve(DUEL, "red", path)
 
 
 def test_damaged_archives_play_or_are_refused_by_name(spaces_env, refused_by_name, tmp_path: Path):
