@@ -1,10 +1,10 @@
 """Files that Stable-Baselines3's ``model.save`` wrote, read without running anything in them.
 
 Such a file is a zip archive: ``data`` is JSON in which spaces and classes are pickles, ``policy.pth`` the weights.
-``PPO.load`` unpickles, and a pickle may run any code. Here the pickles are left alone: weights are read as plain
-tensors, the kinds of the spaces and the activation from the text beside each pickle, the layers from the names and
-shapes of the weights. Policies of the library with fully connected layers can be read so (``MlpPolicy`` and
-``MultiInputPolicy`` of PPO, A2C, MaskablePPO, DQN, SAC, TD3, DDPG); others are refused.
+``PPO.load`` unpickles, and a pickle may run any code. Here the pickles are left alone: weights are read by
+`palaestra.players.torch_weights`, the kinds of the spaces and the activation from the text beside each pickle, the
+layers from the names and shapes of the weights. Policies of the library with fully connected layers can be read so
+(``MlpPolicy`` and ``MultiInputPolicy`` of PPO, A2C, MaskablePPO, DQN, SAC, TD3, DDPG); others are refused.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from palaestra.core.opponents import MOST_POLICY_BYTES
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit
 from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
+from palaestra.players.torch_weights import read_weights
 from palaestra.players.views import TeamView
 
 LOAD = "load it yourself if you trust it, for example PPO.load(path), and give palaestra.players.as_opponent(model)"
@@ -141,7 +142,6 @@ def read_file(path: Path) -> ModelPlayer:
 
     Raises:
         FileError: Not such an archive, or one that cannot be read without unpickling; says what to do.
-        ImportError: PyTorch, which reads the weights, is not installed.
     """
     try:
         data, weights = _members(path)
@@ -174,7 +174,10 @@ def _members(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise FileError(f"{path}: a damaged file, or no model of Stable-Baselines3 ({first_line(error)})") from error
     if not isinstance(data, dict):
         raise FileError(f"{path}: no model of Stable-Baselines3, its data is no table")
-    return data, _tensors(path, weights)
+    try:
+        return data, read_weights(weights)
+    except DAMAGES as error:
+        raise FileError(f"{path}: its policy.pth holds no plain weights ({first_line(error)})") from error
 
 
 def _stored(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
@@ -183,53 +186,6 @@ def _stored(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > most:
         raise _Unreadable(f"its {name} is compressed or too large, as Stable-Baselines3 writes none")
     return archive.read(entry)
-
-
-def _tensors(path: Path, content: bytes) -> dict[str, np.ndarray]:
-    """The weights, float arrays by name.
-
-    Raises:
-        FileError: Something else than finite tensors.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f'{path} needs PyTorch, which is not installed: pip install "palaestra[baselines]"'
-        ) from error
-    try:
-        loaded = torch.load(_written_anew(content), map_location="cpu", weights_only=True)
-        whole = isinstance(loaded, dict) and all(isinstance(t, torch.Tensor) for t in loaded.values())
-        if not whole or any(t.numel() * t.element_size() > len(content) for t in loaded.values()):
-            raise ValueError("not a table of tensors")
-        arrays = {str(name): tensor.detach().float().contiguous().numpy() for name, tensor in loaded.items()}
-        for name, array in arrays.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"{printable(name)} is not finite")
-    except Exception as error:  # torch raises whatever it trips over
-        raise FileError(f"{path}: its policy.pth holds no plain weights ({first_line(error)})") from error
-    return arrays
-
-
-def _written_anew(content: bytes) -> io.BytesIO:
-    """The members of a zip archive in a new one: torch has a reader of its own, which may find others in the old one.
-
-    Raises:
-        ValueError: A member is compressed or there twice, or they are larger than the archive.
-    """
-    new = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(new, "w") as archive:
-        entries = old.infolist()
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("compressed weights")
-        if sum(entry.file_size for entry in entries) > len(content):
-            raise ValueError("members that overlap")
-        if len({entry.filename for entry in entries}) < len(entries):
-            raise ValueError("a member twice")
-        for entry in entries:
-            archive.writestr(entry.filename, old.read(entry))
-    new.seek(0)
-    return new
 
 
 def network_of(name: str, data: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> Sb3Network:
