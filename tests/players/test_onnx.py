@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import struct
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 from games import two_team_homogeneous
 from games.play import simulation
+from reliability.onnx_writer import FLOAT, INT64, field, floats, integers, model, node, tensor, value, varint
 
 import palaestra
 from palaestra.core.files import FileError
@@ -25,51 +24,9 @@ MELEE, MELEE_ID = two_team_homogeneous.game(), "test/Melee-v0"
 palaestra.register(MELEE_ID, "games.two_team_homogeneous:game", family="test")
 SIZE = 34
 """Numbers that a point of the melee sees; it gives two."""
-FLOAT, INT64, TEXT = 1, 7, 8
-"""Types of tensors."""
+TEXT = 8
+"""A type of tensors."""
 RNG = np.random.default_rng(0)
-
-
-# A writer of the format, by the numbers of the fields in onnx.proto.
-
-
-def varint(n: int) -> bytes:
-    n %= 2**64
-    return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
-
-
-def field(number: int, value: int | bytes | str) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    content = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def tensor(name: str, dims: Iterable[int], kind: int, raw: bytes, more: bytes = b"") -> bytes:
-    return b"".join(field(1, n) for n in dims) + field(2, kind) + field(8, name) + field(9, raw) + more
-
-
-def floats(name: str, array: np.ndarray) -> bytes:
-    return tensor(name, array.shape, FLOAT, array.astype("<f4").tobytes())
-
-
-def integers(name: str, *numbers: int) -> bytes:
-    return tensor(name, (len(numbers),), INT64, struct.pack(f"<{len(numbers)}q", *numbers))
-
-
-def node(operator: str, inputs: Iterable[str], output: str, more: bytes = b"") -> bytes:
-    return b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator) + more
-
-
-def value(name: str, *dims: int | str) -> bytes:
-    shape = b"".join(field(1, field(2 if isinstance(n, str) else 1, n)) for n in dims)
-    return field(1, name) + field(2, field(1, field(1, FLOAT) + field(2, shape)))
-
-
-def model(nodes: Iterable[bytes], tensors: Iterable[bytes], rows: int | str = "rows", more: bytes = b"") -> bytes:
-    graph = [field(1, entry) for entry in nodes] + [field(2, "policy")] + [field(5, entry) for entry in tensors]
-    graph += [field(11, value("seen", rows, SIZE)), field(12, value("actions", rows, 2)), more]
-    return field(1, 8) + field(7, b"".join(graph)) + field(8, field(1, "") + field(2, 17))
 
 
 WEIGHT = RNG.normal(size=(SIZE, 2)).astype(np.float32)
@@ -192,8 +149,12 @@ HOSTILE = {
     "two graphs": (POLICY + POLICY, "twice"),
     "another field": (POLICY + field(99, b"x"), "has a field 99 in a model, which no policy needs"),
     "a million fields": (model([LAYER], [], more=field(10, b"") * (MOST_FIELDS + 1)), "has more than 100000 fields"),
-    "a cut file": (POLICY[:-3], "is no ONNX file, or was cut"),
-    "a text": (b"no graph", "is no ONNX file, or was cut"),
+    "a name that is no text": (
+        POLICY.replace(b"seen", b"\xffeen"),
+        "is damaged: a name is no text",
+    ),
+    "a cut file": (POLICY[:-3], "is damaged, was cut, or is something else"),
+    "a text": (b"no graph", "is damaged, was cut, or is something else"),
     "the runtime's own format": (b"\x08\x00\x00\x00ORTM" + bytes(64), "has a field 0 in a model"),
 }
 
@@ -247,6 +208,25 @@ def test_a_network_that_takes_long_is_stopped(tmp_path: Path, monkeypatch: pytes
     path = written(tmp_path / "hostile.onnx", after(layers, [floats("t0", np.ones((800, 800)))], "t2000"))
     with pytest.raises(FileError, match=r"hostile.onnx: .*onnxruntime: it takes longer than 0.02 s"):
         resolve(MELEE, "red", path)
+
+
+def test_a_module_that_torch_exported_plays(tmp_path: Path):
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    torch, path = pytest.importorskip("torch"), tmp_path / "mine.onnx"
+    module = torch.nn.Sequential(
+        torch.nn.Linear(SIZE, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2)
+    )
+    with pytest.warns(match=""):  # whatever torch warns of in its own code
+        torch.onnx.export(
+            module.eval(),
+            (torch.zeros(2, SIZE),),
+            str(path),
+            dynamic_shapes=[{0: "rows"}],
+            external_data=False,
+            verbose=False,
+        )
+    np.testing.assert_allclose(played(path)[1], played(as_opponent(module))[1], atol=1e-5)
 
 
 def test_an_error_in_a_match_names_the_file(tmp_path: Path):

@@ -18,26 +18,26 @@ MOST_FIELDS = 100_000
 MOST_AXES = 8
 DROP = "drop"
 """A comment: what it says has no effect on the result, and it is left out."""
-INTEGER, FLOAT, BYTES = "integer", "float", "bytes"
+INTEGER, FLOAT, TEXT, BYTES = "integer", "float", "text", "bytes"
 INTEGERS, FLOATS = "integers", "floats"
 """Repeated numbers, packed into one field or each in a field of its own."""
 MANY = "*"
 """Marks messages and texts that may be repeated. In another reader the last one of several would count, or all."""
 FIELDS: dict[str, dict[int, str]] = {
     "model": {1: INTEGER, 2: DROP, 3: DROP, 4: DROP, 5: DROP, 6: DROP, 7: "graph", 8: "opset*", 14: DROP},
-    "opset": {1: BYTES, 2: INTEGER},
+    "opset": {1: TEXT, 2: INTEGER},
     "graph": {
-        **{1: "node*", 2: BYTES, 5: "tensor*", 10: DROP, 11: "value*", 12: "value*", 13: DROP, 14: DROP, 16: DROP},
+        **{1: "node*", 2: TEXT, 5: "tensor*", 10: DROP, 11: "value*", 12: "value*", 13: DROP, 14: DROP, 16: DROP},
     },
-    "value": {1: BYTES, 2: "type", 3: DROP, 4: DROP},
+    "value": {1: TEXT, 2: "type", 3: DROP, 4: DROP},
     "type": {1: "tensor type", 6: DROP},
     "tensor type": {1: INTEGER, 2: "shape"},
     "shape": {1: "dimension*"},
-    "dimension": {1: INTEGER, 2: BYTES, 3: DROP},
-    "node": {1: "bytes*", 2: "bytes*", 3: BYTES, 4: BYTES, 5: "attribute*", 6: DROP, 7: BYTES, 9: DROP},
-    "attribute": {1: BYTES, 2: FLOAT, 3: INTEGER, 4: BYTES, 5: "tensor", 7: FLOATS, 8: INTEGERS, 13: DROP, 20: INTEGER},
+    "dimension": {1: INTEGER, 2: TEXT, 3: DROP},
+    "node": {1: "text*", 2: "text*", 3: TEXT, 4: TEXT, 5: "attribute*", 6: DROP, 7: TEXT, 9: DROP},
+    "attribute": {1: TEXT, 2: FLOAT, 3: INTEGER, 4: TEXT, 5: "tensor", 7: FLOATS, 8: INTEGERS, 13: DROP, 20: INTEGER},
     "tensor": {
-        **{1: INTEGERS, 2: INTEGER, 4: FLOATS, 5: INTEGERS, 7: INTEGERS, 8: BYTES, 9: BYTES, 10: FLOATS, 12: DROP},
+        **{1: INTEGERS, 2: INTEGER, 4: FLOATS, 5: INTEGERS, 7: INTEGERS, 8: TEXT, 9: BYTES, 10: FLOATS, 12: DROP},
         **{14: INTEGER, 16: DROP},
     },
 }
@@ -116,9 +116,17 @@ class _Copy:
             return _varint(number << 3) + _varint(value)
         if holds in FIELDS and wire == 2:
             value = memoryview(self.message(holds, value))
+        if holds == TEXT and not _is_text(value):  # a runtime reads names as UTF-8
+            raise ValueError("is damaged: a name is no text")
         if holds == INTEGERS:
             self.bytes_left -= 8 * len(value)  # what a byte may become in a runtime
-        fits = wire == 2 if holds in (BYTES, INTEGERS, *FIELDS) else wire in (2, 5, 1) if holds == FLOATS else wire == 5
+        fits = (
+            wire == 2
+            if holds in (TEXT, BYTES, INTEGERS, *FIELDS)
+            else wire in (2, 5, 1)
+            if holds == FLOATS
+            else wire == 5
+        )
         if not fits:
             raise ValueError(f"is damaged: no {holds} stands where one should be")
         new = _varint(number << 3 | wire)
@@ -156,6 +164,14 @@ class _Copy:
             raise ValueError(REASONS["tensor", 13])
 
 
+def _is_text(content: memoryview) -> bool:
+    try:
+        bytes(content).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _fields(content: memoryview) -> Iterator[tuple[int, int, memoryview | int]]:
     """Number, wire type and value of each field: 0 an integer, 1 eight bytes, 2 a length and bytes, 5 four bytes.
 
@@ -175,7 +191,7 @@ def _fields(content: memoryview) -> Iterator[tuple[int, int, memoryview | int]]:
         else:
             size = {1: 8, 5: 4}.get(wire, end)
         if not number or size > end - at:
-            raise ValueError("is no ONNX file, or was cut")
+            raise ValueError("is damaged, was cut, or is something else")
         yield number, wire, content[at : at + size]
         at += size
 
@@ -190,7 +206,7 @@ def _read_varint(content: memoryview, at: int) -> tuple[int, int]:
         at += 1
         if content[at - 1] < 128:
             return value & (2**64 - 1), at
-    raise ValueError("is no ONNX file, or was cut")
+    raise ValueError("is damaged, was cut, or is something else")
 
 
 def _varints(content: memoryview) -> list[int]:
