@@ -262,18 +262,16 @@ def evil_sb3(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
     return archive_of(list(members.items()), zipfile.ZIP_STORED)
 
 
-OPERATORS = (
-    *("MatMul", "Gemm", "Add", "Mul", "Div", "Mod", "Pow", "Tanh", "Relu", "Softmax", "LayerNormalization", "Concat"),
-    *("BatchNormalization", "PRelu", "Clip", "Squeeze", "Unsqueeze", "GatherElements"),
-    *("Slice", "Gather", "Reshape", "Expand", "Tile", "Range", "Pad", "Split", "Transpose", "ConstantOfShape", "Cast"),
-    *("Where", "CumSum", "ReduceSum", "ArgMax"),
-)
-OTHERS = (
-    *("Loop", "If", "Scan", "Conv", "LSTM", "NonZero", "RandomNormal"),
-    *("OneHot", "TopK", "Resize"),
-)
-"""Those that do not play."""
-ATTRIBUTES = ("axis", "axes", "keepdims", "to", "perm", "mode", "alpha", "body", "value", "transB", "num_outputs")
+OPERATORS = {
+    **dict.fromkeys(("Concat", "Softmax", "LayerNormalization", "ArgMax", "GatherElements"), ("axis", "")),
+    **dict.fromkeys(("MatMul", "Add", "Mul", "Div", "Pow", "Tanh", "Relu", "PRelu", "Where", "Clip"), ("", "")),
+    **dict.fromkeys(("Expand", "Tile", "Reshape", "Slice", "Pad", "Squeeze", "Unsqueeze", "CumSum"), ("", "sizes")),
+    **{"Gather": ("axis", "sizes"), "Split": ("axis", "sizes"), "ReduceSum": ("keepdims", "sizes")},
+    **{"ConstantOfShape": ("value", "sizes"), "Cast": ("to", ""), "Gemm": ("transB", ""), "Transpose": ("perm", "")},
+}
+"""Some of those that play, with an attribute of theirs, and whether their second input says sizes or places."""
+OTHERS = ("Loop", "If", "Scan", "Conv", "LSTM", "NonZero", "RandomNormal", "OneHot", "TopK", "Resize")
+"""Some that do not play."""
 SIZES = (0, 1, 2, 3, 9, 18, -1, 7, 2**16, 2**31, 2**40, 2**62, -(2**62))
 
 
@@ -299,24 +297,26 @@ def evil_onnx(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
     """Other operators with any attributes, on tensors of any size, in the middle of the network."""
     nodes = []
     for k in range(rng.integers(1, 4)):
-        others = ["w0", "w1", "i0", "i1", "i2", "i3", "i4", "seen", "", *(f"t{j}" for j in range(k + 2))]
+        operator = str(pick(OTHERS if rng.random() < 0.05 else list(OPERATORS), rng))
+        attribute, sizes = OPERATORS.get(operator, ("body", ""))
+        others = ["i0", "i1", "i2", "i3", "i4"] if sizes else ["w0", "w1", "seen", *(f"t{j}" for j in range(k + 2))]
         inputs = [f"t{k + 1}", *(str(name) for name in rng.choice(others, size=rng.integers(0, 4)))]
-        more = b""
-        for name in rng.choice(ATTRIBUTES, size=rng.integers(0, 2), replace=False):
-            number = int(rng.choice(SIZES))
-            kind, content = pick(
-                [
-                    *[(2, field(3, number))] * 8,
-                    (7, b"".join(field(8, int(n)) for n in rng.choice(SIZES, size=3))),
-                    (4, field(5, tensor("t", (abs(number) % 4,), FLOAT, bytes(4 * (abs(number) % 4))))),
-                    (4, field(5, tensor("t", (number,), FLOAT, b"1234", field(14, 1)))),
-                    (3, field(4, b"\x1b[2J")),
-                    (5, field(6, field(1, b""))),
-                ],
-                rng,
-            )
-            more += field(5, field(1, str(name)) + content + field(20, kind))
-        nodes.append(node(str(pick(OTHERS if rng.random() < 0.05 else OPERATORS, rng)), inputs, f"t{k + 2}", more))
+        if operator == "ConstantOfShape":
+            inputs = inputs[1:2]
+        number, size = int(rng.choice(SIZES)), int(rng.integers(4))
+        kind, content = pick(
+            [
+                *[(2, field(3, number))] * 8,
+                (7, b"".join(field(8, int(n)) for n in rng.choice(SIZES, size=3))),
+                (4, field(5, tensor("t", (size,), FLOAT, bytes(4 * size)))),
+                (4, field(5, tensor("t", (number,), FLOAT, b"1234", field(14, 1)))),
+                (3, field(4, "\x1b[2J")),
+                (5, field(6, field(1, b""))),
+            ],
+            rng,
+        )
+        more = field(5, field(1, attribute) + content + field(20, kind)) if attribute and rng.random() < 0.7 else b""
+        nodes.append(node(operator, inputs, f"t{k + 2}", more))
     return network(rng, 18, nodes)
 
 
