@@ -197,7 +197,7 @@ def test_a_network_that_needs_much_memory_is_refused(what: str, tmp_path: Path):
     pytest.importorskip("onnxruntime")
     nodes, tensors = GROWS[what]
     path = written(tmp_path / "hostile.onnx", after(nodes, tensors, "vast"))
-    with pytest.raises(FileError, match=r"hostile.onnx: .*onnxruntime: "):
+    with pytest.raises(FileError, match=r"hostile.onnx: .*onnxruntime"):
         resolve(MELEE, "red", path)
 
 
@@ -206,10 +206,11 @@ def test_a_network_that_takes_long_is_stopped(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(onnx_models, "LONGEST_RUN_S", 0.02)
     layers = [node("MatMul", [f"t{k}", "t0"], f"t{k + 1}") for k in range(2000)]  # 20 s
     path = written(tmp_path / "hostile.onnx", after(layers, [floats("t0", np.ones((800, 800)))], "t2000"))
-    with pytest.raises(FileError, match=r"hostile.onnx: .*onnxruntime: it takes longer than 0.02 s"):
+    with pytest.raises(FileError, match=r"hostile.onnx: .*onnxruntime takes longer than 0.02 s for 256 rows"):
         resolve(MELEE, "red", path)
 
 
+@pytest.mark.slow  # torch's exporter takes ten seconds to start
 def test_a_module_that_torch_exported_plays(tmp_path: Path):
     pytest.importorskip("onnxscript")
     pytest.importorskip("onnxruntime")

@@ -24,12 +24,12 @@ from palaestra.players.onnx_format import checked
 DTYPES = {"tensor(float)": "float32", "tensor(double)": "float64"}
 MOST_BYTES = 32 * 2**20
 """Of a file and of its weights: 8 million."""
-WORK_BYTES = 128 * 2**20
-"""Memory of all files' sessions together for what lies between the layers."""
-MOST_ROWS = 4096
-"""Rows that go through the network of a file at once, which bounds what they need."""
-LONGEST_RUN_S = 2.0
-"""Time of these rows, between two operators; an operator itself is bounded by the sizes above."""
+WORK_BYTES = 32 * 2**20
+"""Memory of all files' sessions together for what lies between the layers: it bounds the time of one operator, too."""
+MOST_ROWS = 256
+"""Rows that go through the network of a file at once, which bounds what an honest one needs."""
+LONGEST_RUN_S = 1.0
+"""Time of these rows; it is looked at between two operators."""
 TRUST = "if you trust it, give palaestra.players.as_opponent(onnxruntime.InferenceSession(path))"
 
 
@@ -38,6 +38,7 @@ class OnnxModel(ArrayModel):
 
     Attributes:
         content: Bytes that `session_of` made the session of, as copies in other processes do; None if the user made it.
+        stopped: That it took too long, so that it is not asked again; empty if it did not.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class OnnxModel(ArrayModel):
     ) -> None:
         """Reads the names of inputs and outputs."""
         super().__init__(name, observation, choices)
-        self.session, self.content = session, content
+        self.session, self.content, self.stopped = session, content, ""
         self.inputs = {given.name: DTYPES.get(given.type, "float32") for given in session.get_inputs()}
         self.first_output = session.get_outputs()[0].name
 
@@ -64,13 +65,24 @@ class OnnxModel(ArrayModel):
         given = {name: part.astype(self.inputs[name]) for name, part in parts.items()}
         if self.content is None:
             return self.session.run([self.first_output], given)[0]
-        count = len(next(iter(given.values()), ()))
-        outputs = [
-            run_limited(
-                self.session, self.first_output, {name: part[k : k + MOST_ROWS] for name, part in given.items()}
-            )
-            for k in range(0, max(count, 1), MOST_ROWS)
-        ]
+        if self.stopped:
+            raise ValueError(self.stopped)
+        starts = range(0, max(len(next(iter(given.values()), ())), 1), MOST_ROWS)
+        options = runtime().RunOptions()
+        timer = threading.Timer(LONGEST_RUN_S * len(starts), setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            outputs = [
+                self.session.run([self.first_output], {n: a[k : k + MOST_ROWS] for n, a in given.items()}, options)[0]
+                for k in starts
+            ]
+        except Exception as error:  # onnxruntime has a class of its own for each failure
+            if options.terminate:
+                self.stopped = f"onnxruntime takes longer than {LONGEST_RUN_S:g} s for {MOST_ROWS} rows"
+            raise ValueError(self.stopped or f"onnxruntime: {first_line(error)}") from error
+        finally:
+            timer.cancel()
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,25 +135,6 @@ def session_of(content: bytes) -> Any:
     ):
         options.add_session_config_entry(name, value)
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def run_limited(session: Any, output: str, given: dict[str, np.ndarray]) -> Any:
-    """One output of a session, which is stopped after `LONGEST_RUN_S`.
-
-    Raises:
-        ValueError: It failed, or was stopped.
-    """
-    options = runtime().RunOptions()
-    timer = threading.Timer(LONGEST_RUN_S, setattr, (options, "terminate", True))
-    timer.daemon = True
-    timer.start()
-    try:
-        return session.run([output], given, options)[0]
-    except Exception as error:  # onnxruntime has a class of its own for each failure
-        reason = f"it takes longer than {LONGEST_RUN_S:g} s" if options.terminate else first_line(error)
-        raise ValueError(f"onnxruntime: {reason}") from error
-    finally:
-        timer.cancel()
 
 
 def read_file(path: Path) -> ModelPlayer:
