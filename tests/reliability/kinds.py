@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -452,7 +453,6 @@ KINDS: dict[str, Kind] = {
             use_policy,
         ),
         Kind("sb3", ".zip", make_sb3, (*ANY_FILE, *ARCHIVES, *[evil_sb3] * 5), use_policy),
-        Kind("onnx", ".onnx", make_onnx, (*ANY_FILE, *[evil_onnx] * 9), use_onnx),
         Kind("pool", ".json", make_pools, (*ANY_FILE, *[evil_pool] * 7), use_pool),
         Kind(
             "checkpoint",
@@ -464,3 +464,5 @@ KINDS: dict[str, Kind] = {
         Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, isolated=True),
     )
 }
+if find_spec("onnxruntime"):
+    KINDS["onnx"] = Kind("onnx", ".onnx", make_onnx, (*ANY_FILE, *[evil_onnx] * 9), use_onnx)
