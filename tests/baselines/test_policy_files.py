@@ -122,13 +122,15 @@ def test_weights_that_are_not_finite_are_neither_saved_nor_loaded(policy: Path, 
         save_policy(policy, arrays, method="mine", env_id=PONG, args={})
     assert policy.read_bytes() == before
     write_arrays(policy, arrays, {"method": "mine"})
-    with pytest.raises(FileError, match=r"policy\.safetensors: layer_0\.bias holds weights that are no finite"):
+    with pytest.raises(FileError, match=r"policy\.safetensors: 'layer_0\.bias' holds weights that are no finite"):
         read_policy(policy)
 
 
 def test_a_policy_of_another_game_names_both_games_and_the_file():
     path = WEIGHTS / "fm3q_grid_soccer.safetensors"
-    wanted = rf"fm3q_grid_soccer.*: was trained in {SOCCER}, the game TeamGridSoccer, and cannot play red of TeamPong"
+    wanted = (
+        rf"fm3q_grid_soccer.*: was trained in '{SOCCER}', the game 'TeamGridSoccer', and cannot play red of TeamPong"
+    )
     with pytest.raises(FileError, match=wanted):
         load_player(path, game(PONG), "red")
 
@@ -136,7 +138,7 @@ def test_a_policy_of_another_game_names_both_games_and_the_file():
 def test_a_preset_of_the_same_game_is_refused_where_its_sizes_differ_only():
     path = WEIGHTS / "fm3q_team_tag.safetensors"
     load_player(path, registry.make_game("palaestra/TeamTag-2v2-v0", horizon=50)[0], "red")
-    with pytest.raises(FileError, match=r"fm3q_team_tag.*for teams of 2.*it was trained in palaestra/TeamTag-2v2-v0"):
+    with pytest.raises(FileError, match=r"fm3q_team_tag.*for teams of 2.*it was trained in 'palaestra/TeamTag-2v2-v0'"):
         load_player(path, game("palaestra/TeamTag-v0"), "red")
 
 
@@ -200,3 +202,15 @@ def test_a_method_that_plays_no_policies_is_an_error_of_the_file(
     monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: entries)
     with pytest.raises(FileError, match=rf"policy\.safetensors: was made by .*{message}"):
         load_policy(policy, game(PONG), "red")
+
+
+@pytest.mark.parametrize("width", [100_000, 10**30, -3, "x", None])
+def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, tmp_path: Path):
+    from palaestra_baselines.common.graph_policy import NETWORK, GraphPolicy, Maps, load_graph_player
+
+    game, path = registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0], tmp_path / "wide.safetensors"
+    policy = GraphPolicy(Maps(game), 16, 2, "sequential")
+    notes = {NETWORK: {"width": width, "heads": 2, "decoder": "sequential"}}
+    save_policy(path, policy.arrays(), method="arac", env_id="palaestra/GraphPursuit-v0", args={}, **notes)
+    with pytest.raises(FileError, match=r"wide.safetensors: the weights do not fit"):
+        load_graph_player(path, game, "pursuer")

@@ -21,7 +21,7 @@ from palaestra.core.files import FileError
 from palaestra.core.game import Game, Role
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector
-from palaestra_baselines.common.flat_networks import FlatUtilities
+from palaestra_baselines.common.flat_networks import FlatUtilities, flat_player
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.stores import Replay
 from palaestra_baselines.common.unit_networks import (
@@ -362,7 +362,7 @@ def test_a_game_of_other_columns_is_refused_by_their_names():
     layout.check(labels)
     with pytest.raises(ValueError, match=r"columns of 'units' .* has nothing beyond, and lacks range\[1\]"):
         layout.check({**labels, "columns": [name for name in labels["columns"] if name != "range[1]"]})
-    with pytest.raises(ValueError, match=r"fields of the agent .* has morale\[1\] beyond, and lacks nothing"):
+    with pytest.raises(ValueError, match=r"fields of the agent .* has 'morale\[1\]' beyond, and lacks nothing"):
         layout.check({**labels, "own": [*labels["own"], "morale[1]"]})
     with pytest.raises(ValueError, match="or in another order"):
         layout.check({**labels, "own": labels["own"][::-1]})
@@ -381,6 +381,11 @@ def test_files_of_other_networks_and_damaged_weights_are_refused(tmp_path: Path)
         load_unit_player(path, game, "red")
     with pytest.raises(ValueError, match="no matrices"):
         unit_player({}, game, "red")
+    vast = np.zeros((200_000, 1), np.float32)  # a matrix between these widths would need 160 GB
+    with pytest.raises(ValueError, match=r"the weights do not fit: the network would have \d+, the policy has fewer"):
+        unit_player({"encoder.sides.0.weight": vast, "encoder.agent.weight": vast}, game, "red")
+    with pytest.raises(ValueError, match=r"the weights do not fit: the network would have \d+, the policy has fewer"):
+        flat_player({"first.weight": vast, "second.weight": vast}, game, "red")
 
 
 @pytest.mark.parametrize("kind", ["entity", "flat"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -116,3 +118,31 @@ def test_a_damaged_file_is_refused_wherever_the_damage_is(path: Path):
                 np.testing.assert_array_equal(archive.read("values", "<i8", (2, 3), ENOUGH), VALUES)
             refusals -= 1
     assert refusals > 150
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
+def test_a_pipe_is_refused_at_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(FileError, match=r"pipe.npz: no regular file"):
+        Archive(tmp_path / "pipe.npz")
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_long_list_of_members_is_refused_unread(path: Path, extended: bool):
+    content, size = path.read_bytes(), 2 * 2**30
+    with path.open("wb") as file:
+        file.write(content)
+        file.seek(size, os.SEEK_CUR)  # sparse: it takes no room on the disk
+        if extended:
+            file.write(struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, size, len(content)))
+            file.write(struct.pack("<4sIQI", b"PK\6\7", 0, len(content) + size, 1))
+        file.write(struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, 99 if extended else size, len(content), 0))
+    tracemalloc.start()
+    assert "is no archive of arrays" in refused(path)
+    assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    tracemalloc.stop()
+
+
+def test_names_of_members_are_quoted(path: Path):
+    rewrite(path, [("\x1b[2J" + "x" * 999, b"")])
+    assert r"'\x1b[2J" + "x" * 56 + "'... (1003 characters)" in refused(path)

@@ -1,5 +1,7 @@
 """Opponents: players of the teams that the caller does not play."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.files import FileError
-from palaestra.core.opponents import resolve
+from palaestra.core.opponents import SUFFIXES, resolve
 
 pytestmark = pytest.mark.jitless
 
@@ -433,3 +435,30 @@ def test_a_wrong_answer_of_an_opponent_is_refused_like_any_other(answer: np.ndar
     with pytest.raises(ActionError, match=complaint):
         sim.step(idle_actions(sim))
     np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_pipe_in_the_place_of_a_policy_is_refused_at_once(suffix: str, tmp_path: Path):
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(FileError, match=rf"pipe{suffix}: .*no regular file"):
+        resolve(MELEE, "blue", path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_vast_file_in_the_place_of_a_policy_is_refused_unread(suffix: str, tmp_path: Path):
+    path = tmp_path / f"vast{suffix}"
+    with path.open("wb") as file:
+        file.write(b"\x0f" + bytes(7) + b'{"__metadata__":')
+        file.truncate(20 * 2**30)  # sparse: it takes no room on the disk
+    with pytest.raises(FileError, match=rf"vast{suffix}: .*larger than \d+ bytes"):
+        resolve(MELEE, "blue", path)
+
+
+def test_a_method_that_a_file_names_is_quoted(tmp_path: Path):
+    header = b'{"__metadata__": {"method": "\\u001b[2J' + b"x" * 9000 + b'"}}'
+    path = tmp_path / "mine.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(FileError, match=r"the method '\\x1b\[2Jx{56}'\.\.\. \(9004 characters\)"):
+        resolve(MELEE, "blue", path)

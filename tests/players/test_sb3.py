@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import zipfile
@@ -205,13 +206,40 @@ def test_a_hostile_archive_runs_nothing(spaces_env, tmp_path: Path):
     rewritten(path, {"policy.pth": pickle.dumps(Harm(mark))})
     with pytest.raises(FileError, match=r"hostile.zip: its policy.pth holds no plain weights"):
         resolve(DUEL, "red", path)
-    buffer = __import__("io").BytesIO()
+    buffer = io.BytesIO()
     torch.save({"action_net.weight": Harm(mark)}, buffer)
     with pytest.raises(FileError, match=r"hostile.zip: its policy.pth holds no plain weights"):
         resolve(DUEL, "red", rewritten(path, {"policy.pth": buffer.getvalue()}))
     assert not mark.exists()
     pickle.loads(pickle.dumps(Harm(mark)))
     assert mark.exists(), "the mark tells"
+
+
+def test_a_list_that_begins_before_the_archive_is_an_error_of_the_file(spaces_env, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    content = bytearray(path.read_bytes())
+    content[-6:-2] = (int.from_bytes(content[-6:-2], "little") + 100_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"mine.zip: a damaged file, or no model of Stable-Baselines3"):
+        resolve(DUEL, "red", path)
+
+
+def test_an_archive_of_very_many_members_is_refused_unread(tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    path.write_bytes(b"PK\1\2" * 20_000)
+    with pytest.raises(FileError, match=r"mine.zip: .* more than 10000 members"):
+        resolve(DUEL, "red", path)
+
+
+def test_words_of_an_archive_are_quoted(spaces_env, tmp_path: Path):
+    path = tmp_path / "mine.zip"
+    model_of(spaces_env(DUEL)).save(path)
+    with zipfile.ZipFile(path) as archive:
+        data = json.loads(archive.read("data"))
+    rewritten(path, {"data": json.dumps(data | {"policy_kwargs": {"\x1b[2J" + "x" * 9000: 1}}).encode()})
+    with pytest.raises(FileError, match=r"the keyword '\\x1b\[2Jx{56}'\.\.\. \(9004 characters\)"):
+        resolve(DUEL, "red", path)
 
 
 def test_damaged_archives_play_or_are_refused_by_name(spaces_env, refused_by_name, tmp_path: Path):
@@ -235,10 +263,10 @@ def test_damaged_archives_play_or_are_refused_by_name(spaces_env, refused_by_nam
     ("change", "complaint"),
     [
         ({"policy_kwargs": {"features_extractor_class": "x"}}, "the keyword 'features_extractor_class'"),
-        ({"policy_class": {"__module__": "mine.policies"}}, "its policy class is of mine.policies, whose code would"),
+        ({"policy_class": {"__module__": "mine.policies"}}, "its policy class is of 'mine.policies', whose code would"),
         (
             {"policy_kwargs": {"activation_fn": "<class 'torch.nn.modules.activation.Softsign'>"}},
-            "activation is Softsign",
+            "activation is 'Softsign'",
         ),
         ({"use_sde": True}, "explores by gSDE"),
         ({"observation_space": {":type:": "<class 'mine.Box'>"}}, "its spaces are not those"),

@@ -9,8 +9,10 @@ import json
 import os
 import pickle
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,14 @@ from reliability.mutations import (
     Mutation,
     Payload,
     Supply,
+    archive_of,
     evil_array,
     evil_json,
     evil_text,
+    members_of,
     pick,
 )
+from reliability.onnx_writer import FLOAT, field, floats, integers, model, node, tensor
 
 import palaestra
 from palaestra.replay import Recorder, frames, load, verify
@@ -226,6 +231,101 @@ def _play(id: str, players: dict[str, Any]) -> None:
     sim.close()
 
 
+# ----------------------------------------------------------------------------------------- policies of other libraries
+
+
+def make_sb3(folder: Path) -> list[Path]:
+    """Untrained models of Stable-Baselines3."""
+    from stable_baselines3 import A2C, PPO
+
+    from palaestra.adapters.sb3 import as_vec_env
+
+    paths = []
+    for number, (method, (id, _)) in enumerate(zip((A2C, PPO), PLAYED_IN, strict=True)):
+        paths.append(folder / f"model_{number}.zip")
+        method("MlpPolicy", as_vec_env(id, 2, opponent="random"), seed=0, device="cpu").save(paths[-1])
+    return paths
+
+
+def evil_sb3(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Other entries of the data, or another program that makes the weights."""
+    members = dict(members_of(data))
+    if rng.random() < 0.4:
+        members["data"] = evil_text(members["data"], rng)
+    else:
+        weights = members_of(members["policy.pth"])
+        name = next(name for name, _ in weights if name.endswith("data.pkl"))
+        program = bytearray(dict(weights)[name])
+        for at in rng.integers(len(program), size=rng.integers(1, 4)):
+            program[at] = rng.integers(256)
+        changed = [(each, bytes(program) if each == name else content) for each, content in weights]
+        members["policy.pth"] = archive_of(changed, zipfile.ZIP_STORED)
+    return archive_of(list(members.items()), zipfile.ZIP_STORED)
+
+
+OPERATORS = {
+    **dict.fromkeys(("Concat", "Softmax", "LayerNormalization", "ArgMax", "GatherElements"), ("axis", "")),
+    **dict.fromkeys(("MatMul", "Add", "Mul", "Div", "Pow", "Tanh", "Relu", "PRelu", "Where", "Clip"), ("", "")),
+    **dict.fromkeys(("Expand", "Tile", "Reshape", "Slice", "Pad", "Squeeze", "Unsqueeze", "CumSum"), ("", "sizes")),
+    **{"Gather": ("axis", "sizes"), "Split": ("axis", "sizes"), "ReduceSum": ("keepdims", "sizes")},
+    **{"ConstantOfShape": ("value", "sizes"), "Cast": ("to", ""), "Gemm": ("transB", ""), "Transpose": ("perm", "")},
+}
+"""Some of those that play, with an attribute of theirs, and whether their second input says sizes or places."""
+OTHERS = ("Loop", "If", "Scan", "Conv", "LSTM", "NonZero", "RandomNormal", "OneHot", "TopK", "Resize")
+"""Some that do not play."""
+SIZES = (0, 1, 2, 3, 9, 18, -1, 7, 2**16, 2**31, 2**40, 2**62, -(2**62))
+
+
+def network(rng: np.random.Generator, sees: int, nodes: list[bytes]) -> bytes:
+    """A network of two layers with further nodes between them."""
+    layers = [node("MatMul", ["seen", "w0"], "t0"), node("Tanh", ["t0"], "t1")]
+    last = node("MatMul", [f"t{1 + len(nodes)}", "w1"], "actions")
+    weights = [floats("w0", rng.normal(size=(sees, 8))), floats("w1", rng.normal(size=(8, 6)))]
+    sizes = [integers(f"i{k}", *(int(n) for n in rng.choice(SIZES, size=k % 4))) for k in range(5)]
+    return model([*layers, *nodes, last], [*weights, *sizes], sees=sees, gives=6)
+
+
+def make_onnx(folder: Path) -> list[Path]:
+    """Networks of random weights for a team of two that makes one choice of three each."""
+    paths = []
+    for number in range(2):
+        paths.append(folder / f"network_{number}.onnx")
+        paths[-1].write_bytes(network(np.random.default_rng(number), 18, [node("Relu", ["t1"], "t2")] * number))
+    return paths
+
+
+def evil_onnx(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Other operators with any attributes, on tensors of any size, in the middle of the network."""
+    nodes = []
+    for k in range(rng.integers(1, 4)):
+        operator = str(pick(OTHERS if rng.random() < 0.05 else list(OPERATORS), rng))
+        attribute, sizes = OPERATORS.get(operator, ("body", ""))
+        others = ["i0", "i1", "i2", "i3", "i4"] if sizes else ["w0", "w1", "seen", *(f"t{j}" for j in range(k + 2))]
+        inputs = [f"t{k + 1}", *(str(name) for name in rng.choice(others, size=rng.integers(0, 4)))]
+        if operator == "ConstantOfShape":
+            inputs = inputs[1:2]
+        number, size = int(rng.choice(SIZES)), int(rng.integers(4))
+        kind, content = pick(
+            [
+                *[(2, field(3, number))] * 8,
+                (7, b"".join(field(8, int(n)) for n in rng.choice(SIZES, size=3))),
+                (4, field(5, tensor("t", (size,), FLOAT, bytes(4 * size)))),
+                (4, field(5, tensor("t", (number,), FLOAT, b"1234", field(14, 1)))),
+                (3, field(4, "\x1b[2J")),
+                (5, field(6, field(1, b""))),
+            ],
+            rng,
+        )
+        more = field(5, field(1, attribute) + content + field(20, kind)) if attribute and rng.random() < 0.7 else b""
+        nodes.append(node(operator, inputs, f"t{k + 2}", more))
+    return network(rng, 18, nodes)
+
+
+def use_onnx(path: Path, honest: int) -> None:
+    """Plays a network for some decisions."""
+    _play(PONG, {"red": path})
+
+
 # --------------------------------------------------------------------------------------------------------------- pools
 
 
@@ -352,6 +452,7 @@ KINDS: dict[str, Kind] = {
             (*ANY_FILE, *[evil_safetensors, evil_safetensors_header] * 3),
             use_policy,
         ),
+        Kind("sb3", ".zip", make_sb3, (*ANY_FILE, *ARCHIVES, *[evil_sb3] * 5), use_policy),
         Kind("pool", ".json", make_pools, (*ANY_FILE, *[evil_pool] * 7), use_pool),
         Kind(
             "checkpoint",
@@ -363,3 +464,5 @@ KINDS: dict[str, Kind] = {
         Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, isolated=True),
     )
 }
+if find_spec("onnxruntime"):
+    KINDS["onnx"] = Kind("onnx", ".onnx", make_onnx, (*ANY_FILE, *[evil_onnx] * 9), use_onnx)

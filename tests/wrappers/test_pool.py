@@ -212,8 +212,8 @@ def test_the_file_of_a_pool_plays_wherever_a_player_is_named(tmp_path: Path, mon
         pool, "load_policy", lambda path, game, team: FunctionOpponent(constant(float(path.read_text())))
     )
     for number in (1, 2):
-        (tmp_path / f"{number}.pt").write_text(f"0.{number}")
-    league = SelfPlayPool(MELEE, members=[tmp_path / "1.pt", tmp_path / "2.pt"])
+        (tmp_path / f"{number}.onnx").write_text(f"0.{number}")
+    league = SelfPlayPool(MELEE, members=[tmp_path / "1.onnx", tmp_path / "2.onnx"])
     league.save(tmp_path / "league.json")
     np.testing.assert_array_equal(played(batch(str(tmp_path / "league.json"))), played(batch(league)))
     sim = batch(league)
@@ -246,15 +246,15 @@ def test_members_may_give_their_actions_in_different_shapes():
 
 
 def test_files_of_other_libraries_are_members_that_are_saved_and_pickled(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+    sb3 = pytest.importorskip("stable_baselines3")
+    from palaestra.adapters.sb3 import as_vec_env
     from palaestra.players import as_opponent
 
-    net = torch.nn.Linear(34, 2)
-    with pytest.warns(DeprecationWarning, match="torch.jit"):
-        torch.jit.save(torch.jit.script(net), str(tmp_path / "mine.pt"))
-    league = SelfPlayPool(MELEE, members=[tmp_path / "mine.pt"])
+    model = sb3.PPO("MlpPolicy", as_vec_env(MELEE, 1, opponent="random"), n_steps=2, batch_size=2, device="cpu")
+    model.save(tmp_path / "mine.zip")
+    league = SelfPlayPool(MELEE, members=[tmp_path / "mine.zip"])
     league.save(tmp_path / "pool.json")
-    module = SelfPlayPool(MELEE, members=[as_opponent(net)])
+    module = SelfPlayPool(MELEE, members=[as_opponent(model)])
     pools = [league, SelfPlayPool.load(tmp_path / "pool.json"), pickle.loads(pickle.dumps(league)), module]
     played = []
     for league in pools:

@@ -16,7 +16,7 @@ from torch import nn
 from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.policy_file import policy_for
-from palaestra_baselines.common.unit_networks import NetworkPlayer, UnitLayout, UnitStream, load_arrays
+from palaestra_baselines.common.unit_networks import NetworkPlayer, UnitLayout, UnitStream, fitting_network, load_arrays
 from palaestra_baselines.common.utilities import FLATTEST, NEVER, ranges
 
 ROWS = 64
@@ -145,7 +145,8 @@ def flat_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> Netw
     if any(name not in arrays or arrays[name].ndim != 2 for name in names):
         raise ValueError(f"the policy has no matrices {' and '.join(names)}")
     hidden = (len(arrays[names[0]]), arrays[names[1]].shape[1 if is_recurrent else 0])
-    network = FlatUtilities(roster, hidden, is_recurrent, "stream.out.weight" in arrays)
+    streams = "stream.out.weight" in arrays
+    network = fitting_network(lambda: FlatUtilities(roster, hidden, is_recurrent, streams), arrays)
     load_arrays(network, arrays)
     return NetworkPlayer(network, roster)
 

@@ -24,6 +24,7 @@ from palaestra_baselines.common.graph_networks import (
     nodes_of,
 )
 from palaestra_baselines.common.policy_file import policy_for, read_policy
+from palaestra_baselines.common.unit_networks import fitting_network
 
 NETWORK = "ways_network"
 """Entry of a policy's metadata."""
@@ -84,11 +85,13 @@ def load_graph_player(path: Path, game: Game, team: str) -> Opponent:
         FileError: The file is no saved policy of graphs, or the game does not show its nodes.
     """
     with policy_for(path, game, team) as arrays:
-        shape = read_policy(path)[1][NETWORK]
+        shape: Any = read_policy(path)[1].get(NETWORK)
         GraphRoster(game, [team])
-        policy = GraphPolicy(Maps(game), shape["width"], shape["heads"], shape["decoder"])
         try:
+            policy = fitting_network(
+                lambda: GraphPolicy(Maps(game), shape["width"], shape["heads"], shape["decoder"]), arrays
+            )
             policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-        except RuntimeError as error:
-            raise FileError(f"{path}: {error}") from error
+        except (RuntimeError, TypeError, KeyError, AssertionError, ZeroDivisionError) as error:
+            raise FileError(f"{path}: the weights do not fit: {' '.join(str(error).split())[:200]}") from error
         return policy.player(game, team)

@@ -18,7 +18,7 @@ from safetensors import safe_open
 
 from palaestra import registry
 from palaestra.core.fields import Continuous, bounds
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, printable
 from palaestra.core.game import Game
 from palaestra.core.opponents import policy_metadata
 from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
@@ -73,7 +73,9 @@ def read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays, metadata = read_arrays(path)
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise FileError(f"{path}: {name} holds weights that are no finite numbers: train the policy again")
+            raise FileError(
+                f"{path}: {printable(name)} holds weights that are no finite numbers: train the policy again"
+            )
     try:
         return arrays, {name: text if name in PLAIN else json.loads(text) for name, text in metadata.items()}
     except (ValueError, RecursionError) as error:
@@ -105,15 +107,15 @@ def policy_for(path: Path, game: Game, team: str) -> Iterator[dict[str, np.ndarr
     trained_in = notes.get("game", game.name)
     if trained_in != game.name:
         raise FileError(
-            f"{path}: was trained in {notes['env_id']}, the game {trained_in}, and cannot play {team} of {game.name}: "
-            f"give it to {notes['env_id']}, or train one for {game.name}"
+            f"{path}: was trained in {printable(notes.get('env_id'))}, the game {printable(trained_in)}, and cannot "
+            f"play {team} of {game.name}: give it to that, or train one for {game.name}"
         )
     try:
         yield arrays
     except FileError:
         raise
     except ValueError as error:
-        raise FileError(f"{path}: {error} (it was trained in {notes.get('env_id')})") from error
+        raise FileError(f"{path}: {error} (it was trained in {printable(notes.get('env_id'))})") from error
 
 
 def layer_arrays(layers: Layers) -> dict[str, np.ndarray]:
@@ -137,7 +139,7 @@ def arrays_to_layers(arrays: Mapping[str, np.ndarray], prefix: str = "") -> list
     count = sum(name.startswith(f"{prefix}layer_") and name.endswith(".weight") for name in arrays)
     if not count:
         raise ValueError(
-            f"the policy has no layers {prefix}layer_0.weight, ...; it has {', '.join(sorted(arrays))}: "
+            f"the policy has no layers {prefix}layer_0.weight, ...; it has {printable(', '.join(sorted(arrays)))}: "
             "it was trained for another game"
         )
     layers = []

@@ -11,22 +11,23 @@ features of the agent and of the target's row is the unit-oriented stream of Cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
 from palaestra.core.fields import Choice, Field, Table
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, printable
 from palaestra.core.game import Game, Role
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.utilities import FLATTEST, NEVER, ranges
 
+Module = TypeVar("Module", bound=nn.Module)
 SEEN, TARGET = "seen", "can_be_target"
 """Columns that a table of units has: a living unit in sight; one that the agent may aim at now."""
 UNITS = "units"
@@ -127,7 +128,8 @@ class UnitLayout:
             there = list(labels.get(name, ()))
             if there != here:
                 more, less = [x for x in there if x not in here], [x for x in here if x not in there]
-                what = f"it has {', '.join(more) or 'nothing'} beyond, and lacks {', '.join(less) or 'nothing'}"
+                found = printable(", ".join(map(str, more))) if more else "nothing"
+                what = f"it has {found} beyond, and lacks {', '.join(less) or 'nothing'}"
                 raise ValueError(f"the policy has other {words[name]} than the game ({what}), or in another order")
 
     def split(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -414,6 +416,19 @@ class NetworkPlayer:
         return self.joint.split(np.where(allowed, values.numpy(), -np.inf).argmax(axis=2))
 
 
+def fitting_network(make: Callable[[], Module], arrays: Mapping[str, np.ndarray]) -> Module:
+    """The network of a policy file; its widths are read from shapes in the file, which may be anybody's.
+
+    Raises:
+        ValueError: It would have more weights than the file; it is then not made.
+    """
+    with torch.device("meta"):  # shapes alone
+        weights = sum(weight.numel() for weight in make().parameters())
+    if weights > sum(array.size for array in arrays.values()):
+        raise ValueError(f"the weights do not fit: the network would have {weights}, the policy has fewer")
+    return make()
+
+
 def load_arrays(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
     """Gives a network the weights of a policy file.
 
@@ -442,7 +457,7 @@ def unit_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> Netw
     if any(name not in arrays or arrays[name].ndim != 2 for name in names):
         raise ValueError(f"the policy has no matrices {' and '.join(names)}")
     hidden = tuple(len(arrays[name]) for name in names)
-    network = UnitUtilities(roster, hidden, "encoder.cell.weight_ih" in arrays)
+    network = fitting_network(lambda: UnitUtilities(roster, hidden, "encoder.cell.weight_ih" in arrays), arrays)
     load_arrays(network, arrays)
     return NetworkPlayer(network, roster)
 
@@ -456,11 +471,11 @@ def load_unit_player(path: Path, game: Game, team: str) -> NetworkPlayer:
     arrays, notes = read_policy(path)
     trained_in = notes.get("env_id")
     if UNITS not in notes:
-        raise FileError(f"{path}: its metadata say nothing about {UNITS}, it plays {trained_in} alone")
+        raise FileError(f"{path}: its metadata say nothing about {UNITS}, it plays {printable(trained_in)} alone")
     try:
         UnitLayout.of(Roster(game, [team])).check(notes[UNITS])
         return unit_player(arrays, game, team)
     except ValueError as error:
         raise FileError(
-            f"{path}: cannot play {team} of {game.name}: {error} (it was trained in {trained_in})"
+            f"{path}: cannot play {team} of {game.name}: {error} (it was trained in {printable(trained_in)})"
         ) from error

@@ -1,8 +1,8 @@
 """Plays matches between two players from both sides, or a tournament of several with Elo ratings.
 
-A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .pt or .ts
-of TorchScript, .onnx), or module:function, a callable on batched observations or what as_opponent made. The sides are
-swapped where the game declares its teams symmetric; intervals count the two matches of a seed as one trial.
+A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .onnx), or
+module:function, a callable on batched observations or what as_opponent made. The sides are swapped where the game
+declares its teams symmetric; intervals count the two matches of a seed as one trial.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import struct
 import zipfile
@@ -13,12 +14,14 @@ from types import TracebackType
 
 import numpy as np
 
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, open_regular, printable
 
 NPY_START = b"\x93NUMPY\x01\x00"
 NPY_HEADER = re.compile(rb"\{'descr': '([<|][a-z]\d+)', 'fortran_order': False, 'shape': \(([\d, ]{0,200})\), \} *\n")
 LONGEST_NPY_HEADER = 512
 """Bytes of the text before an array; plain arrays of a few axes have 118."""
+LONGEST_LIST = 2**20
+"""Bytes of an archive's list of members, which the zip module reads at once; a member has about 60."""
 ENCRYPTED = 1
 """Bit of a zip member's flags."""
 DAMAGES = (
@@ -45,8 +48,9 @@ class Archive:
             OSError: The file cannot be read.
         """
         self.path = Path(path)
-        self._file = self.path.open("rb")
+        self._file = open_regular(self.path)
         try:
+            self._check_end()
             self._zip = zipfile.ZipFile(self._file)
             self._members: dict[str, zipfile.ZipInfo] = {}
             for member in self._zip.infolist():
@@ -60,12 +64,23 @@ class Archive:
             raise FileError(f"{self.path} is no archive of arrays (npz): {_line(error)}") from error
         self.sizes = {name: member.file_size for name, member in self._members.items()}
 
+    def _check_end(self) -> None:
+        """The last 22 bytes, which NumPy writes without a comment and, below 2 GB, without an extension before them."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(max(size - 42, 0))
+        tail = self._file.read()
+        end = tail[-22:]
+        if not end.startswith(b"PK\5\6") or tail.startswith(b"PK\6\7"):
+            raise FileError(f"{self.path} is no archive of arrays (npz), or it is cut off")
+        if int.from_bytes(end[12:16], "little") > LONGEST_LIST:
+            raise FileError(f"{self.path} is no archive of arrays (npz): it lists too many members")
+
     def _check_member(self, member: zipfile.ZipInfo) -> None:
         name = member.filename.removesuffix(".npy")
         if name in self._members or not member.filename.endswith(".npy"):
-            raise FileError(f"{self.path} has a member {member.filename!r} that is no array or is there twice")
+            raise FileError(f"{self.path} has a member {printable(member.filename)} that is no array or is there twice")
         if member.flag_bits & ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise FileError(f"{self.path}: member {name!r} is encrypted or compressed in an unknown way")
+            raise FileError(f"{self.path}: member {printable(name)} is encrypted or compressed in an unknown way")
 
     def __enter__(self) -> Archive:
         """Itself."""

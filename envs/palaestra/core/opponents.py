@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,11 +18,13 @@ import numpy as np
 
 from palaestra.core import factories
 from palaestra.core.batch_loop import CALLER, MIX, RANDOM
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, open_regular, printable
 from palaestra.core.game import Game
 
 LONGEST_HEADER = 1_000_000
 """Bytes of a policy's header (names, shapes and metadata) that are read; those of our methods have a few thousand."""
+MOST_POLICY_BYTES = 64 * 2**20
+"""Largest file of a policy that is opened: 16 million weights. Networks of our methods have some hundred thousand."""
 
 
 @runtime_checkable
@@ -87,14 +90,19 @@ OpponentSpec = str | Path | Opponent | ForTeam | Callable[[Any], Any] | None
 
 READERS = {
     ".zip": "palaestra.players.sb3_archives:read_file",
-    ".pt": "palaestra.players.torch_models:read_file",
-    ".ts": "palaestra.players.torch_models:read_file",
     ".onnx": "palaestra.players.onnx_models:read_file",
     ".json": "palaestra.wrappers.pool:read_file",
 }
 """Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside,
 ``.json`` is what `palaestra.wrappers.SelfPlayPool.save` has written."""
 SUFFIXES = (".safetensors", *READERS)
+MODULE_SUFFIXES = (".pt", ".pth", ".ts")
+MODULE_HINT = (
+    '; a torch module becomes a file by torch.onnx.export(module.eval(), (torch.zeros(2, size),), "policy.onnx", '
+    'dynamic_shapes=[{0: "rows"}], external_data=False), after pip install onnxscript, and plays in its own process as '
+    "palaestra.players.as_opponent(module)"
+)
+"""For users who give a file of torch, which is a pickle or a program: neither is opened."""
 
 
 class FunctionOpponent:
@@ -157,7 +165,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             if not game.scripts:
                 raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
             return MIX
-        if Path(spec).suffix and Path(spec).is_file():
+        if Path(spec).suffix and Path(spec).exists():
             return load_policy(Path(spec), game, team)
         if Path(spec).suffix.lower() in SUFFIXES:
             raise FileError(f"{spec}: there is no such file, and no policy to load from it")
@@ -189,10 +197,12 @@ def policy_metadata(path: Path) -> dict[str, Any]:
     """Metadata of a saved policy (safetensors: 8 bytes of header length, then JSON with ``__metadata__``).
 
     Raises:
-        FileError: The file is not a saved policy.
+        FileError: The file is not a saved policy, or larger than `MOST_POLICY_BYTES`.
         OSError: There is no such file, or it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > MOST_POLICY_BYTES:
+            raise FileError(f"{path}: larger than {MOST_POLICY_BYTES} bytes: no policy is as large")
         size = int.from_bytes(file.read(8), "little")
         header = file.read(size) if 0 < size <= LONGEST_HEADER else b""
     if not header or len(header) < size:
@@ -223,12 +233,13 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
     if suffix in READERS:
         return factories.load(READERS[suffix])(path).for_team(game, team)
     if suffix != ".safetensors":
-        raise FileError(f"{path}: a file of this kind holds no policy: give one of {', '.join(SUFFIXES)}")
+        hint = MODULE_HINT if suffix in MODULE_SUFFIXES else ""
+        raise FileError(f"{path}: a file of this kind holds no policy: give one of {', '.join(SUFFIXES)}{hint}")
     method = policy_metadata(path)["method"]
     found = {e.name: e for e in entry_points(group="palaestra.baselines")}
     if method not in found:
         raise FileError(
-            f"{path}: was made by the method {method!r}, which is not installed "
+            f"{path}: was made by the method {printable(method)}, which is not installed "
             f'(installed: {", ".join(sorted(found)) or "none"}): pip install "palaestra[baselines]"'
         )
     module = found[method].load()

@@ -2,7 +2,7 @@
 
 * `palaestra.players.models`: `as_opponent` makes a player of a trained model;
 * `palaestra.players.shapes`: `player_shapes`, what a player is shown and returns;
-* `palaestra.players.sb3_archives`, `torch_models`, `onnx_models`: the files that can be named instead of a player.
+* `palaestra.players.sb3_archives`, `onnx_models`: the files that can be named instead of a player.
 """
 
 from palaestra.players.model_player import ModelPlayer

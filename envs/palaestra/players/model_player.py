@@ -140,7 +140,9 @@ class TeamPlayer:
         try:
             return view.team_actions(self.player.model.act(view, rows, masks, chance), len(acting))
         except ValueError as error:
-            raise ValueError(f"{self.name}, {self.team} of {self.game.name}: {error}") from error
+            where = self.name if self.player.file is None else self.player.file
+            kind = ValueError if self.player.file is None else FileError
+            raise kind(f"{where}, {self.team} of {self.game.name}: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make their own view."""

@@ -1,4 +1,4 @@
-"""Trained models as players: Stable-Baselines3, PyTorch, TorchScript, ONNX, and plain callables.
+"""Trained models as players: Stable-Baselines3, PyTorch, ONNX, and plain callables.
 
 model = PPO("MlpPolicy", as_vec_env("palaestra/TeamTag-v0", 64)).learn(100_000)
 evaluate("palaestra/TeamTag-v0", as_opponent(model), "default")
@@ -32,7 +32,7 @@ def as_opponent(
         model: One of
 
             * a model or policy of Stable-Baselines3 or sb3-contrib;
-            * a ``torch.nn.Module`` or TorchScript module on a float tensor ``[rows, size]`` (or a dict of tensors):
+            * a ``torch.nn.Module`` on a float tensor ``[rows, size]`` (or a dict of tensors):
               logits ``[rows, sum of alternatives]`` of choices, or real numbers ``[rows, K]``;
             * an ``onnxruntime.InferenceSession`` of the same;
             * a callable of the same on NumPy arrays, which may also return integer actions ``[rows]``, ``[rows, K]``.

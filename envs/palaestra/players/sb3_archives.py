@@ -1,10 +1,10 @@
 """Files that Stable-Baselines3's ``model.save`` wrote, read without running anything in them.
 
 Such a file is a zip archive: ``data`` is JSON in which spaces and classes are pickles, ``policy.pth`` the weights.
-``PPO.load`` unpickles, and a pickle may run any code. Here the pickles are left alone: weights are read as plain
-tensors, the kinds of the spaces and the activation from the text beside each pickle, the layers from the names and
-shapes of the weights. Policies of the library with fully connected layers can be read so (``MlpPolicy`` and
-``MultiInputPolicy`` of PPO, A2C, MaskablePPO, DQN, SAC, TD3, DDPG); others are refused.
+``PPO.load`` unpickles, and a pickle may run any code. Here the pickles are left alone: weights are read by
+`palaestra.players.torch_weights`, the kinds of the spaces and the activation from the text beside each pickle, the
+layers from the names and shapes of the weights. Policies of the library with fully connected layers can be read so
+(``MlpPolicy`` and ``MultiInputPolicy`` of PPO, A2C, MaskablePPO, DQN, SAC, TD3, DDPG); others are refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import itertools
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +21,23 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.archive import DAMAGES
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, printable, read_limited
+from palaestra.core.opponents import MOST_POLICY_BYTES
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit
 from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
+from palaestra.players.torch_weights import read_weights
 from palaestra.players.views import TeamView
 
 LOAD = "load it yourself if you trust it, for example PPO.load(path), and give palaestra.players.as_opponent(model)"
-MOST_JSON_BYTES = 100_000_000
+MOST_JSON_BYTES = 10_000_000
+"""Of ``data``: its lists may need 20 times as much memory; those of a model have some ten thousand bytes."""
+MOST_MEMBERS = 10_000
+LISTED = b"PK\1\2"
+"""What each entry in the list of a zip archive begins with; a list is read before one can ask how long it is."""
 MODULES = re.compile(r"stable_baselines3\.(common|sac|td3|dqn)\.policies|sb3_contrib\.common\.maskable\.policies")
 HARMLESS = {
     *(":type:", ":serialized:", "net_arch", "activation_fn", "ortho_init", "log_std_init", "share_features_extractor"),
@@ -136,7 +142,6 @@ def read_file(path: Path) -> ModelPlayer:
 
     Raises:
         FileError: Not such an archive, or one that cannot be read without unpickling; says what to do.
-        ImportError: PyTorch, which reads the weights, is not installed.
     """
     try:
         data, weights = _members(path)
@@ -151,22 +156,28 @@ def _members(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     Raises:
         FileError: It is none, or damaged.
     """
+    content = read_limited(path, MOST_POLICY_BYTES)
+    if content.count(LISTED) > MOST_MEMBERS:  # those of policy.pth count too, which is not compressed
+        raise FileError(f"{path}: no model of Stable-Baselines3, it has more than {MOST_MEMBERS} members")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             missing = {"data", "policy.pth"} - set(archive.namelist())
             if missing:
                 raise FileError(
                     f"{path}: no model of Stable-Baselines3, {' and '.join(sorted(missing))} is missing in it"
                 )
             data = json.loads(_stored(archive, "data", MOST_JSON_BYTES))
-            weights = _stored(archive, "policy.pth", path.stat().st_size)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, zlib.error, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
+            weights = _stored(archive, "policy.pth", len(content))
+    except FileError:
+        raise
+    except DAMAGES as error:
         raise FileError(f"{path}: a damaged file, or no model of Stable-Baselines3 ({first_line(error)})") from error
     if not isinstance(data, dict):
         raise FileError(f"{path}: no model of Stable-Baselines3, its data is no table")
-    return data, _tensors(path, weights)
+    try:
+        return data, read_weights(weights)
+    except DAMAGES as error:
+        raise FileError(f"{path}: its policy.pth holds no plain weights ({first_line(error)})") from error
 
 
 def _stored(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
@@ -177,35 +188,6 @@ def _stored(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return archive.read(entry)
 
 
-def _tensors(path: Path, content: bytes) -> dict[str, np.ndarray]:
-    """The weights, float arrays by name.
-
-    Raises:
-        FileError: Something else than finite tensors.
-    """
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(
-            f'{path} needs PyTorch, which is not installed: pip install "palaestra[baselines]"'
-        ) from error
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as inner:
-            if any(entry.compress_type != zipfile.ZIP_STORED for entry in inner.infolist()):
-                raise ValueError("compressed weights")
-        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        whole = isinstance(loaded, dict) and all(isinstance(t, torch.Tensor) for t in loaded.values())
-        if not whole or any(t.numel() * t.element_size() > len(content) for t in loaded.values()):
-            raise ValueError("not a table of tensors")
-        arrays = {str(name): tensor.detach().float().contiguous().numpy() for name, tensor in loaded.items()}
-        for name, array in arrays.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} is not finite")
-    except Exception as error:  # torch raises whatever it trips over
-        raise FileError(f"{path}: its policy.pth holds no plain weights ({first_line(error)})") from error
-    return arrays
-
-
 def network_of(name: str, data: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> Sb3Network:
     """The network that an archive's members describe.
 
@@ -214,11 +196,12 @@ def network_of(name: str, data: Mapping[str, Any], weights: Mapping[str, np.ndar
     """
     policy = _text(data.get("policy_class"), "__module__")
     if not MODULES.fullmatch(policy):
-        raise _Unreadable(f"its policy class is of {policy or 'an unknown module'}, whose code would have to run")
+        module = printable(policy) if policy else "an unknown module"
+        raise _Unreadable(f"its policy class is of {module}, whose code would have to run")
     keywords = data.get("policy_kwargs") or {}
     unknown = sorted(set(keywords) - HARMLESS) if isinstance(keywords, dict) else ["policy_kwargs"]
     if unknown:
-        raise _Unreadable(f"its policy has the keyword {unknown[0]!r}")
+        raise _Unreadable(f"its policy has the keyword {printable(unknown[0])}")
     if data.get("use_sde"):
         raise _Unreadable("it explores by gSDE (use_sde)")
     sees, does = (_space_class(data.get(key)) for key in ("observation_space", "action_space"))
@@ -227,7 +210,7 @@ def network_of(name: str, data: Mapping[str, Any], weights: Mapping[str, np.ndar
     given = re.search(r"(\w+)'>$", _text(keywords, "activation_fn"))
     activation = given[1] if given else "Tanh" if kind == "actor-critic" else "ReLU"
     if activation not in ACTIVATIONS:
-        raise _Unreadable(f"its activation is {activation}, known are {', '.join(ACTIVATIONS)}")
+        raise _Unreadable(f"its activation is {printable(activation)}, known are {', '.join(ACTIVATIONS)}")
     return Sb3Network(name, kind, sees, does, layers, activation, log_std)
 
 
@@ -248,7 +231,7 @@ def _parts(weights: dict[str, np.ndarray]) -> tuple[str, Layers, Any]:
         kind, layers = "squashed", _chain(weights, "actor.mu.")
     if weights or not layers:
         left = next(iter(weights), "nothing")
-        raise _Unreadable(f"its network has other parts than fully connected layers ({left})")
+        raise _Unreadable(f"its network has other parts than fully connected layers ({printable(left)})")
     sizes = [(weight.shape, bias.shape) for weight, bias in layers]
     joined = all(one[0][0] == other[0][1] for one, other in itertools.pairwise(sizes))
     if not joined or any(len(w) != 2 or b != w[:1] for w, b in sizes):
@@ -273,7 +256,7 @@ def _layer(weights: dict[str, np.ndarray], prefix: str) -> tuple[np.ndarray, np.
     try:
         return weights.pop(f"{prefix}weight"), weights.pop(f"{prefix}bias")
     except KeyError as error:
-        raise _Unreadable(f"its network has no {error.args[0]}") from error
+        raise _Unreadable(f"its network has no {printable(error.args[0])}") from error
 
 
 def _text(item: Any, key: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from palaestra.core.action_shapes import actions_by_role
-from palaestra.core.files import FileError, write_atomically
+from palaestra.core.files import FileError, read_limited, write_atomically
 from palaestra.core.game import Game
 from palaestra.core.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
@@ -294,9 +294,7 @@ class SelfPlayPool:
         """
         path = Path(path)
         try:
-            if path.stat().st_size > LARGEST_FILE:
-                raise ValueError(f"larger than {LARGEST_FILE} bytes")
-            saved = json.loads(path.read_text(encoding="utf-8"))
+            saved = json.loads(read_limited(path, LARGEST_FILE).decode())
             members, keywords = saved.pop("members"), saved.pop("keywords")
             files = [path.parent / member["file"] for member in members]
             matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
