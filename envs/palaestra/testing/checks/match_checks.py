@@ -136,7 +136,10 @@ def _check_flags(face: Any, result: Any, place: str) -> None:
 
 @conformance(order=708)
 def infos_are_numbers(subject: Subject) -> None:
-    """Infos of Env and ParallelEnv are NumPy numbers and arrays, under the same keys in every step."""
+    """Infos of Env and ParallelEnv are NumPy numbers and arrays, under the same keys in every step.
+
+    A mask of several choices is a tuple or a dict of arrays, as sampling its action space asks for.
+    """
     horizon = subject.draw.integer("horizon", 2, 30)
     env = EnvDriver(subject.env(horizon=horizon), subject.draw.seed())
     parallel = ParallelDriver(subject.parallel(horizon=horizon), subject.draw.seed())
@@ -152,10 +155,14 @@ def infos_are_numbers(subject: Subject) -> None:
             infos = driver.play()[-1]
 
 
-def _require_numbers(info: Any, place: str) -> None:
+def _require_numbers(info: Any, place: str, in_mask: bool = False) -> None:
     for key, value in info.items():
-        if isinstance(value, dict):
-            _require_numbers(value, f"{place}: {key}")
+        is_mask = in_mask or key == "action_mask"
+        if is_mask and value is None:  # a real number: nothing masks it
+            continue
+        parts = dict(enumerate(value)) if is_mask and isinstance(value, tuple) else value
+        if isinstance(parts, dict):
+            _require_numbers(parts, f"{place}: {key}", is_mask)
             continue
         is_number = isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf"
         require(is_number, f"{place}: info {key} is {value!r}, no number of NumPy's")
