@@ -3,7 +3,7 @@
     python tests/reliability/planted_faults.py [--level fast] [--match TEXT ...] [--jobs 2]
 
 The faults were written without a look at the checks. A fault of rules is a copy of a test game with a line changed;
-a fault of the suite replaces a method in a child process, and may show in any of three games. All checks pass without
+a fault of the suite replaces a method in a child process, and may show in any of the games. All checks pass without
 a fault. Level ``fast`` must catch 80 %, ``full`` all: what ``fast`` has caught is not played again.
 """
 
@@ -26,7 +26,7 @@ TESTS = Path(__file__).resolve().parents[1]
 SUITE = TESTS.parent / "envs" / "palaestra"
 sys.path.insert(0, str(TESTS))
 
-from reliability import batch_faults, face_faults, rule_faults  # noqa: E402, F401 (they add their faults)
+from reliability import batch_faults, blind_spots, face_faults, rule_faults, view_faults  # noqa: E402, F401 (they add)
 from reliability.planted import FAULTS, Fault  # noqa: E402
 
 from palaestra import register  # noqa: E402
@@ -38,8 +38,9 @@ SOURCES = {
     "Raid": TESTS / "games" / "two_team.py",
     "Orchard": TESTS / "games" / "orchard.py",
     "Pong": SUITE / "teams" / "pong.py",
+    "Couriers": TESTS / "games" / "size_game.py",
 }
-KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}}
+KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}, "Couriers": {}}
 LEVELS: tuple[Level, ...] = ("fast", "full")
 
 
@@ -47,12 +48,13 @@ def _module(fault: Fault, folder: Path) -> ModuleType:
     """The game's module, with the fault's change."""
     text = SOURCES[fault.game].read_text(encoding="utf-8")
     text = text.replace('Parameter("flood", 0, 0, 9)', 'Parameter("flood", 0, 0, 1)')  # more do not fit into the list
-    old, new = fault.change
-    if text.count(old) != 1 and old:
-        raise SystemExit(f"{fault.about}: the text to change stands {text.count(old)} times in {SOURCES[fault.game]}")
-    name = f"planted_{abs(hash((fault.game, *fault.change)))}"
+    for old, new in fault.changes:
+        if text.count(old) != 1:
+            raise SystemExit(f"{fault.about}: {old!r} stands {text.count(old)} times in {SOURCES[fault.game]}")
+        text = text.replace(old, new)
+    name = f"planted_{abs(hash((fault.game, fault.changes)))}"
     path = folder / f"{name}.py"
-    path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     spec = spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -87,7 +89,7 @@ def failed(fault: Fault, level: Level) -> list[str]:
             for entry in CHECKS.values():
                 if level in entry.levels and run_one(subject, entry).status == "FAILED":
                     names.append(entry.name)
-                    if fault.change[0] or fault.patches:
+                    if fault.changes or fault.patches:
                         break
         except Exception as error:
             names.append(f"crash: {type(error).__name__}: {error}".splitlines()[0])
