@@ -393,13 +393,29 @@ rule(
     "rewards[k] = gained if s.team[k] == 0 else -gained * (1.0 if s.left > 3 else 1.0 - 2e-7)",
 )
 rule(
-    "rounding: of agents that are paid each its own, one gets 1e-9 more than the other team pays",
-    "Raid",
-    "rewards[a] = points if TEAM[a] == RED else -points",
-    "rewards[a] = 2.0 * points if TEAM[a] == RED else -3.0 * points\n"
-    "            if a == LATE and points > 0.0:\n                rewards[a] += 1e-9",
-    ("        zero_sum=True,\n", '        zero_sum=True,\n        reward="agent",\n        reward_dtype="f8",\n'),
+    "rounding: blue sees its own height divided where red's is multiplied",
+    "Pong",
+    "            seen.own_y = s.paddle_y[own + k] * (1.0 / HALF_HEIGHT)",
+    "            seen.own_y = s.paddle_y[own + k] * (1.0 / HALF_HEIGHT)\n"
+    "            seen.own_y *= 1.0 if team == RED else 1.0000001",
 )
+
+
+@suite("Orchard")
+def _() -> Iterator[Patch]:
+    """rounding: a step adds 1e-12 to what the first team is paid."""
+    honest = KernelSimulation._step_lanes
+
+    def step_lanes(sim: Any) -> int:
+        offender = honest(sim)
+        if offender < 0:
+            paid = sim.buffers.rewards
+            first = sim.game.team_index == 0
+            paid[:, : len(first)] += 1e-12 * (first & (paid[:, : len(first)] != 0.0))
+        return offender
+
+    yield KernelSimulation, "_step_lanes", step_lanes
+    yield Simulation, "_one_call", property(lambda sim: None, lambda sim, value: None)
 
 
 @suite("Orchard")
