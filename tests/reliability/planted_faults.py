@@ -126,10 +126,11 @@ def main() -> int:
         _subject(game, "full").warm_up()
         registry.ROWS.pop(f"planted/{game}-v0")
     context = multiprocessing.get_context("fork")
-    for level in [args.level] if args.level else LEVELS:
+    levels: tuple[Level, ...] = (args.level,) if args.level else LEVELS
+    for level in levels:
         # one process a fault: it must not outlive its check
         with context.Pool(args.jobs, maxtasksperchild=1) as pool:
-            tasks = [(number, level) for number in (*range(-len(SOURCES), 0), *sorted(left))]
+            tasks: list[tuple[int, Level]] = [(number, level) for number in (*range(-len(SOURCES), 0), *sorted(left))]
             for number, names, seconds in pool.imap_unordered(_play, tasks):
                 if number < 0:
                     sound = sound and not names

@@ -47,7 +47,9 @@ class PayRecord:
         self._payees = [slots[0] for slots in game.teams.values()] if by_team else list(range(len(game.agents)))
         self.names = list(game.teams) if by_team else list(game.agents)
         self._views = _views(game)
-        count = 2 * min(sum(size for *_, size in self._views), MOST_ENTRIES)
+        of_info = [np.full(size, path[0] == "info") for path, size in self._views]
+        self._of_info = np.concatenate([np.zeros(0, np.bool_), *of_info])[:MOST_ENTRIES]
+        count = 2 * len(self._of_info)
         self.shifted = np.ones((len(self._payees), count), np.bool_)
         self.prompt = self.shifted.copy()
         self.counts = np.zeros((len(self._payees), 2), np.int64)
@@ -92,13 +94,23 @@ class PayRecord:
         return whole[:, :MOST_ENTRIES]
 
     def suspects(self) -> list[int]:
-        """Payees whose rewards show in the record one decision before, and not as well in the decision itself."""
+        """Payees whose rewards show in the record one decision before, and in nothing of the decision itself.
+
+        A body that moves on with the velocity that it had pays for its new place at once: that place has changed. What
+        the info shows is compared with the info alone: a rule may keep books on what it has shown.
+        """
         enough = (self.counts >= LEAST).all(axis=1)
-        return np.flatnonzero(enough & (self.shifted & ~self.prompt).any(axis=1)).tolist()
+        of_info = np.tile(self._of_info, 2)
+        late, prompt = self.shifted & ~self.prompt, self.prompt & ~self.shifted
+        wrong = (late.any(axis=1) & ~prompt.any(axis=1)) | (late & of_info).any(axis=1) & ~(prompt & of_info).any(
+            axis=1
+        )
+        return np.flatnonzero(enough & wrong).tolist()
 
     def entry(self, payee: int) -> str:
         """Name of an entry of the record that shows the payee's rewards one decision before."""
-        number = int(np.flatnonzero(self.shifted[payee] & ~self.prompt[payee])[0]) % (self.shifted.shape[1] // 2)
+        entries = np.flatnonzero(self.shifted[payee] & ~self.prompt[payee])
+        number = int(entries[-1]) % len(self._of_info)
         for path, size in self._views:
             if number < size:
                 return f"s.{'.'.join(path)}{f'[{number}]' if size > 1 else ''}"

@@ -127,7 +127,7 @@ def _walk(
         monitor.walk += ", parameters as drawn"
     sim.reset(seed=seed)
     _look(monitor, found, 0)
-    found.tally.start(sim)
+    found.tally.start(sim, changed_rules=parameters is not None)
     found.pay.start(sim)
     player = Player(sim)  # it follows the masks: the walk ends where one is found to be wrong
     least = 160 // lanes

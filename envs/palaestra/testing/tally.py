@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.batch_loop import HORIZON
 from palaestra.core.game import Game
 
-MATCHES = 6
-"""Won matches of one end reason from which a sign that is always wrong is no accident."""
+MATCHES = 3
+"""Matches that contradict a rule before it is called broken."""
+SHARE = 0.1
+"""Of the matches that end for one reason, which may contradict it: a rule may have reasons of its own now and then."""
 ARRIVALS, ALIVE = 3, 30
 """How often an agent has to arrive, and to be there, before it must have been asked."""
 
@@ -19,7 +22,8 @@ class Tally:
     """Counts over the walks of one game, all of them under ``autoreset_mode="same_step"``.
 
     Attributes:
-        won: Per end reason: matches whose winner was paid more or less than 0 by the last decision, and by all of them.
+        won: Per end reason: matches whose winner was paid more than 0 by the last decision or by all of them, and those
+            whose winner paid by one of the two and gained by none.
         unpaid: Won matches in which nobody was ever paid, and others.
         arrived: int64 ``[A]``, arrivals in a running match.
         present: int64 ``[A]``, decisions that those who have arrived were there.
@@ -30,14 +34,15 @@ class Tally:
     def __init__(self, game: Game) -> None:
         """Starts at zero."""
         self._game = game
-        self.won: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(4, np.int64))
+        self.won: dict[int, np.ndarray] = defaultdict(lambda: np.zeros(2, np.int64))
         self.unpaid = np.zeros(2, np.int64)
         count = len(game.agents)
         self.arrived, self.present, self.asked = (np.zeros(count, np.int64) for _ in range(3))
         self.ever_asked = np.zeros(count, np.bool_)
 
-    def start(self, sim: Any) -> None:
-        """A walk starts."""
+    def start(self, sim: Any, changed_rules: bool = False) -> None:
+        """A walk starts; with other parameters than the game's own, who wins may be another than who is paid."""
+        self._counts_winners = self._game.zero_sum and not changed_rules
         self._earned = np.zeros(sim.num_envs)
         self._paid = np.zeros(sim.num_envs, np.bool_)
         self._late = np.zeros((sim.num_envs, len(self._game.agents)), np.bool_)
@@ -53,7 +58,7 @@ class Tally:
         self.present += there.sum(axis=0)
         self.asked += (there & sim.acting).sum(axis=0)
         self.ever_asked |= sim.acting.any(axis=0)
-        if self._game.zero_sum:
+        if self._counts_winners:
             last = sim.team_rewards(next(iter(self._game.teams))).astype(np.float64)
             self._earned += last
             self._paid |= last != 0.0
@@ -68,26 +73,26 @@ class Tally:
             return
         sign = 1.0 if winner == 0 else -1.0
         of_last, of_all = sign * last, sign * self._earned[lane]
-        self.won[int(sim.final_info["end_reason"][lane])] += of_last > 0.0, of_last < 0.0, of_all > 0.0, of_all < 0.0
+        gains = of_last > 0.0 or of_all > 0.0
+        self.won[int(sim.final_info["end_reason"][lane])] += gains, not gains and (of_last < 0.0 or of_all < 0.0)
         self.unpaid[int(self._paid[lane])] += 1
 
     def wrong_winner(self) -> str:
         """Why the winners of a zero-sum game contradict what is paid, or ``""``.
 
-        A winner gains by the last decision, or by the match as a whole: one of the two explains all matches that end
-        for one reason. Where neither pays anybody the rules may have reasons of their own.
+        A winner gains by the last decision or by the match as a whole. At the horizon another measure may decide: there
+        the winners are wrong where none of them gains.
         """
-        for reason, (last_up, last_down, all_up, all_down) in self.won.items():
-            by_last, by_all = last_up > 0 and last_down == 0, all_up > 0 and all_down == 0
-            no_sign = last_up + last_down == 0 and (all_up > 0 or all_down < MATCHES)
-            if not (by_last or by_all or no_sign) and last_down + all_down > 0:
+        for reason, (gain, lose) in self.won.items():
+            most = gain if reason == HORIZON else SHARE * (gain + lose)
+            if lose >= MATCHES and lose > most:
                 return (
-                    f"matches that end by {self._game.end_reason(reason)!r}: the last decision pays the winner more "
-                    f"than 0 in {last_up} and less in {last_down}, the whole match more in {all_up} and less in "
-                    f"{all_down}: info.winner is the number of the team that has won"
+                    f"in {lose} of {gain + lose} matches that end by {self._game.end_reason(reason)!r} the winner is "
+                    "paid less than 0, by the last decision or by all of them: info.winner is the number of the team "
+                    "that has won"
                 )
         never, some = self.unpaid.tolist()
-        if never >= MATCHES and some == 0:
+        if never >= 2 * MATCHES and some == 0:
             return f"{never} matches of a zero-sum game have a winner, but no decision of them pays anybody"
         return ""
 
