@@ -168,6 +168,20 @@ def _infos(moment: Moment) -> str:
         expected = moment.keys.setdefault(agent, sorted(info))
         if message := wrong_info(info, expected):
             return f"{agent}: {message}"
+    return _told(moment)
+
+
+def _told(moment: Moment) -> str:
+    """What infos say of the end and of teams, against the match record."""
+    sim = moment.face.sim
+    over = len(moment.result) == 5 and bool(sim.terminated[0] or sim.truncated[0])
+    row = sim.states["info"][0]
+    for agent, info in moment.result[-1].items():
+        team = int(sim.game.team_index[sim.game.agents.index(agent)])
+        known = {"team": team, "winner": row["winner"] if over else -1, "end_reason": row["end_reason"] if over else 0}
+        for name, value in known.items():
+            if name in info and info[name] != value:
+                return f"{agent}: info {name} is {info[name]}, in the match {value}"
     return ""
 
 

@@ -24,7 +24,7 @@ def wide_batches_equal_narrow_ones(subject: Subject) -> None:
     """
     draw, engine = subject.draw, subject.is_engine_game
     most = {"fast": 80, "full": 600}.get(subject.level, 80)
-    lanes = draw.integer("lanes", 6, 8) if engine else draw.integer("lanes", 34, most)
+    lanes = draw.integer("lanes", 6, 8) if engine else draw.integer("lanes", 40, most)
     narrow = draw.integer("narrow", 2, 3) if engine else draw.integer("narrow", max(9, lanes // 9), max(13, lanes // 4))
     rows = [slice(start, min(start + narrow, lanes)) for start in range(0, lanes, narrow)]
     steps = _batches(subject, lanes, rows) + _vectors(subject, lanes, rows)
@@ -41,11 +41,10 @@ def _batches(subject: Subject, lanes: int, rows: list[slice]) -> int:
     if free:
         parameter = draw.choice("parameter", free)
         values[parameter.name] = draw.parameter("value", parameter, lanes)
-    wide.set_parameters(**values)
-    wide.reset(seed=seed)
-    for own, part in parts:
+    for own, part in [(slice(0, lanes), wide), *parts]:
         part.set_parameters(**{name: of_lanes[own] for name, of_lanes in values.items()})
-        part.reset(seed=seed + own.start)
+        part.seed(seed + own.start)
+        part.reset()
     player, steps = Player(wide), 0
     for number in subject.rounds(6, 10, 100):
         _same_lanes(subject, wide, parts, number)
@@ -71,27 +70,48 @@ def _same_lanes(subject: Subject, wide: Any, parts: Parts, number: int) -> None:
 
 
 def _vectors(subject: Subject, lanes: int, rows: list[slice]) -> int:
-    draw, seed = subject.draw, subject.draw.seed()
-    options = {
+    draw, steps = subject.draw, 0
+    short = {
         "autoreset_mode": draw.choice("mode", ("same_step", "next_step")),
         "horizon": draw.integer("horizon", 2, 5),
     }
-    wide = subject.vec(lanes, **options)
-    parts: Parts = [(own, subject.vec(own.stop - own.start, **options)) for own in rows]
-    space = wide.single_action_space
+    for options in (short, {"autoreset_mode": "next_step"}):
+        seed = draw.seed()
+        wide = subject.vec(lanes, **options)
+        parts: Parts = [(own, subject.vec(own.stop - own.start, **options)) for own in rows]
+        wide.reset(seed=seed)
+        for own, part in parts:
+            part.reset(seed=seed + own.start)
+        if options is not short and not subject.is_engine_game:
+            _go_ahead(wide.sim, [(own, part.sim) for own, part in parts], draw.integer("ahead", 10, 60))
+        steps += _compare_vectors(subject, wide, parts, seed)
+    return steps
+
+
+def _compare_vectors(subject: Subject, wide: Any, parts: Parts, seed: int) -> int:
+    space, steps, lanes = wide.single_action_space, 0, wide.num_envs
     players = [SpacePlayer(space, seed + lane) for lane in range(lanes)]
-    whole, steps = wide.reset(seed=seed), 0
-    narrow = [part.reset(seed=seed + own.start) for own, part in parts]
     for number in subject.rounds(5, 8, 60):
-        for (own, part), result in zip(parts, narrow, strict=True):
-            found = _unlike(_rows(whole, own), result)
-            place = f"VectorEnv, call {number}, lanes {own.start} to {own.stop - 1}"
-            require(not found, f"{place}: {found} ({lanes} lanes and {part.num_envs})")
         actions = [player.act() for player in players]
         whole = wide.step(_joined(space, actions))
-        narrow = [part.step(_joined(space, actions[own])) for own, part in parts]
+        for own, part in parts:
+            found = _unlike(_rows(whole, own), part.step(_joined(space, actions[own])))
+            place = f"VectorEnv, decision {number}, lanes {own.start} to {own.stop - 1}"
+            require(not found, f"{place}: {found} ({lanes} lanes and {part.num_envs})")
         steps += lanes
     return steps
+
+
+def _go_ahead(wide: Any, parts: Parts, decisions: int) -> None:
+    """Plays the wide batch to where matches end, and takes the narrow ones there."""
+    player = Player(wide)
+    for _ in range(decisions):
+        player.play(wide)
+        wide.step()
+    states, seeds = wide.states.copy(), wide.lane_seeds.copy()
+    for own, sim in [(slice(0, wide.num_envs), wide), *parts]:
+        sim.load_states(states[own])
+        sim.lane_seeds[...] = seeds[own]
 
 
 def _joined(space: Any, actions: list[Any]) -> Any:
