@@ -158,7 +158,7 @@ def newcomers_are_never_acting(sim: Any) -> None:
 @face("rewards_are_paid_at_once", "batch", "follow from s.info.lead of the decision before", COURIERS)
 def rewards_come_late(sim: Any) -> None:
     """rewards come one decision late"""
-    step, before = sim.step, np.zeros_like(sim.rewards)
+    step, load, before = sim.step, sim.load_states, np.zeros_like(sim.rewards)
 
     def late_step() -> None:
         step()
@@ -167,3 +167,4 @@ def rewards_come_late(sim: Any) -> None:
         before[...] = now
 
     sim.step = late_step
+    sim.load_states = lambda records: (before.fill(0.0), load(records))

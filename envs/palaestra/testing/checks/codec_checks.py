@@ -152,6 +152,9 @@ def codecs_keep_lanes_apart(subject: Subject) -> None:
             player.play(sim)
             sim.step()
         sim.reset(sim.terminated | sim.truncated)
+        sim.reset(np.arange(LANES) == number % LANES)  # lanes are not in step with each other
+        player.play(sim)
+        sim.step()
     subject.note(f"{said} observations of {LANES} lanes")
 
 
