@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.actions import ActionError
-from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, _batched
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.testing.checks.action_checks import Untouched
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player, SpacePlayer
@@ -138,7 +138,7 @@ def codecs_keep_lanes_apart(subject: Subject) -> None:
     ]
     sim.reset(seed=draw.seed())
     for number in subject.rounds(4, 8, 60):
-        _decodes_by_lane(sim, game)
+        _decodes_by_lane(sim, alone, game)
         batches = [ours.observe() for ours, _ in interfaces]
         for lane in reversed(range(LANES)):
             alone.load_states(sim.states[lane : lane + 1])
@@ -169,18 +169,18 @@ class _Echo:
         return action
 
 
-def _decodes_by_lane(sim: Any, game: Any) -> None:
+def _decodes_by_lane(sim: Any, alone: Any, game: Any) -> None:
     """What each lane's view decodes is written into that lane, whatever the game's codecs understand."""
     before, steps = sim.buffers.action_words.copy(), sim.states["steps"].copy()
     sim.states["steps"] = np.arange(LANES)  # lanes are told apart by it
     for slot, agent in enumerate(game.agents):
         face = AgentIO(sim, (slot,), codec=NO_CODEC, observation="dict")
         actions = [SpacePlayer(face.action_space, lane, slot).act() for lane in range(LANES)]
-        expected = []
+        plain, expected = AgentIO(alone, (slot,), codec=NO_CODEC, observation="dict"), []
         for lane, action in enumerate(actions):
-            face._write(_batched(action), slice(lane, lane + 1))
-            expected.append(sim.buffers.action_words[lane].copy())
-        sim.buffers.action_words[...] = before
+            alone.buffers.action_words[0] = before[lane]
+            plain.write_one(action)
+            expected.append(alone.buffers.action_words[0].copy())
         echo: Any = _Echo()
         face.codec = echo
         face.write(actions)
