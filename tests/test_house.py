@@ -321,7 +321,7 @@ class Own:
     }  # fmt: skip
 
 
-BREAKS_ON_PURPOSE = ("batch_faults.py", "face_faults.py")
+BREAKS_ON_PURPOSE = ("batch_faults.py", "blind_spots.py", "face_faults.py", "view_faults.py")
 """Files of tests/reliability that replace members of the suite by broken ones."""
 
 

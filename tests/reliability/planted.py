@@ -17,22 +17,22 @@ class Fault:
     Attributes:
         about: The fault in words.
         game: The game that shows it.
-        change: Old and new text of its source; empty for a fault of the suite.
+        changes: Pairs of old and new text of its source; none for a fault of the suite.
         patches: What is replaced in the suite; None for a fault of rules.
     """
 
     about: str
     game: str
-    change: tuple[str, str] = ("", "")
+    changes: tuple[tuple[str, str], ...] = ()
     patches: Patches | None = None
 
 
 FAULTS: list[Fault] = []
 
 
-def rule(about: str, game: str, old: str, new: str) -> None:
-    """Adds a fault of rules."""
-    FAULTS.append(Fault(about, game, change=(old, new)))
+def rule(about: str, game: str, old: str, new: str, *more: tuple[str, str]) -> None:
+    """Adds a fault of rules: what is written instead of a text, and instead of others where one is not enough."""
+    FAULTS.append(Fault(about, game, changes=((old, new), *more)))
 
 
 def suite(game: str = "Raid") -> Callable[[Patches], Patches]:

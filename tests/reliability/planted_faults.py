@@ -3,7 +3,7 @@
     python tests/reliability/planted_faults.py [--level fast] [--match TEXT ...] [--jobs 2]
 
 The faults were written without a look at the checks. A fault of rules is a copy of a test game with a line changed;
-a fault of the suite replaces a method in a child process, and may show in any of three games. All checks pass without
+a fault of the suite replaces a method in a forked process, and may show in any of the games. All checks pass without
 a fault. Level ``fast`` must catch 80 %, ``full`` all: what ``fast`` has caught is not played again.
 """
 
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import hashlib
 import multiprocessing
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -26,10 +27,10 @@ TESTS = Path(__file__).resolve().parents[1]
 SUITE = TESTS.parent / "envs" / "palaestra"
 sys.path.insert(0, str(TESTS))
 
-from reliability import batch_faults, face_faults, rule_faults  # noqa: E402, F401 (they add their faults)
+from reliability import batch_faults, blind_spots, face_faults, rule_faults, view_faults  # noqa: E402, F401 (they add)
 from reliability.planted import FAULTS, Fault  # noqa: E402
 
-from palaestra import register  # noqa: E402
+from palaestra import register, registry  # noqa: E402
 from palaestra.testing import CHECKS  # noqa: E402
 from palaestra.testing.harness import run_one  # noqa: E402
 from palaestra.testing.subject import Level, Subject  # noqa: E402
@@ -38,21 +39,28 @@ SOURCES = {
     "Raid": TESTS / "games" / "two_team.py",
     "Orchard": TESTS / "games" / "orchard.py",
     "Pong": SUITE / "teams" / "pong.py",
+    "Couriers": TESTS / "games" / "size_game.py",
 }
-KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}}
+KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}, "Couriers": {}}
 LEVELS: tuple[Level, ...] = ("fast", "full")
 
 
-def _module(fault: Fault, folder: Path) -> ModuleType:
-    """The game's module, with the fault's change."""
-    text = SOURCES[fault.game].read_text(encoding="utf-8")
+FOLDER = tempfile.TemporaryDirectory()
+"""Of the games' copies; worker processes find it on the path."""
+
+
+@functools.cache
+def _module(game: str, changes: tuple[tuple[str, str], ...]) -> ModuleType:
+    """A copy of a game's module with changes; those without any are made, and compiled, once for all faults."""
+    text = SOURCES[game].read_text(encoding="utf-8")
     text = text.replace('Parameter("flood", 0, 0, 9)', 'Parameter("flood", 0, 0, 1)')  # more do not fit into the list
-    old, new = fault.change
-    if text.count(old) != 1 and old:
-        raise SystemExit(f"{fault.about}: the text to change stands {text.count(old)} times in {SOURCES[fault.game]}")
-    name = f"planted_{abs(hash((fault.game, *fault.change)))}"
-    path = folder / f"{name}.py"
-    path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise SystemExit(f"{old!r} stands {text.count(old)} times in {SOURCES[game]}")
+        text = text.replace(old, new)
+    name = f"planted_{game.lower()}_{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
+    path = Path(FOLDER.name) / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
     spec = spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -60,6 +68,12 @@ def _module(fault: Fault, folder: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _subject(game: str, level: Level, changes: tuple[tuple[str, str], ...] = ()) -> Subject:
+    id = f"planted/{game}-v0"
+    register(id, f"{_module(game, changes).__name__}:game")
+    return Subject(id, level, **KEYWORDS[game])
 
 
 def caught_by(fault: Fault, level: Level) -> list[str]:
@@ -73,28 +87,25 @@ def caught_by(fault: Fault, level: Level) -> list[str]:
 
 def failed(fault: Fault, level: Level) -> list[str]:
     """The first check that fails, or all without a fault; ``crash: ...`` stands for an error outside the checks."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(sys, "path", [folder, *sys.path]))  # worker processes get it
-        module = _module(fault, Path(folder))
-        id = f"planted/{fault.game}-v0"
-        register(id, f"{module.__name__}:game")
+    with contextlib.ExitStack() as stack:
+        subject = _subject(fault.game, level, fault.changes)
         for owner, name, new in fault.patches() if fault.patches else ():
             stack.enter_context(mock.patch.object(owner, name, new, create=name == "__deepcopy__"))
-        subject = Subject(id, level, **KEYWORDS[fault.game])
         names = []
         try:
             subject.warm_up()
             for entry in CHECKS.values():
                 if level in entry.levels and run_one(subject, entry).status == "FAILED":
                     names.append(entry.name)
-                    if fault.change[0] or fault.patches:
+                    if fault.changes or fault.patches:
                         break
         except Exception as error:
             names.append(f"crash: {type(error).__name__}: {error}".splitlines()[0])
         return names
 
 
-def _play(number: int, level: Level) -> tuple[int, list[str], float]:
+def _play(task: tuple[int, Level]) -> tuple[int, list[str], float]:
+    number, level = task
     started = time.perf_counter()
     if number < 0:
         return number, failed(Fault("none", list(SOURCES)[-number - 1]), level), time.perf_counter() - started
@@ -110,15 +121,21 @@ def main() -> int:
     args = parser.parse_args()
     chosen = {k for k, fault in enumerate(FAULTS) if any(text in fault.about for text in args.match)}
     left, caught, sound = set(chosen), dict.fromkeys(LEVELS, 0), True
-    # spawned, and one fault each: a fault must not outlive its check
-    context = multiprocessing.get_context("spawn")
-    for level in [args.level] if args.level else LEVELS:
-        with ProcessPoolExecutor(args.jobs, context, max_tasks_per_child=1) as pool:
-            for number, names, _ in pool.map(_play, range(-len(SOURCES), 0), [level] * len(SOURCES)):
-                sound = sound and not names
-                print(f"{level:4}  without a fault, {list(SOURCES)[-number - 1]}: {', '.join(names) or 'passes'}")
-            for future in as_completed([pool.submit(_play, number, level) for number in sorted(left)]):
-                number, names, seconds = future.result()
+    sys.path.insert(0, FOLDER.name)
+    for game in SOURCES:  # forked processes need not compile them
+        _subject(game, "full").warm_up()
+        registry.ROWS.pop(f"planted/{game}-v0")
+    context = multiprocessing.get_context("fork")
+    levels: tuple[Level, ...] = (args.level,) if args.level else LEVELS
+    for level in levels:
+        # one process a fault: it must not outlive its check
+        with context.Pool(args.jobs, maxtasksperchild=1) as pool:
+            tasks: list[tuple[int, Level]] = [(number, level) for number in (*range(-len(SOURCES), 0), *sorted(left))]
+            for number, names, seconds in pool.imap_unordered(_play, tasks):
+                if number < 0:
+                    sound = sound and not names
+                    print(f"{level:4}  without a fault, {list(SOURCES)[-number - 1]}: {', '.join(names) or 'passes'}")
+                    continue
                 if names:
                     left.discard(number)
                 print(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import gymnasium
 import numpy as np
-from testing.planting import face, replace_step
+from testing.planting import COURIERS, SPOKEN, face, replace_step
 
 
 @face("uncopied_results_are_equal", "vec", "in spite of copy=False")
@@ -61,3 +62,109 @@ def other_numbers_in_plain_python(sim: Any) -> None:
     """plain Python starts matches from another stream"""
     if not sim.compiled:
         sim.reset = lambda seed, reset=sim.reset: reset(seed=seed + 1)
+
+
+# -- what one looks at is in order, but beyond it ----------------------------------------------------------------------
+
+
+@face("agents_keep_their_order", "parallel", r"rewards hold \[.*\], not \[")
+def rewards_in_reverse(parallel: Any) -> None:
+    """rewards stand in reverse"""
+    replace_step(parallel, lambda _, r: (r[0], dict(reversed(r[1].items())), *r[2:]))
+
+
+@face("wide_batches_equal_narrow_ones", "vec", r"VectorEnv, decision 0, lanes \d+ to \d+: .*lanes and")
+def last_lane_of_many_is_paid_more(vec: Any) -> None:
+    """the last of many lanes is paid more"""
+    if vec.num_envs > 30:
+        replace_step(vec, lambda _, r: (r[0], r[1] + (np.arange(vec.num_envs) == vec.num_envs - 1), *r[2:]))
+
+
+@face("opponents_are_handed_their_rows", "batch", "handed over, and in the batch")
+def opponents_see_the_other_team(sim: Any) -> None:
+    """a Python opponent is handed the rows of the other team"""
+    view, teams = sim.team_view, list(sim.game.teams)
+    sim.team_view = lambda team, what, lanes: view(teams[1 - teams.index(team)], what, lanes)
+
+
+@face("texts_have_no_side_effects", "batch", "writing lane 0 changed the match record of lane 0: idle", COURIERS)
+def text_that_touches(sim: Any) -> None:
+    """a text changes the record"""
+    text = sim.render_text
+
+    def render_text(lane: int) -> str:
+        sim.states["idle"] += 1
+        return text(lane)
+
+    sim.render_text = render_text
+
+
+@face("representations_show_the_same_matches", "batch", "usual observations and these", COURIERS)
+def other_matches_of_a_representation(sim: Any) -> None:
+    """with another representation matches start from another seed"""
+    if sim.game.roles[0].observation[0].name == "nearest_m":
+        reset = sim.reset
+        sim.reset = lambda seed: reset(seed=seed + 1)
+
+
+class Counting:
+    """A codec that counts its calls."""
+
+    def __init__(self, codec: Any) -> None:
+        self._codec, self.calls = codec, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codec, name)
+
+    def encode(self, view: Any) -> Any:
+        self.calls += 1
+        return self.calls, self._codec.encode(view)
+
+
+@face("codecs_keep_lanes_apart", "batch", "in a batch, and again", SPOKEN)
+def counting_codec(sim: Any) -> None:
+    """a codec says something else each time"""
+    codecs = {name: Counting(codec) for name, codec in sim.game.codecs.items()}
+    sim.game = dataclasses.replace(sim.game, codecs=codecs)
+
+
+@face("decisions_equal_the_rules", "batch", "rewards = .* played and by the hooks as plain Python")
+def compiled_rules_pay_more(sim: Any) -> None:
+    """compiled rules pay more"""
+    if sim.compiled:
+        step = sim.step
+        sim.step = lambda: (step(), np.add(sim.rewards, 1.0, out=sim.rewards))
+
+
+@face("winners_fit_rewards", "batch", "the winner is paid less than 0")
+def loser_is_named(sim: Any) -> None:
+    """the loser is named as the winner"""
+    step, winners = sim.step, sim.final_info["winner"]
+    sim.step = lambda: (step(), np.copyto(winners, 1 - winners, where=winners >= 0))
+
+
+@face("newcomers_are_asked", "batch", r"has arrived in \d+ matches", COURIERS)
+def newcomers_are_never_acting(sim: Any) -> None:
+    """those who arrive are never acting"""
+    step, sim.legal = sim.step, None
+
+    def deaf_step() -> None:
+        step()
+        sim.acting = sim.states["acting"][:, :6].astype(np.bool_) & (np.arange(6) < 3)
+
+    sim.step = deaf_step
+
+
+@face("rewards_are_paid_at_once", "batch", "follow from s.info.lead of the decision before", COURIERS)
+def rewards_come_late(sim: Any) -> None:
+    """rewards come one decision late"""
+    step, load, before = sim.step, sim.load_states, np.zeros_like(sim.rewards)
+
+    def late_step() -> None:
+        step()
+        now = sim.rewards.copy()
+        sim.rewards[...] = before
+        before[...] = now
+
+    sim.step = late_step
+    sim.load_states = lambda records: (before.fill(0.0), load(records))

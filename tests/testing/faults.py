@@ -343,7 +343,7 @@ def mixed_flags(parallel: Any) -> None:
     replace_step(parallel, change)
 
 
-@face("dead_agents_get_final_reward", "parallel", "was in the match but got no")
+@face("dead_agents_get_final_reward", "parallel", "was in the match but is not in")
 def silent_deaths(parallel: Any) -> None:
     """dead agents are left out of the results"""
 

@@ -118,7 +118,7 @@ FAULTS = [
         r"Duel: observe, .*planting.py line \d+: s.health\[4\]: index 4 is out of bounds for axis 0 with size 4",
     ),
     Fault(
-        "who_has_left_is_paid_no_more",
+        "no_reward_after_leaving",
         "the dead have rewards of their own",
         lambda: Subject(APART, fault=broken_games.SOUND),
         r"lane \d+, \w+_\d gets .* after it has left the match",

@@ -245,8 +245,9 @@ def write_match_observations(s, world, started, spans, row_bytes, row, work_byte
     record = work if SIZED else row
     if SIZED or RESET_FIELDS:
         clear(spans, record_bytes, started)
-    elif CLEAR_OBSERVATIONS:
-        record_bytes[:] = 0
+    else:
+        for b in range(np.uint64(OBSERVATION_BYTES)):  # a constant: a few stores in a small game
+            record_bytes[np.uint64(b)] = 0
     observe(s, world, record, scratch)
     if RESET_FIELDS and started:
         observe_reset(s, world, record, scratch)

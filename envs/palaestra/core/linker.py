@@ -246,7 +246,6 @@ def constants_of(game: Game) -> dict[str, Any]:
     fields = game.state_dtype.fields
     assert fields is not None
     has_legal = game.legal is not None
-    shared = bool(game.lane_observation) or bool(game.team_observation)
     choices = [c for r in game.roles for c in r.action if isinstance(c, Choice)]
     return {
         "AGENTS": game.slots,
@@ -262,7 +261,7 @@ def constants_of(game: Game) -> dict[str, Any]:
         "RESET_FIELDS": game.observe_reset is not None,
         "PERIODS": game.periods if game.advance is not None else 1,
         "MAY_FORBID": has_legal or game.slots > 1 or not {"alive", "acting"}.isdisjoint(_names_used(game)),
-        "CLEAR_OBSERVATIONS": game.slots > 1 or shared,
+        "OBSERVATION_BYTES": 0 if game.sized else game.observation_dtype.itemsize,
         "CLEARED_FROM": fields["steps"][1],
         "AT_START": "next_parameters" in fields,
         "PARAMETERS_AT": fields["parameters"][1],

@@ -16,9 +16,11 @@ from palaestra.core.batch_loop import HORIZON
 from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require
+from palaestra.testing.pay_record import PayRecord
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import agent_name
 from palaestra.testing.subject import Level, Subject
+from palaestra.testing.tally import Tally
 
 CHANGED_RULES: dict[Level, int] = {"preset": 1, "fast": 1, "full": 12}
 """Walks with other parameters in each lane."""
@@ -36,8 +38,12 @@ class WalkReport:
         ends: Matches that ended, by reason.
         deaths: Agents that left a running match.
         draw: Numbers that were drawn for it.
+        tally: What adds up over whole matches.
+        pay: When rewards were paid, and what the records said then.
     """
 
+    tally: Tally
+    pay: PayRecord
     violations: dict[str, str] = field(default_factory=dict)
     lane_steps: int = 0
     ends: Counter = field(default_factory=Counter)
@@ -77,7 +83,7 @@ def random_walk(subject: Subject) -> WalkReport:
     """The walk of this subject; played when first asked for."""
     if "survey" not in subject.memory:
         draw = Draw(subject.seed, subject.id, "random walk")
-        found = WalkReport(draw=draw)
+        found = WalkReport(Tally(subject.game), PayRecord(subject.game), draw=draw)
         share = (2300, 50_000) if subject.game.scripts else (4600, 100_000)
         _walk(subject, found, {}, draw.seed(), share)
         if subject.game.scripts:
@@ -86,6 +92,8 @@ def random_walk(subject: Subject) -> WalkReport:
         _walk(subject, found, {}, draw.seed("seed of short matches"), (160, 1600), horizon=short)
         for number in range(CHANGED_RULES[subject.level] if subject.game.parameters else 0):
             _walk_changed_rules(subject, found, draw, is_long=number % 2 == 1)
+        wrong = {"winners": found.tally.wrong_winner(), "newcomers": found.tally.never_asked()}
+        found.violations.update({name: message for name, message in wrong.items() if message})
         subject.memory["survey"] = found
     return subject.memory["survey"]
 
@@ -119,17 +127,22 @@ def _walk(
         monitor.walk += ", parameters as drawn"
     sim.reset(seed=seed)
     _look(monitor, found, 0)
+    found.tally.start(sim, changed_rules=parameters is not None)
+    found.pay.start(sim)
     player = Player(sim)  # it follows the masks: the walk ends where one is found to be wrong
     least = 160 // lanes
     for number in subject.rounds(least, most[0] // lanes, most[1] // lanes, _seconds(subject)):
         if "masks" in found.violations:
             return
         monitor.before = sim.alive.copy()
+        found.pay.before(sim)
         if not opponents:
             player.play(sim)
         sim.step()
         found.lane_steps += lanes
         _look(monitor, found, number + 1)
+        found.tally.add(sim, monitor.before)
+        found.pay.after(sim)
         over = monitor.over
         for reason in sim.final_info["end_reason"][over]:
             found.ends[int(reason)] += 1
@@ -166,19 +179,30 @@ def report_on(subject: Subject, *promises: str) -> None:
 
 
 def _observations(monitor: Monitor) -> str:
-    sim, game = monitor.sim, monitor.sim.game
+    return wrong_observation(monitor.sim, monitor.bounds)
+
+
+def wrong_observation(sim: Any, known: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] | None = None) -> str:
+    """The first observation outside its table, last ones of matches that ended now included; or ``""``.
+
+    Args:
+        sim: The simulation, in ``autoreset_mode="same_step"``.
+        known: Checked ranges by table and field, which are kept there between calls.
+    """
+    game = sim.game
+    known = {} if known is None else known
     tables = [(role.name, role.observation) for role in game.roles]
     tables += [("team", game.team_observation), ("lane", game.lane_observation)]
-    over = monitor.over
+    over = sim.terminated | sim.truncated
     for what, memory, lanes in (
         ("observation", sim.buffers.observations, np.arange(sim.num_envs)),
         ("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)),
     ):
         for name, table in tables:
             for f in (f for f in table if f.world is None):
-                if (name, f.name) not in monitor.bounds:
-                    monitor.bounds[name, f.name] = checked_bounds(f)
-                if message := _outside(monitor.bounds[name, f.name], values_of(memory[name], f)[lanes], lanes):
+                if (name, f.name) not in known:
+                    known[name, f.name] = checked_bounds(f)
+                if message := _outside(known[name, f.name], values_of(memory[name], f)[lanes], lanes):
                     row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {_element(f, index if name == 'lane' else index[1:])}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"

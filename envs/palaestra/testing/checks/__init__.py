@@ -11,12 +11,15 @@ from palaestra.testing.checks import (
     lane_checks,
     match_checks,
     mirror_checks,
+    opponent_checks,
     plain_checks,
     render_checks,
+    representation_checks,
     rule_checks,
     script_checks,
     seed_checks,
     standard_checks,
+    wide_checks,
 )
 
 __all__ = [
@@ -30,10 +33,13 @@ __all__ = [
     "lane_checks",
     "match_checks",
     "mirror_checks",
+    "opponent_checks",
     "plain_checks",
     "render_checks",
+    "representation_checks",
     "rule_checks",
     "script_checks",
     "seed_checks",
     "standard_checks",
+    "wide_checks",
 ]

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.actions import ActionError
-from palaestra.core.faces.agent_io import AgentIO
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.testing.checks.action_checks import Untouched
 from palaestra.testing.checks.buffer_checks import Memory
 from palaestra.testing.harness import Skipped, conformance, require
-from palaestra.testing.players import Player
+from palaestra.testing.players import Player, SpacePlayer
 from palaestra.testing.snapshot_view import unlike
 from palaestra.testing.subject import Subject
 
 GIBBERISH = "zzz no such action 8f3a"
+LANES = 4
 SHORT = 5
 """Decisions of a match whose last observations are encoded."""
 
@@ -168,6 +169,77 @@ def _encode_finals(subject: Subject, name: str) -> int:
                 _encode(agent_io, f"codec {name!r}, {agent}, last observation of a match", lane, final=True)
                 count += 1
     return count
+
+
+@conformance(order=1103)
+def codecs_keep_lanes_apart(subject: Subject) -> None:
+    """Each lane of a batch is encoded and decoded as if it were alone, in any order and any number of times."""
+    game, draw = subject.game, subject.draw
+    if not game.codecs:
+        raise Skipped("the game has no codecs")
+    sim, alone = subject.batch(LANES, autoreset_mode="off"), subject.batch(1, autoreset_mode="off")
+    player, said = Player(sim), 0
+    interfaces = [
+        tuple(AgentIO(held, (slot,), codec=name) for held in (sim, alone))
+        for name in game.codecs
+        for slot in range(len(game.agents))
+    ]
+    sim.reset(seed=draw.seed())
+    for number in subject.rounds(4, 8, 60):
+        _decodes_by_lane(sim, alone, game)
+        batches = [ours.observe() for ours, _ in interfaces]
+        for lane in reversed(range(LANES)):
+            alone.load_states(sim.states[lane : lane + 1])
+            for whole, (ours, theirs) in zip(batches, interfaces, strict=True):
+                for again in (theirs.observe_one(), ours.observe_lane(lane)):
+                    found = unlike(whole[lane], again)
+                    place = f"{game.agents[ours.slots[0]]}, lane {lane}, step {number}"
+                    require(not found, f"codec {type(ours.codec).__name__}, {place}: {found} (in a batch, and again)")
+                    said += 1
+        for _ in range(3):
+            player.play(sim)
+            sim.step()
+        sim.reset(sim.terminated | sim.truncated)
+        sim.reset(np.arange(LANES) == number % LANES)  # lanes are not in step with each other
+        player.play(sim)
+        sim.step()
+    subject.note(f"{said} observations of {LANES} lanes")
+
+
+class _Echo:
+    """A codec whose actions are those of the plain face; it notes which match it was shown."""
+
+    def __init__(self) -> None:
+        self.lanes: list[int] = []
+
+    def decode(self, view: Any, action: Any) -> Any:
+        self.lanes.append(int(view.record["steps"]))
+        return action
+
+
+def _decodes_by_lane(sim: Any, alone: Any, game: Any) -> None:
+    """What each lane's view decodes is written into that lane, whatever the game's codecs understand."""
+    before, steps = sim.buffers.action_words.copy(), sim.states["steps"].copy()
+    sim.states["steps"] = np.arange(LANES)  # lanes are told apart by it
+    for slot, agent in enumerate(game.agents):
+        face = AgentIO(sim, (slot,), codec=NO_CODEC, observation="dict")
+        actions = [SpacePlayer(face.action_space, lane, slot).act() for lane in range(LANES)]
+        plain, expected = AgentIO(alone, (slot,), codec=NO_CODEC, observation="dict"), []
+        for lane, action in enumerate(actions):
+            alone.buffers.action_words[0] = before[lane]
+            plain.write_one(action)
+            expected.append(alone.buffers.action_words[0].copy())
+        echo: Any = _Echo()
+        face.codec = echo
+        face.write(actions)
+        for lane in range(LANES):
+            require(
+                echo.lanes[lane] == lane, f"{agent}: an action of lane {lane} is decoded with lane {echo.lanes[lane]}"
+            )
+            same = np.array_equal(sim.buffers.action_words[lane], expected[lane])
+            require(same, f"{agent}: what was decoded of lane {lane} is not what is written there")
+        sim.buffers.action_words[...] = before
+    sim.states["steps"] = steps
 
 
 def _shown(sim: Any) -> bytes:

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.batch_loop import OFF, RUNNING
 from palaestra.core.fields import values_of
+from palaestra.core.kernel import lane_arguments
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.players import Player, RememberingPlayer, lane_of
-from palaestra.testing.snapshot_view import difference, snapshot_view, unlike
+from palaestra.testing.snapshot_view import difference, first_difference, snapshot_view, unlike
 from palaestra.testing.subject import SECONDS, Subject
 
+GIVEN = ("states", "action_words", "mask_bytes", "observations")
+"""What a decision starts from: observations hold what was written at the reset."""
 SHORT = 7
 """Horizon of matches that should end and start often."""
 
@@ -139,6 +143,22 @@ def faces_agree(subject: Subject) -> None:
             for agent, agent_io, given, lane in _views(driver, result):
                 place = f"{driver.name}, decision {number}, lane {lane}, {agent}"
                 _compare_view(subject, expected, agent, agent_io, given, lane, place)
+        _compare_action_masks(subject, driver)
+
+
+def _compare_action_masks(subject: Subject, driver: Driver) -> None:
+    """What `action_masks` allows after the last decision against the masks of the batch, lists of candidates too."""
+    face, game = driver.face, subject.game
+    sim, table = face.sim, face.sim.action_table
+    if sim.legal is None:
+        return
+    for agent_io in face.agent_ios.values() if isinstance(driver, ParallelDriver) else [face.agent_io]:
+        numbers = [k for slot in agent_io.slots for k in range(table.first_word[slot], table.first_word[slot + 1])]
+        allowed = [table.allowed(sim.buffers.mask_bytes, k) for k in numbers if table.words["n"][k]]
+        if allowed:
+            found = unlike(agent_io.action_masks(), np.concatenate(allowed, axis=1))
+            agents = ", ".join(game.agents[slot] for slot in agent_io.slots)
+            require(not found, f"{driver.name}, {agents}: action_masks(){found} in the batch")
 
 
 def _views(driver: Driver, result: Any) -> list[tuple[str, Any, tuple[Any, float, bool, Any], int]]:
@@ -277,8 +297,66 @@ def compiled_rules_equal_plain_python(subject: Subject) -> None:
             options["opponents"] = {team: draw.choice(f"opponent of {team}", specs) for team in subject.game.teams}
         lanes = draw.integer("lanes", 2, 4)
         compiled, plain = (subject.batch(lanes, compiled=how, **options) for how in (True, False))
-        played += _side_by_side(subject, compiled, plain, draw.seed(), 16, "compiled and in plain Python")
+        played += _side_by_side(subject, compiled, plain, draw.seed(), 8, "compiled and in plain Python")
     subject.note(f"{played} lane-steps")
+
+
+@conformance(order=217)
+def decisions_equal_the_rules(subject: Subject) -> None:
+    """One decision of the hooks, as plain Python on a copy of a lane's record, gives the lane's record and results.
+
+    Looks at decisions that pay, that end a match or in which an agent leaves or arrives, and at some others.
+    """
+    if subject.is_engine_game:
+        raise Skipped("an engine outside moves the bodies")
+    draw = subject.draw
+    lanes, seed = 16, draw.seed()
+    horizons = np.array([draw.integer("horizon", 1, 40) for _ in range(lanes)], np.float64)
+    sim, twin = subject.batch(lanes, autoreset_mode="off"), subject.batch(1, autoreset_mode="off", compiled=False)
+    sim.set_parameters(horizon=horizons)
+    sim.reset(seed=seed)
+    player, step = Player(sim), twin.kernel.drivers["step_lanes"]
+    arguments = lane_arguments(twin)
+    looked = np.zeros(2, np.int64)  # decisions in which nothing happens, and others
+    most = 3 if subject.level == "fast" else 60
+    for number in subject.rounds(24, 60, 600, 0.1 if subject.level == "fast" else None):
+        player.play(sim)
+        given = {name: getattr(sim.buffers, name).copy() for name in GIVEN}
+        sim.step()
+        now = sim.states["alive"] != given["states"]["alive"]
+        eventful = sim.rewards.any(axis=1) | sim.terminated | sim.truncated | now.any(axis=1)
+        for lane in draw.order(lanes).tolist():
+            kind = int(eventful[lane])
+            if looked[kind] < most * (1 + kind) and given["states"]["pending"][lane] == RUNNING:
+                looked[kind] += 1
+                for name, memory in given.items():
+                    getattr(twin.buffers, name)[0] = memory[lane]
+                step(0, 1, False, OFF, 0, *arguments)
+                found = difference(
+                    subject.game, _shown(sim.buffers, sim, lane), _shown(twin.buffers, sim, 0), lane
+                ) or first_difference(sim.states[lane : lane + 1], twin.states)
+                require(not found, f"{found}, played and by the hooks as plain Python, decision {number}")
+        sim.reset(sim.terminated | sim.truncated)
+        if (looked >= (most, 2 * most)).all():
+            break
+    subject.note(f"{looked[1]} decisions with an event, {looked[0]} without")
+
+
+def _shown(buffers: Any, sim: Any, lane: int) -> dict[str, np.ndarray]:
+    """What a decision has written for a lane."""
+    agents = len(sim.game.agents)
+    names = (
+        "rewards",
+        "agent_terminated",
+        "terminated",
+        "truncated",
+        "winners",
+        "end_reasons",
+        "observations",
+        "masks",
+    )
+    rows = {name: getattr(buffers, name)[lane : lane + 1] for name in names}
+    return {name: row[:, :agents] if name in names[:2] else row for name, row in rows.items()}
 
 
 @conformance(order=206, levels=("full",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,10 @@ import numpy as np
 from palaestra.core.batch_loop import HORIZON
 from palaestra.testing.drivers import LANES, EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
-from palaestra.testing.players import STYLES, Player
+from palaestra.testing.parallel_walk import report_on_parallel, wrong_info
+from palaestra.testing.players import Player
 from palaestra.testing.random_walk import report_on
-from palaestra.testing.subject import SECONDS, Subject
+from palaestra.testing.subject import Subject
 
 
 @conformance(order=701)
@@ -110,28 +110,22 @@ def _flags(flag: Any) -> np.ndarray:
 def terminated_xor_truncated(subject: Subject) -> None:
     """A match is terminated or truncated, never both; in its last step every remaining agent gets the same flag."""
     report_on(subject, "flags")
-    for horizon in (None, subject.draw.integer("horizon", 2, 9)):
-        run = ParallelDriver(subject.parallel(**({} if horizon is None else {"horizon": horizon})), subject.draw.seed())
-        run.start()
-        for number in subject.rounds(20, 200, 2000):
-            result = run.play()
-            if len(result) == 5:
-                _check_flags(run.face, result, f"ParallelEnv, decision {number}")
+    report_on_parallel(subject, "flags")
 
 
-def _check_flags(face: Any, result: Any, place: str) -> None:
-    _, rewards, terminations, truncations, infos = result
-    for agent in rewards:
-        both = terminations[agent] and truncations[agent]
-        require(not both, f"{place}: {agent} is terminated and truncated")
-    if face.agents:
-        return
-    flags = {a: "terminated" if terminations[a] else "truncated" if truncations[a] else "neither" for a in rewards}
-    require(
-        len(set(flags.values())) == 1 and "neither" not in flags.values(), f"{place}: at the end the flags are {flags}"
-    )
-    for agent in rewards:
-        require(infos[agent]["end_reason"] > 0, f"{place}: the match is over, but infos[{agent!r}] has no end_reason")
+@conformance(order=703)
+def dead_agents_get_final_reward(subject: Subject) -> None:
+    """A dead agent gets a last observation, reward, flag and info, then leaves `agents` until the match ends."""
+    report_on_parallel(subject, "departures")
+
+
+@conformance(order=705)
+def agents_keep_their_order(subject: Subject) -> None:
+    """`agents` are all that are in the match, and every dict of a ParallelEnv holds the agents in their order.
+
+    The order is that of `possible_agents`; in the dicts of a step those who have just arrived stand last.
+    """
+    report_on_parallel(subject, "order")
 
 
 @conformance(order=708)
@@ -140,84 +134,14 @@ def infos_are_numbers(subject: Subject) -> None:
 
     A mask of several choices is a tuple or a dict of arrays, as sampling its action space asks for.
     """
-    horizon = subject.draw.integer("horizon", 2, 30)
-    env = EnvDriver(subject.env(horizon=horizon), subject.draw.seed())
-    parallel = ParallelDriver(subject.parallel(horizon=horizon), subject.draw.seed())
-    keys: dict[str, list[str]] = {}
-    for name, driver in (("Env", env), ("ParallelEnv", parallel)):
-        infos = driver.start()[-1]
-        for number in subject.rounds(20, 100, 1000):
-            for agent, info in infos.items() if driver is parallel else [("", infos)]:
-                place = f"{name} {agent}".strip() + f", decision {number}"
-                expected = keys.setdefault(f"{name} {agent}", sorted(info))
-                require(sorted(info) == expected, f"{place}: info has {sorted(info)}, before {expected}")
-                _require_numbers(info, place)
-            infos = driver.play()[-1]
-
-
-def _require_numbers(info: Any, place: str, in_mask: bool = False) -> None:
-    for key, value in info.items():
-        is_mask = in_mask or key == "action_mask"
-        if is_mask and value is None:  # a real number: nothing masks it
-            continue
-        parts = dict(enumerate(value)) if is_mask and isinstance(value, tuple) else value
-        if isinstance(parts, dict):
-            _require_numbers(parts, f"{place}: {key}", is_mask)
-            continue
-        is_number = isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf"
-        require(is_number, f"{place}: info {key} is {value!r}, no number of NumPy's")
-
-
-@conformance(order=703)
-def dead_agents_get_final_reward(subject: Subject) -> None:
-    """A dead agent gets a last observation, reward, flag and info, then leaves `agents` until the match ends."""
-    seed = subject.draw.seed()
-    count = 0
-    for style in range(len(STYLES)):
-        face = subject.parallel()
-        run = ParallelDriver(face, seed - seed % len(STYLES) + style)
-        run.start()
-        count += sum(_check_departures(run, left, number) for number, left in _decisions(subject, run))
-    subject.note(f"{count} left before the end")
-
-
-def _decisions(subject: Subject, run: ParallelDriver) -> Iterator[tuple[int, set[str]]]:
-    """Numbers of decisions, and the agents that have left the match before each; empty after a reset."""
-    left: set[str] = set()
-    for number in subject.rounds(20, 100, 1000, 0.25 * SECONDS[subject.level]):
-        if not run.face.agents:
-            run.play()
-            left = set()
-        yield number, left
-
-
-def _check_departures(run: ParallelDriver, left: set[str], number: int) -> int:
-    """Plays a decision; notes who has left in it. Returns how many while the match goes on."""
-    face, count = run.face, 0
-    before = list(face.agents)
-    result = run.play()
-    place = f"ParallelEnv, decision {number}"
-    for agent in before:
-        for name, part in zip(("observation", "reward", "termination", "truncation", "info"), result, strict=True):
-            require(agent in part, f"{place}: {agent} was in the match but got no {name}")
-        flagged = result[2][agent] or result[3][agent]
-        still = agent in face.agents
-        require(
-            flagged != still,
-            f"{place}: {agent} has {'a' if flagged else 'no'} flag and is {'still' if still else 'not'} in agents",
-        )
-        reward = float(face.sim.rewards[0, face.sim.game.agents.index(agent)])
-        require(
-            result[1][agent] == reward, f"{place}: {agent} gets the reward {result[1][agent]}, in the batch {reward}"
-        )
-        if flagged:
-            left.add(agent)
-            count += bool(face.agents)
-    back = left & set(face.agents)
-    require(not back, f"{place}: {', '.join(sorted(back))} had left and is back in agents")
-    strange = set(face.agents) - set(face.possible_agents)
-    require(not strange, f"{place}: {', '.join(sorted(strange))} is not among possible_agents")
-    return count
+    report_on_parallel(subject, "infos")
+    env = EnvDriver(subject.env(horizon=subject.draw.integer("horizon", 2, 30)), subject.draw.seed())
+    info = env.start()[-1]
+    expected = sorted(info)
+    for number in subject.rounds(20, 100, 1000):
+        wrong = wrong_info(info, expected)
+        require(not wrong, f"Env, decision {number}: {wrong}")
+        info = env.play()[-1]
 
 
 @conformance(order=704)

@@ -7,7 +7,7 @@ import numpy as np
 from palaestra.testing.drivers import EnvDriver
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
-from palaestra.testing.snapshot_view import record_change
+from palaestra.testing.snapshot_view import difference, record_change, snapshot_view
 from palaestra.testing.subject import Subject
 
 
@@ -43,3 +43,27 @@ def render_has_no_side_effects(subject: Subject) -> None:
         require(isinstance(picture, np.ndarray), f"Env.render() returns {type(picture).__name__}")
         one, other = drawn.play(), plain.play()
         require(one[1:-1] == other[1:-1], f"decision {number}: {one[1:4]} when drawn, {other[1:4]} when not")
+
+
+@conformance(order=1202)
+def texts_have_no_side_effects(subject: Subject) -> None:
+    """A match in words is the same each time, says something, and changes no match: neither record nor results."""
+    if subject.game.render_text is None:
+        raise Skipped("the game has no text picture")
+    sim = subject.batch(2)
+    player = Player(sim)
+    sim.reset(seed=subject.draw.seed())
+    for number in subject.rounds(12, 20, 200):
+        states, shown = sim.states.copy(), snapshot_view(sim)
+        for lane in (0, 1):
+            text = sim.render_text(lane)
+            require(isinstance(text, str) and text.strip(), f"step {number}, lane {lane}: the text is {text!r}")
+            place = f"step {number}: writing lane {lane}"
+            for other in (0, 1):
+                changed = record_change(sim, states, other)
+                require(not changed, f"{place} changed the match record of lane {other}: {changed}")
+            found = difference(subject.game, shown, snapshot_view(sim))
+            require(not found, f"{place} changed {found}")
+            require(sim.render_text(lane) == text, f"{place}: two texts of the same moment differ")
+        player.play(sim)
+        sim.step()

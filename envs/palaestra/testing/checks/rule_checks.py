@@ -6,7 +6,8 @@ import numpy as np
 
 from palaestra.core.fields import checked_bounds
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
-from palaestra.testing.random_walk import report_on
+from palaestra.testing.pay_record import VARIANTS
+from palaestra.testing.random_walk import random_walk, report_on
 from palaestra.testing.subject import Subject
 
 
@@ -35,7 +36,7 @@ def infos_are_in_their_bounds(subject: Subject) -> None:
 
 
 @conformance(order=612)
-def who_has_left_is_paid_no_more(subject: Subject) -> None:
+def no_reward_after_leaving(subject: Subject) -> None:
     """Where agents have rewards of their own, one that has left gets 0: PettingZoo shows it no reward any more."""
     if subject.game.reward != "agent":
         raise Skipped("members of a team are paid together, dead or alive")
@@ -99,3 +100,34 @@ def unused_slots_are_inactive(subject: Subject) -> None:
     if subject.game.slots == len(subject.game.agents):
         raise Skipped("every slot is an agent")
     report_on(subject, "hidden slots")
+
+
+@conformance(order=613)
+def winners_fit_rewards(subject: Subject) -> None:
+    """Where the game says zero-sum, the winner is the team that gains: by the last decision, or by the whole match."""
+    if not subject.game.zero_sum:
+        raise Skipped("rewards do not say who wins: the game is not zero-sum")
+    report_on(subject, "winners")
+
+
+@conformance(order=614)
+def newcomers_are_asked(subject: Subject) -> None:
+    """An agent that arrives during matches is asked for actions, if its teammates are."""
+    report_on(subject, "newcomers")
+
+
+@conformance(order=615)
+def rewards_are_paid_at_once(subject: Subject) -> None:
+    """A decision is paid for in its own step: no reward follows from what the record showed one decision before."""
+    if subject.is_engine_game:
+        raise Skipped("another engine moves the bodies: a record does not say how they go on")
+    pay = random_walk(subject).pay
+    for payee in pay.suspects():
+        probe = subject.batch(VARIANTS, autoreset_mode="off")
+        settled = pay.is_settled(payee, probe, subject.draw.seeds("seeds", VARIANTS))
+        require(
+            not settled,
+            f"{pay.names[payee]}: all rewards follow from {pay.entry(payee)} of the decision before, whatever is done "
+            "and drawn now: they are paid one decision late",
+        )
+    report_on(subject)

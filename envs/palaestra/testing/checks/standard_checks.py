@@ -234,21 +234,22 @@ def spaces_contain_results(subject: Subject) -> None:
             place = f"{driver.name}, call {number}"
             if isinstance(driver, ParallelDriver):
                 for agent, observation in result[0].items():
-                    _contained(driver.face.observation_space(agent), observation, f"{place}, {agent}")
+                    contained(driver.face.observation_space(agent), observation, f"{place}, {agent}")
             elif isinstance(driver, EnvDriver | VectorDriver):
-                _contained(driver.face.observation_space, result[0], place)
+                contained(driver.face.observation_space, result[0], place)
             if len(result) == 5:
                 _types(driver, result, place)
 
 
-def _contained(space: spaces.Space, value: Any, place: str) -> None:
+def contained(space: spaces.Space, value: Any, place: str) -> None:
+    """Demands that an observation is a member of its space, of its very dtype."""
     if isinstance(space, spaces.Dict):
         require(
             isinstance(value, dict) and set(value) == set(space.spaces),
             f"{place}: the observation is not a dict of {space}",
         )
         for name, part in space.spaces.items():
-            _contained(part, value[name], f"{place}: {name}")
+            contained(part, value[name], f"{place}: {name}")
     elif isinstance(space, spaces.Box):
         same = isinstance(value, np.ndarray) and value.shape == space.shape and value.dtype == space.dtype
         found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__

@@ -1,0 +1,94 @@
+"""Python opponents: each is handed the rows of its own team in its own lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.fields import values_of
+from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.players import Player
+from palaestra.testing.snapshot_view import unlike
+from palaestra.testing.subject import Subject
+
+LANES = 5
+
+
+class WatchingPlayer:
+    """An `Opponent` that plays what a `Player` has written, and compares what it is handed with the batch's memory.
+
+    Attributes:
+        wrong: The first difference in words, or ``""``.
+        decisions: Lanes that it was asked for, all calls together.
+    """
+
+    memory_size = 0
+    kept_size = 0
+
+    def __init__(self, sim: Any, team: str, lanes: np.ndarray) -> None:
+        """Watches a team in some lanes (bool ``[N]``)."""
+        self._sim, self._team, self._lanes = sim, team, lanes
+        self.wrong, self.decisions = "", 0
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
+        """See `palaestra.core.opponents.Opponent`."""
+        sim, game = self._sim, self._sim.game
+        lanes = np.flatnonzero(self._lanes & (sim.states["pending"] == RUNNING))
+        slots = list(game.teams[self._team])
+        self.decisions += len(lanes)
+        for name, given, own in (
+            ("seeds", seeds, sim.lane_seeds[lanes]),
+            ("acting", np.asarray(acting), sim.states["acting"][lanes][:, slots] != 0),
+            ("first", np.asarray(first), sim.states["steps"][lanes] == 0),
+            ("observations", observations, self._seen(lanes)),
+            ("legal", legal, self._rows(sim.legal, lanes)),
+        ):
+            self.wrong = self.wrong or unlike(given, own, name)
+        return self._rows(sim.actions, lanes)
+
+    def _rows(self, arrays: Any, lanes: np.ndarray, always_dict: bool = False) -> Any:
+        """The team's rows in arrays by role."""
+        if arrays is None:
+            return None
+        roles = self._sim.game.team_roles(self._team)
+        parts = {
+            name: (arrays if isinstance(arrays, np.ndarray) else arrays[name])[lanes][:, list(slots)]
+            for name, slots in roles.items()
+        }
+        return parts if always_dict or len(parts) > 1 else next(iter(parts.values()))
+
+    def _seen(self, lanes: np.ndarray) -> Any:
+        sim, game = self._sim, self._sim.game
+        memory, number = sim.buffers.observations, list(game.teams).index(self._team)
+        shared: dict[str, Any] = {}
+        if game.team_observation:
+            shared["team"] = {f.name: values_of(memory["team"], f)[lanes, number] for f in game.team_observation}
+        if game.lane_observation:
+            own = {f.name: values_of(memory["lane"], f)[lanes] for f in game.lane_observation if f.world is None}
+            shared["lane"] = own | {name: array[lanes] for name, array in sim.world_observations.items()}
+        parts = self._rows(sim.observations, lanes, always_dict=True)
+        return {**parts, **shared} if shared or len(parts) > 1 else next(iter(parts.values()))
+
+
+@conformance(order=1008)
+def opponents_are_handed_their_rows(subject: Subject) -> None:
+    """A Python opponent gets observations, masks, acting agents and seeds of its team, of the lanes that it plays."""
+    game, draw = subject.game, subject.draw
+    if len(game.teams) < 2:
+        raise Skipped("a game of one team has no opponents")
+    asked = 0
+    sim = subject.batch(LANES, horizon=draw.integer("horizon", 8, 30))
+    for team in game.teams:
+        sim.reset(seed=draw.seed())
+        lanes = draw.mask("lanes", LANES)
+        watching, player = WatchingPlayer(sim, team, lanes), Player(sim)
+        sim.set_opponent(team, watching, lanes)
+        for number in subject.rounds(12, 24, 300):
+            player.play(sim)
+            sim.step()
+            require(not watching.wrong, f"{team}, decision {number}: {watching.wrong} (handed over, and in the batch)")
+        sim.set_opponent(team, None)
+        asked += watching.decisions
+    subject.note(f"asked for {asked} lane-steps")

@@ -1,0 +1,83 @@
+"""Representations: the same matches, seen in another way, within the bounds of their tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra import registry
+from palaestra.core.faces.agent_io import NO_CODEC
+from palaestra.testing.checks.standard_checks import contained
+from palaestra.testing.drivers import drivers
+from palaestra.testing.harness import Skipped, conformance, require
+from palaestra.testing.players import Player
+from palaestra.testing.random_walk import wrong_observation
+from palaestra.testing.snapshot_view import difference, first_difference, snapshot_view
+from palaestra.testing.subject import Subject
+
+LANES = 6
+SEEN = ("observations", "final observations")
+
+
+@conformance(order=1103)
+def representations_show_the_same_matches(subject: Subject) -> None:
+    """With any representation the matches are bitwise the same; what it shows is in its bounds and of its types.
+
+    It depends on the record alone: written anew for some lanes, it is the same.
+    """
+    rules, _ = registry.make_game(subject.id, **{**subject.batch_keywords, "observation": None})
+    shown = (subject.keywords.get("observation") or rules.default_observation).partition(":")[0]
+    words = ["dict", *rules.representations]
+    words.remove(shown if shown in words else "dict")
+    if not rules.representations:
+        raise Skipped("the game has no other representations")
+    steps = 0
+    for word in words:
+        for opponents in ({}, subject.opponents()) if rules.scripts else ({},):
+            steps += _walk(subject, word, opponents)
+        _faces(subject, word)
+    subject.note(f"{steps} lane-steps of {', '.join(words)}")
+
+
+def _walk(subject: Subject, word: str, opponents: dict[str, str]) -> int:
+    draw, options = subject.draw, {"autoreset_mode": "same_step", "opponents": opponents}
+    if not opponents:
+        options["horizon"] = draw.integer("horizon", 5, 40)
+    plain, other = subject.batch(LANES, **options), subject.batch(LANES, observation=word, **options)
+    leave_out = SEEN if plain.game.global_state is not None else (*SEEN, "global state")
+    seed, players = draw.seed(), (Player(plain), Player(other))
+    for sim in (plain, other):
+        sim.reset(seed=seed)
+    steps = 0
+    for number in subject.rounds(60, 240, 3000, 0.1 if subject.level == "fast" else None):
+        place = f"observation={word!r}, step {number}"
+        ours, theirs = snapshot_view(plain), snapshot_view(other)
+        found = difference(subject.game, ours, theirs, leave_out=leave_out)
+        require(not found, f"{place}: {found} (usual observations and these)")
+        found = first_difference(plain.states, other.states)
+        require(not found, f"{place}: the match record has {found} (usual observations and these)")
+        found = wrong_observation(other)
+        require(not found, f"{place}: {found}")
+        other.refresh(np.arange(LANES) == number % LANES)
+        found = first_difference(theirs["observations"], snapshot_view(other)["observations"])
+        require(not found, f"{place}: written anew for lane {number % LANES} it is another: {found}")
+        for sim, player in zip((plain, other), players, strict=True):
+            if not opponents:
+                player.play(sim)
+            sim.step()
+        steps += LANES
+    return steps
+
+
+def _faces(subject: Subject, word: str) -> None:
+    codec: Any = {} if subject.game.default_codec is None else {"codec": NO_CODEC}
+    for driver in drivers(subject, subject.draw.seed(), batch=False, observation=word, **codec):
+        for number in range(3):
+            seen = (driver.start() if number == 0 else driver.play())[0]
+            place = f"{driver.name} with observation={word!r}, call {number}"
+            if driver.name == "ParallelEnv":
+                for agent, own in seen.items():
+                    contained(driver.face.observation_space(agent), own, f"{place}, {agent}")
+            else:
+                contained(driver.face.observation_space, seen, place)
