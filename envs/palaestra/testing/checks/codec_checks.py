@@ -171,7 +171,7 @@ def _encode_finals(subject: Subject, name: str) -> int:
     return count
 
 
-@conformance(order=1103)
+@conformance(order=1104)
 def codecs_keep_lanes_apart(subject: Subject) -> None:
     """Each lane of a batch is encoded and decoded as if it were alone, in any order and any number of times."""
     game, draw = subject.game, subject.draw
