@@ -213,7 +213,7 @@ def find_pairs(scratch, widest):
     pairs, count = np.uint64(0), np.uint64(scratch.count)
     for first in range(count):
         x, y, reach, flies = scratch.x[first], scratch.y[first], scratch.body[first] + NEAR, scratch.flies[first]
-        for second in range(first + np.uint64(1), count):
+        for second in range(np.uint64(first) + np.uint64(1), count):
             dx, dy, touch = scratch.x[second] - x, scratch.y[second] - y, scratch.body[second] + reach
             if dx >= reach + widest:
                 break
