@@ -116,6 +116,18 @@ def test_a_resumed_run_has_the_state_and_the_curve_up_to_its_checkpoint(tmp_path
     assert [row["steps"] for row in run.rows] == [0, 25, 50, 75]
 
 
+def test_a_run_whose_log_cannot_be_written_unlocks_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(text: str) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr("palaestra_baselines.common.progress.show", full)
+    run = RunFolder(args_of(tmp_path, quiet=False), "mine")
+    with pytest.raises(OSError, match="no space"), run:
+        pass
+    with RunFolder(args_of(tmp_path), "mine"):
+        pass
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
