@@ -371,7 +371,10 @@ def train_on(disk: Disk, name: str, folder: Path) -> OSError | None:
 
 def try_learner(name: str, folder: Path) -> Tally:
     """Small trainings whose disk is full from each of their writes on."""
+    from palaestra_baselines.common.user_key import user_key
+
     tally, roomy = Tally(), Disk(None)
+    user_key()  # is made once, and is no write of a training
     train_on(roomy, name, folder / "whole")
     whole = small_runs.results(name, folder / "whole")
     steps = [row["steps"] for row in json.loads(whole["log.csv"])]
