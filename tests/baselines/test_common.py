@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -173,6 +176,25 @@ def test_progress_prints_plain_lines_without_a_terminal(capsys: pytest.CaptureFi
         progress.update(5)
         progress.say("unheard")
     assert capsys.readouterr().out == ""
+
+
+class FullLog(io.StringIO):
+    """Output that goes to a log on a full disk."""
+
+    name = "training.log"
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_log_on_a_full_disk_is_named_and_hides_no_other_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdout", FullLog())
+    with pytest.raises(OSError, match=r"No space left on device: 'training\.log'"), Progress("training", 10):
+        pass
+    with pytest.raises(OSError, match=r"training\.log"), Progress("training", 10) as progress:
+        progress.say("hello")
+    with pytest.raises(KeyError, match="first"), Progress("training", 10):
+        raise KeyError("first")
 
 
 def test_numbers_and_times_are_short():

@@ -22,14 +22,13 @@ from palaestra.evaluation import evaluate
 from palaestra_baselines import qmix
 from palaestra_baselines.common import factored_learning
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.checkpoints import load_checkpoint
 from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.factored_learning import Apart, Factored, FactoredArgs, Sum, td_loss, until_last
 from palaestra_baselines.common.flat_networks import FlatUtilities
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import CHECKPOINT
 from palaestra_baselines.common.stores import Sequences
 from palaestra_baselines.common.unit_networks import UnitUtilities
+from palaestra_baselines.common.value_learning import Training
 
 BATTLE = "palaestra/Skirmish-3m-v0"
 SMALL: dict[str, Any] = {
@@ -242,15 +241,31 @@ def test_positions_before_decisions_leave_out_the_last():
 
 # -- runs --------------------------------------------------------------------------------------------------------------
 
+
+def trained(args: qmix.Args) -> tuple[Any, Any, dict[str, Any]]:
+    """The report, the training and the state of what it has learnt."""
+    seen: list[Any] = []
+    resume = Training.resume
+
+    def resumed(training: Training, **learnt: Any) -> None:
+        resume(training, **learnt)
+        seen.extend((training, learnt))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Training, "resume", resumed)
+        report = qmix.train(args)
+    training, learnt = seen
+    return report, training, {name: part.state_dict() for name, part in learnt.items()}
+
+
 NETWORKS = [("flat", False), ("flat", True), ("entity", False), ("entity", True)]
 
 
 @pytest.mark.parametrize(("network", "recurrent"), NETWORKS)
 def test_a_run_writes_a_policy_that_plays_as_the_averaged_weights(network: Any, recurrent: bool, tmp_path: Path):
     args = qmix.Args(**SMALL, network=network, recurrent=recurrent, average=0.05, directory=tmp_path)
-    report = qmix.train(args)
+    report, training, state = trained(args)
     assert (report.steps >= 300, report.updates > 20) == (True, True)
-    state = load_checkpoint(args.folder / CHECKPOINT)
     target, online = state["target"], state["online"]
     assert any((target[name] != online[name]).any() for name in target)
     saved, average, followed = (
@@ -261,7 +276,7 @@ def test_a_run_writes_a_policy_that_plays_as_the_averaged_weights(network: Any, 
         assert saved <= average
         assert not saved <= followed
     if recurrent:
-        assert np.abs(state["replay"]["arrays"]["memory"]).max() > 0.0
+        assert np.abs(training.replay.arrays["memory"]).max() > 0.0
     game = registry.make_game(BATTLE)[0]
     player: Any = qmix.load_policy(report.weights, game, "red")
     table = evaluate(BATTLE, player, "builtin", matches=8, num_envs=8, seed=2**30, swap=False)
@@ -288,6 +303,31 @@ def test_an_interrupted_recurrent_run_resumes_bitwise_equal(tmp_path: Path):
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name])
     assert [row["loss"] for row in resumed.log] == [row["loss"] for row in whole.log]
+
+
+def test_a_run_keeps_a_large_replay_to_go_on_and_at_the_end_five_megabytes_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    args = qmix.Args(**{**SMALL, "total_steps": 16, "evaluations": 1}, directory=tmp_path)
+    args.replay_size = qmix.Args().replay_size
+    sizes: list[float] = []
+    inner = Training.__init__
+
+    def with_full_replay(training: Training, *given: Any, **named: Any) -> None:
+        inner(training, *given, **named)
+        training.collector.play(np.ones((8, 3), np.int64))
+        training.replay.filled = training.replay.rows - 1
+
+    monkeypatch.setattr(Training, "__init__", with_full_replay)
+    qmix.train(args, lambda player_of: sizes.append(megabytes(args.folder)) or {})
+    assert sizes[1] > 50.0
+    assert megabytes(args.folder) <= 5.0
+    names = ["checkpoint.safetensors", "last.safetensors", "log.csv", "run.lock"]
+    assert sorted(path.name for path in args.folder.iterdir()) == names
+
+
+def megabytes(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
 
 
 def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -319,8 +359,7 @@ def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.
 
 def test_inputs_of_all_networks_are_scaled_by_what_was_observed(tmp_path: Path):
     args = qmix.Args(**{**SMALL, "total_steps": 200}, network="entity", directory=tmp_path)
-    qmix.train(args)
-    state = load_checkpoint(args.folder / CHECKPOINT)
+    _, _, state = trained(args)
     for network in ("online.utilities", "target.utilities", "average"):
         part, _, inside = network.partition(".")
         for name in ("encoder.row_scale", "encoder.own_scale"):

@@ -50,7 +50,7 @@ def recorded(args: RunArgs, *steps: int) -> RunFolder:
 def test_a_second_run_in_the_same_folder_is_refused_and_changes_nothing(tmp_path: Path):
     args = args_of(tmp_path)
     with RunFolder(args, "mine") as run:
-        run.record({"steps": 25, "score": 0.5}, {})
+        run.record({"steps": 25, "score": 0.5}, {"weights": 1})
         with pytest.raises(RuntimeError, match=r"another process trains in .*seed_0 \(run.lock is locked\).*--seed"):
             RunFolder(args, "mine").__enter__()
         assert read_rows(args.folder / LOG)
@@ -116,6 +116,18 @@ def test_a_resumed_run_has_the_state_and_the_curve_up_to_its_checkpoint(tmp_path
     assert [row["steps"] for row in run.rows] == [0, 25, 50, 75]
 
 
+def test_a_run_whose_log_cannot_be_written_unlocks_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(text: str) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr("palaestra_baselines.common.progress.show", full)
+    run = RunFolder(args_of(tmp_path, quiet=False), "mine")
+    with pytest.raises(OSError, match="no space"), run:
+        pass
+    with RunFolder(args_of(tmp_path), "mine"):
+        pass
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -178,7 +190,7 @@ def test_resume_and_overwrite_exclude_each_other(tmp_path: Path):
 def test_a_run_resumes_with_its_own_settings_alone_and_every_difference_is_named(tmp_path: Path):
     args = vdn.Args(directory=tmp_path, quiet=True)
     with RunFolder(args, "vdn") as run:
-        run.record({"steps": 5}, {})
+        run.record({"steps": 5}, {"weights": 1})
     other = replace(args, resume=True, gamma=0.5, hidden=(64,), quiet=False)
     wanted = (
         r"seed_0.checkpoint.safetensors: the run was begun with other settings \(gamma: was 0.99, is 0.5, "
@@ -201,6 +213,30 @@ def test_a_finished_run_says_so_and_nothing_changes(tmp_path: Path, capsys: pyte
     assert contents(tmp_path / "seed_0") == before
     (line,) = capsys.readouterr().out.splitlines()
     assert "the run is finished, 104 of 100 decisions: nothing is done (a larger --total-steps continues it)" in line
+
+
+def test_a_run_that_ends_with_nothing_to_continue_from_is_finished_and_cannot_be_longer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    recorded(args_of(tmp_path), 0, 25)
+    with RunFolder(args_of(tmp_path, resume=True), "mine") as run:
+        run.record({"steps": 104, "score": 1.0}, None)
+    kept = contents(tmp_path / "seed_0")
+    assert sorted(kept) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+    (tmp_path / "seed_0" / PREVIOUS).touch()  # the process was killed before it was deleted
+    with RunFolder(args_of(tmp_path, resume=True, quiet=False), "mine") as run:
+        assert (run.is_finished, run.before, run.rows[-1]) == (True, {}, {"steps": 104, "score": 1.0})
+        assert due(run, 104) == []
+    assert contents(tmp_path / "seed_0") == kept
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith("the run is finished, 104 of 100 decisions: nothing is done")
+    wanted = (
+        r"seed_0.checkpoint\.safetensors: the run has ended after 104 decisions and keeps weights and curve alone: "
+        r"--overwrite trains it anew with --total-steps 500, another --directory keeps both"
+    )
+    with pytest.raises(FileError, match=wanted), RunFolder(args_of(tmp_path, resume=True, total_steps=500), "mine"):
+        pass
+    assert contents(tmp_path / "seed_0") == kept
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
 from palaestra_baselines.common.agents import two_team_roster
-from palaestra_baselines.common.checkpoints import load_checkpoint
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import CHECKPOINT, RunFolder
+from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
 from palaestra_baselines.common.value_learning import LearningArgs, Training, between, descend, follow, weighted_mean
 
@@ -88,7 +87,7 @@ class Watched:
     norms: list[float]
     taus: list[float]
     doubles: list[bool]
-    checkpoint: dict[str, Any]
+    learnt: dict[str, Any]
     weights: dict[str, np.ndarray]
 
 
@@ -112,8 +111,14 @@ def watched(method: str, folder: Path) -> Watched:
         spy("descend", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
         spy("follow", lambda _, __, tau: seen.taus.append(tau))
         spy("td_loss", lambda *given: seen.doubles.append(given[-1]))
+        resume = Training.resume
+
+        def resumed(training: Training, **learnt: Any) -> None:
+            resume(training, **learnt)
+            seen.learnt = learnt
+
+        patch.setattr(Training, "resume", resumed)
         report = module.train(args)
-    seen.checkpoint = load_checkpoint(args.folder / CHECKPOINT)
     seen.weights = read_policy(report.weights)[0]
     return seen
 
@@ -152,16 +157,16 @@ def test_the_arguments_reach_the_gradient_steps(run: Watched):
 
 
 def test_the_target_network_is_another_than_the_online_network_and_the_one_that_is_evaluated(run: Watched):
-    name = next(key for key in run.checkpoint["target"] if key.endswith("layers.2.weight"))
-    target, online = run.checkpoint["target"][name].numpy(), run.checkpoint["online"][name].numpy()
+    target, online = (run.learnt[name].state_dict() for name in ("target", "online"))
+    name = next(key for key in target if key.endswith("layers.2.weight"))
     (saved,) = (array for key, array in run.weights.items() if key.endswith("layer_2.weight"))
-    np.testing.assert_array_equal(saved, target)
-    assert (target != online).any()
+    np.testing.assert_array_equal(saved, target[name])
+    assert (target[name] != online[name]).any()
 
 
 def test_inputs_of_both_networks_are_scaled_by_what_was_observed_at_random_play(run: Watched):
     for name in ("online", "target"):
-        scales = [value for key, value in run.checkpoint[name].items() if key.endswith((".mean", ".scale"))]
+        scales = [value for key, value in run.learnt[name].state_dict().items() if key.endswith((".mean", ".scale"))]
         assert len(scales) == 2
         assert (scales[0].abs() > 0.01).any()
         assert (scales[1] != 1.0).all()
@@ -261,7 +266,8 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.Capt
     first = vdn.train(args)
     before = {path.name: path.read_bytes() for path in args.folder.iterdir()}
     again = vdn.train(dataclasses.replace(args, resume=True, quiet=False))
-    assert (again.steps, again.updates, len(again.log)) == (first.steps, first.updates, 3)
+    assert again == dataclasses.replace(first, cpu_s=again.cpu_s)
+    assert len(again.log) == 3
     assert {path.name: path.read_bytes() for path in args.folder.iterdir()} == before
     assert "the run is finished, 1200 of 1200 decisions: nothing is done" in capsys.readouterr().out
 

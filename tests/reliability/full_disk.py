@@ -1,13 +1,18 @@
 """Lets every writer of files meet a full disk, at every stage of its write.
 
-    python tests/reliability/full_disk.py
-    python tests/reliability/full_disk.py --writers policy checkpoint
+    PYTHONPATH=tests python tests/reliability/full_disk.py
+    PYTHONPATH=tests python tests/reliability/full_disk.py --writers policy checkpoint unmas
 
 Each writer first writes its file. Then it writes it again while the system refuses to let files grow beyond a limit
 (``RLIMIT_FSIZE``: nothing, one byte, a half, all but one byte) and while fsync and replace fail as on a full disk. Each
 time the old file must stay bitwise as it was, the error must name the file, and nothing may be left beside it. At last
 it must write again. Of a training the last checkpoint must load, and a simulation must be made although nothing can be
 kept in the cache of compiled code.
+
+Small trainings of the five learners (`reliability.small_runs`) meet a disk that is full from each of their writes on:
+when a file of weights, checkpoint or curve is opened, half written, flushed to the disk or renamed, and when the log
+that the output goes to takes no line. Resumed while the disk is full they must lose nothing; resumed once it has room
+they must end with the weights, curve and files of a run that never met a full disk.
 
 Exit status 1 if anything is lost. For Linux and macOS.
 """
@@ -17,18 +22,24 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
+import io
+import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reliability import small_runs
+from reliability.small_runs import LEARNERS, RUNS, method_of
 
 import palaestra_assets
 
@@ -209,12 +220,13 @@ class Tally:
     no_error: int = 0
     file_not_named: int = 0
     left_over: int = 0
+    different: int = 0
     notes: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> tuple[int, ...]:
         """The numbers, in the order of the table."""
-        return self.full_disks, self.old_file_lost, self.no_error, self.file_not_named, self.left_over
+        return tuple(number for number in vars(self).values() if isinstance(number, int))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -299,6 +311,104 @@ def try_training(folder: Path) -> Tally:
     return tally
 
 
+class Disk:
+    """A disk that is full from one of the writes of a training on.
+
+    Attributes:
+        count: Writes so far, each in its stages.
+        is_full: Whether a write has failed.
+        file: The file that the training writes, or that it wrote when a write failed for the first time.
+        done: Names of the files that were written to their end.
+    """
+
+    def __init__(self, full_at: int | None) -> None:
+        """``full_at`` is the number of the first write that fails; None for a disk that is never full."""
+        self.full_at, self.count, self.is_full, self.file = full_at, 0, False, ""
+        self.done: list[str] = []
+
+    def __call__(self, what: str, where: Any) -> None:
+        """One more moment of a write, see `watched_writes`."""
+        if what == "after replace":
+            self.done.append(Path(where).name)
+        if what not in ("open", "write", "fsync", "replace"):
+            return
+        is_full = self.full_at is not None and self.count + 1 >= self.full_at
+        if not self.is_full and what == "open":
+            self.file = Path(where).name.split(".", 1)[1].rsplit(".", 2)[0]  # of .NAME.12ab.tmp
+        elif not self.is_full and where == Log.name:
+            self.file = Log.name
+        self.count, self.is_full = self.count + 1, is_full
+        if is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Log(io.StringIO):
+    """Output that goes to a file on the disk."""
+
+    name = "training.log"
+
+    def __init__(self, disk: Disk) -> None:
+        super().__init__()
+        self.disk = disk
+
+    def flush(self) -> None:
+        """Writes the lines."""
+        self.disk("write", self.name)
+
+
+def train_on(disk: Disk, name: str, folder: Path) -> OSError | None:
+    """Trains, or resumes; the error of the full disk."""
+    from palaestra_baselines.common import progress
+
+    progress.PLAIN_INTERVAL_S = math.inf  # else the number of lines depends on the time
+    with small_runs.watched_writes(disk), redirect_stdout(Log(disk)), redirect_stderr(io.StringIO()):
+        try:
+            small_runs.train(name, folder, evaluations=2, total_steps=RUNS[name]["total_steps"] // 2)
+        except OSError as error:
+            return error
+    return None
+
+
+def try_learner(name: str, folder: Path) -> Tally:
+    """Small trainings whose disk is full from each of their writes on."""
+    from palaestra_baselines.common.user_key import user_key
+
+    tally, roomy = Tally(), Disk(None)
+    user_key()  # is made once, and is no write of a training
+    train_on(roomy, name, folder / "whole")
+    whole = small_runs.results(name, folder / "whole")
+    steps = [row["steps"] for row in json.loads(whole["log.csv"])]
+    for full_at in range(1, roomy.count + 1):
+        home, disk = folder / str(full_at), Disk(full_at)
+        tally.full_disks += 1
+        error = train_on(disk, name, home)
+        stage = f"{name}, write {full_at} of {roomy.count} ({disk.file})"
+        recorded = disk.done.count("checkpoint.safetensors")
+        kept = [small_runs.steps_kept(name, home)]
+        left = [path.name for path in (home / "seed_0").iterdir() if path.name.endswith(".tmp")]
+        train_on(Disk(1), name, home)
+        kept.append(small_runs.steps_kept(name, home))
+        if min(kept) < (steps[recorded - 1] if recorded else -1):
+            tally.old_file_lost += 1
+            tally.notes.append(f"{stage}: {recorded} checkpoints were written, and {kept} decisions are kept")
+        if error is None:
+            tally.no_error += 1
+            tally.notes.append(f"{stage}: no error")
+        elif disk.file not in str(error):
+            tally.file_not_named += 1
+            tally.notes.append(f"{stage}: {error}")
+        if left:
+            tally.left_over += 1
+            tally.notes.append(f"{stage}: left {', '.join(left)}")
+        train_on(Disk(None), name, home)
+        found = small_runs.results(name, home)
+        differing = [key for key in {**whole, **found} if whole.get(key) != found.get(key)]
+        if differing:
+            tally.different += 1
+            tally.notes.append(f"{stage}: {', '.join(differing[:5])} differ from the whole run")
+    return tally
+
+
 def try_cache(folder: Path) -> Tally:
     """Simulations in processes that can keep no compiled code, or only some of it; then in one that can."""
     tally = Tally()
@@ -320,24 +430,30 @@ def try_cache(folder: Path) -> Tally:
 
 def main() -> int:
     """Prints the table."""
-    others = {"training": try_training, "cache": try_cache}
+    learners = {name: functools.partial(try_learner, name) for name in RUNS if method_of(name) in LEARNERS}
+    others = {"training": try_training, "cache": try_cache, **learners}
     names = [*WRITERS, *others]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--writers", nargs="+", choices=names, default=names)
     args = parser.parse_args()
-    print(f"{'writer':18s}{'full disks':>11s}{'lost':>6s}{'no error':>10s}{'not named':>11s}{'left over':>11s}")
-    bad = 0
+    print(
+        f"{'writer':18s}{'full disks':>11s}{'lost':>6s}{'no error':>10s}{'not named':>11s}{'left over':>11s}"
+        f"{'different':>11s}"
+    )
+    bad = disks = 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = str(Path(folder) / "state")  # a key for checkpoints of its own
         for name in args.writers:
             home = Path(folder) / "tried" / name.replace(" ", "_")
             home.mkdir(parents=True)
             tally = others[name](home) if name in others else try_writer(name, home)
-            counts = zip(tally.counts, (11, 6, 10, 11, 11), strict=True)
+            counts = zip(tally.counts, (11, 6, 10, 11, 11, 11), strict=True)
             print(f"{name:18s}" + "".join(f"{count:{width}d}" for count, width in counts), flush=True)
             for note in tally.notes:
                 print(f"    {note}")
             bad += sum(tally.counts[1:])
+            disks += tally.full_disks
+    print(f"{disks} full disks, {bad} faults, {time.process_time():.0f} s of processor")
     return 1 if bad else 0
 
 

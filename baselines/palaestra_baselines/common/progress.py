@@ -57,7 +57,11 @@ class Progress:
             self._live.update(self._table())
             self._live.stop()
         elif not self.quiet:
-            print(self.line(), flush=True)
+            try:
+                show(self.line())
+            except OSError:
+                if error is None:  # else the first error is the one to tell
+                    raise
 
     def update(self, done: int, **figures: float) -> None:
         """Reports the progress; figures stay until new ones are given."""
@@ -68,14 +72,14 @@ class Progress:
             self._live.update(self._table())
         elif not self.quiet and now - self._said_s >= PLAIN_INTERVAL_S:
             self._said_s = now
-            print(self.line(), flush=True)
+            show(self.line())
 
     def say(self, text: str) -> None:
         """Prints a line without disturbing the live one."""
         if self._live is not None:
             self._live.console.print(text)
         elif not self.quiet:
-            print(text, flush=True)
+            show(text)
 
     @property
     def steps_per_s(self) -> float:
@@ -105,6 +109,19 @@ class Progress:
             table.add_column(name, justify="right")
         table.add_row(*columns.values())
         return table
+
+
+def show(text: str) -> None:
+    """Prints a line at once.
+
+    Raises:
+        OSError: It cannot be written, for example to a log on a full disk; names the output.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        error.filename = error.filename or sys.stdout.name
+        raise
 
 
 def short(number: float) -> str:

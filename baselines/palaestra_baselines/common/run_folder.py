@@ -5,6 +5,8 @@
     checkpoint.previous.safetensors  the checkpoint before
     run.lock                         locked while a process trains here
 
+At the end of a run whose method keeps nothing to continue from, the last checkpoint holds curve and arguments alone.
+
 Saved policies stand beside them under names that the method chooses. A folder that holds results is entered to resume
 the run or to overwrite it, never by accident.
 """
@@ -46,7 +48,7 @@ class RunArgs:
 
     Attributes:
         seed: Seed of the run: weights, actions and matches.
-        total_steps: Decisions to learn from; may be larger when the run is resumed.
+        total_steps: Decisions to learn from; may be larger when the run is resumed before its end.
         evaluations: Number of evaluations during the training; may change when the run is resumed.
         directory: Folder of logs, checkpoints and weights, which has one folder per seed.
         resume: Continue from the last checkpoint of this seed; the other settings must be those of before.
@@ -96,7 +98,8 @@ class RunFolder:
 
     Attributes:
         args: Arguments of the run.
-        before: State of the checkpoint from which the run continues; None for a new run.
+        before: State of the checkpoint from which the run continues; None for a new run, empty where the run has ended
+            and kept nothing to continue from.
         steps: Decisions at that checkpoint.
         rows: All rows of the curve, those before the checkpoint included.
         is_finished: Whether the run was complete when it was resumed: nothing is to be done.
@@ -157,9 +160,11 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends the display and unlocks the folder."""
-        self.progress.__exit__(kind, error, trace)
         assert self._lock is not None
-        self._lock.close()
+        try:
+            self.progress.__exit__(kind, error, trace)
+        finally:
+            self._lock.close()
 
     def _rows_before(self) -> list[dict[str, float]]:
         args, there = self.args, results_in(self.args.folder)
@@ -183,10 +188,19 @@ class RunFolder:
             self.steps, rows = int(run["steps"]), [dict(row) for row in run["rows"]]
             self._check_settings(run["method"], run["settings"])
         self.is_finished = self.steps >= args.total_steps
+        if not self.before:
+            (args.folder / PREVIOUS).unlink(missing_ok=True)  # of a process that was killed before it did so
+            if not self.is_finished:
+                raise FileError(
+                    f"{self._checkpoint}: the run has ended after {self.steps} decisions and keeps weights and curve "
+                    f"alone: --overwrite trains it anew with --total-steps {args.total_steps}, another --directory "
+                    "keeps both"
+                )
         if self.is_finished and not args.quiet:
+            hint = " (a larger --total-steps continues it)" if self.before else ""
             print(
-                f"{args.folder}: the run is finished, {self.steps} of {args.total_steps} decisions: nothing is done "
-                "(a larger --total-steps continues it)"
+                f"{args.folder}: the run is finished, {self.steps} of {args.total_steps} decisions: nothing is "
+                f"done{hint}"
             )
         return rows
 
@@ -239,12 +253,13 @@ class RunFolder:
             path.unlink(missing_ok=True)
         self._to_delete = []
 
-    def record(self, row: Mapping[str, float], state: Mapping[str, Any]) -> None:
+    def record(self, row: Mapping[str, float], state: Mapping[str, Any] | None) -> None:
         """Writes the checkpoint of an evaluation, which holds the curve, and the curve.
 
         Args:
             row: Columns of the curve, ``steps`` first.
-            state: See `palaestra_baselines.common.checkpoints.save_checkpoint`.
+            state: See `palaestra_baselines.common.checkpoints.save_checkpoint`; None at the end of a run that keeps
+                nothing to continue from: then the checkpoint before is deleted, too.
 
         Raises:
             OSError: They cannot be written: the last checkpoint is as it was.
@@ -253,7 +268,10 @@ class RunFolder:
         rows = [*self.rows, {name: number(value) for name, value in row.items()}]
         facts = {"steps": row["steps"], "method": self.method, "settings": self.args.settings, "rows": rows}
         newest, before = self.args.folder / CHECKPOINT, self.args.folder / PREVIOUS
-        save_checkpoint(newest, {**state, RUN: facts}, previous=before if self._checkpoint == newest else None)
+        keeps_both = state is not None and self._checkpoint == newest
+        save_checkpoint(newest, {**(state or {}), RUN: facts}, previous=before if keeps_both else None)
+        if state is None:
+            before.unlink(missing_ok=True)
         self._checkpoint = newest
         self._log.write(rows[-1])
 

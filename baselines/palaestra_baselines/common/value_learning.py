@@ -194,7 +194,7 @@ class LaneTraining:
         self._learnt: dict[str, Any] = {}
 
     def resume(self, **learnt: Any) -> None:
-        """Registers the learnt modules, and restores them from the checkpoint if the run resumes.
+        """Registers the learnt modules, and restores them from the checkpoint if the run goes on.
 
         Args:
             **learnt: Modules and optimizers by name.
@@ -206,6 +206,10 @@ class LaneTraining:
         if before is None:
             return
         with self.folder.restoring():
+            if self.folder.is_finished:  # weights and curve are there, and nothing else may be
+                last: dict[str, Any] = self.folder.rows[-1]
+                self.collector.steps, self.updates, self.cpu_s = self.folder.steps, last["updates"], last["cpu_s"]
+                return
             for name, part in learnt.items():
                 part.load_state_dict(before[name])
             self.restore(before)
@@ -248,9 +252,11 @@ class LaneTraining:
         facts = {**policy.notes(), "steps": steps, "updates": self.updates, "figures": figures}
         path, args = self.args.folder / WEIGHTS, self.args
         save_policy(path, policy.arrays(), method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
-        learnt = {name: part.state_dict() for name, part in self._learnt.items()}
         row = {"steps": steps, "updates": self.updates, **figures, **self.losses, "cpu_s": self.cpu_s}
-        self.folder.record(row, {**learnt, **self.state()})
+        state = None  # at the end: the schedules have ended, so nothing could go on as in a longer run
+        if steps < args.total_steps:
+            state = {**{name: part.state_dict() for name, part in self._learnt.items()}, **self.state()}
+        self.folder.record(row, state)
         shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **self.losses}.items())
         self.folder.progress.say(f"{steps:9d} decisions: {shown}")
 
