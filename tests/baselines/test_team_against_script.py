@@ -110,7 +110,7 @@ def test_evaluations_count_the_wins_and_the_returns_of_the_team_that_learns(
 def test_a_saved_policy_of_one_team_plays_that_team_alone(tmp_path: Path):
     report = vdn.train(vdn.Args(**SMALL, directory=tmp_path))
     assert evaluate(TAG, "random", str(report.weights), matches=4, swap=False).matches == 4
-    with pytest.raises(FileError, match=r"no layers player_red.*it has player_blue"):
+    with pytest.raises(FileError, match=r"no layers player_red.*it has 'player_blue"):
         evaluate(TAG, str(report.weights), "random", matches=4, swap=False)
 
 

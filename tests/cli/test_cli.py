@@ -394,7 +394,7 @@ def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path
 def test_a_file_that_is_no_replay_is_one_line(tmp_path: Path, run, refused):
     (tmp_path / "letter").write_text("dear friend\n" * 99)
     assert "is no replay of palaestra" in refused(run("replay", tmp_path / "letter"))
-    assert "No such file" in refused(run("replay", tmp_path / "nothing"))
+    assert "nothing: there is no such file" in refused(run("replay", tmp_path / "nothing"))
 
 
 # -- check -------------------------------------------------------------------------------------------------------------
