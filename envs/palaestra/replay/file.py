@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.archive import Archive
-from palaestra.core.files import FileError, write_atomically
+from palaestra.core.file_keywords import file_of, path_in, plain_file
+from palaestra.core.files import FileError, printable, write_atomically
 from palaestra.core.short_repr import short_repr
 
 MAGIC = "palaestra replay"
@@ -22,7 +23,7 @@ RESET, STEP = 0, 1
 SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
 """First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
-LARGEST_HEADER = 2**20
+LARGEST_HEADER = 2**22
 LARGEST = 2**31
 """Bytes that a replay may have in memory, and bytes of the lanes that play it."""
 
@@ -40,7 +41,8 @@ class Replay:
 
     Attributes:
         id: Id of the environment.
-        keywords: Keywords of `palaestra.make_batch` besides `num_envs` and `autoreset_mode`.
+        keywords: Keywords of `palaestra.make_batch` besides `num_envs` and `autoreset_mode`; a file is a
+            `palaestra.core.files.TextFile`.
         num_envs: Number of lanes N.
         autoreset_mode: As for `palaestra.make_batch`.
         players: Player of each team at the start, in words.
@@ -126,7 +128,7 @@ class Replay:
             OSError: It cannot be written.
         """
         header = {name: getattr(self, name) for name in HEADER}
-        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}).encode()
+        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}, default=plain_file).encode()
         content = {"header": np.frombuffer(text, np.uint8)}
         content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
         size = sum(array.nbytes for array in content.values())
@@ -155,20 +157,33 @@ NAMES = ("teams", "end_reasons")
 MAPPINGS = ("keywords", "players", "outside")
 
 
-def load(path: str | Path) -> Replay:
-    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run.
+def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
+    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run, no file is opened.
+
+    Args:
+        path: The file.
+        trust_paths: Take keywords that name files, which the game then opens. A recording holds the content of a map, a
+            ruleset or a graph; paths are left where a game takes nothing else.
 
     Raises:
-        ReplayError: The file is damaged, cut off, too large, something else, or of another format; says which.
+        ReplayError: The file is damaged, cut off, too large, something else, of another format, or names files; says
+            which.
         OSError: It cannot be read.
     """
     try:
         with Archive(path) as archive:
-            return _read(archive)
+            replay = _read(archive)
     except ReplayError:
         raise
     except FileError as error:
         raise ReplayError(f"{path} is no replay of palaestra, or it is damaged or cut off ({error})") from error
+    named = None if trust_paths else path_in(replay.keywords)
+    if named is not None:
+        raise ReplayError(
+            f"{path}: its keywords name the file {printable(named)}, which it does not hold: if you trust it to open "
+            "files of yours, load(..., trust_paths=True) or palaestra replay --trust-paths"
+        )
+    return replay
 
 
 def _read(archive: Archive) -> Replay:
@@ -215,7 +230,9 @@ def _read(archive: Archive) -> Replay:
 def _parse(text: bytes, path: Path) -> dict[str, Any]:
     """The header's JSON, if it is that of a replay of this format."""
     try:
-        header = json.loads(text.decode())
+        header = json.loads(text.decode(), object_hook=file_of)
+    except FileError as error:
+        raise ReplayError(f"{path} is damaged: {error}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ReplayError(
             f"{path} is no replay of palaestra, or it is damaged: its header is no JSON ({type(error).__name__})"
