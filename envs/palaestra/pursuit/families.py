@@ -20,7 +20,7 @@ MOST_GRAPHS = 4096
 """Graphs of a pool."""
 MOST_PAIRS = 2**26
 """Pairs of nodes of all graphs of a pool, as hops between them are kept."""
-MOST_STUBS = 2**21
+MOST_STUBS = 2**20
 """Ends of edges that are drawn until a random regular graph is found."""
 CORRIDOR = (2, 5)
 """Cells of a corridor of a dungeon, least and most."""

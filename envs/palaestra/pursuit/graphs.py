@@ -240,8 +240,9 @@ def _graphs(source: Any, depth: int) -> Iterator[Graph]:
 
 def _is_pair(value: Any) -> bool:
     """Whether it is a row of an edge array, and no graph or list of graphs."""
-    is_row = isinstance(value, np.ndarray) or (isinstance(value, list | tuple) and len(value) == 2)
-    return is_row and np.shape(value) == (2,) and np.asarray(value).dtype.kind in "iuf"
+    if isinstance(value, list | tuple):
+        return len(value) == 2 and all(np.isscalar(node) and not isinstance(node, str | bytes) for node in value)
+    return hasattr(value, "shape") and tuple(value.shape) == (2,) and np.asarray(value).dtype.kind in "iuf"
 
 
 def _pair(edge: Sequence[int] | np.ndarray) -> str:

@@ -67,6 +67,7 @@ class Replay:
             far, number of the winner (-1 for none), number of the end reason.
         checks: uint8 ``[checks, N, 8]``, starts of each lane's hash chain after every `check_every` operations and at
             the end.
+        path: The file that it was read from, for messages.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Replay:
     change_values: np.ndarray
     match_rows: np.ndarray
     checks: np.ndarray
+    path: str = ""
 
     def __repr__(self) -> str:
         """One line."""
@@ -151,7 +153,7 @@ ARRAYS: dict[str, str] = {
     "checks": "|u1",
 }
 """Arrays of the archive and their types."""
-HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS)
+HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS and f.name != "path")
 COUNTS = ("num_envs", "check_every")
 NAMES = ("teams", "end_reasons")
 MAPPINGS = ("keywords", "players", "outside")
@@ -224,7 +226,7 @@ def _read(archive: Archive) -> Replay:
     if archive.read("checksum", "|u1", (32,), 32).tobytes() != _checksum(content):
         raise ReplayError(f"{path} is damaged: its checksum does not match")
     attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS}}
-    return Replay(**attributes)
+    return Replay(**attributes, path=str(path))
 
 
 def _parse(text: bytes, path: Path) -> dict[str, Any]:
