@@ -76,7 +76,7 @@ def make_replays(folder: Path) -> list[Path]:
         (RAID, {"opponents": {"red": "mix", "blue": resting}, "nodes": 8}),
         (SOCCER, {"opponents": {"red": "random", "blue": "mix"}}),
         (CARTPOLE, {"autoreset_mode": "off"}),
-        (HUNT, {"opponents": {"pursuers": "mix", "evaders": "mix"}, "graph": str(make_graphs(folder)[0])}),
+        (HUNT, {"opponents": {"pursuer": "mix", "evader": "mix"}, "graph": str(make_graphs(folder)[0])}),
     ]
     paths = []
     for number, (id, keywords) in enumerate(runs):

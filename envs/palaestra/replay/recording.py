@@ -65,7 +65,7 @@ class Recorder:
         if check_every < 1:
             raise ValueError(f"check_every must be at least 1, got {check_every}")
         self._id, keywords = sim.origin
-        self._keywords = _plain(_held(self._id, keywords, sim.game), self._id)
+        self._keywords = _plain(_held(self._id, keywords, sim), self._id)
         self._sim, self._check_every = sim, check_every
         self._trace = Trace(sim, check_every)
         words = sim.action_table.words
@@ -267,11 +267,11 @@ def record(
         sim.close()
 
 
-def _held(id: str, keywords: Mapping[str, Any], game: Game) -> dict[str, Any]:
-    """The keywords with the content of files, if it is that of which the game was made."""
+def _held(id: str, keywords: Mapping[str, Any], sim: Simulation) -> dict[str, Any]:
+    """The keywords with the content of files, if it is that of which the simulation was made."""
     made: list[Game] = []
     held = hold_files(keywords, lambda **words: made.append(make_game(id, **words)[0]))
-    if made and rules_digest(made[0]) != rules_digest(game):
+    if made and rules_digest(made[0]) != rules_digest(sim.game):
         raise ReplayError("a file that the simulation was made of has changed since: make it again, then record")
     return held
 
