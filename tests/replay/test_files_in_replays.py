@@ -95,7 +95,9 @@ def test_a_replay_holds_the_files_and_plays_where_they_are_not(files, tmp_path: 
 def test_pathlib_paths_are_held_too(files: dict[str, str], tmp_path: Path):
     Path(files["city.edges"]).rename(tmp_path / "city")
     sim = palaestra.make_batch(HUNT, 1, compiled=False, graph=tmp_path / "city")
-    assert Recorder(sim)._keywords == {"graph": TextFile("city", EDGES)}
+    with Recorder(sim) as recorder:
+        sim.reset(seed=0)
+    assert recorder.replay().keywords == {"graph": TextFile("city", EDGES)}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from types import TracebackType
 
 import numpy as np
 
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, open_regular, printable
 
 NPY_START = b"\x93NUMPY\x01\x00"
 NPY_HEADER = re.compile(rb"\{'descr': '([<|][a-z]\d+)', 'fortran_order': False, 'shape': \(([\d, ]{0,200})\), \} *\n")
@@ -45,7 +45,7 @@ class Archive:
             OSError: The file cannot be read.
         """
         self.path = Path(path)
-        self._file = self.path.open("rb")
+        self._file = open_regular(self.path)
         try:
             self._zip = zipfile.ZipFile(self._file)
             self._members: dict[str, zipfile.ZipInfo] = {}
@@ -63,9 +63,9 @@ class Archive:
     def _check_member(self, member: zipfile.ZipInfo) -> None:
         name = member.filename.removesuffix(".npy")
         if name in self._members or not member.filename.endswith(".npy"):
-            raise FileError(f"{self.path} has a member {member.filename!r} that is no array or is there twice")
+            raise FileError(f"{self.path} has a member {printable(member.filename)} that is no array or is there twice")
         if member.flag_bits & ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise FileError(f"{self.path}: member {name!r} is encrypted or compressed in an unknown way")
+            raise FileError(f"{self.path}: member {printable(name)} is encrypted or compressed in an unknown way")
 
     def __enter__(self) -> Archive:
         """Itself."""
