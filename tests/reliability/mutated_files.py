@@ -137,7 +137,8 @@ class Watch:
 
     def __init__(self, home: Path, allowed: Path) -> None:
         self.found: tuple[str, str] | None = None
-        self._home, self._allowed = os.path.realpath(home) + os.sep, (*ROOTS, os.path.realpath(allowed))
+        own = (os.path.realpath(allowed), os.path.realpath(home.parent / "palaestra"))  # the latter: a key of the user
+        self._home, self._allowed = os.path.realpath(home) + os.sep, (*ROOTS, *own)
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple) -> None:
@@ -145,8 +146,10 @@ class Watch:
             self.found = self.found or (RAN_CODE, f"{event} {arguments!r}"[:300])
         if event != "open" or not isinstance(arguments[0], str | bytes):
             return
-        path, _, flags = arguments
-        path = os.path.realpath(os.fsdecode(path))
+        name, _, flags = arguments
+        path = os.path.realpath(os.fsdecode(name))
+        if not os.path.isabs(os.fsdecode(name)) and not os.path.lexists(path):
+            return  # a name inside a folder that is being removed
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR))
         is_own = path.startswith(self._allowed) and not path.startswith(self._home)
         if not is_own and (path != os.devnull if writes else not path.startswith(ELSEWHERE)):

@@ -19,7 +19,7 @@ LONGEST_NAME = 50
 LONGEST_QUOTE = 60
 """Characters of a stranger's text that a message repeats."""
 
-PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+-]+(\[\d+\])?")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+/-]+(\[\d+\])?")
 """Names that a message repeats without quotes: words, and members of a pool (``dungeons:8x60[3]``)."""
 
 

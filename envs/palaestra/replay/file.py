@@ -24,6 +24,8 @@ SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
 """First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
 LARGEST_HEADER = 2**22
+LONGEST_WORD = 500
+"""Characters of an id, a version, a digest or an engine."""
 LARGEST = 2**31
 """Bytes that a replay may have in memory, and bytes of the lanes that play it."""
 
@@ -261,7 +263,7 @@ def _check_header(header: dict[str, Any], path: Path) -> None:
         elif name in MAPPINGS:
             fits = isinstance(value, dict) and all(map(_is_text, value)) and _fits_mapping(name, value)
         else:
-            fits = _is_text(value)
+            fits = _is_text(value) and len(value) <= LONGEST_WORD
         wrong += [] if fits else [name]
     if wrong:
         raise ReplayError(f"{path} is damaged: {', '.join(map(repr, wrong))[:200]} do not fit a replay")
