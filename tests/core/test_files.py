@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from palaestra.core import files
-from palaestra.core.files import FileError, open_atomically, printable, read_limited, write_atomically
+from palaestra.core.file_keywords import path_in
+from palaestra.core.files import (
+    FileError,
+    TextFile,
+    open_atomically,
+    printable,
+    printable_name,
+    read_limited,
+    read_text,
+    write_atomically,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -159,3 +169,29 @@ def test_what_a_stranger_wrote_is_escaped_and_cut_in_messages() -> None:
     assert printable("\x1b[2J\u202e") == r"'\x1b[2J\u202e'"
     assert printable("x" * 1000) == f"{'x' * 60!r}... (1000 characters)"
     assert printable(2**70) == f"'{2**70}'"
+
+
+def test_a_text_file_stands_for_its_path(tmp_path: Path) -> None:
+    (tmp_path / "city.edges").write_text("a b\n", encoding="utf-8")
+    assert read_text(tmp_path / "city.edges", 4) == read_text(TextFile("city.edges", "a b\n"), 4)
+    for source in (tmp_path / "city.edges", TextFile("city.edges", "a b\n")):
+        with pytest.raises(FileError, match=r"city\.edges.*: larger than 3 bytes"):
+            read_text(source, 3)
+    (tmp_path / "bytes").write_bytes(b"ab\xff")
+    with pytest.raises(FileError, match="bytes: no text in UTF-8: byte 2"):
+        read_text(tmp_path / "bytes", 9)
+    with pytest.raises(FileError, match="none: cannot be read: No such file"):
+        read_text(tmp_path / "none", 9)
+
+
+def test_plain_names_are_shown_as_they_are() -> None:
+    assert [printable_name(name) for name in ("grid:10x10", "dungeons:2x9[1]", "a b", "\x1b")] == [
+        *("grid:10x10", "dungeons:2x9[1]", "'a b'", "'\\x1b'")
+    ]
+
+
+def test_what_looks_like_a_path() -> None:
+    names = ("3m", "smac-4.10", "grid:10x10", "dungeons:2x60:7", "mix:0.5", "", "red")
+    assert not any(map(path_in, names))
+    assert all(map(path_in, ("a.json", "/etc/passwd", "..\\x", "//host/share", "a.edges", "~/x", "x/\n")))
+    assert path_in({"maps": ["3m", ["4m", {"a": "b.txt"}]]}) == "b.txt"

@@ -458,7 +458,7 @@ def test_a_script_wins_against_itself_as_often_on_both_sides():
         ({"view": "all"}, "view must be one of 'local', 'hops', 'nodes', got 'all'"),
         ({"reward": "shaped"}, "reward must be one of 'dense', 'sparse', got 'shaped'"),
         ({"graph": "grd:8x8"}, "no graph 'grd:8x8': did you mean grid:"),
-        ({"graph": Graph("lonely", 1, np.zeros((0, 2), int))}, "no possible start on lonely: it has a single node"),
+        ({"graph": Graph("lonely", 1, np.zeros((0, 2), int))}, "lonely: no possible start, it has a single node"),
         ({"reach": -1}, "reach"),
         ({"hit_points": 0}, "hit_points"),
         ({"vision": 2**15}, "vision"),

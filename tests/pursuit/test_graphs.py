@@ -127,7 +127,7 @@ def test_generated_graphs_are_the_same_on_every_machine():
 # ---------------------------------------------------------------------------------------------------------------- hops
 
 
-@pytest.mark.parametrize("name", ["grid:4x7", "heawood", "dungeons:1x90", "scale_free:70x3", "tree:3x3"])
+@pytest.mark.parametrize("name", ["grid:4x7", "heawood", "dungeons:1x90", "scale_free:70x3", "tree:3x3", "path:1200"])
 def test_hops_are_those_of_a_search(name: str):
     graph = one(name)
     np.testing.assert_array_equal(graph.hops, hops_by_search(graph))
@@ -215,7 +215,7 @@ def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, text: str, mess
 def test_files_that_cannot_be_read(tmp_path: Path):
     (tmp_path / "bytes.edges").write_bytes(b"\xff\xfe\xff")
     for name in ("bytes.edges", "missing.edges"):
-        with pytest.raises(FileError, match=rf"{name}: cannot be read as text"):
+        with pytest.raises(FileError, match=rf"{name}: (no text in UTF-8|cannot be read)"):
             read(tmp_path / name)
 
 
@@ -244,7 +244,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         ([[0, 1], [-1, 2]], r"edge -1-2: its nodes are 0 to 2"),
         ([[0, 1], [2, 2]], r"edge 2-2 joins a node with itself"),
         ([[0, 1], [1, 0]], r"edge 0-1 is there twice"),
-        ([[0, 4096]], r"a graph has 1 to 4096 nodes, this one has 4097"),
+        ([[k, k + 1] for k in range(4096)], r"a graph has 1 to 4096 nodes, this one has 4097"),
         (Networkx(directed=True), r"trio: the graph is directed"),
         (Networkx((("a", "b"), ("b", "a"))), r"trio: edge b-a is there twice"),
     ],

@@ -10,7 +10,7 @@ import os
 import pickle
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from reliability.forge import write_sealed
 from reliability.mutations import (
     ANY_FILE,
     ARCHIVES,
+    PRIVATE,
     Mutation,
     Payload,
     Supply,
@@ -42,6 +43,7 @@ RAID, SOCCER, CARTPOLE, PONG = (
     "palaestra/CartPole-v0",
     "palaestra/TeamPong-v0",
 )
+HUNT, BATTLE, DRAWN = "palaestra/GraphPursuit-v0", "palaestra/Skirmish-3m-v0", "palaestra/SkirmishUnshaped-Maps-v0"
 palaestra.register(RAID, "games.two_team:game", family="test")
 FRAMES = 5
 STEPS = 5
@@ -58,6 +60,7 @@ class Kind:
         mutations: Ways to spoil one.
         use: Opens a file and plays; gets the number of the honest file that it was made of.
         isolated: Whether each file needs a process of its own, as its content stays in memory.
+        makes_anew_s: CPU seconds of the work that a damaged file is refused for, where that is its purpose.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Kind:
     mutations: tuple[Mutation, ...]
     use: Callable[[Path, int], None]
     isolated: bool = False
+    makes_anew_s: float = 0.0
 
 
 # ------------------------------------------------------------------------------------------------------------- replays
@@ -77,6 +81,7 @@ def make_replays(folder: Path) -> list[Path]:
         (RAID, {"opponents": {"red": "mix", "blue": resting}, "nodes": 8}),
         (SOCCER, {"opponents": {"red": "random", "blue": "mix"}}),
         (CARTPOLE, {"autoreset_mode": "off"}),
+        (HUNT, {"opponents": {"pursuer": "mix", "evader": "mix"}, "graph": str(make_graphs(folder)[0])}),
     ]
     paths = []
     for number, (id, keywords) in enumerate(runs):
@@ -88,7 +93,7 @@ def make_replays(folder: Path) -> list[Path]:
                 if step == 4:
                     sim.set_parameters([0], horizon=9)
                     if id != CARTPOLE:
-                        sim.set_opponent("red", "mix:0.5", [1])
+                        sim.set_opponent(next(iter(sim.game.teams)), "mix:0.5", [1])
                 if step == 8:
                     sim.restore(kept)
                 sim.step()
@@ -118,6 +123,18 @@ def evil_replay(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
             content[name] = verbs
         else:
             content[name] = evil_array(content[name], rng, other[name])
+    return _sealed(content)
+
+
+def evil_paths(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Keywords that name files of the user, under a right checksum."""
+    content = _arrays(data)
+    header = json.loads(content["header"].tobytes())
+    name = pick([*PRIVATE, *(f"../home/{each}" for each in PRIVATE), f"{Path.cwd()}/secret.json"], rng)
+    id, keyword = pick([(HUNT, "graph"), (BATTLE, "map"), (BATTLE, "ruleset"), (DRAWN, "maps")], rng)
+    value = pick([name, [name], [["petersen"], [name]], {"file": name, "sha256": "", "text": ""}, {name: 1}], rng)
+    text = json.dumps({**header, "id": id, "keywords": {keyword: value}})
+    content["header"] = np.frombuffer(text.encode(), np.uint8)
     return _sealed(content)
 
 
@@ -389,6 +406,80 @@ def use_checkpoint(path: Path, honest: int) -> None:
         sim.step()
 
 
+# --------------------------------------------------------------------------------------------------- sources of games
+
+
+def make_graphs(folder: Path) -> list[Path]:
+    """Files of edges, with names and with numbers."""
+    texts = (
+        "market gate\ngate mill\nmill market\nmill bridge # over the river\nbridge gate\n",
+        "0 1\n1 2\n2 3\n3 0\n4 0\n",
+    )
+    return _written(folder, "city", ".edges", texts)
+
+
+def make_maps(folder: Path) -> list[Path]:
+    """Bundled maps: one of SMAC, and one whose units come late."""
+    return _written(
+        folder, "map", ".json", [_asset(name) for name in ("skirmish/maps/2s3z", "skirmish/scenarios/waves")]
+    )
+
+
+def make_rulesets(folder: Path) -> list[Path]:
+    """The bundled ruleset."""
+    return _written(folder, "rules", ".json", [_asset("skirmish/rulesets/smac-4.10")])
+
+
+def _asset(name: str) -> str:
+    import palaestra_assets
+
+    return palaestra_assets.path(f"{name}.json").read_text(encoding="utf-8")
+
+
+def _written(folder: Path, name: str, suffix: str, texts: Sequence[str]) -> list[Path]:
+    paths = [folder / f"{name}_{number}{suffix}" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def evil_lines(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """Other names, lines twice, a hub, and far too many nodes or edges."""
+    lines = data.decode().splitlines()
+    for _ in range(rng.integers(1, 4)):
+        word = str(pick(["gate", "\x1b[2J", "\u202e", "x" * 10**5, str(2**62), "-1", *PRIVATE, "\0", "#"], rng))
+        at = int(rng.integers(len(lines)))
+        how = int(rng.integers(6))
+        if how == 0:
+            lines += [f"{word} n{k}" for k in range(int(pick([9, 64, 70], rng)))]
+        elif how == 1:
+            lines += [f"{k} {k + 1}" for k in range(int(pick([9, 4000, 5000, 300_000], rng)))]
+        else:
+            lines[at] = pick([f"{word} {lines[at]}", f"{word} {word}", word, f"{word} mill", ""], rng)
+    return "\n".join(lines).encode()
+
+
+def evil_source(data: bytes, rng: np.random.Generator, supply: Supply) -> bytes:
+    """A map or a ruleset with another entry."""
+    return evil_text(data, rng)
+
+
+def use_graph(path: Path, honest: int) -> None:
+    """Hunts, or fights, on a graph."""
+    id = (HUNT, "palaestra/GraphConfront-v0")[honest]
+    palaestra.make_batch(id, 1, compiled=False, graph=str(path)).reset(seed=0)
+
+
+def use_map(path: Path, honest: int) -> None:
+    """Fights on a map."""
+    palaestra.make_batch(BATTLE, 1, compiled=False, map=str(path)).reset(seed=0)
+
+
+def use_ruleset(path: Path, honest: int) -> None:
+    """Fights by a ruleset."""
+    palaestra.make_batch(BATTLE, 1, compiled=False, map="2s3z", ruleset=str(path)).reset(seed=0)
+
+
 # --------------------------------------------------------------------------------------------------------------- cache
 
 
@@ -444,7 +535,13 @@ def use_cache(path: Path, honest: int) -> None:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("replay", ".npz", make_replays, (*ANY_FILE, *ARCHIVES, *[evil_replay, evil_changes] * 6), use_replay),
+        Kind(
+            "replay",
+            ".npz",
+            make_replays,
+            (*ANY_FILE, *ARCHIVES, *[evil_replay, evil_changes, evil_paths] * 4),
+            use_replay,
+        ),
         Kind(
             "policy",
             ".safetensors",
@@ -453,6 +550,9 @@ KINDS: dict[str, Kind] = {
             use_policy,
         ),
         Kind("sb3", ".zip", make_sb3, (*ANY_FILE, *ARCHIVES, *[evil_sb3] * 5), use_policy),
+        Kind("graph", ".edges", make_graphs, (*ANY_FILE, *[evil_lines] * 7), use_graph),
+        Kind("map", ".json", make_maps, (*ANY_FILE, *[evil_source] * 7), use_map),
+        Kind("ruleset", ".json", make_rulesets, (*ANY_FILE, *[evil_source] * 7), use_ruleset),
         Kind("pool", ".json", make_pools, (*ANY_FILE, *[evil_pool] * 7), use_pool),
         Kind(
             "checkpoint",
@@ -461,7 +561,7 @@ KINDS: dict[str, Kind] = {
             (*ANY_FILE, *[evil_safetensors, evil_safetensors_header] * 3),
             use_checkpoint,
         ),
-        Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, isolated=True),
+        Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, True, makes_anew_s=20.0),
     )
 }
 if find_spec("onnxruntime"):

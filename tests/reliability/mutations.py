@@ -21,8 +21,11 @@ EVIL_NUMBERS: tuple[float, ...] = (
     *(0, -1, 1, 7, 255, 10**6, 10**9, 10**12, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63), -(10**9)),
     *(float("nan"), float("inf"), -float("inf"), 1e300, -1e300, 1e-300, 0.5),
 )
+PRIVATE = tuple(f"secret.{suffix}" for suffix in ("json", "edges", "txt", "safetensors", "zip", "onnx", "npz"))
+"""Files of the user in the working directory, which no file of somebody else may open."""
 EVIL_ENTRIES: tuple[Any, ...] = (
     *EVIL_NUMBERS,
+    *(*PRIVATE, *(f"../../home/{name}" for name in PRIVATE), "//attacker/share/x.json"),
     *(None, True, "", "x", "\x1b[2J", "../../etc/passwd", "os:system", "palaestra/CartPole-v0", "a" * 100_000),
     *([], {}, [[]], {"": []}, [1, "two", None], {"red": 3}, {"red": [None]}, 10**400, -0.0),
 )

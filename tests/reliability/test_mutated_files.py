@@ -57,8 +57,8 @@ def test_a_payload_leaves_its_mark(tmp_path: Path):
 
 
 def test_all_files_are_of_some_kind():
-    counts = shares(list(KINDS), 5000)
-    assert abs(sum(counts.values()) - 5000) <= len(counts)
+    counts = shares(list(KINDS), 3000)
+    assert abs(sum(counts.values()) - 3000) <= len(counts)
     assert counts["replay"] == max(counts.values())
 
 

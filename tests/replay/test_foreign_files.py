@@ -149,7 +149,7 @@ def test_a_small_file_that_becomes_large_is_refused_before_it_does(honest: Path,
     [
         ({"nodes": "many"}, "recorded by palaestra"),
         ({"workers": 500}, "workers"),
-        ({"opponents": {"red": "/etc/passwd.npz"}}, "opponents"),
+        ({"opponents": {"red": "random"}}, "opponents"),
         ({"num_envs": 7}, "num_envs"),
         ({"damage": [[1.0]], "nodes": 8, "horizon": 5}, "damage must be one value"),
         ({"damage": 1e300, "nodes": 8, "horizon": 5}, "damage must be in"),

@@ -173,8 +173,8 @@ def test_a_wrong_map_or_reward_is_named():
 
 def test_a_map_whose_units_do_not_fit_is_named(tmp_path: Path):
     crowd = [("zergling", 20.0, 10.0)] * 40
-    with pytest.raises(ValueError, match=r"map own: 3 units against 40 fit into none of 10 against 12, 27 against 32"):
+    with pytest.raises(ValueError, match=r"own.json: 3 units against 40 fit into none of 10 against 12, 27 against 32"):
         games.battle(write_map(tmp_path, [("marine", 5, 5)] * 3, crowd))
     cell = ("#" * 6, "#.##.#", "#" * 6)
-    with pytest.raises(ValueError, match=r"map own, blue: unit 1 finds no place within 8 cells of x = 4.5, y = 1.5"):
+    with pytest.raises(ValueError, match=r"own.json: blue: unit 1 finds no place within 8 cells of x = 4.5, y = 1.5"):
         games.battle(write_map(tmp_path, [("marine", 1.5, 1.5)], [("colossus", 4.5, 1.5)] * 3, cell))

@@ -348,3 +348,34 @@ def test_a_file_with_something_wrong_is_an_error_that_names_it(
     (tmp_path / "pool.json").write_text(text.replace(old, new, 1))
     with pytest.raises(FileError, match=r"pool\.json: "):
         SelfPlayPool.load(tmp_path / "pool.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"members": [{"file": "../secret.zip", "matches": 0, "points": 0}]},
+        {"members": [{"file": "/etc/secret.onnx", "matches": 0, "points": 0}]},
+        {"members": [{"file": "a/../../secret.zip", "matches": 0, "points": 0}]},
+        {"members": [{"file": "\\\\attacker\\share\\x.zip", "matches": 0, "points": 0}]},
+        {"members": [{"file": "//attacker/share/x.zip", "matches": 0, "points": 0}]},
+        {"keywords": {"level": "../secret.json"}},
+    ],
+)
+def test_the_file_of_a_pool_opens_no_files_elsewhere(tmp_path: Path, changes: dict[str, Any]):
+    saved: dict[str, Any] = {"id": MELEE, "team": "blue", "members": [], "keywords": {}}
+    (tmp_path / "pool.json").write_text(json.dumps({**saved, **changes}), encoding="utf-8")
+    with pytest.raises(FileError, match=r"pool\.json: names the file .* trust_paths=True"):
+        SelfPlayPool.load(tmp_path / "pool.json")
+    with pytest.raises(FileError, match=r"secret|x\.zip|level"):
+        SelfPlayPool.load(tmp_path / "pool.json", trust_paths=True)
+
+
+def test_the_file_of_a_pool_holds_the_files_of_its_keywords(tmp_path: Path):
+    city = tmp_path / "city.edges"
+    city.write_text("a b\nb c\n", encoding="utf-8")
+    league = SelfPlayPool("palaestra/GraphPursuit-v0", graph=str(city))
+    league.matches = league.points = np.zeros(0)
+    league.save(tmp_path / "pool.json")
+    city.unlink()
+    game, _ = SelfPlayPool.load(tmp_path / "pool.json").game_and_team()
+    assert int(game.world.nodes[0]) == 3

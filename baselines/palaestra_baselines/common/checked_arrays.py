@@ -11,8 +11,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from palaestra.core.files import FileError, write_atomically
+from palaestra.core.files import FileError, open_regular, printable, write_atomically
 
+LONGEST_REASON = 200
+"""Characters of the reader's own error that a message repeats."""
 CHECKSUM = "sha256"
 """Entry of the metadata that holds `checksum`; all other entries count for it."""
 
@@ -49,12 +51,13 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         FileError: Not such a file, cut, changed, or without a checksum.
         OSError: There is no such file, or it cannot be read.
     """
+    open_regular(path).close()  # a pipe would keep safetensors waiting
     try:
         with safe_open(path, "numpy") as file:
             metadata = dict(file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:  # the last four: other dtypes
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = printable(str(error) or type(error).__name__, LONGEST_REASON)
         raise FileError(f"{path}: no safetensors file that can be used ({reason}): take another copy of it") from error
     written = metadata.pop(CHECKSUM, None)
     if written is None:

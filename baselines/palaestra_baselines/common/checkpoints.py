@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.files import FileError, open_atomically
+from palaestra.core.files import FileError, open_atomically, printable
 from palaestra_baselines.common.checked_arrays import arrays_to_bytes, checksum, read_arrays
 from palaestra_baselines.common.user_key import key_path, user_key
 
@@ -89,7 +89,7 @@ def load_checkpoint(path: Path, *, trusted: bool = False) -> dict[str, Any]:
     try:
         return unpacked(json.loads(metadata[STATE]), arrays)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise FileError(f"{path}: no checkpoint ({type(error).__name__}: {error}): train anew") from error
+        raise FileError(f"{path}: no checkpoint ({type(error).__name__}: {printable(error)}): train anew") from error
 
 
 def load_latest(folder: Path, *, trusted: bool, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:

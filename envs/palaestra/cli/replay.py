@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from palaestra.replay.playback import check_fits
 
 ABOUT = "show, verify or export a replay"
 EXAMPLE = "palaestra replay match.npz --verify --gif match.gif"
+
+LONGEST = 200
+"""Characters of a keyword's value that are shown."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="import a module first, which registers the environment; as often as needed",
     )
+    parser.add_argument(
+        "--trust-paths", action="store_true", help="open the files that its keywords name, if you trust who wrote it"
+    )
     add_json(parser)
 
 
@@ -46,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
     for module in args.modules:
         importlib.import_module(module)
-    replay = load(args.file)
+    replay = load(args.file, trust_paths=args.trust_paths)
     reported: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
     lines = _lines(args.file, replay)
     ok = True
@@ -82,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 def _summary(replay: Replay) -> dict[str, Any]:
     return {
         "id": replay.id,
-        "keywords": dict(replay.keywords),
+        "keywords": json.loads(json.dumps(dict(replay.keywords), default=str)),
         "palaestra": replay.palaestra,
         "engine": replay.engine,
         "num_envs": replay.num_envs,
@@ -97,7 +104,8 @@ def _summary(replay: Replay) -> dict[str, Any]:
 
 
 def _lines(file: Path, replay: Replay) -> list[str]:
-    keywords = "".join(f", {name}={value!r}" for name, value in replay.keywords.items())
+    words = {name: repr(value) for name, value in replay.keywords.items()}
+    keywords = "".join(f", {name}={w if len(w) <= LONGEST else w[:LONGEST] + '...'}" for name, w in words.items())
     seeds = ", ".join(map(str, replay.seeds[:4].tolist())) + (", ..." if len(replay.seeds) > 4 else "")
     went_on = " (earlier: the recording began without a seed)" if replay.streams_went_on else ""
     lines = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.files import TextFile
 from palaestra.core.game import Game
 
 MOST_GAMES = 64
@@ -47,7 +48,7 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any], is_preset: b
     try:
         key = (factory, _key(dict(keywords)))
         hash(key)
-    except TypeError:
+    except (TypeError, RecursionError):  # a list may hold itself
         return factory(**keywords)
     game = presets.get(key) or made.pop(key, None) or factory(**keywords)
     (presets if is_preset or key in presets else made)[key] = game
@@ -66,6 +67,8 @@ def _key(value: Any) -> Any:
         return (type(value), value, _stamp(value))
     if value is None or isinstance(value, bool | int | float | complex | bytes | np.number | np.bool_ | enum.Enum):
         return (type(value), repr(value))  # repr: -0.0 is not 0.0, and nan is nan
+    if isinstance(value, TextFile):
+        return value
     if isinstance(value, list | tuple):
         return (tuple, *(_key(member) for member in value))
     if isinstance(value, dict):  # in its order, which may be that of a game's units

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,12 +19,41 @@ LONGEST_NAME = 50
 LONGEST_QUOTE = 60
 """Characters of a stranger's text that a message repeats."""
 
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+/-]+(\[\d+\])?")
+"""Names that a message repeats without quotes: words, and members of a pool (``dungeons:8x60[3]``)."""
+
 
 class FileError(ValueError):
     """A file that cannot be used.
 
     Its message is one line: ``<path>: what is wrong: what to do``.
     """
+
+
+@dataclass(frozen=True, repr=False)
+class TextFile:
+    """A text file without its path: what a replay holds of a map or a graph, and what `read_text` takes instead of one.
+
+    Attributes:
+        name: Of the file, without its folder.
+        text: All that it holds.
+    """
+
+    name: str
+    text: str
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content in UTF-8."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        """For messages."""
+        return f"<{printable_name(self.name)} {self.digest[:12]}>"
+
+
+TextSource = str | Path | TextFile
+"""What `read_text` reads."""
 
 
 def open_regular(path: str | Path) -> BinaryIO:
@@ -53,10 +86,34 @@ def read_limited(path: str | Path, most_bytes: int) -> bytes:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        content = b"" if size > most_bytes else file.read(most_bytes + 1)  # it may have grown
-        if max(size, len(content)) > most_bytes:
+        if size > most_bytes:
             raise FileError(f"{path}: larger than {most_bytes} bytes: no such file is as large")
+        content = file.read(size + 1)
+        if len(content) > size:
+            raise FileError(f"{path}: has grown while it was read: wait until it is written")
         return content
+
+
+def read_text(source: TextSource, most_bytes: int) -> str:
+    """The content of a text file in UTF-8.
+
+    Args:
+        source: Path of the file, or a `TextFile`.
+        most_bytes: Largest size.
+
+    Raises:
+        FileError: No regular file, too large, no text, or it cannot be read; names ``source``.
+    """
+    if isinstance(source, TextFile):
+        if len(source.text) > most_bytes:
+            raise FileError(f"{source}: larger than {most_bytes} bytes: no such file is as large")
+        return source.text
+    try:
+        return read_limited(source, most_bytes).decode()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{source}: no text in UTF-8: byte {error.start}") from error
+    except OSError as error:
+        raise FileError(f"{source}: cannot be read: {error.strerror}") from error
 
 
 def printable(text: object, longest: int = LONGEST_QUOTE) -> str:
@@ -68,6 +125,12 @@ def printable(text: object, longest: int = LONGEST_QUOTE) -> str:
     """
     shown = str(text)
     return repr(shown) if len(shown) <= longest else f"{shown[:longest]!r}... ({len(shown)} characters)"
+
+
+def printable_name(name: object) -> str:
+    """A stranger's name for a message: a plain word (``grid:10x10``) as it is, else as `printable` writes it."""
+    shown = str(name)
+    return shown if len(shown) <= LONGEST_QUOTE and PLAIN_NAME.fullmatch(shown) else printable(shown)
 
 
 @contextmanager

@@ -39,6 +39,10 @@ def check_flag(keyword: str, flag: Any) -> None:
         raise ValueError(f"{keyword} must be True or False, got {flag!r}")
 
 
+LONGEST_WORD = 100
+"""Characters of a word that may be a mistyped name."""
+
+
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The name that a mistyped one may stand for: one that contains it, else one that looks like it, else None.
 
@@ -47,6 +51,8 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
         known: The names that there are.
         cutoff: How much alike names must look, 0 to 1; see `difflib.get_close_matches`.
     """
+    if len(word) > LONGEST_WORD:
+        return None
     names = list(known)
     containing = [name for name in names if len(word) > 2 and word.lower() in name.lower()]
     return next(iter(containing or difflib.get_close_matches(word, names, 1, cutoff)), None)

@@ -18,6 +18,10 @@ MOST = 4096
 """Largest size of a graph; `palaestra.pursuit.graphs` refuses more nodes."""
 MOST_GRAPHS = 4096
 """Graphs of a pool."""
+MOST_PAIRS = 2**26
+"""Pairs of nodes of all graphs of a pool, as hops between them are kept."""
+MOST_STUBS = 2**20
+"""Ends of edges that are drawn until a random regular graph is found."""
 CORRIDOR = (2, 5)
 """Cells of a corridor of a dungeon, least and most."""
 ROOM = (2, 5)
@@ -198,10 +202,11 @@ def regular(sizes: Sequence[int], seed: int) -> list[Drawing]:
     if nodes * degree % 2:
         raise BadSize(f"nodes x degree must be even, got {nodes} x {degree}")
     random = Random(f"regular {nodes} {degree} {seed}")
-    while True:
+    for _ in range(max(MOST_STUBS // (nodes * degree), 8)):
         edges = _joined_stubs(random, nodes, degree)
         if edges and _is_connected(nodes, edges):
             return [Drawing(nodes, sorted(edges))]
+    raise BadSize(f"no random graph of {nodes} nodes was found whose nodes all have {degree} neighbours: take fewer")
 
 
 def _joined_stubs(random: Random, nodes: int, degree: int) -> set[Edge]:
@@ -270,6 +275,7 @@ def dungeons(sizes: Sequence[int], seed: int) -> list[Drawing]:
     count, nodes = sizes
     need(count, 1, MOST_GRAPHS, "dungeons")
     need(nodes, 8, MOST, "nodes")
+    need(count, 1, MOST_PAIRS // nodes**2, f"dungeons of {nodes} nodes")
     return [dungeon(Random(f"dungeon {nodes} {seed} {k}"), nodes) for k in range(count)]
 
 
@@ -346,6 +352,7 @@ def streets(sizes: Sequence[int], seed: int) -> list[Drawing]:
     count, nodes = sizes
     need(count, 1, MOST_GRAPHS, "quarters")
     need(nodes, 9, MOST, "nodes")
+    need(count, 1, MOST_PAIRS // nodes**2, f"quarters of {nodes} nodes")
     return [quarter(Random(f"streets {nodes} {seed} {k}"), nodes) for k in range(count)]
 
 

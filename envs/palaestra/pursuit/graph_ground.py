@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palaestra.core.files import printable_name
 from palaestra.core.keywords import check_count
 from palaestra.pursuit.graphs import Graph, class_of
 from palaestra.pursuit.solver import MOST_GIGABYTES, NEVER, PursuitSolution, solve_pursuit
@@ -82,7 +83,7 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
     """
     for graph in pool:
         if graph.nodes < 2:
-            raise ValueError(f"no possible start on {graph.name}: it has a single node")
+            raise graph.refusal("no possible start, it has a single node")
     exits = [()] * len(pool) if exits is None else exits
     count, most, width = len(pool), max(graph.nodes for graph in pool), class_of(pool)
     ground = Ground(
@@ -135,7 +136,7 @@ def exits_of(graph: Graph, exits: int | Sequence[Any]) -> tuple[int, ...]:
         return tuple(chosen)
     nodes = tuple(dict.fromkeys(graph.node_of(node) for node in exits))
     if len(nodes) >= graph.nodes:
-        raise ValueError(f"no possible start on {graph.name}: every node is an exit")
+        raise graph.refusal("no possible start, every node is an exit")
     return nodes
 
 
@@ -152,7 +153,11 @@ def with_solutions(
     size, has_exits = most ** (pursuers + 1), any(map(len, exits))
     needed = 2 * len(pool) * size * (1 + has_exits)
     if needed > MOST_GIGABYTES * 1e9:
-        where = f"{len(pool)} graphs of up to {most} nodes" if len(pool) > 1 else f"{pool[0].name} ({most} nodes)"
+        where = (
+            f"{len(pool)} graphs of up to {most} nodes"
+            if len(pool) > 1
+            else f"{printable_name(pool[0].name)} ({most} nodes)"
+        )
         what = f"solve: {pursuers} pursuers on {where} would take"
         raise ValueError(f"{what} {needed / 1e9:,.1f} GB, at most {MOST_GIGABYTES:g} are allowed: take fewer")
     times = np.full((len(pool), *[most] * (pursuers + 1)), NEVER, np.int16)
@@ -166,7 +171,7 @@ def with_solutions(
             escapes[corner] = solution.escapes
         start = _winnable_start(solution)
         if start is None and ground.rules["starts"][0] == WINNABLE:
-            raise ValueError(f"no possible start on {graph.name}: {pursuers} pursuers win from nowhere: take more")
+            raise graph.refusal(f"no possible start, {pursuers} pursuers win from nowhere: take more")
         safe_start[k] = 0 if start is None else start
     flat = times.reshape(len(pool), -1)
     return ground._replace(times=flat, escapes=escapes.reshape(len(pool), -1), safe_start=safe_start)

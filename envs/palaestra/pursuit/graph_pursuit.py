@@ -101,6 +101,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from palaestra.core.fields import Field, Parameter
+from palaestra.core.files import printable_name
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import uniform
@@ -431,8 +432,8 @@ def game(
         raise ValueError("solve needs one evader and always as many pursuers: leave out evaders and fewest_pursuers")
     for one in pool:
         if not one.is_connected and starts != "any":
-            alone = one.labels[int((one.hops[0] < 0).argmax())]
-            raise ValueError(f'starts="{starts}": {one.name} is not connected, no way leads from node 0 to {alone}')
+            alone = printable_name(one.labels[int((one.hops[0] < 0).argmax())])
+            raise one.refusal(f'starts="{starts}": it is not connected, no way leads from node 0 to {alone}')
     ground = ground_of(
         pool,
         leaves,

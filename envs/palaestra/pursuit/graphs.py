@@ -4,7 +4,7 @@
 
     read("grid:10x10")  # one graph
     read("dungeons:256x200")  # a pool: 256 dungeons of 200 nodes
-    read(np.array([[0, 1], [1, 2]]))  # an edge array [E, 2]
+    read(np.array([[0, 1], [1, 2]]))  # an edge array [E, 2]; numbers from 4096 on are names, as in OpenStreetMap
     read(networkx.petersen_graph())
     read("city.edges")  # a line for each edge: two names of nodes
 
@@ -15,23 +15,33 @@ the same graph on every machine: generated ones draw from `random.Random`, whose
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, TextFile, printable, printable_name, read_text
 from palaestra.core.keywords import nearest
-from palaestra.pursuit.families import FAMILIES, BadSize, Drawing
+from palaestra.pursuit.families import FAMILIES, MOST_GRAPHS, MOST_PAIRS, BadSize, Drawing
 
 MOST_NODES = 4096
 MOST_NEIGHBOURS = 64
 DEGREE_CLASSES = (5, 9, 17, 65)
 """Alternatives of a move in memory: nodes of a graph have fewer neighbours than the least class that holds them."""
-NAME = re.compile(r"(?P<family>[a-z_]+)(?::(?P<first>\d+)(?:x(?P<second>\d+))?(?::(?P<seed>\d+))?)?")
+MOST_EDGES = MOST_NODES * MOST_NEIGHBOURS // 2
+LARGEST = 2**23
+"""Bytes of a file of edges that are read."""
+FEW_PAIRS = 1024
+"""Where fewer than one of so many pairs of nodes are new at a distance, hops are counted pair by pair."""
+DEEPEST = 8
+"""Lists within lists of graphs."""
+NAME = re.compile(
+    r"(?P<family>[a-z_]{1,20})(?::(?P<first>\d{1,9})(?:x(?P<second>\d{1,9}))?(?::(?P<seed>\d{1,18}))?)?", re.ASCII
+)
 UNREACHABLE = -1
 """Hops between nodes that no way connects."""
 
@@ -46,6 +56,7 @@ class Graph:
         edges: int64 ``[E, 2]``: pairs of nodes, the smaller one first, in ascending order.
         labels: What users call the nodes, ``[V]``; the numbers 0 to V - 1 by default.
         places: float64 ``[V, 2]``, where to draw the nodes; None where nobody knows.
+        file: The file that it was read from, for messages.
     """
 
     name: str
@@ -53,42 +64,49 @@ class Graph:
     edges: np.ndarray
     labels: tuple[str, ...] = ()
     places: np.ndarray | None = field(default=None, repr=False)
+    file: str = ""
 
     def __post_init__(self) -> None:
         """Refuses what is no simple graph.
 
         Raises:
             ValueError: No node, too many nodes or neighbours, an edge to an unknown node or to itself, or a repeated
-                edge; names node or edge.
+                edge; names node or edge. It is a `FileError` where the graph is that of a file.
         """
+        if not 1 <= self.nodes <= MOST_NODES:
+            raise self.refusal(f"a graph has 1 to {MOST_NODES} nodes, this one has {self.nodes}")
+        if len(self.edges) > MOST_EDGES:
+            raise self.refusal(f"a graph has at most {MOST_EDGES} edges, this one has {len(self.edges)}")
         if not self.labels:
             object.__setattr__(self, "labels", tuple(map(str, range(self.nodes))))
-        if not 1 <= self.nodes <= MOST_NODES:
-            raise ValueError(f"{self.name}: a graph has 1 to {MOST_NODES} nodes, this one has {self.nodes}")
         edges = np.asarray(self.edges, np.int64).reshape(-1, 2)
         for k in np.flatnonzero(((edges < 0) | (edges >= self.nodes)).any(axis=1))[:1]:
-            raise ValueError(f"{self.name}: edge {_pair(edges[k])}: its nodes are 0 to {self.nodes - 1}")
+            raise self.refusal(f"edge {_pair(edges[k])}: its nodes are 0 to {self.nodes - 1}")
         for k in np.flatnonzero(edges[:, 0] == edges[:, 1])[:1]:
-            raise ValueError(
-                f"{self.name}: edge {self.edge_name(edges[k])} joins a node with itself; staying needs none"
-            )
+            raise self.refusal(f"edge {self.edge_name(edges[k])} joins a node with itself; staying needs none")
         edges = np.sort(edges, axis=1)
         edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
         for k in np.flatnonzero((edges[1:] == edges[:-1]).all(axis=1))[:1]:
-            raise ValueError(f"{self.name}: edge {self.edge_name(edges[k])} is there twice; graphs are undirected")
+            raise self.refusal(f"edge {self.edge_name(edges[k])} is there twice; graphs are undirected")
         object.__setattr__(self, "edges", edges)
         most = int(self.degrees.argmax())
         if self.degrees[most] > MOST_NEIGHBOURS:
-            what = f"node {self.labels[most]} has {self.degrees[most]} neighbours"
-            raise ValueError(f"{self.name}: {what}, at most {MOST_NEIGHBOURS} are possible")
+            what = f"node {printable_name(self.labels[most])} has {self.degrees[most]} neighbours"
+            raise self.refusal(f"{what}, at most {MOST_NEIGHBOURS} are possible")
 
     def __repr__(self) -> str:
         """The name and the sizes."""
-        return f"<Graph {self.name}: {self.nodes} nodes, {len(self.edges)} edges>"
+        return f"<Graph {printable_name(self.name)}: {self.nodes} nodes, {len(self.edges)} edges>"
+
+    def refusal(self, reason: str) -> ValueError:
+        """The error for a graph that cannot be used: a `FileError` if it is that of a file."""
+        return (
+            FileError(f"{self.file}: {reason}") if self.file else ValueError(f"{printable_name(self.name)}: {reason}")
+        )
 
     def edge_name(self, edge: Iterable[int]) -> str:
-        """An edge by the labels of its nodes."""
-        return "-".join(self.labels[node] for node in edge)
+        """An edge by the labels of its nodes, for messages."""
+        return "-".join(printable_name(self.labels[node]) for node in edge)
 
     def node_of(self, label: Any) -> int:
         """The number of a node.
@@ -104,8 +122,9 @@ class Graph:
         if str(label) in self.labels:
             return self.labels.index(str(label))
         near = nearest(str(label), self.labels)
-        hint = f"; did you mean {near}?" if near else f": nodes are {self.labels[0]} to {self.labels[-1]}"
-        raise ValueError(f"{self.name} has no node {label}{hint}")
+        first, last = printable_name(self.labels[0]), printable_name(self.labels[-1])
+        hint = f"; did you mean {printable_name(near)}?" if near else f": nodes are {first} to {last}"
+        raise ValueError(f"{printable_name(self.name)} has no node {printable_name(label)}{hint}")
 
     @cached_property
     def degrees(self) -> np.ndarray:
@@ -126,18 +145,27 @@ class Graph:
     @cached_property
     def hops(self) -> np.ndarray:
         """Edges on a shortest way between two nodes, int16 ``[V, V]``; `UNREACHABLE` where there is none."""
-        nodes = np.arange(self.nodes)
-        found = np.full((self.nodes, self.nodes), UNREACHABLE, np.int16)
-        found[nodes, nodes] = 0
+        size, nodes = self.nodes, np.arange(self.nodes)
         near = np.where(self.neighbours < 0, nodes[:, None], self.neighbours)
-        reached = np.packbits(np.eye(self.nodes, dtype=bool), axis=1)
-        for distance in range(1, self.nodes):
-            wider = np.bitwise_or.reduce(reached[near], axis=1)
-            new = wider & ~reached
-            if not new.any():
+        found = np.full((size, size), UNREACHABLE, np.int16)
+        found[nodes, nodes], flat = 0, found.reshape(-1)
+        reached: np.ndarray | None = np.packbits(np.eye(size, dtype=bool), axis=1)
+        pairs, count = None, size  # that are new: the number of the first node times V plus that of the second
+        for distance in range(1, size):
+            if count * FEW_PAIRS < size**2:  # as on a long path: each is followed
+                pairs = np.flatnonzero(flat == distance - 1) if pairs is None else pairs
+                first, second = np.divmod(pairs, size)
+                ahead = (first[:, None] * size + near[second]).reshape(-1)
+                pairs, reached = np.unique(ahead[flat[ahead] == UNREACHABLE]), None
+                flat[pairs], count = distance, len(pairs)
+            else:  # sets of nodes are united, 8 a byte
+                reached = np.packbits(found != UNREACHABLE, axis=1) if reached is None else reached
+                wider = np.bitwise_or.reduce(reached[near], axis=1)
+                new = np.unpackbits(wider & ~reached, axis=1, count=size).view(bool)
+                found[new], count = distance, int(np.count_nonzero(new))
+                pairs, reached = None, wider
+            if not count:
                 break
-            found[np.unpackbits(new, axis=1, count=self.nodes).view(bool)] = distance
-            reached = wider
         return found
 
     @property
@@ -151,34 +179,70 @@ class Graph:
         return max(int(self.hops.max()), 1)
 
 
+def _refusal(name: str, reason: str) -> ValueError:
+    return ValueError(f"{printable_name(name)}: {reason}")
+
+
 def read(source: Any) -> tuple[Graph, ...]:
     """The graphs that a user asks for; several are a pool, of which each match draws one.
 
     Args:
-        source: A name, see `palaestra.pursuit.families`; an edge array ``[E, 2]``; a networkx graph; a file, as `Path`
-            or as text that ends in ``.edges`` or ``.txt``; a `Graph`; or a list of these.
+        source: A name, see `palaestra.pursuit.families`; an edge array ``[E, 2]``; a networkx graph; a file, as `Path`,
+            as text that ends in ``.edges`` or ``.txt``, or its content; a `Graph`; or a list of these.
 
     Raises:
-        ValueError: No such graph; names what is wrong with name, node or edge.
+        ValueError: No such graph, or too many; names what is wrong with name, node or edge.
         FileError: A damaged file; names file and line.
     """
+    pool: list[Graph] = []
+    for graph in _graphs(source, 0):
+        pool.append(graph)
+        check_pool(len(pool), max(one.nodes for one in pool))
+    return tuple(pool)
+
+
+def check_pool(graphs: int, nodes: int) -> None:
+    """Refuses a pool whose hops between all pairs of nodes would take too much memory and time.
+
+    Args:
+        graphs: How many.
+        nodes: Of the largest one.
+
+    Raises:
+        ValueError: Says how many are possible.
+    """
+    most = min(MOST_GRAPHS, MOST_PAIRS // nodes**2)
+    if graphs > most:
+        raise ValueError(
+            f"a pool has at most {most} graphs of {nodes} nodes, got {graphs}: take fewer, or smaller ones"
+        )
+
+
+def _graphs(source: Any, depth: int) -> Iterator[Graph]:
     if isinstance(source, Graph):
-        return (source,)
-    if isinstance(source, Path) or (isinstance(source, str) and source.endswith((".edges", ".txt"))):
-        return (read_file(Path(source)),)
-    if isinstance(source, str):
-        return by_name(source)
-    if hasattr(source, "edges") and hasattr(source, "nodes"):
-        return (from_networkx(source),)
-    if isinstance(source, list | tuple) and not (source and _is_pair(source[0])):
+        yield source
+    elif isinstance(source, Path | TextFile) or (isinstance(source, str) and source.endswith((".edges", ".txt"))):
+        yield read_file(Path(source) if isinstance(source, str) else source)
+    elif isinstance(source, str):
+        yield from by_name(source)
+    elif hasattr(source, "edges") and hasattr(source, "nodes"):
+        yield from_networkx(source)
+    elif isinstance(source, list | tuple) and not (source and _is_pair(source[0])):
         if not source:
             raise ValueError("graph must be at least one graph, got an empty list")
-        return tuple(graph for one in source for graph in read(one))
-    return (from_array(source),)
+        if depth == DEEPEST:
+            raise ValueError(f"graph: lists are nested {DEEPEST} deep: give one list of graphs")
+        for one in source:
+            yield from _graphs(one, depth + 1)
+    else:
+        yield from_array(source)
 
 
 def _is_pair(value: Any) -> bool:
-    return np.ndim(value) == 1 and np.size(value) == 2 and np.asarray(value).dtype.kind in "iuf"
+    """Whether it is a row of an edge array, and no graph or list of graphs."""
+    if isinstance(value, list | tuple):
+        return len(value) == 2 and all(np.isscalar(node) and not isinstance(node, str | bytes) for node in value)
+    return hasattr(value, "shape") and tuple(value.shape) == (2,) and np.asarray(value).dtype.kind in "iuf"
 
 
 def _pair(edge: Sequence[int] | np.ndarray) -> str:
@@ -197,7 +261,7 @@ def by_name(name: str) -> tuple[Graph, ...]:
         near = nearest(name.partition(":")[0], FAMILIES)
         hint = f"did you mean {FAMILIES[near].form}? " if near else ""
         others = "files (.edges, .txt), edge arrays and networkx graphs"
-        raise ValueError(f"no graph {name!r}: {hint}names are {known}; there are {others} besides")
+        raise ValueError(f"no graph {printable(name)}: {hint}names are {known}; there are {others} besides")
     family = FAMILIES[found["family"]]
     sizes = [int(found[part]) for part in ("first", "second") if found[part] is not None]
     if len(sizes) != family.sizes or (found["seed"] is not None and not family.is_drawn):
@@ -216,7 +280,10 @@ def _drawn(name: str, drawing: Drawing) -> Graph:
 
 
 def from_array(edges: Any, name: str = "graph") -> Graph:
-    """The graph of an edge array ``[E, 2]`` of whole numbers; its nodes are 0 to the largest one.
+    """The graph of an edge array ``[E, 2]`` of whole numbers.
+
+    Its nodes are 0 to the largest number. Where that is `MOST_NODES` or more, numbers are names, like
+    OpenStreetMap's ids: those that occur are the nodes, in ascending order.
 
     Raises:
         ValueError: It is no such array, or the graph is refused; see `Graph`.
@@ -228,7 +295,11 @@ def from_array(edges: Any, name: str = "graph") -> Graph:
         )
     if not len(array):
         raise ValueError(f"{name}: the edge array is empty; a graph of one node is Graph('name', 1, array)")
-    return Graph(name, int(array.max()) + 1, array)
+    if len(array) > MOST_EDGES or array.min() < 0 or array.max() < MOST_NODES:
+        return Graph(name, min(int(array.max()) + 1, MOST_NODES), array)
+    numbers, edges = np.unique(array, return_inverse=True)
+    labels = tuple(map(str, numbers[: MOST_NODES + 1].tolist()))
+    return Graph(name, len(numbers), edges.reshape(-1, 2), labels)
 
 
 def from_networkx(graph: Any) -> Graph:
@@ -239,14 +310,18 @@ def from_networkx(graph: Any) -> Graph:
     """
     name = str(getattr(graph, "name", "") or "graph")
     if graph.is_directed():
-        raise ValueError(f"{name}: the graph is directed, teams move both ways: pass graph.to_undirected()")
-    labels = [str(node) for node in graph.nodes]
-    number = {node: k for k, node in enumerate(graph.nodes)}
-    edges = [[number[edge[0]], number[edge[1]]] for edge in graph.edges]
-    return Graph(name, len(labels), np.array(edges, np.int64).reshape(-1, 2), tuple(labels))
+        raise ValueError(
+            f"{printable_name(name)}: the graph is directed, teams move both ways: pass graph.to_undirected()"
+        )
+    number = {node: k for k, node in enumerate(islice(graph.nodes, MOST_NODES + 1))}
+    edges = [edge[:2] for edge in islice(graph.edges, MOST_EDGES + 1)]
+    if len(number) > MOST_NODES or len(edges) > MOST_EDGES:
+        raise _refusal(name, f"a graph has at most {MOST_NODES} nodes and {MOST_EDGES} edges")
+    pairs = np.array([[number[a], number[b]] for a, b in edges], np.int64).reshape(-1, 2)
+    return Graph(name, len(number), pairs, tuple(map(str, number)))
 
 
-def read_file(path: Path) -> Graph:
+def read_file(source: Path | TextFile) -> Graph:
     """Reads a file of edges: a line for each, two names of nodes; a name alone is a node, ``#`` begins a comment.
 
     Nodes have the order of their first line; where all are the whole numbers from 0 on, they are these numbers.
@@ -254,34 +329,31 @@ def read_file(path: Path) -> Graph:
     Raises:
         FileError: The file cannot be read, or a line cannot be used; names file and line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: cannot be read as text: {error}") from error
     number: dict[str, int] = {}
     line_of: dict[tuple[int, ...], int] = {}
-    for k, line in enumerate(lines, start=1):
+    for k, line in enumerate(read_text(source, LARGEST).splitlines(), start=1):
         words = line.partition("#")[0].split()
         if len(words) > 2:
-            raise FileError(f"{path}, line {k}: {len(words)} words; a line is an edge, two names of nodes")
+            raise FileError(f"{source}, line {k}: {len(words)} words; a line is an edge, two names of nodes")
         nodes = tuple(number.setdefault(word, len(number)) for word in words)
         edge = tuple(sorted(nodes))
         if len(edge) == 2 and edge in line_of:
-            raise FileError(f"{path}, line {k}: edge {'-'.join(words)} is in line {line_of[edge]} already")
+            shown = "-".join(map(printable_name, words))
+            raise FileError(f"{source}, line {k}: edge {shown} is in line {line_of[edge]} already")
         if len(edge) == 2 and edge[0] == edge[1]:
-            raise FileError(f"{path}, line {k}: an edge from {words[0]} to itself; staying needs none")
+            raise FileError(
+                f"{source}, line {k}: an edge from {printable_name(words[0])} to itself; staying needs none"
+            )
         line_of[edge] = k
+        if len(number) > MOST_NODES or len(line_of) > MOST_NODES + MOST_EDGES + 1:
+            raise FileError(f"{source}, line {k}: more than {MOST_NODES} nodes or {MOST_EDGES} edges: none is as large")
     if not number:
-        raise FileError(f"{path}: no node; a line is an edge, two names of nodes")
+        raise FileError(f"{source}: no node; a line is an edge, two names of nodes")
     labels = tuple(number)
+    pairs = np.array([edge for edge in line_of if len(edge) == 2], np.int64).reshape(-1, 2)
     if sorted(labels, key=lambda word: (len(word), word)) == [str(k) for k in range(len(labels))]:
-        number, labels = {label: int(label) for label in labels}, ()
-    edges = [[number[word] for word in line.partition("#")[0].split()] for line in lines]
-    pairs = np.array([edge for edge in edges if len(edge) == 2], np.int64).reshape(-1, 2)
-    try:
-        return Graph(path.stem, len(number), pairs, labels)
-    except ValueError as error:
-        raise FileError(f"{path}: {error}") from None
+        pairs, labels = np.array(list(map(int, labels)), np.int64)[pairs], ()
+    return Graph(PurePath(source.name).stem, len(number), pairs, labels, file=str(source))
 
 
 def class_of(graphs: Iterable[Graph]) -> int:

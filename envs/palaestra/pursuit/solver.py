@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compiler import compile_cached
+from palaestra.core.files import printable_name
 from palaestra.core.keywords import check_count
 from palaestra.core.linker import jit_disabled
 from palaestra.pursuit.graphs import MOST_NODES, Graph, read
@@ -248,7 +249,9 @@ def solve_pursuit(
     leaves = tuple(sorted({one.node_of(node) for node in exits}))
     needed = bytes_needed(one, pursuers, bool(leaves))
     if needed > most_gigabytes * 1e9:
-        what = f"{pursuers} pursuers on {one.name} ({one.nodes} nodes) would take {needed / 1e9:,.1f} GB"
+        what = (
+            f"{pursuers} pursuers on {printable_name(one.name)} ({one.nodes} nodes) would take {needed / 1e9:,.1f} GB"
+        )
         raise ValueError(f"{what}, allowed are {most_gigabytes:g}: take fewer, or raise most_gigabytes")
     sweeps = _Sweeps(one, pursuers)
     captured = sweeps.captured(need, radius)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.archive import Archive
-from palaestra.core.files import FileError, write_atomically
+from palaestra.core.file_keywords import file_of, path_in, plain_file
+from palaestra.core.files import FileError, printable, write_atomically
 from palaestra.core.short_repr import short_repr
 
 MAGIC = "palaestra replay"
@@ -22,7 +23,9 @@ RESET, STEP = 0, 1
 SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
 """First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
-LARGEST_HEADER = 2**20
+LARGEST_HEADER = 2**22
+LONGEST_WORD = 500
+"""Characters of an id, a version, a digest or an engine."""
 LARGEST = 2**31
 """Bytes that a replay may have in memory, and bytes of the lanes that play it."""
 
@@ -40,7 +43,8 @@ class Replay:
 
     Attributes:
         id: Id of the environment.
-        keywords: Keywords of `palaestra.make_batch` besides `num_envs` and `autoreset_mode`.
+        keywords: Keywords of `palaestra.make_batch` besides `num_envs` and `autoreset_mode`; a file is a
+            `palaestra.core.files.TextFile`.
         num_envs: Number of lanes N.
         autoreset_mode: As for `palaestra.make_batch`.
         players: Player of each team at the start, in words.
@@ -65,6 +69,7 @@ class Replay:
             far, number of the winner (-1 for none), number of the end reason.
         checks: uint8 ``[checks, N, 8]``, starts of each lane's hash chain after every `check_every` operations and at
             the end.
+        path: The file that it was read from, for messages.
     """
 
     id: str
@@ -90,6 +95,7 @@ class Replay:
     change_values: np.ndarray
     match_rows: np.ndarray
     checks: np.ndarray
+    path: str = ""
 
     def __repr__(self) -> str:
         """One line."""
@@ -126,7 +132,7 @@ class Replay:
             OSError: It cannot be written.
         """
         header = {name: getattr(self, name) for name in HEADER}
-        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}).encode()
+        text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}, default=plain_file).encode()
         content = {"header": np.frombuffer(text, np.uint8)}
         content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
         size = sum(array.nbytes for array in content.values())
@@ -149,26 +155,39 @@ ARRAYS: dict[str, str] = {
     "checks": "|u1",
 }
 """Arrays of the archive and their types."""
-HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS)
+HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS and f.name != "path")
 COUNTS = ("num_envs", "check_every")
 NAMES = ("teams", "end_reasons")
 MAPPINGS = ("keywords", "players", "outside")
 
 
-def load(path: str | Path) -> Replay:
-    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run.
+def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
+    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run, no file is opened.
+
+    Args:
+        path: The file.
+        trust_paths: Take keywords that name files, which the game then opens. A recording holds the content of a map, a
+            ruleset or a graph; paths are left where a game takes nothing else.
 
     Raises:
-        ReplayError: The file is damaged, cut off, too large, something else, or of another format; says which.
+        ReplayError: The file is damaged, cut off, too large, something else, of another format, or names files; says
+            which.
         OSError: It cannot be read.
     """
     try:
         with Archive(path) as archive:
-            return _read(archive)
+            replay = _read(archive)
     except ReplayError:
         raise
     except FileError as error:
         raise ReplayError(f"{path} is no replay of palaestra, or it is damaged or cut off ({error})") from error
+    named = None if trust_paths else path_in(replay.keywords)
+    if named is not None:
+        raise ReplayError(
+            f"{path}: its keywords name the file {printable(named)}, which it does not hold: if you trust it to open "
+            "files of yours, load(..., trust_paths=True) or palaestra replay --trust-paths"
+        )
+    return replay
 
 
 def _read(archive: Archive) -> Replay:
@@ -209,13 +228,15 @@ def _read(archive: Archive) -> Replay:
     if archive.read("checksum", "|u1", (32,), 32).tobytes() != _checksum(content):
         raise ReplayError(f"{path} is damaged: its checksum does not match")
     attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS}}
-    return Replay(**attributes)
+    return Replay(**attributes, path=str(path))
 
 
 def _parse(text: bytes, path: Path) -> dict[str, Any]:
     """The header's JSON, if it is that of a replay of this format."""
     try:
-        header = json.loads(text.decode())
+        header = json.loads(text.decode(), object_hook=file_of)
+    except FileError as error:
+        raise ReplayError(f"{path} is damaged: {error}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise ReplayError(
             f"{path} is no replay of palaestra, or it is damaged: its header is no JSON ({type(error).__name__})"
@@ -242,7 +263,7 @@ def _check_header(header: dict[str, Any], path: Path) -> None:
         elif name in MAPPINGS:
             fits = isinstance(value, dict) and all(map(_is_text, value)) and _fits_mapping(name, value)
         else:
-            fits = _is_text(value)
+            fits = _is_text(value) and len(value) <= LONGEST_WORD
         wrong += [] if fits else [name]
     if wrong:
         raise ReplayError(f"{path} is damaged: {', '.join(map(repr, wrong))[:200]} do not fit a replay")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from palaestra import __version__, registry
+from palaestra.core.files import printable
 from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
 from palaestra.core.simulation import MODES, Simulation
@@ -17,6 +19,9 @@ from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
 from palaestra.replay.player_words import player_words
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
+
+LONGEST_LINE = 600
+"""Characters of an error that a refusal repeats."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,22 @@ def check_fits(replay: Replay) -> Game:
     Raises:
         ReplayError: They are not, or the engine is another; says what differs.
     """
+    with _named(replay):
+        return _fitting(replay)
+
+
+@contextmanager
+def _named(replay: Replay) -> Iterator[None]:
+    """Lets every refusal begin with the file."""
+    try:
+        yield
+    except ReplayError as error:
+        if not replay.path or str(error).startswith(replay.path):
+            raise
+        raise ReplayError(f"{replay.path}: {error}") from error.__cause__
+
+
+def _fitting(replay: Replay) -> Game:
     made = f"the replay was recorded by palaestra {replay.palaestra}, this is {__version__}"
     try:
         game, _ = registry.make_game(replay.id, **replay.keywords)
@@ -111,7 +132,7 @@ def check_fits(replay: Replay) -> Game:
         if replay.id not in registry.ROWS and other:
             raise ReplayError(f"{name} is not played as -v{version} here but as {', '.join(other)}: {made}") from error
         hint = "" if replay.id in registry.ROWS else "; import the module that registers it first"
-        raise ReplayError(f"{error.args[0] if error.args else error} ({made}{hint})") from error
+        raise ReplayError(f"{_line(error)} ({made}{hint})") from error
     now = engine_key(game)
     if replay.engine != now:
         raise ReplayError(
@@ -200,15 +221,22 @@ class _Refusals:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, ValueError | TypeError | OverflowError | RuntimeError | MemoryError):
-            text = str(error).splitlines()[0][:400] if str(error) else type(error).__name__
-            raise ReplayError(f"the replay cannot be played, {self._what}: {text}") from error
+            raise ReplayError(f"the replay cannot be played, {self._what}: {_line(error)}") from error
+
+
+def _line(error: BaseException) -> str:
+    """What an error says, on one line that a terminal can show."""
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error) or type(error).__name__
+    return text if text.isprintable() and len(text) <= LONGEST_LINE else printable(text, LONGEST_LINE)
 
 
 def _play(replay: Replay, *, traced: bool = False) -> Iterator[Playback]:
-    playback = Playback(replay, traced=traced)
+    with _named(replay):
+        playback = Playback(replay, traced=traced)
     try:
         for number in range(len(replay.operations)):
-            playback.play(number)
+            with _named(replay):
+                playback.play(number)
             yield playback
     finally:
         playback.sim.close()

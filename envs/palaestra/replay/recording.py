@@ -12,11 +12,14 @@ import numpy as np
 
 from palaestra import __version__, make_batch
 from palaestra.core.batch_loop import CALLER, RUNNING
+from palaestra.core.file_keywords import file_of, hold_files, plain_file
+from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
 from palaestra.core.opponents import OpponentSpec
 from palaestra.core.recorder_protocol import Verb
 from palaestra.core.simulation import Simulation
 from palaestra.core.snapshot import Snapshot
+from palaestra.registry import make_game
 from palaestra.replay.changes import (
     Change,
     change,
@@ -62,7 +65,7 @@ class Recorder:
         if check_every < 1:
             raise ValueError(f"check_every must be at least 1, got {check_every}")
         self._id, keywords = sim.origin
-        self._keywords = _plain(keywords, self._id)
+        self._keywords = _plain(_held(self._id, keywords, sim), self._id)
         self._sim, self._check_every = sim, check_every
         self._trace = Trace(sim, check_every)
         words = sim.action_table.words
@@ -264,12 +267,21 @@ def record(
         sim.close()
 
 
+def _held(id: str, keywords: Mapping[str, Any], sim: Simulation) -> dict[str, Any]:
+    """The keywords with the content of files, if it is that of which the simulation was made."""
+    made: list[Game] = []
+    held = hold_files(keywords, lambda **words: made.append(make_game(id, **words)[0]))
+    if made and rules_digest(made[0]) != rules_digest(sim.game):
+        raise ReplayError("a file that the simulation was made of has changed since: make it again, then record")
+    return held
+
+
 def _plain(keywords: Mapping[str, Any], id: str) -> dict[str, Any]:
     """The keywords as JSON values."""
     plain = {}
     for name, value in keywords.items():
         try:
-            plain[name] = json.loads(json.dumps(value, default=_plain_value))
+            plain[name] = json.loads(json.dumps(value, default=_plain_value), object_hook=file_of)
         except TypeError as error:
             raise ReplayError(
                 f"{id} was made with {name}={value!r}, which a file cannot hold: a replay needs numbers, strings, "
@@ -283,7 +295,7 @@ def _plain_value(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, PurePath):
         return str(value)
-    raise TypeError(type(value).__name__)
+    return plain_file(value)
 
 
 def _content(snapshot: Snapshot) -> bytes:

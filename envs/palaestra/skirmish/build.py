@@ -77,7 +77,7 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     first = battles[0]
     for other in battles[1:]:
         if other.ruleset != first.ruleset:
-            raise ValueError(f"maps {first.name} and {other.name} have different rulesets: draw maps of one alone")
+            raise other.unfit(f"another ruleset than {first.name} has: draw maps of one alone")
     units = ruleset.table(first.ruleset)
     sizes = [max(len(getattr(b, side).units) for b in battles) for side in ("red", "blue")]
     reds, blues = (size + spare for size, spare in zip(sizes, twist.spare, strict=True))
@@ -154,7 +154,7 @@ def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) ->
     try:
         return stand_around(points, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn)
     except ValueError as error:
-        raise ValueError(f"map {b.name}, {name}: {error}") from None
+        raise b.unfit(f"{name}: {error}") from None
 
 
 def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int, blues: int) -> Any:
@@ -261,7 +261,7 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
     most_red, most_blue = next(((r, b) for r, b in CAPACITIES if r >= reds and b >= blues), (0, 0))
     if most_red == 0:
         rooms = ", ".join(f"{r} against {b}" for r, b in CAPACITIES)
-        raise ValueError(f"map {battles[0].name}: {reds} units against {blues} fit into none of {rooms}")
+        raise battles[0].unfit(f"{reds} units against {blues} fit into none of {rooms}")
     slots = most_red + most_blue
     kinds = {name for b in battles for name in b.red.units} if twist.race is None else {k for k, _ in twist.race}
     kinds |= {name for b in battles for name in b.blue.units} if twist.changes or twist.both_learn else set()

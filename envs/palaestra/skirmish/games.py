@@ -62,11 +62,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from palaestra.core.files import TextSource
 from palaestra.core.game import Game
 from palaestra.core.keywords import check_count, check_word
 from palaestra.skirmish import orders
@@ -100,7 +100,7 @@ TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
 def battle(
-    map: str | Path = "3m", reward: str = "smac", compat: str = "clean", ruleset: str | Path | None = None
+    map: TextSource = "3m", reward: str = "smac", compat: str = "clean", ruleset: TextSource | None = None
 ) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
@@ -228,7 +228,7 @@ def _repeated(side: Side, count: int) -> Side:
     return dataclasses.replace(side, units=side.units[:1] * count, **more)
 
 
-def scenario(map: str | Path = "waves", reward: str = "smac") -> Game:
+def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     """SkirmishWaves: units come late, as agents with names of their own.
 
     Args:
@@ -265,7 +265,7 @@ def scenario(map: str | Path = "waves", reward: str = "smac") -> Game:
     return make_game([load(map)], Twist(reward))
 
 
-def abilities(map: str | Path = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
+def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
     """SkirmishAbilities: what a unit can do changes during a match.
 
     Args:
@@ -306,7 +306,7 @@ def abilities(map: str | Path = "3s5z_vs_3s6z", when: str = "drift", reward: str
     return make_game([load(map)], Twist(reward, red_orders=USE, abilities=ABILITIES[when]))
 
 
-def drawn_maps(maps: Sequence[str | Path] = ("3m", "5m"), reward: str = "smac") -> Game:
+def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
     """SkirmishMaps: each match is on another map, with another number of units.
 
     Args:
@@ -344,12 +344,12 @@ def drawn_maps(maps: Sequence[str | Path] = ("3m", "5m"), reward: str = "smac") 
     <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
-    if isinstance(maps, str | Path) or len(maps) == 0:
+    if isinstance(maps, TextSource) or len(maps) == 0:
         raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
     return make_game([load(name) for name in maps], Twist(reward))
 
 
-def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
+def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
     """SkirmishTurncoats: units change sides during a match.
 
     Args:
@@ -390,7 +390,7 @@ def turncoats(map: str | Path = "5m_vs_6m", changes: int = 3, reward: str = "sma
     return make_game([load(map)], Twist(reward, changes=changes, change_gap=CHANGE_GAP, spare=(changes, changes)))
 
 
-def duel(map: str | Path = "3m", reward: str = "smac", ruleset: str | Path | None = None) -> Game:
+def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 
     Args:

@@ -50,11 +50,11 @@ x + 1 and from y to y + 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
+from palaestra.core.files import FileError, TextSource, printable
 from palaestra.skirmish import ruleset as rulesets
 from palaestra.skirmish.ruleset import Ruleset
 from palaestra.skirmish.schema import (
@@ -252,6 +252,7 @@ class BattleMap:
         blue: Their opponents.
         reward: What red is paid for; None is SMAC's reward.
         ends: ``"wiped_out"``: when a side has no fighter left; ``"never"``: by the limit alone.
+        file: Where it was read from, for messages; "" if it is a bundled one.
     """
 
     name: str
@@ -266,6 +267,11 @@ class BattleMap:
     blue: Side
     reward: Payment | None = None
     ends: str = "wiped_out"
+    file: str = ""
+
+    def unfit(self, reason: str) -> ValueError:
+        """The error for a map that cannot be played: a `FileError` if it is a file of the user."""
+        return FileError(f"{self.file}: {reason}") if self.file else ValueError(f"map {self.name}: {reason}")
 
 
 def names() -> tuple[str, ...]:
@@ -273,12 +279,13 @@ def names() -> tuple[str, ...]:
     return bundled(FOLDER)
 
 
-def load(name_or_path: str | Path, ruleset: str | Path | Ruleset | None = None) -> BattleMap:
+def load(name_or_path: TextSource, ruleset: TextSource | Ruleset | None = None) -> BattleMap:
     """Reads a map.
 
     Args:
-        name_or_path: Name of a bundled one, SMAC's or ours; or a path, which is a `Path` or ends in ``.json``.
-        ruleset: Plays the map by another ruleset than the one it names: a ruleset, a name or a path.
+        name_or_path: Name of a bundled one, SMAC's or ours; or a path, which is a `Path` or ends in ``.json``; or a
+            file's content.
+        ruleset: Plays the map by another ruleset than the one it names: a ruleset, or what `ruleset.load` takes.
 
     Raises:
         ValueError: No bundled map (or ruleset) has this name. Suggests the nearest.
@@ -287,13 +294,14 @@ def load(name_or_path: str | Path, ruleset: str | Path | Ruleset | None = None) 
     chosen = ruleset if ruleset is None or isinstance(ruleset, Ruleset) else rulesets.load(ruleset)
     folder = SCENARIOS if name_or_path in bundled(SCENARIOS) else FOLDER
     path = find(folder, name_or_path, "map")
-    return load_file(path, FORMAT, lambda content: _battle_map(build(_MapInFile, content, ""), chosen))
+    file = "" if name_or_path in bundled(folder) else str(path)
+    return load_file(path, FORMAT, lambda content: _battle_map(build(_MapInFile, content, ""), chosen, file))
 
 
-def _battle_map(found: _MapInFile, ruleset: Ruleset | None) -> BattleMap:
+def _battle_map(found: _MapInFile, ruleset: Ruleset | None, file: str) -> BattleMap:
     if ruleset is None:
         if found.ruleset not in rulesets.names():
-            reason = f"no ruleset {found.ruleset!r}: {suggestion(found.ruleset, rulesets.names())}"
+            reason = f"no ruleset {printable(found.ruleset)}: {suggestion(found.ruleset, rulesets.names())}"
             raise Refusal("ruleset", reason)
         ruleset = rulesets.load(found.ruleset)
     cells = np.array([list(row) for row in reversed(found.terrain)])
@@ -320,12 +328,13 @@ def _battle_map(found: _MapInFile, ruleset: Ruleset | None) -> BattleMap:
         blue=_side(found.blue.groups, found.blue.order),
         reward=found.reward,
         ends=found.ends,
+        file=file,
     )
 
 
 def _check_group(group: _Group, key: str, ruleset: Ruleset, walkable: np.ndarray, climbable: np.ndarray) -> None:
     if group.unit not in ruleset.unit_names:
-        reason = f"{group.unit!r} is no unit of {ruleset.name}: {suggestion(group.unit, ruleset.unit_names)}"
+        reason = f"{printable(group.unit)} is no unit of {ruleset.name}: {suggestion(group.unit, ruleset.unit_names)}"
         raise Refusal(f"{key}.unit", reason)
     if group.at is None:
         return

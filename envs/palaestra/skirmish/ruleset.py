@@ -11,11 +11,11 @@ added. Sight and SMAC's shoot range go from centre to centre.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
+from palaestra.core.files import TextSource
 from palaestra.skirmish.schema import (
     Refusal,
     build,
@@ -318,11 +318,11 @@ def names() -> tuple[str, ...]:
     return bundled(FOLDER)
 
 
-def load(name_or_path: str | Path) -> Ruleset:
+def load(name_or_path: TextSource) -> Ruleset:
     """Reads a ruleset.
 
     Args:
-        name_or_path: Name of a bundled one; or a path, which is a `Path` or ends in ``.json``.
+        name_or_path: Name of a bundled one; or a path, which is a `Path` or ends in ``.json``; or a file's content.
 
     Raises:
         ValueError: No bundled ruleset has this name. Suggests the nearest.

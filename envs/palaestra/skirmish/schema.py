@@ -11,18 +11,21 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, TypeVar, get_type_hints
 
 import palaestra_assets
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, TextFile, TextSource, printable, read_text
 from palaestra.core.keywords import nearest
 
 Reader = Callable[[Any, str], Any]
 T = TypeVar("T")
 
+LARGEST = 2**20
+"""Bytes of a file that are read."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 """What names of units, rulesets and maps look like."""
 
@@ -166,11 +169,11 @@ def named(kind: type, most: int) -> Reader:
     return read
 
 
-def load(path: Path, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
+def load(path: Path | TextFile, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
     """Reads a JSON file.
 
     Args:
-        path: File in UTF-8.
+        path: File in UTF-8, or its content.
         newest: The highest ``format`` that ``make`` understands.
         make: Makes the result of the content; may raise `Refusal`.
 
@@ -187,15 +190,12 @@ def load(path: Path, newest: int, make: Callable[[dict[str, Any]], T]) -> T:
         raise FileError(f"{path}: {refusal}") from None
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def _parse(path: Path | TextFile) -> dict[str, Any]:
+    text = read_text(path, LARGEST)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+        content = json.loads(text, object_pairs_hook=_without_repeats)
     except Refusal:
         raise
-    except OSError as error:
-        raise Refusal("", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise Refusal("", f"no text in UTF-8: byte {error.start}") from error
     except (ValueError, RecursionError) as error:
         raise Refusal("", f"no JSON: {error}") from error
     if not isinstance(content, dict):
@@ -203,8 +203,8 @@ def _parse(path: Path) -> dict[str, Any]:
     return content
 
 
-def find(folder: str, wanted: str | Path, what: str) -> Path:
-    """Where a bundled file lies, or the path that was given instead of a name.
+def find(folder: str, wanted: TextSource, what: str) -> Path | TextFile:
+    """Where a bundled file lies, or the path or content that was given instead of a name.
 
     Args:
         folder: Of the assets.
@@ -214,11 +214,15 @@ def find(folder: str, wanted: str | Path, what: str) -> Path:
     Raises:
         ValueError: No such name. Suggests the nearest.
     """
+    if isinstance(wanted, TextFile):
+        return wanted
     if not isinstance(wanted, str) or wanted.endswith(".json"):
         return Path(wanted)
     names = bundled(folder)
     if wanted not in names:
-        raise ValueError(f"no {what} {wanted!r}: {suggestion(wanted, names)} (paths of your files end in .json)")
+        raise ValueError(
+            f"no {what} {printable(wanted)}: {suggestion(wanted, names)} (paths of your files end in .json)"
+        )
     return palaestra_assets.path(f"{folder}/{wanted}.json")
 
 
@@ -242,7 +246,6 @@ def _inside(key: str, name: str) -> str:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise Refusal("", f"the key {shortened(twice)} stands twice in one object")
+        counts = Counter(name for name, _ in pairs)
+        raise Refusal("", f"the key {shortened(counts.most_common(1)[0][0])} stands twice in one object")
     return content

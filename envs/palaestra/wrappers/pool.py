@@ -7,13 +7,14 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Literal
 
 import numpy as np
 
 from palaestra.core.action_shapes import actions_by_role
-from palaestra.core.files import FileError, read_limited, write_atomically
+from palaestra.core.file_keywords import file_of, hold_files, path_in, plain_file
+from palaestra.core.files import FileError, printable, read_text, write_atomically
 from palaestra.core.game import Game
 from palaestra.core.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
@@ -55,6 +56,12 @@ class PoolFile:
                 f"{self.path}: its members play {member_team} of {made_for.name}, and cannot play {team} of {game.name}"
             )
         return pool
+
+
+def _is_elsewhere(name: str) -> bool:
+    """Whether a path leads out of the folder that it begins in, on any system."""
+    parts = PureWindowsPath(name)  # knows both separators
+    return bool(parts.anchor) or ".." in parts.parts
 
 
 def read_file(path: Path) -> PoolFile:
@@ -261,6 +268,8 @@ class SelfPlayPool:
             ValueError: A member is no file.
             OSError: It cannot be written; the old file is as it was.
         """
+        from palaestra import registry
+
         path = Path(path)
         for number, (_, file) in enumerate(self._members):
             if file is None:
@@ -271,7 +280,7 @@ class SelfPlayPool:
         saved = {
             "id": self.id,
             "team": self.team,
-            "keywords": self.keywords,
+            "keywords": hold_files(self.keywords, lambda **keywords: registry.make_game(self.id, **keywords)),
             "draw": self.draw,
             "latest_share": self.latest_share,
             "exponent": self.exponent,
@@ -281,26 +290,38 @@ class SelfPlayPool:
                 for (_, file), m, p in zip(self._members, self.matches.tolist(), self.points.tolist(), strict=True)
             ],
         }
-        content = json.dumps(saved, indent=2).encode()
+        content = json.dumps(saved, indent=2, default=plain_file).encode()
         write_atomically(path, lambda file: file.write(content))
 
     @classmethod
-    def load(cls, path: str | Path) -> SelfPlayPool:
+    def load(cls, path: str | Path, *, trust_paths: bool = False) -> SelfPlayPool:
         """Reads what `save` has written.
 
+        Args:
+            path: The file.
+            trust_paths: Take members outside the folder of the file, and keywords that name files.
+
         Raises:
-            FileError: Not the file of a pool, numbers in it that cannot be, or a member's file is gone or is no policy.
-            OSError: There is no such file, or it cannot be read.
+            FileError: It cannot be read, is not the file of a pool, has numbers that cannot be, a member's file is gone
+                or is no policy, or it names files elsewhere.
         """
         path = Path(path)
+        text = read_text(path, LARGEST_FILE)
         try:
-            saved = json.loads(read_limited(path, LARGEST_FILE).decode())
+            saved = json.loads(text, object_hook=file_of)
             members, keywords = saved.pop("members"), saved.pop("keywords")
-            files = [path.parent / member["file"] for member in members]
+            names = [member["file"] for member in members]
+            files = [path.parent / name for name in names]
             matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else error
             raise FileError(f"{path}: is not the file of a pool ({reason}): write one by SelfPlayPool.save") from error
+        named = None if trust_paths else path_in(keywords) or next(filter(_is_elsewhere, names), None)
+        if named is not None:
+            raise FileError(
+                f"{path}: names the file {printable(named)} outside its folder: if you trust it to open your files, "
+                "SelfPlayPool.load(..., trust_paths=True)"
+            )
         if matches.ndim != 1 or not ((points >= 0.0) & (points <= matches) & (matches < math.inf)).all():
             raise FileError(
                 f"{path}: a member has results that cannot be (matches {matches.tolist()}, points {points.tolist()}): "
