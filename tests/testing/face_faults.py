@@ -128,6 +128,22 @@ def counting_codec(sim: Any) -> None:
     sim.game = dataclasses.replace(sim.game, codecs=codecs)
 
 
+class Repeating(Counting):
+    """A codec that says for ever what it has said first."""
+
+    def encode(self, view: Any) -> Any:
+        if not hasattr(self._codec, "first"):
+            self._codec.first = self._codec.encode(view)
+        return self._codec.first
+
+
+@face("codecs_keep_lanes_apart", "batch", "after other matches, and as new", SPOKEN)
+def repeating_codec(sim: Any) -> None:
+    """a codec repeats what it has said first"""
+    codecs = {name: Repeating(codec) for name, codec in sim.game.codecs.items()}
+    sim.game = dataclasses.replace(sim.game, codecs=codecs)
+
+
 @face("decisions_equal_the_rules", "batch", "rewards = .* played and by the hooks as plain Python")
 def compiled_rules_pay_more(sim: Any) -> None:
     """compiled rules pay more"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core import factories
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.agent_io import NO_CODEC
 from palaestra.core.game import Game
@@ -91,6 +93,13 @@ class Subject:
         if self._game is None:
             self._game, _ = registry.make_game(self.id, **self.batch_keywords)
         return self._game
+
+    def game_anew(self) -> Game:
+        """What the factory makes now, not the game that the process keeps; nobody has used it yet."""
+        entry = registry.row(self.id)
+        factory = factories.load(entry.factory)
+        keywords = {**entry.kwargs, **self.batch_keywords}
+        return factory(**{k: keywords[k] for k in inspect.signature(factory).parameters if k in keywords})
 
     def batch(self, num_envs: int = 1, **options: Any) -> Any:
         """A new simulation."""

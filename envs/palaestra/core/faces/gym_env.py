@@ -91,6 +91,24 @@ class GameEnv(gymnasium.Env):
         self._says_mask = self.agent_io.mask_mode == "info"
         self._says_no_more = not (game.info or self._says_mask or sim.legal is not None or self._says_acting)
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
+        self._take_views()
+
+    def _take_views(self) -> None:
+        """Views of the only lane, of which infos are copies."""
+        sim = self.sim
+        self._numbers = [(name, sim.info[name]) for name in self._own_numbers]
+        self._arrays = [(name, sim.info[name][0]) for name in self._own_arrays]
+        self._illegal = None if sim.legal is None else sim.info["illegal"][0]
+        self._acting = sim.acting[0] if self._says_acting else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of a view is no view: copies find the memory of their own simulation anew."""
+        return {name: value for name, value in vars(self).items() if name not in _VIEWS}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        """See `__getstate__`."""
+        vars(self).update(saved)
+        self._take_views()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit.
@@ -146,16 +164,16 @@ class GameEnv(gymnasium.Env):
             info["winner"], info["end_reason"] = sim.info["winner"][0], sim.info["end_reason"][0]
         if self._says_no_more:
             return info
-        for name in self._own_numbers:
-            info[name] = sim.info[name][0]
-        for name in self._own_arrays:
-            info[name] = sim.info[name][0].copy()
+        for name, numbers in self._numbers:
+            info[name] = numbers[0]
+        for name, array in self._arrays:
+            info[name] = array.copy()
         if self._says_mask:
             info.update(self.agent_io.masks_of())
-        if sim.legal is not None:
-            info["illegal"] = sim.info["illegal"][0, self._own].copy()
-        if self._says_acting:
-            acting = sim.acting[0, self._own]
+        if self._illegal is not None:
+            info["illegal"] = self._illegal[self._own].copy()
+        if self._acting is not None:
+            acting = self._acting[self._own]
             info["acting"] = acting & np.False_ if over else acting.copy()
         return info
 
@@ -177,3 +195,7 @@ class GameEnv(gymnasium.Env):
         """Frees the simulation and the window."""
         self._screen.close()
         self.sim.close()
+
+
+_VIEWS = ("_numbers", "_arrays", "_illegal", "_acting")
+"""Attributes that are views of the simulation's memory."""

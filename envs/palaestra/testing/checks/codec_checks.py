@@ -173,7 +173,10 @@ def _encode_finals(subject: Subject, name: str) -> int:
 
 @conformance(order=1104)
 def codecs_keep_lanes_apart(subject: Subject) -> None:
-    """Each lane of a batch is encoded and decoded as if it were alone, in any order and any number of times."""
+    """Each lane of a batch is encoded and decoded as if it were alone, in any order and any number of times.
+
+    A codec that has seen nothing before says the same of a match as one that has seen many.
+    """
     game, draw = subject.game, subject.draw
     if not game.codecs:
         raise Skipped("the game has no codecs")
@@ -203,6 +206,15 @@ def codecs_keep_lanes_apart(subject: Subject) -> None:
         sim.reset(np.arange(LANES) == number % LANES)  # lanes are not in step with each other
         player.play(sim)
         sim.step()
+    unused = subject.game_anew().codecs
+    for lane in range(LANES):
+        alone.load_states(sim.states[lane : lane + 1])
+        for name in game.codecs:
+            for slot, agent in enumerate(game.agents):
+                used, other = (AgentIO(alone, (slot,), codec=name) for _ in range(2))
+                other.codec = copy.deepcopy(unused[name])
+                found = unlike(used.observe_one(), other.observe_one())
+                require(not found, f"codec {name!r}, {agent}, lane {lane}: {found} (after other matches, and as new)")
     subject.note(f"{said} observations of {LANES} lanes")
 
 
