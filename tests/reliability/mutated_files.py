@@ -97,20 +97,16 @@ def spoil(kind: Any, folder: Path, count: int, seed: int) -> list[Path]:
                 if content != contents[source]:
                     break
         spoilt.append(folder / "files" / f"{number:05d}-{source}-{mutate.__name__}{kind.suffix}")
-        if number < 2 and not kind.isolated and hasattr(os, "mkfifo"):
-            _write_strange(spoilt[-1], number)
-        else:
-            spoilt[-1].write_bytes(content)
+        spoilt[-1].write_bytes(content)
     return spoilt
 
 
-def _write_strange(path: Path, number: int) -> None:
-    """A pipe that nobody writes to, or a file of 20 GB that takes no room."""
-    if number == 0:
-        os.mkfifo(path)
-    else:
-        path.touch()
-        os.truncate(path, 20 * 10**9)
+def make_strange(pipe: Path, sparse: Path) -> None:
+    """Puts a pipe that nobody writes to, and a file of 20 GB that takes no room, in the place of two files."""
+    os.truncate(sparse, 20 * 10**9)
+    if hasattr(os, "mkfifo"):
+        pipe.unlink()
+        os.mkfifo(pipe)
 
 
 def make_home(folder: Path) -> dict[str, bytes]:
@@ -142,8 +138,10 @@ class Watch:
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple) -> None:
+        if self.found is not None:
+            return
         if event in ("subprocess.Popen", "os.system", "os.exec", "socket.connect"):
-            self.found = self.found or (RAN_CODE, f"{event} {arguments!r}"[:300])
+            self.found = (RAN_CODE, f"{event} {arguments!r}"[:300])
         if event != "open" or not isinstance(arguments[0], str | bytes):
             return
         name, _, flags = arguments
@@ -153,7 +151,7 @@ class Watch:
         writes = bool(flags & (os.O_WRONLY | os.O_RDWR))
         is_own = path.startswith(self._allowed) and not path.startswith(self._home)
         if not is_own and (path != os.devnull if writes else not path.startswith(ELSEWHERE)):
-            self.found = self.found or (WROTE if writes else OPENED, path)
+            self.found = (WROTE if writes else OPENED, path)
 
 
 def most_memory(restart: bool = False) -> int:
@@ -337,6 +335,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             folder, home = Path(scratch) / name, Path(scratch) / HOME
             private = make_home(home)
             spoilt = spoil(KINDS[name], folder, count, args.seed)
+            if len(spoilt) > 1 and not KINDS[name].isolated:
+                make_strange(*spoilt[:2])
             counts[name] = Counter()
             for number, outcome, why in run_kind(name, folder, count):
                 counts[name][outcome] += 1

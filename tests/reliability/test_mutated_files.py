@@ -5,13 +5,32 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reliability import mutated_files
 from reliability.kinds import KINDS, Kind
-from reliability.mutated_files import CRASHED, FOREIGN, PLAYED, REFUSED, in_a_fork, shares, spoil, use
+from reliability.mutated_files import (
+    CRASHED,
+    FOREIGN,
+    HUNG,
+    ILL_TOLD,
+    LARGE,
+    OPENED,
+    PLAYED,
+    REFUSED,
+    WROTE,
+    Watch,
+    contents_of,
+    in_a_fork,
+    make_home,
+    most_memory,
+    shares,
+    spoil,
+    use,
+)
 from reliability.mutations import ANY_FILE, Payload
 
 from palaestra.core.files import FileError
@@ -23,6 +42,24 @@ def refuses(path: Path, honest: int) -> None:
 
 def refuses_in_two_lines(path: Path, honest: int) -> None:
     raise FileError(f"{path}: is no such file\ngive another")
+
+
+def refuses_without_its_name(path: Path, honest: int) -> None:
+    raise FileError("a file is wrong: give another")
+
+
+def quotes_a_private_file(path: Path, honest: int) -> None:
+    raise FileError(f"{path}: no number: {mutated_files.SECRET}")
+
+
+def works_for_long(path: Path, honest: int) -> None:
+    began = time.process_time()
+    while time.process_time() - began < 0.3:
+        pass
+
+
+def takes_memory(path: Path, honest: int) -> None:
+    np.ones(10_000_000)
 
 
 def lets_another_error_out(path: Path, honest: int) -> None:
@@ -38,11 +75,37 @@ def dies(path: Path, honest: int) -> None:
 
 @pytest.mark.parametrize(
     ("what", "outcome"),
-    [(refuses, REFUSED), (refuses_in_two_lines, FOREIGN), (lets_another_error_out, FOREIGN), (plays, PLAYED)],
+    [
+        (refuses, REFUSED),
+        (refuses_in_two_lines, ILL_TOLD),
+        (refuses_without_its_name, ILL_TOLD),
+        (quotes_a_private_file, OPENED),
+        (lets_another_error_out, FOREIGN),
+        (works_for_long, HUNG),
+        pytest.param(takes_memory, LARGE, marks=pytest.mark.skipif(not most_memory(), reason="no /proc there")),
+        (plays, PLAYED),
+    ],
 )
-def test_outcomes_are_told_apart(what, outcome: str):
+def test_outcomes_are_told_apart(what, outcome: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(mutated_files, "HANGS_S", 0.2)
+    monkeypatch.setattr(mutated_files, "LARGE_BYTES", 50_000_000)
     kind = Kind("any", ".x", lambda folder: [], ANY_FILE, what)
     assert use(kind, Path("00001-0-cut.x"))[0] == outcome
+
+
+def test_files_that_are_opened_and_written_are_seen(tmp_path: Path):
+    home, allowed = tmp_path / "home", tmp_path / "kind"
+    private = make_home(home)
+    allowed.mkdir()
+    watch = Watch(home, allowed)
+    (allowed / "own").write_text("of the kind")
+    assert watch.found is None
+    assert contents_of(home) == private
+    assert watch.found is not None
+    assert watch.found[0] == OPENED
+    watch.found = None
+    (tmp_path / "elsewhere").write_text("written")
+    assert watch.found == (WROTE, str(tmp_path / "elsewhere"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork there")

@@ -370,6 +370,24 @@ def test_the_file_of_a_pool_opens_no_files_elsewhere(tmp_path: Path, changes: di
         SelfPlayPool.load(tmp_path / "pool.json", trust_paths=True)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"draw": "\x1b[2J" * 99_999},
+        {"members": [{"file": "a.zip", "matches": "a" * 99_999, "points": 0}]},
+        {"members": [{"file": "a.zip", "matches": -1, "points": 0}] * 9999},
+        {"id": "x" * 99_999},
+    ],
+)
+def test_words_of_a_pool_are_quoted_escaped_and_cut(tmp_path: Path, changes: dict[str, Any]):
+    saved: dict[str, Any] = {"id": MELEE, "team": "blue", "members": [], "keywords": {}}
+    (tmp_path / "pool.json").write_text(json.dumps({**saved, **changes}), encoding="utf-8")
+    with pytest.raises(FileError, match=r"pool\.json") as refusal:
+        SelfPlayPool.load(tmp_path / "pool.json")
+    assert str(refusal.value).isprintable()
+    assert len(str(refusal.value)) < 1000
+
+
 def test_the_file_of_a_pool_holds_the_files_of_its_keywords(tmp_path: Path):
     city = tmp_path / "city.edges"
     city.write_text("a b\nb c\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from safetensors import safe_open
 
 from palaestra import registry
 from palaestra.core.fields import Continuous, bounds
-from palaestra.core.files import FileError, printable, printable_name
+from palaestra.core.files import FileError, printable
 from palaestra.core.game import Game
 from palaestra.core.opponents import policy_metadata
 from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
@@ -106,17 +106,16 @@ def policy_for(path: Path, game: Game, team: str) -> Iterator[dict[str, np.ndarr
     arrays, notes = read_policy(path)
     trained_in = notes.get("game", game.name)
     if trained_in != game.name:
-        id = printable_name(notes.get("env_id"))
         raise FileError(
-            f"{path}: was trained in {id}, the game {printable_name(trained_in)}, and cannot play {team} of "
-            f"{game.name}: give it to {id}, or train one for {game.name}"
+            f"{path}: was trained in {printable(notes.get('env_id'))}, the game {printable(trained_in)}, and cannot "
+            f"play {team} of {game.name}: give it to that, or train one for {game.name}"
         )
     try:
         yield arrays
     except FileError:
         raise
     except ValueError as error:
-        raise FileError(f"{path}: {error} (it was trained in {printable_name(notes.get('env_id'))})") from error
+        raise FileError(f"{path}: {error} (it was trained in {printable(notes.get('env_id'))})") from error
 
 
 def layer_arrays(layers: Layers) -> dict[str, np.ndarray]:

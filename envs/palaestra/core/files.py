@@ -19,6 +19,8 @@ LONGEST_NAME = 50
 LONGEST_QUOTE = 60
 """Characters of a stranger's text that a message repeats."""
 
+LONGEST_LINE = 600
+"""Characters of an error that a refusal repeats."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+/-]+(\[\d+\])?")
 """Names that a message repeats without quotes: words, and members of a pool (``dungeons:8x60[3]``)."""
 
@@ -131,6 +133,12 @@ def printable_name(name: object) -> str:
     """A stranger's name for a message: a plain word (``grid:10x10``) as it is, else as `printable` writes it."""
     shown = str(name)
     return shown if len(shown) <= LONGEST_QUOTE and PLAIN_NAME.fullmatch(shown) else printable(shown)
+
+
+def printable_error(error: BaseException) -> str:
+    """What an error says, for a message: as it is where it is a short line, else as `printable` writes it."""
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error) or type(error).__name__
+    return text if text.isprintable() and len(text) <= LONGEST_LINE else printable(text, LONGEST_LINE)
 
 
 @contextmanager

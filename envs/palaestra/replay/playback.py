@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, registry
-from palaestra.core.files import printable
+from palaestra.core.files import printable_error
 from palaestra.core.game import Game
 from palaestra.core.identity import rules_digest
 from palaestra.core.simulation import MODES, Simulation
@@ -19,9 +19,6 @@ from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
 from palaestra.replay.player_words import player_words
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
-
-LONGEST_LINE = 600
-"""Characters of an error that a refusal repeats."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def _fitting(replay: Replay) -> Game:
         if replay.id not in registry.ROWS and other:
             raise ReplayError(f"{name} is not played as -v{version} here but as {', '.join(other)}: {made}") from error
         hint = "" if replay.id in registry.ROWS else "; import the module that registers it first"
-        raise ReplayError(f"{_line(error)} ({made}{hint})") from error
+        raise ReplayError(f"{printable_error(error)} ({made}{hint})") from error
     now = engine_key(game)
     if replay.engine != now:
         raise ReplayError(
@@ -221,13 +218,7 @@ class _Refusals:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, ValueError | TypeError | OverflowError | RuntimeError | MemoryError):
-            raise ReplayError(f"the replay cannot be played, {self._what}: {_line(error)}") from error
-
-
-def _line(error: BaseException) -> str:
-    """What an error says, on one line that a terminal can show."""
-    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error) or type(error).__name__
-    return text if text.isprintable() and len(text) <= LONGEST_LINE else printable(text, LONGEST_LINE)
+            raise ReplayError(f"the replay cannot be played, {self._what}: {printable_error(error)}") from error
 
 
 def _play(replay: Replay, *, traced: bool = False) -> Iterator[Playback]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from palaestra.core.action_shapes import actions_by_role
 from palaestra.core.file_keywords import file_of, hold_files, path_in, plain_file
-from palaestra.core.files import FileError, printable, read_text, write_atomically
+from palaestra.core.files import FileError, printable, printable_error, read_text, write_atomically
 from palaestra.core.game import Game
 from palaestra.core.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
@@ -314,7 +314,7 @@ class SelfPlayPool:
             files = [path.parent / name for name in names]
             matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else error
+            reason = f"no {printable(error)}" if isinstance(error, KeyError) else printable_error(error)
             raise FileError(f"{path}: is not the file of a pool ({reason}): write one by SelfPlayPool.save") from error
         named = None if trust_paths else path_in(keywords) or next(filter(_is_elsewhere, names), None)
         if named is not None:
@@ -324,14 +324,13 @@ class SelfPlayPool:
             )
         if matches.ndim != 1 or not ((points >= 0.0) & (points <= matches) & (matches < math.inf)).all():
             raise FileError(
-                f"{path}: a member has results that cannot be (matches {matches.tolist()}, points {points.tolist()}): "
+                f"{path}: a member has results that cannot be (matches {matches.tolist()!s:.200}, points {points.tolist()!s:.200}): "
                 "correct them, or set both to 0"
             )
         try:
             pool = cls(**saved, **keywords, members=files)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            reason = error.args[0] if isinstance(error, KeyError) and error.args else error
-            raise FileError(f"{path}: {reason}") from error
+            raise FileError(f"{path}: {printable_error(error)}") from error
         pool.matches, pool.points = matches, points
         return pool
 
