@@ -324,7 +324,8 @@ class SelfPlayPool:
             )
         if matches.ndim != 1 or not ((points >= 0.0) & (points <= matches) & (matches < math.inf)).all():
             raise FileError(
-                f"{path}: a member has results that cannot be (matches {matches.tolist()!s:.200}, points {points.tolist()!s:.200}): "
+                f"{path}: a member has results that cannot be (matches {matches.tolist()!s:.200}, points "
+                f"{points.tolist()!s:.200}): "
                 "correct them, or set both to 0"
             )
         try:
