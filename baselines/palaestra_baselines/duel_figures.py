@@ -70,8 +70,8 @@ class Round:
 
     @property
     def pool(self) -> Path:
-        """File of the pool that the policy of this round meets."""
-        return self.folder / f"round_{self.number}" / f"pool_of_seed_{self.seed}.json"
+        """File of the pool that the policy of this round meets; its members lie in folders below."""
+        return self.folder / f"pool_of_round_{self.number}_seed_{self.seed}.json"
 
     @property
     def learner(self) -> mappo.Args:
