@@ -39,8 +39,8 @@ def test_rounds_have_rows_and_are_made_again_without_training(
     assert all(float(row["low"]) <= float(row["exploited"]) <= float(row["high"]) for row in rows)
     assert (args.assets / "figures" / "skirmish_duel.png").read_bytes().startswith(b"\x89PNG")
     folder = args.runs / "skirmish_duel"
-    pool = json.loads((folder / "round_1" / "pool_of_seed_0.json").read_text())
-    assert [Path(member["file"]).parts[1:3] for member in pool["members"]] == [
+    pool = json.loads((folder / "pool_of_round_1_seed_0.json").read_text())
+    assert [Path(member["file"]).parts[:2] for member in pool["members"]] == [
         ("round_0", "learner"),
         ("round_0", "best_response"),
     ]
