@@ -1,0 +1,21 @@
+"""Games of ids under keywords that change their machine code and that several test files use: `make test` warms them."""
+
+from __future__ import annotations
+
+from palaestra import registry
+from palaestra.core.game import Game
+
+
+def pursuit_by_node() -> Game:
+    """GraphPursuit that shows numbers of nodes."""
+    return registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0]
+
+
+def confront_by_node() -> Game:
+    """GraphConfront that shows numbers of nodes."""
+    return registry.make_game("palaestra/GraphConfront-v0", view="nodes")[0]
+
+
+def smac_battle() -> Game:
+    """A battle as SMAC shows it."""
+    return registry.make_game("palaestra/Skirmish-3m-v0", compat="smac")[0]
