@@ -1,4 +1,4 @@
-"""Games of ids under keywords that change their machine code and that several test files use: `make test` warms them."""
+"""Games of ids under keywords that change their machine code, which several test files use: `make test` warms them."""
 
 from __future__ import annotations
 
