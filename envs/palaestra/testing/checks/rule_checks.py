@@ -128,6 +128,7 @@ def rewards_are_paid_at_once(subject: Subject) -> None:
         require(
             not settled,
             f"{pay.names[payee]}: all rewards follow from {pay.entry(payee)} of the decision before, whatever is done "
-            "and drawn now: they are paid one decision late",
+            "and drawn now: they are paid one decision late (if the game means that, leave this check out by "
+            "skip=['rewards_are_paid_at_once'])",
         )
     report_on(subject)
