@@ -58,6 +58,9 @@ class GameVectorEnv(VectorEnv):
         end_reasons: Names of ``info["end_reason"]`` by number, ``""`` for 0.
     """
 
+    closed = True
+    """Until it is made: some versions of Gymnasium close what is deleted, one whose arguments were refused, too."""
+
     def __init__(
         self,
         sim: Simulation,
@@ -117,6 +120,7 @@ class GameVectorEnv(VectorEnv):
         self._running = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
         for constant in self._running:
             constant.flags.writeable = False
+        self.closed = False
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
