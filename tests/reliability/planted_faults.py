@@ -17,6 +17,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -112,6 +113,21 @@ def _play(task: tuple[int, Level]) -> tuple[int, list[str], float]:
     return number, caught_by(FAULTS[number], level), time.perf_counter() - started
 
 
+def _play_apart(task: tuple[int, Level]) -> tuple[int, list[str], float]:
+    """`_play` in a forked process of its own, which may start workers: a fault must not outlive its check."""
+    context = multiprocessing.get_context("fork")
+    result, answer = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: answer.send(_play(task)))
+    process.start()
+    answer.close()
+    try:
+        return result.recv()
+    except EOFError:
+        return task[0], ["crash: the process ended"], 0.0
+    finally:
+        process.join()
+
+
 def main() -> int:
     """Plays all faults; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -125,13 +141,12 @@ def main() -> int:
     for game in SOURCES:  # forked processes need not compile them
         _subject(game, "full").warm_up()
         registry.ROWS.pop(f"planted/{game}-v0")
-    context = multiprocessing.get_context("fork")
     levels: tuple[Level, ...] = (args.level,) if args.level else LEVELS
     for level in levels:
-        # one process a fault: it must not outlive its check
-        with context.Pool(args.jobs, maxtasksperchild=1) as pool:
-            tasks: list[tuple[int, Level]] = [(number, level) for number in (*range(-len(SOURCES), 0), *sorted(left))]
-            for number, names, seconds in pool.imap_unordered(_play, tasks):
+        tasks: list[tuple[int, Level]] = [(number, level) for number in (*range(-len(SOURCES), 0), *sorted(left))]
+        with ThreadPoolExecutor(args.jobs) as pool:
+            for done in as_completed([pool.submit(_play_apart, task) for task in tasks]):
+                number, names, seconds = done.result()
                 if number < 0:
                     sound = sound and not names
                     print(f"{level:4}  without a fault, {list(SOURCES)[-number - 1]}: {', '.join(names) or 'passes'}")
