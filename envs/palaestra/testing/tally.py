@@ -22,8 +22,9 @@ class Tally:
     """Counts over the walks of one game, all of them under ``autoreset_mode="same_step"``.
 
     Attributes:
-        won: Per end reason: matches whose winner was paid more than 0 by the last decision or by all of them, and those
-            whose winner paid by one of the two and gained by none.
+        won: Per end reason, of the matches whose last decision pays somebody and of those that end at the horizon: those
+            whose winner was paid more than 0 by the last decision or by all of them, and those whose winner paid by one
+            of the two and gained by none.
         unpaid: Won matches in which nobody was ever paid, and others.
         arrived: int64 ``[A]``, arrivals in a running match.
         present: int64 ``[A]``, decisions that those who have arrived were there.
@@ -72,16 +73,19 @@ class Tally:
         if winner not in (0, 1):
             return
         sign = 1.0 if winner == 0 else -1.0
-        of_last, of_all = sign * last, sign * self._earned[lane]
-        gains = of_last > 0.0 or of_all > 0.0
-        self.won[int(sim.final_info["end_reason"][lane])] += gains, not gains and (of_last < 0.0 or of_all < 0.0)
+        reason = int(sim.final_info["end_reason"][lane])
+        if last != 0.0 or reason == HORIZON:
+            of_last, of_all = sign * last, sign * self._earned[lane]
+            gains = of_last > 0.0 or of_all > 0.0
+            self.won[reason] += gains, not gains and (of_last < 0.0 or of_all < 0.0)
         self.unpaid[int(self._paid[lane])] += 1
 
     def wrong_winner(self) -> str:
         """Why the winners of a zero-sum game contradict what is paid, or ``""``.
 
-        A winner gains by the last decision or by the match as a whole. At the horizon another measure may decide: there
-        the winners are wrong where none of them gains.
+        A winner gains by the last decision or by the match as a whole. Where the last decision pays nobody the match may
+        have been decided by what is not paid, as by who is left. At the horizon another measure may decide: there the
+        winners are wrong where fewer gain than pay.
         """
         for reason, (gain, lose) in self.won.items():
             most = gain if reason == HORIZON else SHARE * (gain + lose)
