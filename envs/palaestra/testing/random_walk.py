@@ -194,27 +194,35 @@ def wrong_observation(sim: Any, known: dict[tuple[str, str], tuple[np.ndarray, n
     tables = [(role.name, role.observation) for role in game.roles]
     tables += [("team", game.team_observation), ("lane", game.lane_observation)]
     over = sim.terminated | sim.truncated
-    for what, memory, lanes in (
-        ("observation", sim.buffers.observations, np.arange(sim.num_envs)),
-        ("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)),
-    ):
+    parts = [("observation", sim.buffers.observations, None)]
+    if over.any():
+        parts.append(("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)))
+    for what, memory, lanes in parts:
         for name, table in tables:
             for f in (f for f in table if f.world is None):
+                values = values_of(memory[name], f)
                 if (name, f.name) not in known:
-                    known[name, f.name] = checked_bounds(f)
-                if message := _outside(known[name, f.name], values_of(memory[name], f)[lanes], lanes):
+                    known[name, f.name] = _bounds(f, values.dtype)
+                if message := _outside(known[name, f.name], values, lanes):
                     row, index, value, low, high = message
                     field = f"{_owner(game, name, index)}: {what} {_element(f, index if name == 'lane' else index[1:])}"
                     return f"lane {row}{field} = {value} is not in [{low:g}, {high:g}]"
     return ""
 
 
-def _outside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray, lanes: np.ndarray) -> tuple | None:
-    """Lane, index, value and range of the first value outside its table (or its checked range)."""
-    kind = values.dtype.type
-    low, high = bounds
+def _bounds(f: Any, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """The checked range of a field, in the type of its values."""
+    low, high = checked_bounds(f)
     with np.errstate(over="ignore"):
-        inside = (values >= low.astype(kind)) & (values <= high.astype(kind))
+        return low.astype(dtype), high.astype(dtype)
+
+
+def _outside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray, lanes: np.ndarray | None) -> tuple | None:
+    """Lane, index, value and range of the first value of these lanes (None: of all) that is outside its range."""
+    low, high = bounds
+    lanes = np.arange(len(values)) if lanes is None else lanes
+    values = values if len(lanes) == len(values) else values[lanes]
+    inside = (values >= low) & (values <= high)
     if inside.all():
         return None
     lane, *index = (int(i) for i in np.argwhere(~inside)[0])
@@ -249,9 +257,9 @@ def _infos(monitor: Monitor) -> str:
         ("info", sim.info, np.flatnonzero(~monitor.over)),
         ("final info", sim.final_info, np.flatnonzero(monitor.over)),
     ):
-        for f in sim.game.info:
+        for f in sim.game.info if len(lanes) else ():
             if ("", f.name) not in monitor.bounds:
-                monitor.bounds["", f.name] = checked_bounds(f)
+                monitor.bounds["", f.name] = _bounds(f, np.dtype("f8"))
             if message := _outside(monitor.bounds["", f.name], shown[f.name][lanes].astype("f8"), lanes):
                 lane, index, value, low, high = message
                 return f"lane {lane}: {what} {_element(f, index)} = {value} is not in [{low:g}, {high:g}]"
@@ -308,6 +316,7 @@ def _masks(monitor: Monitor) -> str:
     if sim.legal is None:
         return ""
     masks = sim.buffers.mask_bytes
+    idle = ~(sim.alive & sim.acting)
     for number, (word, name) in enumerate(zip(sim.action_table.words, sim.action_table.names, strict=True)):
         if word["n"] == 0:
             continue
@@ -318,8 +327,7 @@ def _masks(monitor: Monitor) -> str:
         empty = np.flatnonzero(~entries.any(axis=1))
         if len(empty):
             return f"lane {empty[0]}, {sim.game.agents[agent]}: the mask of {name} forbids all {word['n']} alternatives"
-        idle = ~(sim.alive[:, agent] & sim.acting[:, agent])
-        wrong = np.flatnonzero(idle & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
+        wrong = np.flatnonzero(idle[:, agent] & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
         if len(wrong):
             place = f"lane {wrong[0]}, {sim.game.agents[agent]}"
             allowed = np.flatnonzero(entries[wrong[0]]).tolist()
