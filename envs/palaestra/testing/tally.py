@@ -22,9 +22,9 @@ class Tally:
     """Counts over the walks of one game, all of them under ``autoreset_mode="same_step"``.
 
     Attributes:
-        won: Per end reason, of the matches whose last decision pays somebody and of those that end at the horizon: those
-            whose winner was paid more than 0 by the last decision or by all of them, and those whose winner paid by one
-            of the two and gained by none.
+        won: Per end reason, of the matches whose last decision pays somebody or that end at the horizon: those whose
+            winner was paid more than 0 by the last decision or by all of them, and those whose winner paid by one of
+            the two and gained by none.
         unpaid: Won matches in which nobody was ever paid, and others.
         arrived: int64 ``[A]``, arrivals in a running match.
         present: int64 ``[A]``, decisions that those who have arrived were there.
@@ -83,9 +83,9 @@ class Tally:
     def wrong_winner(self) -> str:
         """Why the winners of a zero-sum game contradict what is paid, or ``""``.
 
-        A winner gains by the last decision or by the match as a whole. Where the last decision pays nobody the match may
-        have been decided by what is not paid, as by who is left. At the horizon another measure may decide: there the
-        winners are wrong where fewer gain than pay.
+        A winner gains by the last decision or by the match as a whole. Where the last decision pays nobody, what is not
+        paid may have decided, as who is left. At the horizon another measure may decide: there the winners are wrong
+        where fewer gain than pay.
         """
         for reason, (gain, lose) in self.won.items():
             most = gain if reason == HORIZON else SHARE * (gain + lose)
