@@ -16,6 +16,11 @@ def pursuit_of_two_by_node() -> Game:
     return registry.make_game("palaestra/GraphPursuit-v0", view="nodes", evaders=2)[0]
 
 
+def solved_pursuit_by_node() -> Game:
+    """The same with the solution of its graph, for the optimal scripts."""
+    return registry.make_game("palaestra/GraphPursuit-v0", view="nodes", graph="cycle:8", solve=True)[0]
+
+
 def confront_by_node() -> Game:
     """GraphConfront that shows numbers of nodes."""
     return registry.make_game("palaestra/GraphConfront-v0", view="nodes")[0]
