@@ -159,6 +159,16 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
         read_limited(path, 100)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no devices here")
+def test_a_device_is_refused_without_being_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise AssertionError("a device was opened")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(FileError, match="null: no regular file"):
+        read_limited("/dev/null", 100)
+
+
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises((FileError, OSError)):
         read_limited(tmp_path, 100)

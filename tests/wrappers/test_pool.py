@@ -207,6 +207,12 @@ def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: py
     np.testing.assert_array_equal(played(batch(again)), played(batch(league)))
 
 
+def test_a_pool_without_members_is_saved_and_comes_back(tmp_path: Path):
+    SelfPlayPool(MELEE, room=3).save(tmp_path / "pool.json")
+    again = SelfPlayPool.load(tmp_path / "pool.json")
+    assert (len(again), again.matches.shape, again.add(constant(0.0))) == (0, (0,), 0)
+
+
 def test_the_file_of_a_pool_plays_wherever_a_player_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         pool, "load_policy", lambda path, game, team: FunctionOpponent(constant(float(path.read_text())))

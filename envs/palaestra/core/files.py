@@ -65,6 +65,8 @@ def open_regular(path: str | Path) -> BinaryIO:
         FileError: A folder, a pipe, a socket or a device.
         OSError: It cannot be opened.
     """
+    if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device may do something
+        raise FileError(f"{path}: no regular file: give a file, not a folder, pipe or device")
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

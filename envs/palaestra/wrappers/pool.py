@@ -142,6 +142,7 @@ class SelfPlayPool:
         self.id, self.team, self.keywords = id, team, keywords
         self.draw, self.latest_share, self.exponent = draw, latest_share, exponent
         self._members: list[tuple[Opponent, str | None]] = []  # and the file that it came from
+        self.matches, self.points = np.zeros(0), np.zeros(0)
         self._room: int | None = None
         for policy in members:
             self.add(policy)
@@ -175,8 +176,8 @@ class SelfPlayPool:
                 f"SelfPlayPool(..., room={member.memory_size})"
             )
         self._members.append((member, file))
-        self.matches = np.append(getattr(self, "matches", np.zeros(0)), 0.0)
-        self.points = np.append(getattr(self, "points", np.zeros(0)), 0.0)
+        self.matches = np.append(self.matches, 0.0)
+        self.points = np.append(self.points, 0.0)
         return len(self._members) - 1
 
     def weights(self) -> np.ndarray:
