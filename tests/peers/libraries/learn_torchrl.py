@@ -75,20 +75,13 @@ def _() -> None:
         check_env_specs(GymEnv(id, observation="dict"))
 
 
-@trial("choices", "ActionMask on Discrete and on a team's choices as one Discrete")
+@trial("choices", "ActionMask on Discrete, on MultiDiscrete and on a team's choices as one Discrete")
 def _() -> None:
-    for id, choices in ((ONE, "separate"), (TWO, "discrete")):
+    for id, choices in ((ONE, "separate"), (TWO, "separate"), (TWO, "discrete")):
         made = gymnasium.make(id, mask="obs", choices=choices)
         env = TransformedEnv(GymWrapper(made, categorical_action_encoding=True))
         env.append_transform(ActionMask(mask_key="action_mask"))
         env.rollout(STEPS, break_when_any_done=False)
-
-
-@trial("choices", "ActionMask on MultiDiscrete wants masks of its own shape", limit="xpand")
-def _() -> None:
-    env = TransformedEnv(GymWrapper(gymnasium.make(TWO, mask="obs"), categorical_action_encoding=True))
-    env.append_transform(ActionMask(mask_key="action_mask"))
-    env.rollout(STEPS, break_when_any_done=False)
 
 
 @trial("parallel", "PettingZooWrapper on TeamPong, TeamTag, UcavDogfight and masked agents")
