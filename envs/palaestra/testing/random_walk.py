@@ -194,7 +194,7 @@ def wrong_observation(sim: Any, known: dict[tuple[str, str], tuple[np.ndarray, n
     tables = [(role.name, role.observation) for role in game.roles]
     tables += [("team", game.team_observation), ("lane", game.lane_observation)]
     over = sim.terminated | sim.truncated
-    parts = [("observation", sim.buffers.observations, None)]
+    parts: list[tuple[str, Any, np.ndarray | None]] = [("observation", sim.buffers.observations, None)]
     if over.any():
         parts.append(("final observation", sim.buffers.final_observations[: len(over)], np.flatnonzero(over)))
     for what, memory, lanes in parts:
