@@ -28,14 +28,10 @@ WARM_UP_CALLS = 200
 ROUND_S = 0.02
 FAST = 0.1
 """Share of the rounds of a process that count."""
-NO_SLOWER = 0.97
-"""Bar of all games that have none of their own: not more than 3 % slower."""
-
-ACTIONS_BARS = {"GridSoccer": 6.0, "Spread": 2.8, "TeamPong": 2.5, "TeamTag": 1.9}
-SCRIPTS_BARS = {"GridSoccer": 8.0, "TeamMatrix": 7.0, "ArenaDuel2v2": 1.4}
+SLOWER = 0.03
+"""By how much this version may be slower than the other one."""
 FACES = ("CartPole", "TeamPong", "TeamTag", "ArenaDuel2v2")
 COMPILED = ("CartPole", "TeamMatrix", "TeamPong", "TeamTag")
-COMPILE_BAR = 0.7
 
 Part = tuple[str, str]
 """Name of a measurement, and an id."""
@@ -53,7 +49,7 @@ class Row:
         after: This version.
         ratio: For speeds and times of a step how many times faster this version is; for compilation its share of the
             time before.
-        bar: What the ratio is held to; None where it is reported for comparison.
+        bar: What the ratio is held to.
         at_least: Whether a larger ratio is better.
         note: What else there is to say.
         failed: Whether an error kept it from being measured; ``note`` is the error.
@@ -65,14 +61,14 @@ class Row:
     before: float | None
     after: float | None
     ratio: float | None
-    bar: float | None
+    bar: float
     at_least: bool
     note: str = ""
     failed: bool = False
 
     @property
     def holds(self) -> bool | None:
-        """Whether the bar is kept; None where there is none or nothing was measured."""
+        """Whether the bar is kept; None where nothing was measured."""
         return holds(self.ratio, self.bar, self.at_least)
 
 
@@ -84,15 +80,18 @@ class Kind:
         unit: Of the numbers.
         number: ``number(seconds a call, lanes)`` in that unit.
         ids: ``ids(all kernel ids)`` that have it.
-        bar: ``bar(short name)`` of a game.
         at_least: As in `Row`.
     """
 
     unit: str
     number: Callable[[float, int], float]
     ids: Callable[[list[str]], list[str]]
-    bar: Callable[[str], float | None]
     at_least: bool = True
+
+    @property
+    def bar(self) -> float:
+        """What the ratio is held to; see `SLOWER`."""
+        return 1 - SLOWER if self.at_least else 1 + SLOWER
 
 
 def _named(*names: str) -> Callable[[list[str]], list[str]]:
@@ -104,12 +103,12 @@ def _with_scripts(ids: list[str]) -> list[str]:
 
 
 KINDS = {
-    "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids, lambda name: ACTIONS_BARS.get(name, NO_SLOWER)),
-    "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts, SCRIPTS_BARS.get),
-    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
-    "vector": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _named(*FACES), lambda name: NO_SLOWER),
-    "parallel": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
-    "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), lambda name: COMPILE_BAR, at_least=False),
+    "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids),
+    "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts),
+    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES)),
+    "vector": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _named(*FACES)),
+    "parallel": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES)),
+    "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), at_least=False),
 }
 """What is measured: batches by random actions and by scripts, the faces of Gymnasium and PettingZoo, compilation."""
 
@@ -294,7 +293,7 @@ def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
         shares = fast[:, 1] / fast[:, 0]
         ratio = float(np.median(1 / shares if kind.at_least else shares))
         note = note or ("" if all(seconds.same for seconds in found) else "results differ: not the same matches")
-    return Row(figure, id, kind.unit, before, after, ratio, kind.bar(short(id)), kind.at_least, note)
+    return Row(figure, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
 
 
 def _print(rows: list[Row], place: str) -> None:
