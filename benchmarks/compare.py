@@ -1,5 +1,12 @@
 """This palaestra next to another version of it, measured in one run.
 
+::
+
+    git worktree add ../before v0.1.0
+    python benchmarks/compare.py --against ../before                              # everything
+    python benchmarks/compare.py --against ../before --figures actions scripts
+    python benchmarks/compare.py --against ../before TeamPong --num-envs 64
+
 Each version has a process of its own. They take turns in short rounds, so that other work on the machine slows both. Of
 the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
 the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
@@ -9,19 +16,21 @@ equally long. Where the results still differ, the row says so.
 
 from __future__ import annotations
 
+import argparse
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from figure import VERDICTS, bar_text, holds
 from palaestra import registry
-from palaestra.cli.children import Child, ChildError, Installation, find_installation, start, this_installation
-from palaestra.cli.common import print_json
-from palaestra.cli.figure import VERDICTS, bar_text, holds
+from palaestra.cli.common import add_id, add_json, positive_count, print_json
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.subjects import is_kernel_game
-from palaestra.console import print_table
+from palaestra.console import find_id, print_table
+from processes import Child, ChildError, Installation, find_installation, start, this_installation
 
 LANES, PAIRS, ROUNDS, COLD_ROUNDS = 4096, 3, 40, 3
 WARM_UP_CALLS = 200
@@ -124,43 +133,65 @@ def kernel_ids() -> list[str]:
     return [id for id in own if is_kernel_game(registry.make_game(id)[0])]
 
 
-def run(place: str, figures: list[str], id: str | None, lanes: int | None, rounds: int | None, as_json: bool) -> int:
-    """Measures and prints.
-
-    Args:
-        place: The other version, as for `find_installation`.
-        figures: Names in `KINDS`; all if empty.
-        id: The only environment to measure; all that have a figure if None.
-        lanes: Matches of a batch; `LANES` if None.
-        rounds: Rounds of each process; `ROUNDS` if None. A game is compiled as often, but at most `COLD_ROUNDS` times.
-        as_json: Print JSON.
-
-    Returns:
-        1 if a bar was missed or something failed.
-
-    Raises:
-        ValueError: No such figure, no such place, or nothing of the id to measure.
-        ChildError: There is no palaestra that can be started.
-    """
-    unknown = [name for name in figures if name not in KINDS]
-    if unknown:
-        raise ValueError(f"no figure {unknown[0]!r} with --against: choose from {', '.join(KINDS)}")
-    other = find_installation(place)
-    if id is not None and not is_kernel_game(registry.make_game(id)[0]):
-        raise ValueError(f"{id} is moved by an engine: --against compares compiled games")
-    ids = kernel_ids() if id is None else [id]
-    parts = [(name, part) for name in figures or KINDS for part in KINDS[name].ids(ids)]
-    if not parts:
-        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
-    rows = _measure(parts, other, lanes or LANES, rounds)
-    if as_json:
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures and prints. Returns 1 if a bar was missed or something failed, 2 if it could not begin."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_id(parser, optional=True)
+    parser.add_argument(
+        "--against",
+        metavar="PLACE",
+        required=True,
+        help="another palaestra: a checkout, an interpreter or a virtual environment",
+    )
+    parser.add_argument(
+        "--figures",
+        nargs="+",
+        choices=KINDS,
+        metavar="NAME",
+        default=list(KINDS),
+        help="actions (a batch by random actions), scripts (a batch with scripts on all teams), single "
+        "(gymnasium.make), vector (make_vec), parallel (PettingZoo), compile (CPU s); all by default",
+    )
+    parser.add_argument("--num-envs", type=positive_count, default=LANES, metavar="N", help=f"lanes (default {LANES})")
+    parser.add_argument(
+        "--rounds",
+        type=positive_count,
+        default=ROUNDS,
+        metavar="N",
+        help=f"rounds of each process (default {ROUNDS}); to compile at most {COLD_ROUNDS}",
+    )
+    add_json(parser)
+    args = parser.parse_args(words)
+    try:
+        other = find_installation(args.against)
+        parts = parts_of(args.figures, None if args.id is None else find_id(args.id))
+        rows = _measure(parts, other, args.num_envs, args.rounds)
+    except (ValueError, ChildError) as error:
+        print(f"compare.py: {error}", file=sys.stderr)
+        return 2
+    if args.json:
         print_json([{**asdict(row), "holds": row.holds} for row in rows])
     else:
-        _print(rows, place)
+        _print(rows, args.against)
     return 1 if any(row.holds is False or row.failed for row in rows) else 0
 
 
-def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | None) -> list[Row]:
+def parts_of(figures: Sequence[str], id: str | None) -> list[Part]:
+    """What is measured of one id, or of all.
+
+    Raises:
+        ValueError: The id is moved by an engine, or has none of the figures.
+    """
+    if id is not None and not is_kernel_game(registry.make_game(id)[0]):
+        raise ValueError(f"{id} is moved by an engine: compiled games are compared")
+    ids = kernel_ids() if id is None else [id]
+    parts = [(name, part) for name in figures for part in KINDS[name].ids(ids)]
+    if not parts:
+        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
+    return parts
+
+
+def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Row]:
     """The rows of all parts. The pairs of processes come one after the other, each for all that is played in turns."""
     found: dict[Part, list[Seconds]] = {part: [] for part in parts}
     missing: dict[Part, Row] = {}
@@ -174,10 +205,10 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | N
                 continue
             try:
                 if figure == "compile":
-                    found[part] = [_compile(installations, id, min(rounds or COLD_ROUNDS, COLD_ROUNDS))]
+                    found[part] = [_compile(installations, id, min(rounds, COLD_ROUNDS))]
                 else:
                     pair.renew(number)
-                    found[part].append(pair.take_turns(figure, id, rounds or ROUNDS))
+                    found[part].append(pair.take_turns(figure, id, rounds))
             except Unknown as reason:
                 missing[part] = row_of(part, [], lanes, str(reason))
             except ChildError as error:  # the other rows are worth having
@@ -314,3 +345,7 @@ def _print(rows: list[Row], place: str) -> None:
     ]
     print(f"before: {place}; after: this installation")
     print_table(table, ["figure", "game", "before", "after", "unit", "ratio", "bar", "", ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
