@@ -60,8 +60,8 @@ compare: $(READY) ## The speed of this checkout next to another one: make compar
 	$(BIN)/python benchmarks/compare.py --against $(or $(AGAINST),$(error say which checkout: make compare AGAINST=../before))
 
 pages: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
-	$(BIN)/python -m palaestra.gallery
-	$(BIN)/python -m palaestra.docs --write
+	$(BIN)/python docs/tools/gallery.py
+	$(BIN)/python docs/tools/write_pages.py --write
 
 docs: pages ## The same, then build the site in build/docs (works offline)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -c docs . build/docs
