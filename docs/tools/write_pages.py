@@ -38,7 +38,7 @@ IN_README = (
 README, RESULTS = Path("README.md"), Path("docs", "results.md")
 CHOICE = Path("docs", "guides", "choose_an_environment.md")
 """Pages with tables that are written here, beside those of the environments."""
-FIGURES = Path("assets", "palaestra_assets", "figures")
+FIGURES = Path("docs", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
 SOLVED = 0.95
