@@ -55,15 +55,14 @@ learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
 bench: $(READY) ## The speed figures with their thresholds
-	PYTHONPATH=tests $(BIN)/palaestra bench --figures --game games.two_team_homogeneous:game \
-		--size-game games.size_game:game --body-game games.body_game:game
+	$(BIN)/python benchmarks/speed.py
 
 compare: $(READY) ## The speed of this checkout next to another one: make compare AGAINST=../before
-	$(BIN)/palaestra bench --against $(or $(AGAINST),$(error say which checkout: make compare AGAINST=../before))
+	$(BIN)/python benchmarks/compare.py --against $(or $(AGAINST),$(error say which checkout: make compare AGAINST=../before))
 
 pages: $(READY) ## Draw missing pictures, write the pages of the environments and the tables in README.md anew
-	$(BIN)/python -m palaestra.gallery
-	$(BIN)/python -m palaestra.docs --write
+	$(BIN)/python docs/tools/gallery.py
+	$(BIN)/python docs/tools/write_pages.py --write
 
 docs: pages ## The same, then build the site in build/docs (works offline)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -c docs . build/docs

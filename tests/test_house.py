@@ -38,7 +38,6 @@ FLOORS = (
         "console",
         "evaluation",
         "exact",
-        "gallery",
         "page_spaces",
         "pages",
         "players",
@@ -46,19 +45,17 @@ FLOORS = (
         "wrappers",
         "zoo",
     ),
-    ("docs", "testing"),
+    ("testing",),
     ("__main__", "cli"),
 )
 SERVICES = {room for floor in FLOORS for room in floor}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
-PROGRAMS = {"palaestra.skirmish.figures"}
-"""Modules of families that only ``python -m`` runs: they may import whatever the command line may."""
 ROOT_FLOOR = 3
 """`palaestra` itself hands on what the registry offers."""
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
-READERS = ("envs", "baselines", "examples", "tests")
+READERS = ("envs", "baselines", "benchmarks", "docs/tools", "examples", "tests")
 MEMBER_BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}
 """Functions that are told a member's name as a text."""
 LONGEST = 600
@@ -173,8 +170,6 @@ def room(module: str) -> str:
 
 
 def floor(module: str) -> int:
-    if module in PROGRAMS:
-        return len(FLOORS) - 1
     if room(module) in FAMILIES:
         return 1
     return next((k for k, rooms in enumerate(FLOORS) if room(module) in rooms), ROOT_FLOOR)
@@ -235,8 +230,8 @@ def late():
         ("palaestra.kernels.scalars", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
         ("palaestra.ucav.body", "palaestra.cli"),
-        ("palaestra.skirmish.games", "palaestra.skirmish.figures"),
-        ("palaestra.skirmish.figures", "palaestra_baselines.figures"),
+        ("palaestra.exact.values", "palaestra.cli.measure"),
+        ("palaestra.exact.values", "palaestra.testing.golden"),
         ("palaestra.registry", "palaestra.cli"),
         ("palaestra.replay.file", "palaestra.testing.golden"),
         ("palaestra.evaluation.by_id", "palaestra.cli.common"),
@@ -275,6 +270,16 @@ def test_modules_import_from_lower_layers_and_not_from_another_family(package: s
             if not may_import(module, imported):
                 offences.append(f"{file.relative_to(HOUSE)}:{line} imports {imported}")
     assert not offences, "\n".join(offences)
+
+
+def test_no_package_imports_a_program_that_is_not_installed():
+    programs = {file.stem for folder in ("benchmarks", "docs/tools") for file in python_files(HOUSE / folder)}
+    assert {"speed", "write_pages"} <= programs
+    for package, root in SOURCES.items():
+        for module, file in modules_of(package).items():
+            source = file.read_text(encoding="utf-8")
+            imported = {name.partition(".")[0] for _, name in imported_modules(source, module, file.stem == "__init__")}
+            assert not imported & programs, file.relative_to(root)
 
 
 def test_importing_palaestra_loads_no_compiler_learner_engine_or_window():
@@ -341,7 +346,7 @@ def test_code_outside_the_core_uses_no_private_member(folder: str):
 def test_every_file_is_short_enough_to_read():
     lengths = {
         str(file.relative_to(HOUSE).as_posix()): len(file.read_text(encoding="utf-8").splitlines())
-        for folder in ("envs", "baselines", "assets", "tests", "examples")
+        for folder in ("envs", "baselines", "assets", "benchmarks", "docs/tools", "tests", "examples")
         for file in python_files(HOUSE / folder)
     }
     too_long = {name: lines for name, lines in lengths.items() if lines > LONGEST and name not in LONG_FILES}

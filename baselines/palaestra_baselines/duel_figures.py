@@ -134,7 +134,7 @@ def skirmish_duel(args: FigureArgs) -> None:
             runs = [replace(getattr(one, name), trust_checkpoint=args.trust_checkpoint) for one in rounds]
             train_all(f"round {number}, {name}", [(METHOD, run, None) for run in runs], args.workers)
         rows += [one.row() for one in rounds]
-    write_rows(args.assets / "figures" / "skirmish_duel.csv", rows)
+    write_rows(args.figures / "skirmish_duel.csv", rows)
     by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(args.seeds)]
     shown = {"gain": "gain of the best response in a match", "exploited": "matches won by the best response"}
     panels = [
@@ -147,7 +147,7 @@ def skirmish_duel(args: FigureArgs) -> None:
         for column, label in shown.items()
     ]
     title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"
-    plot_panels(args.assets / "figures" / "skirmish_duel.png", panels, title)
+    plot_panels(args.figures / "skirmish_duel.png", panels, title)
     print("\n".join(result_lines(rows)))
 
 

@@ -8,7 +8,7 @@
     python -m palaestra_baselines.figures pursuit     # likewise: see `pursuit_figures`
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
-``assets/palaestra_assets/figures/<name>.png`` and ``.csv``.
+``docs/figures/<name>.png`` and ``.csv``.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def tracking(args: Args) -> None:
         for name in ERRORS
     ]
     title = "Settled tracking error: IQM and 95 % bootstrap interval"
-    plot_panels(args.assets / "figures" / "tracking.png", panels, title)
-    write_table(args.assets / "figures" / "tracking.csv", logs, tests, reference)
+    plot_panels(args.figures / "tracking.png", panels, title)
+    write_table(args.figures / "tracking.csv", logs, tests, reference)
     print_table(tests, pid)
 
 

@@ -244,7 +244,7 @@ def pursuit_figure(group: str, args: FigureArgs) -> None:
     entries = GROUPS[group]
     runs = train_entries(group, entries, args)
     logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.assets / "figures"
+    figures = args.figures
     curves = [
         {"setting": setting, "method": method, "seed": seed, **row}
         for (setting, method), made in logs.items()
@@ -323,7 +323,7 @@ def pursuit_references(args: FigureArgs) -> None:
             told = {"setting": name, "where": setting.title, "script": script, "test": test}
             rows.append({**told, "opponent": setting.opponent, **played})
             print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
-    write_rows(args.assets / "figures" / "pursuit_references.csv", rows)
+    write_rows(args.figures / "pursuit_references.csv", rows)
 
 
 def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:

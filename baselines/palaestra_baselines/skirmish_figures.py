@@ -228,7 +228,7 @@ def battle_figure(group: str, args: FigureArgs) -> None:
         return
     runs = train_entries(group, entries, args)
     logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.assets / "figures"
+    figures = args.figures
     curves = [
         {"battle": battle, "method": method, "seed": seed, **row}
         for (battle, method), made in logs.items()
@@ -318,7 +318,7 @@ def skirmish_scripts(args: FigureArgs) -> None:
             rows.append({"battle": battle, "script": script, **share_won(battle, script)})
             won = "  ".join(f"{rows[-1][name]:.3f}" for name in ("won", "low", "high"))
             print(f"{battle:14s}{script:>14s}  {won}", flush=True)
-    write_rows(args.assets / "figures" / "skirmish_scripts.csv", rows)
+    write_rows(args.figures / "skirmish_scripts.csv", rows)
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -364,7 +364,7 @@ def skirmish_speed(args: FigureArgs) -> None:
     """Decisions a second of the whole training on 2s3z, play and learning, without evaluations."""
     runs = train_entries("solved", [e for e in entries_of("solved") if e.battle == SPEED_BATTLE], args)
     rows = [speed_row(method, run) for (_, method), made in runs.items() for run in made]
-    write_rows(args.assets / "figures" / "skirmish_speed.csv", rows)
+    write_rows(args.figures / "skirmish_speed.csv", rows)
     print(f"{'method':8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'decisions/s':>13s}{'over PyMARL':>13s}")
     for row in rows:
         rates = f"{row['decisions_per_s']:13.0f}{row['over_pymarl']:13.0f}"

@@ -144,7 +144,7 @@ def fm3q_exact(args: FigureArgs) -> None:
     for mixer, group in logs.items():
         for seed, log in enumerate(group):
             rows += [{"part": "network", "game": "alternating soccer", "mixer": mixer, "seed": seed, **r} for r in log]
-    write_rows(args.assets / "figures" / "fm3q_exact.csv", rows)
+    write_rows(args.figures / "fm3q_exact.csv", rows)
     panel = {
         "label": "NashConv, two teams together",
         "x_label": "decisions",
@@ -153,7 +153,7 @@ def fm3q_exact(args: FigureArgs) -> None:
         "log": True,
     }
     title = f"FM3Q on alternating soccer 3 x 3\nIQM and 95 % interval of {args.seeds} seeds"
-    plot_panels(args.assets / "figures" / "fm3q_exact.png", [panel], title)
+    plot_panels(args.figures / "fm3q_exact.png", [panel], title)
     best = min(runs["monotone"], key=lambda run: read_rows(run.folder / "log.csv")[-1]["nash_conv"])
     install(best, args.assets, "fm3q_grid_soccer")
     print_exact(rows, logs)
@@ -204,7 +204,7 @@ def fm3q_limit(args: FigureArgs) -> None:
     train_all("fm3q_limit", [("fm3q", run, evaluation) for run in runs], args.workers)
     solution = evaluation.solution
     rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
-    write_rows(args.assets / "figures" / "fm3q_limit.csv", rows)
+    write_rows(args.figures / "fm3q_limit.csv", rows)
     for row in rows:
         print("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
 
@@ -240,7 +240,7 @@ def team_learning(args: FigureArgs) -> None:
     results = [script_row(game) for game in GAMES]
     results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
-    write_rows(args.assets / "figures" / "team_learning_results.csv", [*results, *duels])
+    write_rows(args.figures / "team_learning_results.csv", [*results, *duels])
     for game in GAMES:
         last = [log[-1]["win_rate"] for log in logs[game, "fm3q"]]
         install(runs[game, "fm3q"][int(np.argmax(last))], args.assets, f"fm3q_{game}")
@@ -277,7 +277,7 @@ def write_curves(
         for seed, log in enumerate(group)
         for row in log
     ]
-    write_rows(args.assets / "figures" / f"{name}.csv", curves)
+    write_rows(args.figures / f"{name}.csv", curves)
     panels = [
         {
             "label": f"matches won against {GAMES[game]['opponent']}",
@@ -288,7 +288,7 @@ def write_curves(
         for game in GAMES
     ]
     title = f"Self-play, {args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(args.assets / "figures" / f"{name}.png", panels, title)
+    plot_panels(args.figures / f"{name}.png", panels, title)
 
 
 def script_row(game: str) -> dict[str, Any]:
@@ -360,7 +360,7 @@ def fm3q_features(args: FigureArgs) -> None:
     logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
     write_curves("fm3q_features", args, logs, AUXILIARY_TITLES)
     rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
-    write_rows(args.assets / "figures" / "fm3q_features_results.csv", rows)
+    write_rows(args.figures / "fm3q_features_results.csv", rows)
     print_rows(rows)
 
 

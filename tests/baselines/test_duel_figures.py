@@ -25,7 +25,9 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     monkeypatch.setattr(duel_figures, "LEARNS", {**duel_figures.LEARNS, **SMALL, "matches": 8})
     monkeypatch.setattr(duel_figures, "ROUNDS", 2)
     monkeypatch.setattr(duel_figures, "TEST_MATCHES", 8)
-    return FigureArgs(seeds=1, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+    return FigureArgs(
+        seeds=1, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
+    )
 
 
 def test_rounds_have_rows_and_are_made_again_without_training(
@@ -33,11 +35,11 @@ def test_rounds_have_rows_and_are_made_again_without_training(
 ):
     duel_figures.skirmish_duel(args)
     first = capsys.readouterr().out
-    with (args.assets / "figures" / "skirmish_duel.csv").open(newline="") as file:
+    with (args.figures / "skirmish_duel.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["round"], row["seed"], row["pool"]) for row in rows] == [("0", "0", "0"), ("1", "0", "2")]
     assert all(float(row["low"]) <= float(row["exploited"]) <= float(row["high"]) for row in rows)
-    assert (args.assets / "figures" / "skirmish_duel.png").read_bytes().startswith(b"\x89PNG")
+    assert (args.figures / "skirmish_duel.png").read_bytes().startswith(b"\x89PNG")
     folder = args.runs / "skirmish_duel"
     pool = json.loads((folder / "pool_of_round_1_seed_0.json").read_text())
     assert [Path(member["file"]).parts[:2] for member in pool["members"]] == [

@@ -39,7 +39,9 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> figures.Args:
     few = lambda flights, workers, script=None: evaluation_flights(2, workers, script, horizon=150)  # noqa: E731
     for module in (figures, ppo_tracking):
         monkeypatch.setattr(module, "evaluation_flights", few)
-    return figures.Args(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+    return figures.Args(
+        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
+    )
 
 
 def test_the_tracking_figure_is_made_and_made_again_without_training(
@@ -47,8 +49,8 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
 ):
     figures.tracking(args)
     first = capsys.readouterr().out
-    assert (args.assets / "figures" / "tracking.png").read_bytes().startswith(b"\x89PNG")
-    with (args.assets / "figures" / "tracking.csv").open(newline="") as file:
+    assert (args.figures / "tracking.png").read_bytes().startswith(b"\x89PNG")
+    with (args.figures / "tracking.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["player"] for row in rows if row["flights"] == "test"] == ["PPO, seed 0", "PPO, seed 1", "PID"]
     steps = [int(row["steps"]) for row in rows if row["player"] == "PPO, seed 1" and row["flights"] == "selection"]
@@ -89,9 +91,10 @@ def test_a_run_goes_on_from_its_checkpoint_and_else_starts_anew(args: figures.Ar
 
 def test_an_installed_package_is_never_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert figures.Args().assets == Path(palaestra_assets.path("py.typed")).parent
+    assert (figures.Args().figures / "tracking.png").is_file()
     assert pid.Args().table == figures.Args().assets / "tables" / "pid_grid.csv"
     monkeypatch.setattr(palaestra_assets, "path", lambda name: tmp_path / "site-packages" / "palaestra_assets" / name)
-    assert figures.Args().assets == Path("palaestra-figures")
+    assert figures.Args().assets == figures.Args().figures == Path("palaestra-figures")
     assert pid.Args().table == Path("palaestra-figures/tables/pid_grid.csv")
 
 

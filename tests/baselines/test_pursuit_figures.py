@@ -34,7 +34,9 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     monkeypatch.setitem(SETTINGS, "grid", Setting("nine nodes", PATH, SOLVED))
     monkeypatch.setitem(GROUPS, "grid", (Entry("grid", "arac", 120, bar=1.0, weights="learnt", arguments=SMALL),))
     monkeypatch.setattr(pursuit_figures, "TEST_MATCHES", 16)
-    return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+    return FigureArgs(
+        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
+    )
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -49,7 +51,7 @@ def test_a_figure_has_curves_results_and_weights_and_is_made_again_without_train
     first = capsys.readouterr().out
     assert [line.split()[:2] for line in first.splitlines()[1:3]] == [["ARAC", "0"], ["ARAC", "1"]]
     assert "at least 1.00" in first.splitlines()[-1]
-    folder = args.assets / "figures"
+    folder = args.figures
     assert (folder / "pursuit_grid.png").read_bytes().startswith(b"\x89PNG")
     assert {row["seed"] for row in rows_of(folder / "pursuit_grid.csv")} == {"0", "1"}
     assert list(rows_of(folder / "pursuit_grid_results.csv")[0]) == [
@@ -69,7 +71,7 @@ def test_methods_meet_each_other_on_both_sides(args: FigureArgs, monkeypatch: py
     entries = (Entry("confront", "arac", 120, arguments=SMALL), Entry("confront", "mappo", 120, arguments=FEW))
     monkeypatch.setitem(GROUPS, "confront", entries)
     pursuit_figures.pursuit_figure("confront", replace(args, seeds=1))
-    rows = rows_of(args.assets / "figures" / "pursuit_confront_results.csv")
+    rows = rows_of(args.figures / "pursuit_confront_results.csv")
     assert [(row["title"], row["test"]) for row in rows] == [
         *(("ARAC", "as learnt"), ("MAPPO", "as learnt"), ("ARAC", "against MAPPO"))
     ]
@@ -80,7 +82,7 @@ def test_references_play_the_same_matches_without_learning(args: FigureArgs, mon
     setting = Setting("nine nodes", PATH, SOLVED, scripts=("shortest_path", "optimal"))
     monkeypatch.setattr(pursuit_figures, "SETTINGS", {"grid": setting})
     pursuit_figures.pursuit_references(args)
-    rows = rows_of(args.assets / "figures" / "pursuit_references.csv")
+    rows = rows_of(args.figures / "pursuit_references.csv")
     assert [(row["script"], row["opponent"]) for row in rows] == [
         *(("random", "optimal"), ("shortest_path", "optimal"), ("optimal", "optimal"))
     ]

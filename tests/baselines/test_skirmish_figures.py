@@ -33,7 +33,9 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     monkeypatch.setitem(BATTLES, "3m", {"env_id": BATTLE})
     monkeypatch.setitem(GROUPS, "solved", ENTRIES)
     monkeypatch.setattr(skirmish_figures, "TEST_MATCHES", 8)
-    return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+    return FigureArgs(
+        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
+    )
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -50,7 +52,7 @@ def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_train
     assert head.split()[:3] == ["battle", "method", "seed"]
     assert [line.split()[:3] for line in lines[:2]] == [["3m", "VDN", "0"], ["3m", "VDN", "1"]]
     assert "at least 0.90: MISSED" in lines[-1]
-    folder = args.assets / "figures"
+    folder = args.figures
     assert (folder / "skirmish_solved.png").read_bytes().startswith(b"\x89PNG")
     assert [row["seed"] for row in rows_of(folder / "skirmish_solved.csv")] == ["0"] * 3 + ["1"] * 3
     assert list(rows_of(folder / "skirmish_solved_results.csv")[0]) == [
@@ -68,7 +70,7 @@ def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, mon
     )
     monkeypatch.setitem(GROUPS, "solved", (replace(ENTRIES[0], unseen="elsewhere"),))
     skirmish_figures.battle_figure("solved", replace(args, seeds=1))
-    learnt, unseen = rows_of(args.assets / "figures" / "skirmish_solved_results.csv")
+    learnt, unseen = rows_of(args.figures / "skirmish_solved_results.csv")
     assert (learnt["battle"], learnt["learnt_on"]) == ("3m", "")
     assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
 
@@ -78,7 +80,7 @@ def test_scripts_and_random_orders_play_every_battle_without_learning(
 ):
     monkeypatch.setattr(skirmish_figures, "BATTLES", {"3m": BATTLES["3m"]})
     skirmish_figures.skirmish_scripts(args)
-    rows = rows_of(args.assets / "figures" / "skirmish_scripts.csv")
+    rows = rows_of(args.figures / "skirmish_scripts.csv")
     assert [row["script"] for row in rows] == ["random", *registry.make_game(BATTLE)[0].scripts]
     assert all(0.0 <= float(row["low"]) <= float(row["won"]) <= float(row["high"]) <= 1.0 for row in rows)
     assert not args.runs.exists()
@@ -137,7 +139,7 @@ def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
     monkeypatch.setattr(skirmish_figures, "SPEED_BATTLE", "3m")
     skirmish_figures.skirmish_speed(args)
     assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["over", "PyMARL"]
-    row = rows_of(args.assets / "figures" / "skirmish_speed.csv")[0]
+    row = rows_of(args.figures / "skirmish_speed.csv")[0]
     decisions, seconds, rate = (float(row[name]) for name in ("decisions", "cpu_s", "decisions_per_s"))
     assert rate == pytest.approx(decisions / seconds, rel=1e-3)
     assert float(row["over_pymarl"]) == pytest.approx(rate * 7.5 * 3600 / 2e6, rel=1e-3)

@@ -45,11 +45,13 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     monkeypatch.setattr(team_figures, "METHODS", methods)
     monkeypatch.setattr(team_figures, "TEST_MATCHES", 8)
     monkeypatch.setattr(team_figures, "DUEL_MATCHES", 4)
-    return FigureArgs(seeds=2, runs=tmp_path / "runs", assets=tmp_path / "assets", workers=0)
+    return FigureArgs(
+        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
+    )
 
 
 def rows_of(args: FigureArgs, name: str) -> list[dict[str, str]]:
-    with (args.assets / "figures" / f"{name}.csv").open(newline="") as file:
+    with (args.figures / f"{name}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -59,7 +61,7 @@ def test_the_exact_figure_has_tables_and_networks_of_all_mixers(args: FigureArgs
     for part in ("table", "network"):
         assert {row["mixer"] for row in rows if row["part"] == part} == set(team_figures.MIXERS)
     assert all(float(row["nash_conv"]) < 1e-3 for row in rows if row["game"] == "saddle")
-    assert (args.assets / "figures" / "fm3q_exact.png").read_bytes().startswith(b"\x89PNG")
+    assert (args.figures / "fm3q_exact.png").read_bytes().startswith(b"\x89PNG")
     assert policy_metadata(args.assets / "weights" / "fm3q_grid_soccer.safetensors")["method"] == "fm3q"
 
 
@@ -80,7 +82,7 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
     assert len(rows_of(args, "team_learning")) == 2 * 2 * 2 * 3  # games, methods, seeds, evaluations
     parts = [row["part"] for row in rows_of(args, "team_learning_results")]
     assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 4, 2]
-    assert (args.assets / "figures" / "team_learning.png").exists()
+    assert (args.figures / "team_learning.png").exists()
     assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
     monkeypatch.setattr(fm3q, "train", lambda *_: pytest.fail("it trained again"))
     team_figures.team_learning(args)
@@ -94,7 +96,7 @@ def test_the_auxiliary_loss_has_curves_and_finals_beside_fm3q_without_it(args: F
     assert [(row["part"], row["game"], row["a"]) for row in rows] == [
         ("final", game, method) for game in team_figures.GAMES for method in team_figures.AUXILIARY
     ]
-    assert (args.assets / "figures" / "fm3q_features.png").exists()
+    assert (args.figures / "fm3q_features.png").exists()
     for game in team_figures.GAMES:
         run = team_figures.AUXILIARY["fm3q_auxiliary"](**team_figures.GAMES[game], directory=args.runs / game)
         assert run.auxiliary_weight > 0  # type: ignore[attr-defined]

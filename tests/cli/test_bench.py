@@ -1,22 +1,13 @@
-"""Measurements: printed output, bars that figures must reach, progress."""
+"""Measurements: printed output, fair turns, progress."""
 
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 
 import pytest
 
 import palaestra
-from palaestra.cli import (
-    bench_figures,
-    bench_figures_pursuit,
-    bench_figures_skirmish,
-    bench_figures_start,
-    measure,
-    progress_bar,
-)
-from palaestra.cli.figure import Figure, NotHere, Setup
+from palaestra.cli import measure, progress_bar
 
 MELEE = "test/Melee-v0"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", about="five against five")
@@ -50,7 +41,7 @@ def test_bench_prints_a_table(run):
 
 
 def test_bench_wants_one_thing(run, refused):
-    assert "say what to measure: an ID, --all, --figures, or --against PLACE" in refused(run("bench"))
+    assert "say what to measure: an ID, or --all" in refused(run("bench"))
     assert "--num-envs: must be an integer of at least 1, got '0'" in refused(
         run("bench", "CartPole", "--num-envs", 0), 2
     )
@@ -74,41 +65,6 @@ def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.Mon
     assert order == ["fast", "slow"] * 3
     assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
     assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
-
-
-def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(run, refused, monkeypatch: pytest.MonkeyPatch):
-    def measured(setup: Setup) -> list[Figure]:
-        return [Figure("x", "speed", 2.0, 1.5, True), Figure("x", "time", 9.0, None, False)]
-
-    def missed(setup: Setup) -> list[Figure]:
-        return [Figure("y", "time", 2.0, 1.5, False)]
-
-    def absent(setup: Setup) -> list[Figure]:
-        raise NotHere("needs --game")
-
-    table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
-    monkeypatch.setattr(bench_figures, "FIGURES", table)
-    printed = run("bench", "--figures", "x", "z", "--json")
-    assert (printed.code, [row["holds"] for row in printed.json()]) == (0, [True, None, None])
-    assert printed.json()[2]["note"] == "needs --game"
-    printed = run("bench", "--figures")
-    assert printed.code == 1
-    assert "MISSED" in printed.out
-    assert "no figure 'q': choose from x, y, z" in refused(run("bench", "--figures", "q"))
-
-
-@pytest.mark.slow
-def test_every_figure_can_be_measured(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    for module in (bench_figures_start, bench_figures_skirmish, bench_figures_pursuit):
-        monkeypatch.setattr(module, "TRIES", 1)
-    monkeypatch.setattr(bench_figures_start, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
-    printed = run("bench", "--figures", "--game", "games.two_team_homogeneous:game", "--json")
-    assert printed.code in (0, 1)
-    assert {row["letter"] for row in printed.json()} == set("abcdefghijklmnopqrstuvwx")
-    peers = {"i": "mpe2", "p": "jaxmarl", "u": bench_figures_pursuit.SISL}
-    elsewhere = {"m", "n"} | {letter for letter, peer in peers.items() if not find_spec(peer)}  # need a game or a peer
-    assert all(row["value"] is not None for row in printed.json() if row["letter"] not in elsewhere)
 
 
 # -- progress ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, entry_points
@@ -441,22 +440,6 @@ def test_check_all_takes_every_id(kit: SimpleNamespace, run):
 def test_check_wants_an_id_or_all(run, refused):
     assert "say what to check: an ID, or --all" in refused(run("check"))
     assert "say what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
-
-
-def test_check_tells_the_processor_time_and_forecasts_that_of_many_ids(run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("palaestra.testing.forecast.seconds_to_compile", lambda ids: 2.5)
-    printed = run("check", "CartPole", "--level", "preset", "--time", "--rest", "10")
-    assert printed.code == 0
-    first, *_, compiled, kernel, engine, presets, rest, total = printed.out.splitlines()
-    (spent_s,) = re.findall(r"^palaestra/CartPole-v0 preset: (\d+\.\d\d) s$", first)
-    spent = float(spent_s)
-    assert compiled.split()[-3:] == ["38", "2.50", "95"]
-    assert kernel.split()[-3:] == ["26", "0.00", "0"]
-    assert engine.split()[-3:] == ["12", "0.00", "0"]
-    assert presets.split()[-3:-1] == ["42", f"{spent:.2f}"]
-    assert rest.split()[-3:] == ["1", "10.00", "10"]
-    assert total == f"{float(total.split()[0]):.0f} s, on 2 cores {float(total.split()[-2]):.0f} s"
-    assert float(total.split()[0]) == pytest.approx(105 + 42 * spent, abs=1)
 
 
 def test_check_runs_the_real_kit(run):

@@ -128,6 +128,6 @@ def test_every_claim_has_a_paper_in_the_references_a_verdict_and_a_command():
         assert claim
         assert measured
         assert verdict.startswith(VERDICTS), verdict
-        assert re.fullmatch(r"`(python -m|palaestra) .+`", command), command
+        assert re.fullmatch(r"`(python -m |python benchmarks/|palaestra ).+`", command), command
         for number in re.findall(r"arXiv:([\d.]+)", paper):
             assert f"arXiv:{number}" in papers, number

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from exact_claims import near_saddle
 from palaestra.exact import matrix_game, matrix_games, matrix_solver
-from palaestra.exact.solver_figures import near_saddle
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 9))
 FINITE = st.floats(-1e6, 1e6, allow_nan=False, width=64)

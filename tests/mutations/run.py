@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-COPIED = ("envs", "baselines", "assets", "tests", "examples", "docs")
+COPIED = ("envs", "baselines", "assets", "tests", "examples", "benchmarks", "docs")
 COPIED_FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
 CAUGHT, SURVIVED, TIMED_OUT, INVALID = "caught", "SURVIVED", "caught (time)", "INVALID"
 TIME_LIMIT_S = 240.0

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from palaestra.core.linker import jit_disabled
-from palaestra.exact.graph_figures import OPTIMAL, SCRIPTS, Matches, play_all_starts
 from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
 from palaestra.pursuit.solver import NEVER
+from pursuit_claims import OPTIMAL, SCRIPTS, Matches, play_all_starts
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="thousands of decisions")
 HORIZON = 1

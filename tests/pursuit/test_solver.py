@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.exact.graph_figures import CAPTURES, COPS
 from palaestra.pursuit import solver
 from palaestra.pursuit.graphs import Graph, read
 from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
+from pursuit_claims import CAPTURES, COPS
 
 Position = tuple[int, ...]
 

@@ -36,7 +36,8 @@ class FigureArgs:
         names: Figures to make; all if none is named.
         seeds: Runs of each method.
         runs: Where training keeps its files.
-        assets: Where figures and weights go: the package in a clone of the repository, else a folder here.
+        figures: Where plots and tables go: docs/figures in a clone of the repository, else a folder here.
+        assets: Where weights go: the package in a clone of the repository, else a folder here.
         trust_checkpoint: Resume from checkpoints that another user or machine wrote. They can run code: do so only if
             you know who wrote them.
         workers: Processes that simulate, or that train in parallel; 0 for this one alone.
@@ -45,6 +46,7 @@ class FigureArgs:
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     seeds: int = 3
     runs: Path = Path("runs")
+    figures: Path = dataclasses.field(default_factory=lambda: figures_folder("palaestra-figures"))
     assets: Path = dataclasses.field(default_factory=lambda: assets_folder("palaestra-figures"))
     trust_checkpoint: bool = False
     workers: int = 2
@@ -64,9 +66,18 @@ def assets_folder(elsewhere: str) -> Path:
     Args:
         elsewhere: Folder that is given where there is no clone.
     """
-    package = Path(palaestra_assets.path("py.typed")).parent
-    in_clone = package.parent.name == "assets" and (package.parents[1] / "pyproject.toml").exists()
-    return package if in_clone else Path(elsewhere)
+    return clone / "assets" / "palaestra_assets" if (clone := _clone()) else Path(elsewhere)
+
+
+def figures_folder(elsewhere: str) -> Path:
+    """``docs/figures`` in a clone of the repository; ``elsewhere`` where there is none."""
+    return clone / "docs" / "figures" if (clone := _clone()) else Path(elsewhere)
+
+
+def _clone() -> Path | None:
+    """The clone of the repository in which the package of assets stands; None where it is installed."""
+    folder, clone = Path(palaestra_assets.path("py.typed")).parents[1:3]
+    return clone if folder.name == "assets" and (clone / "pyproject.toml").exists() else None
 
 
 class Run(Protocol):

@@ -1,12 +1,4 @@
-"""Measures the speed of environments, every face of each, or prints the suite's speed figures with their bars.
-
-With --against it compares this installation with another version of palaestra in one run: each has a process of its
-own, and they take turns round by round. Name the folder of a checkout, say of an older commit, or the python (or
-virtual environment) of another installation:
-
-  git worktree add ../before v0.1.0
-  palaestra bench --against ../before --figures actions scripts
-"""
+"""Measures the speed of environments, yours too: steps per second of every face."""
 
 from __future__ import annotations
 
@@ -14,18 +6,15 @@ import argparse
 from typing import Any
 
 from palaestra import registry
-from palaestra.cli import against, measure, subjects
+from palaestra.cli import measure, subjects
 from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, natural, positive_count, print_json
-from palaestra.cli.figure import Setup
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id, print_table
 
-ABOUT = "steps per second of every face, and the speed figures"
+ABOUT = "steps per second of every face, of an environment of yours too"
 EXAMPLE = "palaestra bench CartPole --num-envs 1 1024"
 
 KERNEL_LANES, ENGINE_LANES = (1, 64, 1024), (1, 8)
-LANES_HELP = f"default 1 64 1024; engines 1 8; one number with --against, {against.LANES} by default"
-ROUNDS_HELP = f"default {measure.ROUNDS}; with --against {against.ROUNDS}, to compile at most {against.COLD_ROUNDS}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,32 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser, optional=True)
     parser.add_argument("--all", action="store_true", help="every registered environment")
     parser.add_argument(
-        "--figures",
-        nargs="*",
-        metavar="NAME",
-        help="the speed figures, all or those of these letters; with --against of these names: actions (a batch by "
-        "random actions), scripts (a batch with scripts on all teams), single (gymnasium.make), vector (make_vec), "
-        "parallel (PettingZoo), compile (CPU s)",
+        "--num-envs", type=positive_count, nargs="+", metavar="N", help="lanes (1 64 1024; engines 1 8)"
     )
-    parser.add_argument(
-        "--against",
-        metavar="PLACE",
-        help="another palaestra to compare with: a checkout, an interpreter or a virtual environment; of one ID or all",
-    )
-    parser.add_argument(
-        "--game", metavar="MODULE:FUNCTION", help="with --figures: a homogeneous two-team game for overhead and threads"
-    )
-    parser.add_argument(
-        "--size-game", metavar="MODULE:FUNCTION", help="with --figures: a game of one kernel with the keyword agents"
-    )
-    parser.add_argument(
-        "--body-game", metavar="MODULE:FUNCTION", help="with --figures: a game whose bodies an engine moves"
-    )
-    parser.add_argument("--num-envs", type=positive_count, nargs="+", metavar="N", help=f"lanes ({LANES_HELP})")
     parser.add_argument("--opponent", help="player of the other teams (default: the game's own default)")
     parser.add_argument("--threads", type=positive_count, default=1, help="threads of the batch and vector faces")
     parser.add_argument("--workers", type=natural, default=0, help="processes of the batch and vector faces")
-    parser.add_argument("--rounds", type=positive_count, metavar="N", help=f"rounds ({ROUNDS_HELP})")
+    parser.add_argument(
+        "--rounds", type=positive_count, default=measure.ROUNDS, metavar="N", help="rounds (default %(default)s)"
+    )
     add_keywords(parser)
     add_json(parser)
 
@@ -67,17 +38,10 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`.
 
     Raises:
-        ValueError: Not exactly one of an id, ``--all``, ``--figures`` and ``--against``, or options that do not go
-            together.
+        ValueError: Neither an id nor ``--all``, or both.
     """
-    if args.against is not None:
-        return _compare(args)
-    if (args.id is not None) + args.all + (args.figures is not None) != 1:
-        raise ValueError("say what to measure: an ID, --all, --figures, or --against PLACE")
-    if args.figures is not None:
-        from palaestra.cli import bench_figures
-
-        return bench_figures.run(args.figures, Setup(args.game, args.size_game, args.body_game), args.json)
+    if (args.id is None) != args.all:
+        raise ValueError("say what to measure: an ID, or --all")
     if args.all and args.keywords:
         raise ValueError("--set goes with an ID, not with --all")
     rows: list[dict[str, Any]] = []
@@ -98,18 +62,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(args: argparse.Namespace) -> int:
-    """Next to another version."""
-    without = {"--all": args.all, "--set": args.keywords, "--opponent": args.opponent, "--workers": args.workers}
-    without |= {"--threads": args.threads != 1, "two numbers of --num-envs": len(args.num_envs or ()) > 1}
-    for option, given in without.items():
-        if given:
-            raise ValueError(f"--against does not go with {option}")
-    id = None if args.id is None else find_id(args.id)
-    lanes = args.num_envs[0] if args.num_envs else None
-    return against.run(args.against, args.figures or [], id, lanes, args.rounds, args.json)
-
-
 def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
     keywords = keywords_of(args)
     if args.threads != 1:
@@ -124,9 +76,7 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         rivals = subjects.faces(id, n, args.opponent, **keywords)
         yardstick = subjects.calibration()
         with Progress("rounds") as report_progress:
-            *timings, unit = measure.measure(
-                [*rivals, yardstick], rounds=args.rounds or measure.ROUNDS, report_progress=report_progress
-            )
+            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds, report_progress=report_progress)
         for rival, timing in zip(rivals, timings, strict=True):
             rows.append(
                 {

@@ -10,15 +10,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from palaestra import registry
 from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
 from palaestra.cli.progress_bar import Progress
-from palaestra.console import PROGRESS_FILE, find_id, print_table
-
-if TYPE_CHECKING:
-    from palaestra.testing import Report
+from palaestra.console import PROGRESS_FILE, find_id
 
 ABOUT = "the conformance test of an environment, yours too"
 EXAMPLE = "palaestra check CartPole --level full"
@@ -29,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser, optional=True)
     parser.add_argument("--all", action="store_true", help="every registered environment")
     parser.add_argument(
-        "--level", choices=("preset", "fast", "full"), help="half a second, seconds (default) or minutes"
+        "--level",
+        choices=("preset", "fast", "full"),
+        default="fast",
+        help="half a second, seconds (default) or minutes",
     )
     parser.add_argument("--only", metavar="CHECK", nargs="+", help="only these checks")
     parser.add_argument(
@@ -38,19 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         metavar="K",
         help="seed of the numbers that the checks draw, such as lanes and seeds (default 0); a failure says which",
-    )
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="processor time an id, of compiling a kernel anew, and of testing 80 ids; with --all one id a kernel is "
-        "checked at level fast, the others at level preset",
-    )
-    parser.add_argument(
-        "--rest",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="processor time of all other tests, a term of the forecast of --time (default 0)",
     )
     parser.add_argument("--skip", metavar="CHECK", nargs="+", default=[], help="all but these checks")
     add_keywords(parser)
@@ -72,22 +58,18 @@ def run(args: argparse.Namespace) -> int:
         return run_in_child(sys.argv[1:])
     from palaestra import testing
 
-    levels = testing.levels() if args.time and args.all and args.level is None else {}
     reports = []
     with Progress("environments") as report_progress:
         ids = list(registry.ROWS) if args.all else [find_id(args.id)]
         for done, id in enumerate(ids):
             report_progress(done, len(ids), id)
-            level = args.level or levels.get(id, "fast")
             if args.all:
-                report = testing.check_all(level, ids=[id], only=args.only, skip=args.skip, seed=args.seed)[0]
+                report = testing.check_all(args.level, ids=[id], only=args.only, skip=args.skip, seed=args.seed)[0]
             else:
-                report = testing.check(id, level, only=args.only, skip=args.skip, seed=args.seed, **keywords)
+                report = testing.check(id, args.level, only=args.only, skip=args.skip, seed=args.seed, **keywords)
             reports.append(report)
             if not args.json:
-                print(f"{id} {report.level}: {report.cpu_seconds:.2f} s" if args.time else report, flush=True)
-    if args.time and not args.json:
-        print_forecast(reports, args.rest)
+                print(report, flush=True)
     if args.json:
         print_json(
             [
@@ -135,19 +117,3 @@ def run_in_child(words: Sequence[str]) -> int:
         file=sys.stderr,
     )
     return 1
-
-
-def print_forecast(reports: Sequence[Report], rest_s: float) -> None:
-    """Prints means by kind of id, the time of compiling a kernel, and what testing 80 ids takes."""
-    from palaestra.testing import forecast
-
-    kit_s: dict[str, list[float]] = {"kernel": [], "engine": [], "preset": []}
-    done = [report for report in reports if any(result.status != "skipped" for result in report.results)]
-    for report in done:
-        engine = registry.make_game(report.id)[0].physics is not None
-        kit_s["preset" if report.level == "preset" else "engine" if engine else "kernel"].append(report.cpu_seconds)
-    terms = forecast.forecast(kit_s, forecast.seconds_to_compile([report.id for report in done]), rest_s)
-    print(f"\nforecast for {forecast.IDS} ids, processor time")
-    print_table([[t.name, str(t.count), f"{t.cpu_s:.2f}", f"{t.total_s:.0f}"] for t in terms], ["", "x", "s", "sum"])
-    total_s = sum(term.total_s for term in terms)
-    print(f"{total_s:.0f} s, on {forecast.JOBS} cores {total_s / forecast.JOBS:.0f} s")

@@ -28,8 +28,7 @@ their own compiled step from each of them, so a solution is one of the environme
 * `palaestra.exact.positions`: all positions and transitions;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
-* `palaestra.pursuit.solver`: optimal play of pursuit on graphs;
-* `palaestra.exact.solver_figures`: ``python -m palaestra.exact.solver_figures`` measures the claimed figures.
+* `palaestra.pursuit.solver`: optimal play of pursuit on graphs.
 """
 
 from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv

@@ -25,14 +25,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import statistics
-import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -385,51 +382,3 @@ def silence(jsbsim: Any) -> Iterator[None]:
         yield
     finally:
         jsbsim.set_logger(before)
-
-
-def bench(rounds: int = 15) -> dict[str, float]:
-    """Cost of the engine next to bare JSBSim, two aircraft and six frames a period.
-
-    The two are measured in turns and the medians compared, so that a loaded machine hurts both alike.
-
-    Returns:
-        ``frames_per_s`` of the engine, ``bare_frames_per_s``, their ratio ``kept`` and ``reset_ms`` of one lane.
-    """
-    game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,))], align=True))
-    engine = JsbsimEngine(game, 1)
-    states: Any = np.zeros(1, game.state_dtype)
-    states["body"]["altitude_m"], states["body"]["true_airspeed_mps"] = 6000.0, 250.0
-    states["body"]["throttle_command"], states["body"]["elevator_command"] = 0.5, 0.03
-    start = states.copy()
-
-    def bare() -> None:
-        for aircraft in engine.aircraft[0]:
-            run = aircraft.fdm.run
-            for _ in range(engine.frames):
-                run()
-
-    def timed(action: Callable[[], None], repeat: int = 100) -> float:
-        before = time.perf_counter()
-        for _ in range(repeat):
-            action()
-        return (time.perf_counter() - before) / repeat
-
-    seconds: dict[str, list[float]] = {"engine": [], "bare": [], "reset": []}
-    for _ in range(rounds):
-        states[:] = start
-        seconds["reset"].append(timed(lambda: engine.load(states, [0])))
-        seconds["engine"].append(timed(lambda: engine.advance(states, [0])))
-        seconds["bare"].append(timed(bare))
-    engine.close()
-    middle = {name: statistics.median(values) for name, values in seconds.items()}
-    return {
-        "frames_per_s": 12 / middle["engine"],
-        "bare_frames_per_s": 12 / middle["bare"],
-        "kept": middle["bare"] / middle["engine"],
-        "reset_ms": 1e3 * middle["reset"],
-    }
-
-
-if __name__ == "__main__":
-    for name, value in bench().items():
-        print(f"{name:18s} {value:10.3f}")

@@ -1,15 +1,14 @@
-"""The figures of Skirmish that need matches, not a clock: ``python -m palaestra.skirmish.figures``.
+"""The figures of Skirmish that need matches, not a clock: ``python benchmarks/skirmish_claims.py``.
 
 ::
 
-    python -m palaestra.skirmish.figures                          # all of them, about a quarter of an hour
-    python -m palaestra.skirmish.figures --only random scripts
-    python -m palaestra.skirmish.figures --matches 200            # quicker, less certain
-    python -m palaestra.skirmish.figures --out FOLDER             # writes FOLDER/skirmish_figures.csv too
+    python benchmarks/skirmish_claims.py                          # all of them, about a quarter of an hour
+    python benchmarks/skirmish_claims.py --only random scripts
+    python benchmarks/skirmish_claims.py --matches 200            # quicker, less certain
+    python benchmarks/skirmish_claims.py --out FOLDER             # writes FOLDER/skirmish_figures.csv too
 
 It prints every figure with its bar and verdict; the exit code is 1 where a bar is missed. The speed figures are part of
-``palaestra bench --figures``, those of learning of ``python -m palaestra_baselines.figures``. This program is above all
-of palaestra, though it stands with its game: no other module imports it.
+``python benchmarks/speed.py``, those of learning of ``python -m palaestra_baselines.figures``.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import open_loop
+from figure import VERDICTS, Figure, print_figures
 from palaestra import registry
 from palaestra.cli.common import positive_count
-from palaestra.cli.figure import VERDICTS, Figure, bar_text, value_text
 from palaestra.cli.progress_bar import Progress
-from palaestra.console import print_table
 from palaestra.core.files import write_atomically
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_interval
-from palaestra.skirmish import maps, open_loop
+from palaestra.skirmish import maps
 
 RANDOM_MAPS = ("3m", "8m", "2s3z", "3s5z", "5m_vs_6m", "MMM", "3s_vs_5z", "10m_vs_11m")
 RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0
@@ -238,7 +237,7 @@ def write_csv(path: Path, figures: Sequence[Figure]) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measures and prints; returns 1 where a bar was missed."""
-    parser = argparse.ArgumentParser(prog="python -m palaestra.skirmish.figures", description="The figures of Skirmish")
+    parser = argparse.ArgumentParser(description="The figures of Skirmish")
     parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument("--matches", type=positive_count, help="of each number (default: 1,024; mirrored maps 10,000)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write skirmish_figures.csv there")
@@ -248,11 +247,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for group in args.only or GROUPS:
         with Progress(group) as bar:
             figures += GROUPS[group](replace(plan, report_progress=bar))
-    rows = [
-        [f.letter, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
-        for f in figures
-    ]
-    print_table(rows, ["", "figure", "measured", "bar", "", ""])
+    print_figures(figures)
     print(f"learning, hours: {LEARNING}")
     if args.out:
         write_csv(args.out / "skirmish_figures.csv", figures)

@@ -1,7 +1,8 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
-``palaestra info ID`` prints the page of one id; ``python -m palaestra.docs --write`` writes `docs/environments/` and
-the tables of README.md, docs/results.md and the guide to the environments, ``--check`` fails where they are stale.
+``palaestra info ID`` prints the page of one id. ``python docs/tools/write_pages.py --write`` writes the pages in
+`docs/environments/` and the tables of README.md, docs/results.md and the guide to the environments; ``--check`` fails
+where they are stale.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from palaestra import gallery, pages, registry
+import gallery
+from palaestra import pages, registry
 from palaestra.core.catalog import Page, Row
 
-COMMAND = "python -m palaestra.docs --write"
+COMMAND = "python docs/tools/write_pages.py --write"
 PAGES = Path("docs", "environments")
 MADE_BY = f"<!-- Made by {COMMAND} from the docstring of"
 """Beginning of every page: files that begin otherwise are left alone."""
@@ -36,7 +38,7 @@ IN_README = (
 README, RESULTS = Path("README.md"), Path("docs", "results.md")
 CHOICE = Path("docs", "guides", "choose_an_environment.md")
 """Pages with tables that are written here, beside those of the environments."""
-FIGURES = Path("assets", "palaestra_assets", "figures")
+FIGURES = Path("docs", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
 SOLVED = 0.95
@@ -205,7 +207,7 @@ def stale(root: Path) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m palaestra.docs", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     verb = parser.add_mutually_exclusive_group(required=True)
     verb.add_argument("--write", action="store_true", help="write docs/environments and the tables")
     verb.add_argument("--check", action="store_true", help="fail where they are stale")
@@ -267,7 +269,7 @@ def _tables(root: Path, page: Path) -> dict[str, Callable[[], str]]:
 
 
 def _with_picture(text: str, root: Path, page: Page, id: str) -> str:
-    """The page with the picture of `palaestra.gallery` under its headline, if there is one."""
+    """The page with the picture of ``gallery.py`` under its headline, if there is one."""
     if not (root / gallery.FOLDER / gallery.picture_name(page)).exists():
         return text
     title, headline, rest = text.split("\n\n", 2)

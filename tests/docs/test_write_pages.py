@@ -12,7 +12,8 @@ from games import two_team, two_team_homogeneous
 from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
 
 import palaestra
-from palaestra import docs, pages, registry
+import write_pages as docs
+from palaestra import pages, registry
 from palaestra.core.catalog import Page, Row, presets
 from palaestra.core.fields import table_rows
 
@@ -42,7 +43,7 @@ def test_every_page_of_a_game_that_draws_has_its_picture_in_the_tree_and_there_a
     }
     there = {path.name for path in (HOUSE / docs.gallery.FOLDER).iterdir()}
     missing = [id for name, id in drawn.items() if name not in there]
-    assert not missing, f"run: python -m palaestra.gallery {' '.join(missing)}"
+    assert not missing, f"run: python docs/tools/gallery.py {' '.join(missing)}"
     assert there == set(drawn)
 
 

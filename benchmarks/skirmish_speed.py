@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from figure import Figure, NotHere, Report, timed
 from palaestra import registry
 from palaestra.cli import subjects
-from palaestra.cli.bench_figures_teams import TAG, next_to_tag, random_play
-from palaestra.cli.children import start, this_installation
-from palaestra.cli.figure import Figure, NotHere, Setup, timed
 from palaestra.cli.measure import Subject, Timing
+from processes import start, this_installation
+from team_speed import TAG, next_to_tag, random_play
 
 LANES = 64
 SPEEDS = {"2s3z": (150e3, 3.2), "10m_vs_11m": (70e3, 1.5), "27m_vs_30m": (18e3, 0.38)}
@@ -43,7 +43,7 @@ def id_of(map: str) -> str:
     return f"palaestra/Skirmish-{map}-v0"
 
 
-def speeds(setup: Setup) -> list[Figure]:
+def speeds(report_progress: Report) -> list[Figure]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run."""
     *timings, tag = timed(*(battle(map) for map in SPEEDS), random_play(TAG))
     figures = []
@@ -61,7 +61,7 @@ def battle(map: str) -> Subject:
     return Subject(map, sim.step, LANES, sim.close)
 
 
-def next_to_smax(setup: Setup) -> list[Figure]:
+def next_to_smax(report_progress: Report) -> list[Figure]:
     """Battles of `MAP` next to JaxMARL's SMAX on one core, by the clock on the wall, as XLA has threads of its own.
 
     Raises:
@@ -144,7 +144,7 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def faces(setup: Setup) -> list[Figure]:
+def faces(report_progress: Report) -> list[Figure]:
     """Decisions a second of one match that hand out observations and masks; red's actions are drawn before."""
     single, parallel = timed(subjects.single(id_of(MAP), "builtin"), subjects.parallel(id_of(MAP), "builtin"))
     rows = (("gymnasium.make", single, GYMNASIUM_BAR), ("ParallelEnv", parallel, PARALLEL_BAR))
@@ -160,7 +160,7 @@ def face_figure(face: str, timing: Timing, bar: float) -> Figure:
     )
 
 
-def memory(setup: Setup) -> list[Figure]:
+def memory(report_progress: Report) -> list[Figure]:
     """Bytes that each further lane allocates, all arrays."""
     return [
         Figure("", f"Skirmish {map}, bytes a lane, all arrays", bytes_a_lane(id_of(map)), bar, False)
@@ -201,13 +201,13 @@ def traced_array_bytes() -> int:
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([of_arrays]).traces)
 
 
-def first_starts(setup: Setup) -> list[Figure]:
+def first_starts(report_progress: Report) -> list[Figure]:
     """Fresh processes: compiling a layout, further maps of it in the same process, and a start with compiled code."""
     figures = []
     for factory, maps in LAYOUTS.items():
         runs, warms = [], []
         for number in range(TRIES):
-            setup.report_progress(f"{factory} {number + 1}/{TRIES}")
+            report_progress(f"{factory} {number + 1}/{TRIES}")
             with tempfile.TemporaryDirectory() as cache:
                 words = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
                 runs.append(start(this_installation(), "presets", cache=cache, **words))

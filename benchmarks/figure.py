@@ -1,14 +1,17 @@
-"""A speed figure, and the setup for measuring figures."""
+"""A figure with its bar: how it is measured, judged and printed."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from palaestra import registry
 from palaestra.cli.measure import Subject, Timing, measure
+from palaestra.console import print_table
+
+Report = Callable[[str], object]
+"""Called with what is being measured."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +67,6 @@ class NotHere(Exception):
     """Cannot be measured here; says why."""
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What figures are measured with. The games are not part of the suite; a figure without its game is left out.
-
-    Attributes:
-        game: ``module:function`` of a two-team game whose agents have equal tables, for overheads and threads.
-        size_game: ``module:function`` of a game whose keyword ``agents`` changes its size but not its kernel.
-        body_game: ``module:function`` of a game whose bodies an engine moves.
-        report_progress: Called with what is being measured.
-    """
-
-    game: str | None = None
-    size_game: str | None = None
-    body_game: str | None = None
-    report_progress: Callable[[str], object] = lambda note: None
-
-
 def timed(*subjects: Subject, **options: Any) -> list[Timing]:
     """`measure`, and closes the subjects."""
     try:
@@ -93,6 +79,14 @@ def timed(*subjects: Subject, **options: Any) -> list[Timing]:
 def register_game(id: str, spec: str) -> str:
     """Registers the game of ``module:function`` under an id, once; returns the id."""
     if id not in registry.ROWS:
-        module, _, function = spec.partition(":")
-        registry.register(id, getattr(importlib.import_module(module), function), about="for the speed figures")
+        registry.register(id, spec, about="for the speed figures")
     return id
+
+
+def print_figures(figures: Sequence[Figure]) -> None:
+    """Prints the table of figures."""
+    rows = [
+        [f.letter, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
+        for f in figures
+    ]
+    print_table(rows, ["", "figure", "measured", "bar", "", ""])

@@ -1,8 +1,8 @@
-"""The process of one version in `palaestra.cli.against`: it prepares something to time and plays a round on request.
+"""The process of one version in ``compare.py``: it prepares something to time and plays a round on request.
 
-It runs under another version of palaestra too, so it uses public names only, and of this package only what imports
-nothing of palaestra (hence the relative imports: see `palaestra.cli.children`). One JSON object a line comes in by
-stdin, one goes out by stdout; what is printed goes to stderr.
+It runs under another version of palaestra too, so it uses public names only, and of `palaestra.cli` only what
+``processes.py`` brings along. One JSON object a line comes in by stdin, one goes out by stdout; what is printed goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import gymnasium
 import numpy as np
 
 import palaestra
-
-from .measure import calls_of, no_garbage_collection, time_calls, warm_up
-from .moves import batch_call, episodes, parallel_episodes, samples, stepper
+from palaestra.cli.measure import calls_of, no_garbage_collection, time_calls, warm_up
+from palaestra.cli.moves import batch_call, episodes, parallel_episodes, samples, stepper
 
 Prepared = tuple[Callable[[], object], Callable[[], object], Callable[[], str]]
 """One call, what closes it, and what shows the results after the warm-up."""
 
 
-class Turns:
+class Worker:
     """Holds what is being timed.
 
     Every method answers one request; its arguments are the request's words.
@@ -141,11 +140,11 @@ def main(words: list[str]) -> None:
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing that the compiler or a game prints may come between the answers
-    turns = Turns()
+    worker = Worker()
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            answer = getattr(turns, request.pop("do"))(**request)
+            answer = getattr(worker, request.pop("do"))(**request)
         except Exception as error:  # whatever it is, the other side says it
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)

@@ -1,95 +1,77 @@
-"""The suite's speed figures: ratios measured on this machine, each with its bar."""
+"""The suite's speed figures: ratios measured on this machine, each with its bar.
+
+::
+
+    python benchmarks/speed.py                     # all of them, an hour
+    python benchmarks/speed.py --figures a d k     # some
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+import exact_claims
+import pursuit_speed
+import skirmish_speed
+import start_speed
+import team_speed
+from figure import Figure, NotHere, Report, print_figures, register_game, timed
 from palaestra import registry
-from palaestra.cli import bench_figures_pursuit, bench_figures_skirmish, bench_figures_start, bench_figures_teams
-from palaestra.cli.common import print_json
-from palaestra.cli.figure import VERDICTS, Figure, NotHere, Setup, bar_text, register_game, timed, value_text
+from palaestra.cli.common import add_json, print_json
 from palaestra.cli.measure import Subject, Timing
 from palaestra.cli.moves import POOL, episodes, samples, stepper
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.subjects import batch, peer, single, vector
-from palaestra.console import print_table
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
 DOGFIGHT = "palaestra/UcavDogfight-v0"
-GAME_ID = "palaestra-bench/TwoTeam-v0"
+GAME_ID, TWO_TEAMS = "palaestra-bench/TwoTeam-v0", "games.two_team_homogeneous:game"
+TESTS = Path(__file__).parents[1] / "tests"
+"""Folder of the games that are measured and are no part of the suite."""
 BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 64
 VECTOR_BAR, SINGLE_BAR = 1.5, 0.45
 FRAMES = 12
 """FDM frames of one decision of two aircraft: six each."""
 
 
-def run(letters: list[str], setup: Setup, as_json: bool) -> int:
-    """Measures and prints.
-
-    Args:
-        letters: Which; all if empty.
-        setup: The games that are not part of the suite.
-        as_json: Print JSON.
-
-    Returns:
-        1 if a bar was missed or a measuring process failed.
-
-    Raises:
-        ValueError: No such figure.
-    """
-    unknown = [letter for letter in letters if letter not in FIGURES]
-    if unknown:
-        raise ValueError(f"no figure {unknown[0]!r}: choose from {', '.join(FIGURES)}")
-    chosen = letters or list(FIGURES)
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures and prints. Returns 1 where a bar was missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--figures", nargs="*", metavar="LETTER", choices=FIGURES, help="a to x (default: all)")
+    add_json(parser)
+    args = parser.parse_args(words)
+    sys.path.append(str(TESTS))
+    chosen = args.figures or list(FIGURES)
     found: list[Figure] = []
-    failed = False
-    with Progress("figures") as report_progress:
+    with Progress("figures") as progress:
         for done, letter in enumerate(chosen):
             function, about, bar, at_least = FIGURES[letter]
-            report_progress(done, len(chosen), letter)
-            reporting = replace(
-                setup,
-                report_progress=lambda note, done=done, letter=letter: report_progress(
-                    done, len(chosen), f"{letter} {note}"
-                ),
-            )
+            progress(done, len(chosen), letter)
+            report = lambda note, done=done, letter=letter: progress(done, len(chosen), f"{letter} {note}")  # noqa: E731
             try:
-                found += [replace(figure, letter=letter) for figure in function(reporting)]
+                found += [replace(figure, letter=letter) for figure in function(report)]
             except (NotHere, ImportError) as reason:
                 found.append(Figure(letter, about, None, bar, at_least, str(reason)))
-    if as_json:
+    if args.json:
         print_json([{**asdict(figure), "holds": figure.holds} for figure in found])
     else:
-        _print(found)
-    return 1 if failed or any(figure.holds is False for figure in found) else 0
+        print_figures(found)
+    return 1 if any(figure.holds is False for figure in found) else 0
 
 
-def _print(figures: list[Figure]) -> None:
-    rows = [
-        [
-            figure.letter,
-            figure.about,
-            value_text(figure.value),
-            bar_text(figure.bar, figure.at_least),
-            VERDICTS[figure.holds],
-            figure.note,
-        ]
-        for figure in figures
-    ]
-    print_table(rows, ["", "figure", "measured", "bar", "", ""])
-
-
-def _vector_peers(setup: Setup) -> list[Figure]:
+def _vector_peers(report_progress: Report) -> list[Figure]:
     """CartPole next to Gymnasium's two ways to run many of it, all returning fresh arrays."""
     native = gymnasium.make_vec(PEER, BATCH, vectorization_mode="vector_entry_point")
     sync = gymnasium.make_vec(PEER, SYNC_BATCH, vectorization_mode="sync")
@@ -111,9 +93,9 @@ def _vector_peers(setup: Setup) -> list[Figure]:
     ]
 
 
-def _face_overhead(setup: Setup) -> list[Figure]:
+def _face_overhead(report_progress: Report) -> list[Figure]:
     """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
-    name = _two_team_game(setup)
+    name = register_game(GAME_ID, TWO_TEAMS)
     lanes = _lanes_of_a_millisecond(name)
     subjects = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
     bare, copies, views = timed(*subjects, rounds=25, round_s=0.03)
@@ -124,7 +106,7 @@ def _face_overhead(setup: Setup) -> list[Figure]:
     ]
 
 
-def _single(setup: Setup) -> list[Figure]:
+def _single(report_progress: Report) -> list[Figure]:
     """One CartPole behind ``gymnasium.make`` with its default wrappers, next to Gymnasium's own."""
     ours, theirs = timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
     note = f"us a step: {ours.ns / 1e3:.2f} to {theirs.ns / 1e3:.2f}"
@@ -133,9 +115,9 @@ def _single(setup: Setup) -> list[Figure]:
     ]
 
 
-def _threads(setup: Setup) -> list[Figure]:
+def _threads(report_progress: Report) -> list[Figure]:
     """Two threads next to one."""
-    name = _two_team_game(setup)
+    name = register_game(GAME_ID, TWO_TEAMS)
     one, two = timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
     note = f"ms a call: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
     return [Figure("d", f"two threads, {THREAD_BATCH} lanes, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
@@ -150,7 +132,7 @@ print(json.dumps([spent, [m for m in ("numba", "torch", "jsbsim", "mujoco") if m
 """
 
 
-def _import_time(setup: Setup) -> list[Figure]:
+def _import_time(report_progress: Report) -> list[Figure]:
     """``import palaestra`` next to ``import gymnasium``, each in fresh processes, the least of nine."""
     best = {"palaestra": float("inf"), "gymnasium": float("inf")}
     loaded: list[str] = []
@@ -170,7 +152,7 @@ def _import_time(setup: Setup) -> list[Figure]:
     ]
 
 
-def _flight_frames(setup: Setup) -> list[Figure]:
+def _flight_frames(report_progress: Report) -> list[Figure]:
     """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
     env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
     rng = np.random.default_rng(0)
@@ -206,7 +188,7 @@ def _bare_flight() -> Subject:
     return Subject("bare JSBSim", fly, FRAMES, engine.close)
 
 
-def _flight_workers(setup: Setup) -> list[Figure]:
+def _flight_workers(report_progress: Report) -> list[Figure]:
     """A vector of dogfights in two worker processes next to one."""
     made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
     one, two = timed(*made, rounds=5, round_s=0.3)
@@ -214,7 +196,7 @@ def _flight_workers(setup: Setup) -> list[Figure]:
     return [Figure("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
 
-def _flight_reset(setup: Setup) -> list[Figure]:
+def _flight_reset(report_progress: Report) -> list[Figure]:
     """Start of a dogfight, two aircraft."""
     sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
     sim.reset(seed=0)
@@ -222,17 +204,9 @@ def _flight_reset(setup: Setup) -> list[Figure]:
     return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
-def _exact(setup: Setup) -> list[Figure]:
+def _exact(report_progress: Report) -> list[Figure]:
     """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
-    from palaestra.exact import solver_figures
-
-    return [Figure("k", **{k: v for k, v in row.items() if k != "holds"}) for row in solver_figures.figures()]
-
-
-def _two_team_game(setup: Setup) -> str:
-    if setup.game is None:
-        raise NotHere("needs --game MODULE:FUNCTION, a two-team game whose agents have equal tables")
-    return register_game(GAME_ID, setup.game)
+    return list(exact_claims.figures())
 
 
 def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
@@ -271,7 +245,7 @@ def _lanes_of_a_millisecond(id: str) -> int:
         lanes *= 2
 
 
-FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
+FIGURES: dict[str, tuple[Callable[[Report], list[Figure]], str, float, bool]] = {
     "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
     "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
     "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
@@ -280,61 +254,65 @@ FIGURES: dict[str, tuple[Callable[[Setup], list[Figure]], str, float, bool]] = {
     "f": (_flight_frames, "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", 0.6, True),
     "g": (_flight_workers, "UCAV vector, two workers over one, speed-up", 1.6, True),
     "h": (_flight_reset, "UCAV reset of a lane, ms", 0.5, False),
-    "i": (bench_figures_teams.particles, "particle games over mpe2's", 500.0, True),
-    "j": (bench_figures_teams.decisions, "decisions a second of the team games on one core", 1e6, True),
+    "i": (team_speed.particles, "particle games over mpe2's", 500.0, True),
+    "j": (team_speed.decisions, "decisions a second of the team games on one core", 1e6, True),
     "k": (_exact, "exact solvers", 500.0, True),
     "l": (
-        bench_figures_start.makes,
+        start_speed.makes,
         "gymnasium.make of every compiled game, cold cache, s",
-        bench_figures_start.COLD_BAR_S,
+        start_speed.COLD_BAR_S,
         False,
     ),
     "m": (
-        bench_figures_start.presets,
+        start_speed.presets,
         "presets of one kernel, cold, s in all",
-        bench_figures_start.PRESETS_BAR_S,
+        start_speed.PRESETS_BAR_S,
         False,
     ),
     "n": (
-        bench_figures_start.bodies,
+        start_speed.bodies,
         "restore of a game with an engine, ms",
-        bench_figures_start.RESTORE_BAR_MS,
+        start_speed.RESTORE_BAR_MS,
         False,
     ),
-    "o": (bench_figures_skirmish.speeds, "decisions a second of Skirmish on one core", 150e3, True),
+    "o": (skirmish_speed.speeds, "decisions a second of Skirmish on one core", 150e3, True),
     "p": (
-        bench_figures_skirmish.next_to_smax,
+        skirmish_speed.next_to_smax,
         "Skirmish 2s3z over JaxMARL's SMAX on the CPU",
-        bench_figures_skirmish.SMAX_BAR,
+        skirmish_speed.SMAX_BAR,
         True,
     ),
-    "q": (bench_figures_skirmish.faces, "one match of Skirmish with masks", bench_figures_skirmish.PARALLEL_BAR, True),
-    "r": (bench_figures_skirmish.memory, "Skirmish, bytes a lane", 24e3, False),
+    "q": (skirmish_speed.faces, "one match of Skirmish with masks", skirmish_speed.PARALLEL_BAR, True),
+    "r": (skirmish_speed.memory, "Skirmish, bytes a lane", 24e3, False),
     "s": (
-        bench_figures_skirmish.first_starts,
+        skirmish_speed.first_starts,
         "compiling a layout of Skirmish, s",
-        bench_figures_skirmish.COLD_BAR_S,
+        skirmish_speed.COLD_BAR_S,
         False,
     ),
-    "t": (bench_figures_pursuit.speeds, "decisions a second of pursuit on one core", 3e6, True),
+    "t": (pursuit_speed.speeds, "decisions a second of pursuit on one core", 3e6, True),
     "u": (
-        bench_figures_pursuit.next_to_sisl,
+        pursuit_speed.next_to_sisl,
         "GraphPursuit, ParallelEnv over PettingZoo's pursuit",
-        bench_figures_pursuit.SISL_BAR,
+        pursuit_speed.SISL_BAR,
         True,
     ),
-    "v": (bench_figures_pursuit.single, "one match of GraphPursuit", bench_figures_pursuit.GYMNASIUM_BAR, True),
+    "v": (pursuit_speed.single, "one match of GraphPursuit", pursuit_speed.GYMNASIUM_BAR, True),
     "w": (
-        bench_figures_pursuit.further_games,
+        pursuit_speed.further_games,
         "GraphPursuit on a further graph, ms",
-        bench_figures_pursuit.FURTHER_BAR_MS,
+        pursuit_speed.FURTHER_BAR_MS,
         False,
     ),
     "x": (
-        bench_figures_pursuit.pools,
+        pursuit_speed.pools,
         "GraphPursuit, making a pool of graphs, s",
-        bench_figures_pursuit.POOL_BAR_S,
+        pursuit_speed.POOL_BAR_S,
         False,
     ),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,34 +1,24 @@
-"""The claimed figures of the exact solvers, measured on this machine: ``python -m palaestra.exact.solver_figures``.
-
-Each figure is a plain dict: ``about``, ``value``, ``bar`` (None where it is reported for comparison), ``at_least``
-(whether more is better), ``holds`` and ``note``.
-"""
+"""The claims about the exact solvers, measured on this machine: ``python benchmarks/exact_claims.py``."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
-from palaestra.exact.graph_figures import pursuit_rows
+from figure import Figure, print_figures
 from palaestra.exact.matrix_solver import matrix_games
 from palaestra.exact.positions import enumerate_positions
 from palaestra.exact.values import solve
+from pursuit_claims import pursuit_figures
 
 SOCCER = "palaestra/GridSoccer-v0"
 SHAPES = ((1, 1), (2, 2), (3, 3), (2, 5), (5, 5), (9, 4), (9, 9), (13, 25), (25, 13), (25, 25))
 MATRICES = 100_000
 LITTMAN = {"value": 0.218484, "pure maximin": 0.0, "pure minimax": 0.295245}
 """Littman's soccer at kick-off for the side with the ball, gamma = 0.9, from an independent solver."""
-
-
-def figure(about: str, value: float, bar: float | None, at_least: bool, note: str = "") -> dict[str, Any]:
-    """One figure with its verdict."""
-    holds = None if bar is None else (value >= bar if at_least else value <= bar)
-    return {"about": about, "value": value, "bar": bar, "at_least": at_least, "holds": holds, "note": note}
 
 
 def near_saddle(rng: np.random.Generator, count: int, m: int, n: int) -> np.ndarray:
@@ -58,7 +48,7 @@ def near_saddle(rng: np.random.Generator, count: int, m: int, n: int) -> np.ndar
     return a
 
 
-def matrix_accuracy(matrices: int = MATRICES) -> list[dict[str, Any]]:
+def matrix_accuracy(matrices: int = MATRICES) -> list[Figure]:
     """Largest certified gap over random and near-saddle matrices."""
     found = []
     each = -(-matrices // len(SHAPES))
@@ -72,11 +62,11 @@ def matrix_accuracy(matrices: int = MATRICES) -> list[dict[str, Any]]:
         methods, counts = np.unique(np.concatenate([s.method for s in solved]), return_counts=True)
         note = ", ".join(f"{count} {method}" for method, count in zip(methods, counts, strict=True))
         about = f"{each * len(SHAPES):,} {name} matrices up to 25x25: largest relative gap"
-        found.append(figure(about, max(float(s.gap.max()) for s in solved), 1e-9, False, note))
+        found.append(Figure("", about, max(float(s.gap.max()) for s in solved), 1e-9, False, note))
     return found
 
 
-def matrix_speed() -> list[dict[str, Any]]:
+def matrix_speed() -> list[Figure]:
     """Random matrix games next to scipy's linprog with HiGHS, the best of some rounds that take turns.
 
     Raises:
@@ -109,11 +99,13 @@ def matrix_speed() -> list[dict[str, Any]]:
                 linprog(A_ub=constraints, **program)
                 theirs.append(time.perf_counter() - start)
         note = f"{1e6 * min(ours):.2f} to {1e6 * min(theirs):,.0f} us a game"
-        found.append(figure(f"{size}x{size}: faster than scipy's linprog", min(theirs) / min(ours), bar, True, note))
+        found.append(
+            Figure("", f"{size}x{size}: faster than scipy's linprog", min(theirs) / min(ours), bar, True, note)
+        )
     return found
 
 
-def littman() -> list[dict[str, Any]]:
+def littman() -> list[Figure]:
     """Littman's soccer, enumerated and solved with all bounds, once compiled."""
     solve(SOCCER)
     seconds, solution = [], None
@@ -129,31 +121,26 @@ def littman() -> list[dict[str, Any]]:
     everywhere = solve(enumerate_positions(SOCCER, symmetry=False))
     mixed = len(everywhere.without_pure_saddle)
     note = ", ".join(f"{name} {v:+.6f}" for name, v in zip(LITTMAN, values, strict=True))
+    off = abs(mixed - 324)
     return [
-        figure("Littman's soccer: s to enumerate and solve", min(seconds), 0.2, False, f"{solution.sweeps} sweeps"),
-        figure("Littman's soccer: guaranteed error", solution.error, 1e-8, False),
-        figure("Littman's soccer at kick-off: off the known values by", error, 1e-6, False, note),
-        figure("Littman's soccer: positions without a pure saddle, off 324 by", abs(mixed - 324), 0, False, f"{mixed}"),
+        Figure("", "Littman's soccer: s to enumerate and solve", min(seconds), 0.2, False, f"{solution.sweeps} sweeps"),
+        Figure("", "Littman's soccer: guaranteed error", solution.error, 1e-8, False),
+        Figure("", "Littman's soccer at kick-off: off the known values by", error, 1e-6, False, note),
+        Figure("", "Littman's soccer: positions without a pure saddle, off 324 by", off, 0, False, f"{mixed}"),
     ]
 
 
-def figures() -> Iterator[dict[str, Any]]:
+def figures() -> Iterator[Figure]:
     """All of them."""
-    for measure in (matrix_accuracy, matrix_speed, littman):
+    for measure in (matrix_accuracy, matrix_speed, littman, pursuit_figures):
         yield from measure()
-    for row in pursuit_rows():
-        yield figure(*row)
 
 
 def main() -> int:
     """Prints all figures. Returns 1 if a bar was missed."""
-    missed = False
-    for row in figures():
-        verdict = {True: "holds", False: "MISSED", None: ""}[row["holds"]]
-        bar = "" if row["bar"] is None else f"{'>=' if row['at_least'] else '<='} {row['bar']:g}"
-        print(f"{row['about']:68s} {row['value']:10.3g}  {bar:9s} {verdict:7s} {row['note']}", flush=True)
-        missed |= row["holds"] is False
-    return int(missed)
+    found = list(figures())
+    print_figures(found)
+    return 1 if any(figure.holds is False for figure in found) else 0
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 ::
 
-    python -m palaestra.gallery                             # all that have none yet
-    python -m palaestra.gallery palaestra/TeamPong-v0       # that of this id's page anew
-    python -m palaestra.gallery --all                       # all anew
+    python docs/tools/gallery.py                          # all that have none yet
+    python docs/tools/gallery.py palaestra/TeamPong-v0    # that of this id's page anew
+    python docs/tools/gallery.py --all                    # all anew
 
 A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
 again up to `MOMENT` of its length.
@@ -84,7 +84,7 @@ def write(id: str, root: Path = Path()) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m palaestra.gallery", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "ids", nargs="*", metavar="ID", help="draw those of their pages anew; without any, those that are missing"
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from figure import Figure, NotHere, Report, timed
 from palaestra import registry
-from palaestra.cli.figure import Figure, NotHere, Setup, timed
 from palaestra.cli.measure import Subject, Timing
 from palaestra.cli.moves import POOL, batch_call
 
@@ -19,7 +19,7 @@ REFERENCE = 4.7e6
 """TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
 
-def particles(setup: Setup) -> list[Figure]:
+def particles(report_progress: Report) -> list[Figure]:
     """Tag and spread next to mpe2: all agents move at random, all results are discarded.
 
     Raises:
@@ -39,7 +39,7 @@ def particles(setup: Setup) -> list[Figure]:
     ]
 
 
-def decisions(setup: Setup) -> list[Figure]:
+def decisions(report_progress: Report) -> list[Figure]:
     """Decisions of a match a second on one core, all agents at random."""
     names = (PONG, SOCCER, TAG, SPREAD)
     timings = timed(*(random_play(name) for name in names))

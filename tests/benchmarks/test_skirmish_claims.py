@@ -1,7 +1,8 @@
 """The figures of Skirmish: each row can fail, what is played for it, and what the command prints and writes."""
 
 import csv
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import open_loop
+import palaestra_assets
+import skirmish_claims as claims
+from figure import Figure
 from palaestra.core.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable
 from palaestra.evaluation.matches import MATCH
-from palaestra.skirmish import figures, games, maps, open_loop
+from palaestra.skirmish import games, maps
 from palaestra.skirmish.orders import EAST, FIRST, STOP
 
 
@@ -33,33 +38,33 @@ def played(monkeypatch: pytest.MonkeyPatch) -> dict[str, MatchTable]:
         assert not swap
         return known.get(f"{a} {id}", known.get(a, table(1, 99)))
 
-    monkeypatch.setattr(figures, "evaluate", evaluate)
+    monkeypatch.setattr(claims, "evaluate", evaluate)
     return known
 
 
 def test_smacs_formulas_give_what_smac_returns():
-    assert figures.smac_sizes(*figures.SMAC_MAPS["MMM2"]) == (176, 322, 18)
-    assert figures.smac_sizes(*figures.SMAC_MAPS["2s3z"]) == (80, 120, 11)
-    assert figures.smac_sizes(*figures.SMAC_MAPS["so_many_baneling"]) == (202, 397, 38)
+    assert claims.smac_sizes(*claims.SMAC_MAPS["MMM2"]) == (176, 322, 18)
+    assert claims.smac_sizes(*claims.SMAC_MAPS["2s3z"]) == (80, 120, 11)
+    assert claims.smac_sizes(*claims.SMAC_MAPS["so_many_baneling"]) == (202, 397, 38)
 
 
 def test_a_map_of_another_size_is_counted(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figures, "SMAC_MAPS", {"3m": ("T", "T", 0, 3, 3), "2s3z": ("P", "P", 0, 5, 5)})
+    monkeypatch.setattr(claims, "SMAC_MAPS", {"3m": ("T", "T", 0, 3, 3), "2s3z": ("P", "P", 0, 5, 5)})
     monkeypatch.setattr(maps, "names", lambda: ("3m", "2s3z"))
-    (figure,) = figures.sizes(figures.Plan())
+    (figure,) = claims.sizes(claims.Plan())
     assert (figure.value, figure.holds) == (1.0, False)
     assert figure.note == "2s3z (80, 120, 11), SMAC (60, 100, 11)"
 
 
 def test_a_map_that_is_missing_is_counted(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(figures, "SMAC_MAPS", {})
+    monkeypatch.setattr(claims, "SMAC_MAPS", {})
     monkeypatch.setattr(maps, "names", lambda: ("3m",))
-    assert figures.sizes(figures.Plan())[0].note == "3m missing"
+    assert claims.sizes(claims.Plan())[0].note == "3m missing"
 
 
 def test_a_random_player_that_wins_is_reported(played: dict[str, MatchTable]):
     played["random palaestra/Skirmish-MMM-v0"] = table(2, 97, 1)
-    rows = {figure.about: figure for figure in figures.random_play(figures.Plan())}
+    rows = {figure.about: figure for figure in claims.random_play(claims.Plan())}
     assert len(rows) == 8
     assert [about for about, figure in rows.items() if not figure.holds] == ["MMM: random wins, %"]
     assert rows["MMM: random wins, %"].note == "2 of 100 (0.6 to 7.0 %), draws 1"
@@ -67,38 +72,40 @@ def test_a_random_player_that_wins_is_reported(played: dict[str, MatchTable]):
 
 def test_scripts_are_held_to_what_they_win(played: dict[str, MatchTable]):
     played |= {"focus_fire": table(91, 9), "kite": table(70, 30), "nearest": table(12, 88)}
-    focus, kite = figures.scripts(figures.Plan())
+    focus, kite = claims.scripts(claims.Plan())
     assert (focus.value, focus.holds) == (91.0, True)
     assert (kite.value, kite.holds) == (pytest.approx(58.0), False)
 
 
 def test_reds_share_counts_decided_matches_and_tells_draws():
-    figure = figures.mirrored_figure("3m", "kite", table(53, 47, 100), figures.MIRRORED_BAR)
+    figure = claims.mirrored_figure("3m", "kite", table(53, 47, 100), claims.MIRRORED_BAR)
     assert (figure.value, figure.holds) == (pytest.approx(3.0), False)
     assert figure.note == "53.0 % of 100 decided (43.3 to 62.5), draws 100, 51.5 % if a draw is half"
-    assert figures.mirrored_figure("3m", "kite", table(490, 510), figures.MIRRORED_BAR).holds
-    assert figures.mirrored_figure("3m", "kite", table(0, 0, 5), figures.MIRRORED_BAR).value is None
+    assert claims.mirrored_figure("3m", "kite", table(490, 510), claims.MIRRORED_BAR).holds
+    assert claims.mirrored_figure("3m", "kite", table(0, 0, 5), claims.MIRRORED_BAR).value is None
 
 
 def test_the_same_script_plays_both_sides_of_all_maps(played: dict[str, MatchTable]):
     played["kite palaestra/SkirmishDuel-v0"] = table(52, 48)
-    rows = figures.mirrored(figures.Plan())
+    rows = claims.mirrored(claims.Plan())
     assert len(rows) == 25
     assert sum(figure.holds is True for figure in rows) == 5
 
 
 def test_the_best_sequence_on_the_other_seeds_counts():
-    figure = figures.open_loop_figure([0.5, 0.25], [100, 200], 1000)
+    figure = claims.open_loop_figure([0.5, 0.25], [100, 200], 1000)
     assert (figure.value, figure.holds) == (20.0, False)
     assert figure.note.endswith("the best of the search 10.0 % there, 50 % on its 8 seeds")
 
 
-def test_a_sequence_is_played_whatever_happens(monkeypatch: pytest.MonkeyPatch, spoilt: Callable[..., Path]):
+def test_a_sequence_is_played_whatever_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(open_loop, "KernelSimulation", partial(KernelSimulation, compiled=False))
     stand = np.full((12, 2), STOP)
     late = stand.copy()
     late[6:] = FIRST
-    game = games.battle(spoilt("maps/2m_vs_1z", {"limit": 12}))
+    short = json.loads(palaestra_assets.path("skirmish/maps/2m_vs_1z.json").read_text(encoding="utf-8")) | {"limit": 12}
+    (tmp_path / "short.json").write_text(json.dumps(short), encoding="utf-8")
+    game = games.battle(tmp_path / "short.json")
     won, paid = open_loop.play(game, np.array([stand, late]), [3])
     assert not won.any()
     assert paid[0, 0] == 0.0
@@ -126,15 +133,15 @@ def test_the_command_prints_writes_and_says_what_was_missed(
     asked = []
 
     def group(name: str, value: float) -> Any:
-        return lambda plan: asked.append(plan.matches) or [figures.Figure(name, f"about {name}", value, 1.0, False)]
+        return lambda plan: asked.append(plan.matches) or [Figure(name, f"about {name}", value, 1.0, False)]
 
-    monkeypatch.setattr(figures, "GROUPS", {"sizes": group("sizes", 1.0), "random": group("random", 2.0)})
-    assert figures.main(["--only", "sizes", "--matches", "7"]) == 0
-    assert figures.main(["--out", str(tmp_path / "new")]) == 1
+    monkeypatch.setattr(claims, "GROUPS", {"sizes": group("sizes", 1.0), "random": group("random", 2.0)})
+    assert claims.main(["--only", "sizes", "--matches", "7"]) == 0
+    assert claims.main(["--out", str(tmp_path / "new")]) == 1
     assert asked == [7, None, None]
     printed = capsys.readouterr().out
     assert "MISSED" in printed
-    assert figures.LEARNING in printed
+    assert claims.LEARNING in printed
     with (tmp_path / "new" / "skirmish_figures.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["group"], row["measured"], row["verdict"]) for row in rows] == [

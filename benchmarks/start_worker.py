@@ -1,7 +1,7 @@
 """Measurements that need a fresh process: time of a first start, memory of a long run.
 
-A process makes one measurement and ends. It runs under another version of palaestra too: see `palaestra.cli.turns`. Its
-words are the name of a function in `MEASUREMENTS` and its keywords as JSON; the answer is one JSON object on stdout.
+A process makes one measurement and ends. It runs under another version of palaestra too, as ``compare_worker.py`` does.
+Its words are the name of a function in `MEASUREMENTS` and its keywords as JSON; the answer is a JSON object on stdout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 import tracemalloc
 from typing import Any
 
-from .moves import batch_call
+from palaestra.cli.moves import batch_call
 
 SIZE_ID, BODY_ID = "palaestra-bench/Size-v0", "palaestra-bench/Body-v0"
 

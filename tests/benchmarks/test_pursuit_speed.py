@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import palaestra
+import pursuit_speed as pursuit
+import speed
+import start_worker
+import team_speed
+from figure import NotHere
 from palaestra import registry
-from palaestra.cli import bench_figures, bench_figures_teams, starts
-from palaestra.cli import bench_figures_pursuit as pursuit
-from palaestra.cli.figure import NotHere, Setup
 from palaestra.cli.measure import Subject, Timing
 from palaestra.pursuit.graphs import class_of, read
 
@@ -48,7 +50,7 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
 
     monkeypatch.setattr(pursuit, "random_play", play)
     monkeypatch.setattr(pursuit, "timed", lambda *s: [*map(played, speeds), played(tag)])
-    rows = pursuit.speeds(Setup())
+    rows = pursuit.speeds(print)
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     assert [speed.value for speed, _ in pairs] == pytest.approx(speeds)
     assert [share.value for _, share in pairs] == pytest.approx([100 * speed / tag for speed in speeds])
@@ -56,12 +58,12 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     assert [pair[1 - decisive].holds for pair in pairs] == [None] * 7
     views = [(graph, view) for graph in ("grid:10x10", "regular:200x4") for view in ("local", "hops", "nodes")]
     assert [(words["graph"], words["view"], words["pursuers"]) for _, words in asked[:6]] == [(*v, 3) for v in views]
-    assert [id for id, _ in asked] == [pursuit.PURSUIT] * 6 + [pursuit.CONFRONT, bench_figures_teams.TAG]
+    assert [id for id, _ in asked] == [pursuit.PURSUIT] * 6 + [pursuit.CONFRONT, team_speed.TAG]
 
 
 def test_all_agents_move_at_random(uncompiled: list[Any], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bench_figures_teams, "LANES", 4)
-    subject = bench_figures_teams.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
+    monkeypatch.setattr(team_speed, "LANES", 4)
+    subject = team_speed.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
     subject.call()
     subject.call()
     (sim,) = uncompiled
@@ -86,7 +88,7 @@ def test_our_parallel_env_has_masks_and_comes_first(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pursuit, "sisl", lambda: "theirs")
     monkeypatch.setattr(pursuit, "parallel", lambda env: envs.append(env) or Subject("", lambda: None))
     monkeypatch.setattr(pursuit, "timed", lambda *s: [played(50e3, 1), played(500, 1)])
-    (figure,) = pursuit.next_to_sisl(Setup())
+    (figure,) = pursuit.next_to_sisl(print)
     assert (figure.value, figure.bar, figure.holds) == (pytest.approx(100.0), 80.0, True)
     assert figure.note == "decisions/s: 50,000 to 500"
     theirs, ours = envs
@@ -120,12 +122,12 @@ def test_the_slowest_further_graph_counts(monkeypatch: pytest.MonkeyPatch):
         return {"wall_s": next(walls)}
 
     monkeypatch.setattr(pursuit, "start", fake)
-    (figure,) = pursuit.further_games(Setup())
+    (figure,) = pursuit.further_games(print)
     assert (figure.value, figure.holds) == (pytest.approx(10.0), True)
     assert (
         figure.note == "the slowest of petersen 10.0, cube:4 10.0, torus:8x8 10.0, grid:16x16 10.0, regular:200x4 10.0"
     )
-    assert all(starts.load(words["game"])(**{words["keyword"]: words["values"][1]}) for words in asked)
+    assert all(start_worker.load(words["game"])(**{words["keyword"]: words["values"][1]}) for words in asked)
 
 
 def test_further_graphs_share_a_kernel():
@@ -142,7 +144,7 @@ def test_a_pool_is_measured_beside_a_small_one_of_its_kernel(monkeypatch: pytest
         return {**next(found), "world_bytes": 50e6}
 
     monkeypatch.setattr(pursuit, "start", fake)
-    seconds, kept = pursuit.pools(Setup())
+    seconds, kept = pursuit.pools(print)
     assert (seconds.value, seconds.holds) == (3.0, True)
     assert (kept.value, kept.holds) == (50.0, False)
     assert kept.note.endswith(": 60.0")
@@ -150,17 +152,17 @@ def test_a_pool_is_measured_beside_a_small_one_of_its_kernel(monkeypatch: pytest
 
 
 def test_a_further_game_is_measured_with_its_arrays(uncompiled: list[Any], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(starts, "resident_bytes", iter((5_000, 9_000)).__next__)
-    found = starts.further(pursuit.PURSUIT, {"graph": "petersen"}, {"graph": "dungeons:3x20"})
+    monkeypatch.setattr(start_worker, "resident_bytes", iter((5_000, 9_000)).__next__)
+    found = start_worker.further(pursuit.PURSUIT, {"graph": "petersen"}, {"graph": "dungeons:3x20"})
     assert found["resident_bytes"] == 4_000
     assert (found["wall_s"] or 0) > 0
     first, then = uncompiled
     assert (len(first.game.world.nodes), len(then.game.world.nodes)) == (1, 3)
     assert found["world_bytes"] == sum(array.nbytes for array in then.game.world)
-    monkeypatch.setattr(starts, "resident_bytes", lambda: None)
-    assert starts.further(pursuit.PURSUIT, {}, {"graph": "petersen"})["resident_bytes"] is None
+    monkeypatch.setattr(start_worker, "resident_bytes", lambda: None)
+    assert start_worker.further(pursuit.PURSUIT, {}, {"graph": "petersen"})["resident_bytes"] is None
 
 
 def test_the_letters_go_on_after_those_of_skirmish():
     functions = (pursuit.speeds, pursuit.next_to_sisl, pursuit.single, pursuit.further_games, pursuit.pools)
-    assert [bench_figures.FIGURES[letter][0] for letter in "tuvwx"] == list(functions)
+    assert [speed.FIGURES[letter][0] for letter in "tuvwx"] == list(functions)

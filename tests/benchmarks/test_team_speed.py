@@ -4,18 +4,18 @@ import sys
 
 import pytest
 
+import team_speed
+from figure import NotHere
 from palaestra import registry
-from palaestra.cli import bench_figures_teams
-from palaestra.cli.figure import NotHere
 from palaestra.cli.measure import Timing
 
 
 def test_a_batch_plays_all_its_agents_by_actions_from_outside(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(bench_figures_teams, "LANES", 8)
+    monkeypatch.setattr(team_speed, "LANES", 8)
     made = []
     make_batch = registry.make_batch
     monkeypatch.setattr(registry, "make_batch", lambda *a, **k: made.append(make_batch(*a, **k)) or made[-1])
-    subject = bench_figures_teams.random_play(bench_figures_teams.TAG)
+    subject = team_speed.random_play(team_speed.TAG)
     (sim,) = made
     assert (sim.states["current_player"] == -1).all()
     assert subject.size == 8
@@ -29,8 +29,8 @@ def test_a_batch_plays_all_its_agents_by_actions_from_outside(monkeypatch: pytes
 
 
 def test_a_parallel_env_is_reset_after_a_match():
-    env = registry.make_parallel(bench_figures_teams.TAG, max_cycles=3)
-    subject = bench_figures_teams.parallel(env)
+    env = registry.make_parallel(team_speed.TAG, max_cycles=3)
+    subject = team_speed.parallel(env)
     for _ in range(7):
         subject.call()
     assert env.sim.states["steps"][0] == 1
@@ -40,12 +40,12 @@ def test_a_parallel_env_is_reset_after_a_match():
 def test_without_mpe2_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mpe2.simple_tag_v3", None)
     with pytest.raises(NotHere, match=r'pip install "mpe2>=1.1"'):
-        bench_figures_teams.mpe2("simple_tag_v3")
+        team_speed.mpe2("simple_tag_v3")
 
 
 def test_a_ratio_is_theirs_over_ours_per_decision():
     ours, theirs = Timing(1.0, 1e-3, 4000), Timing(1.0, 1e-3, 1)
-    figure = bench_figures_teams.ratio("about", ours, theirs, 500.0)
+    figure = team_speed.ratio("about", ours, theirs, 500.0)
     assert figure.value == pytest.approx(4000)
     assert figure.holds
     assert figure.note == "decisions/s: 4,000,000 to 1,000"

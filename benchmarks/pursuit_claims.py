@@ -1,6 +1,6 @@
 """Theorems on pursuit, how fast it is solved, and whether the environment plays as solved.
 
-A part of `palaestra.exact.solver_figures`.
+A part of ``exact_claims.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from figure import Figure
 from palaestra import registry
 from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
 from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
@@ -72,23 +73,31 @@ LANES = 1 << 14
 LONGER = 20
 """Decisions by which matches that nobody can win are longer than the longest of those that somebody can."""
 
-Row = tuple[str, float, float, bool, str]
-"""Arguments of `palaestra.exact.solver_figures.figure`."""
 
-
-def pursuit_rows() -> list[Row]:
+def pursuit_figures() -> list[Figure]:
     """Wrong cop numbers and capture times, seconds and bytes of solutions, all once compiled."""
     wrong_cops = [name for name, cops, _ in COPS if cop_number(name) != cops]
     wrong_times = [name for name, cops, moves, _ in CAPTURES if capture_time(name, cops) != moves]
-    rows: list[Row] = [
-        (f"cop numbers of {len(COPS)} graphs: not as proven", len(wrong_cops), 0, False, ", ".join(wrong_cops)),
-        (f"capture times of {len(CAPTURES)} graphs: not as proven", len(wrong_times), 0, False, ", ".join(wrong_times)),
+    rows: list[Figure] = [
+        Figure(
+            "", f"cop numbers of {len(COPS)} graphs: not as proven", len(wrong_cops), 0, False, ", ".join(wrong_cops)
+        ),
+        Figure(
+            "",
+            f"capture times of {len(CAPTURES)} graphs: not as proven",
+            len(wrong_times),
+            0,
+            False,
+            ", ".join(wrong_times),
+        ),
     ]
     for name, pursuers, bar in SPEEDS:
         start = time.perf_counter()
         positions = solve_pursuit(name, pursuers).times.size
         seconds = time.perf_counter() - start
-        rows.append((f"{pursuers} pursuers on {name}: s to solve", seconds, bar, False, f"{positions:,} positions"))
+        rows.append(
+            Figure("", f"{pursuers} pursuers on {name}: s to solve", seconds, bar, False, f"{positions:,} positions")
+        )
     name, pursuers, _ = SPEEDS[-1]
     tracemalloc.start()
     try:
@@ -96,8 +105,8 @@ def pursuit_rows() -> list[Row]:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    rows.append((f"{pursuers} pursuers on {name}: bytes at a time", most, MOST_BYTES, False, ""))
-    return rows + play_rows()
+    rows.append(Figure("", f"{pursuers} pursuers on {name}: bytes at a time", most, MOST_BYTES, False, ""))
+    return rows + play_figures()
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +218,7 @@ def _play(sim: Any, nodes: np.ndarray) -> np.ndarray:
     return ends[:, :count]
 
 
-def play_rows() -> list[Row]:
+def play_figures() -> list[Figure]:
     """Starts from which optimal sides do not end as solved, and from which a script beats optimal play."""
     off, beaten, starts, games, where = 0, 0, 0, 0, []
     pairs = [(OPTIMAL, OPTIMAL)]
@@ -227,9 +236,10 @@ def play_rows() -> list[Row]:
     (large,) = play_all_starts(graph, pursuers)
     note = ", ".join(where)
     return [
-        (f"optimal play from {starts:,} starts on {len(PLAYED)} graphs: not as solved", off, 0, False, note),
-        (f"scripts against optimal play, {games:,} matches: beat it", beaten, 0, False, note),
-        (
+        Figure("", f"optimal play from {starts:,} starts on {len(PLAYED)} graphs: not as solved", off, 0, False, note),
+        Figure("", f"scripts against optimal play, {games:,} matches: beat it", beaten, 0, False, note),
+        Figure(
+            "",
             f"optimal play from {len(large.times):,} starts on {graph}: not as solved",
             int((~large.as_solved).sum()),
             0,

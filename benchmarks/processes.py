@@ -1,8 +1,8 @@
 """Processes that measure, under this palaestra or another version of it.
 
-The measuring code is that of this package in every process, so that two versions are timed alike. A process must not
-import the rest of this package under the other version's name; it gets a package of another name whose modules are the
-files of this folder. Modules that run so (`palaestra.cli.turns`, `palaestra.cli.starts`) import each other relatively.
+The measuring code is that of this checkout in every process, so that two versions are timed alike: the process loads
+the worker from this folder, and under their usual names `palaestra.cli.measure` and `palaestra.cli.moves`, which import
+nothing of palaestra, from this palaestra.
 """
 
 from __future__ import annotations
@@ -26,12 +26,17 @@ PACKAGES = ("envs", "baselines", "assets")
 """Folders of a checkout that hold packages."""
 
 BOOT = """
-import importlib, sys, types
-package = types.ModuleType("palaestra_probe")
-package.__path__ = [sys.argv[1]]
-sys.modules["palaestra_probe"] = package
-importlib.import_module("palaestra_probe." + sys.argv[2]).main(sys.argv[3:])
+import importlib.util, sys
+def load(name, file):
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+for name in ("measure", "moves"):
+    load(f"palaestra.cli.{name}", f"{sys.argv[1]}/palaestra/cli/{name}.py")
+load("worker", sys.argv[2]).main(sys.argv[3:])
 """
+"""Nothing of palaestra is imported before the worker asks for it: ``palaestra.cli.measure`` is found by its name."""
 
 
 class ChildError(RuntimeError):
@@ -61,7 +66,7 @@ class Installation:
 
     def command(self, module: str, *words: str) -> list[str]:
         """The command that runs ``main(words)`` of a module in this folder."""
-        return [self.python, "-P", "-c", BOOT, str(FOLDER), module, *words]
+        return [self.python, "-P", "-c", BOOT, str(OURS), str(FOLDER / f"{module}.py"), *words]
 
 
 def this_installation() -> Installation:
@@ -98,7 +103,7 @@ def _holds_palaestra(entry: str) -> bool:
 
 
 class Child:
-    """A process of `palaestra.cli.turns`; a context manager.
+    """A process of ``compare_worker.py``; a context manager.
 
     Attributes:
         name: Of its installation.
@@ -113,7 +118,7 @@ class Child:
         self.name = installation.name
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by close)
         self._process = subprocess.Popen(
-            installation.command("turns"),
+            installation.command("compare_worker"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -171,7 +176,7 @@ class Child:
 
 
 def start(installation: Installation, measurement: str, *, cache: str | None = None, **keywords: Any) -> Any:
-    """Makes one measurement of `palaestra.cli.starts` in a fresh process.
+    """Makes one measurement of ``start_worker.py`` in a fresh process.
 
     Args:
         installation: Where.
@@ -187,7 +192,7 @@ def start(installation: Installation, measurement: str, *, cache: str | None = N
     """
     variables = {"PALAESTRA_VERBOSE": "1"} if cache is None else {"PALAESTRA_VERBOSE": "1", "NUMBA_CACHE_DIR": cache}
     run = subprocess.run(
-        installation.command("starts", measurement, json.dumps(keywords)),
+        installation.command("start_worker", measurement, json.dumps(keywords)),
         capture_output=True,
         text=True,
         env=installation.environment(**variables),

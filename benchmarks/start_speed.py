@@ -6,14 +6,15 @@ import tempfile
 from statistics import median
 from typing import Any
 
+from compare import kernel_ids, short
+from figure import Figure, Report, register_game, timed
 from palaestra import registry
-from palaestra.cli.against import kernel_ids, short
-from palaestra.cli.children import start, this_installation
-from palaestra.cli.figure import Figure, NotHere, Setup, register_game, timed
 from palaestra.cli.measure import Subject
 from palaestra.cli.moves import batch_call
-from palaestra.cli.starts import BODY_ID
+from processes import start, this_installation
+from start_worker import BODY_ID
 
+SIZE_GAME, BODY_GAME = "games.size_game:game", "games.body_game:game"
 TRIES = 2
 """Fresh processes of each start; the fastest counts, as other work on the machine only adds time."""
 COLD_BAR_S, WARM_BAR_S = 4.0, 0.4
@@ -23,12 +24,12 @@ MEMORY_START, MEMORY_END, MEMORY_BAR_MB = 1000, 10_000, 1.0
 """A log of one number a lane and decision would grow by 4.6 MB between the looks."""
 
 
-def makes(setup: Setup) -> list[Figure]:
+def makes(report_progress: Report) -> list[Figure]:
     """``gymnasium.make`` of every compiled game in fresh processes, without and with compiled code on the disk."""
     figures, quiet, imports = [], [], []
     ids = kernel_ids()
     for number, id in enumerate(ids):
-        setup.report_progress(f"{number + 1}/{len(ids)} {short(id)}")
+        report_progress(f"{number + 1}/{len(ids)} {short(id)}")
         colds, warms = _starts(id)
         imports += [found["import_s"] for found in (*colds, *warms)]
         lines = [_compiler_lines(found) for found in colds]
@@ -63,19 +64,13 @@ def _start_figure(id: str, about: str, found: list[Any], bar: float, note: str) 
     return Figure("", about, best["wall_s"], bar, False, "; ".join(filter(None, words)))
 
 
-def presets(setup: Setup) -> list[Figure]:
-    """Sizes of one game, one after the other in one fresh process, each from make to its first step.
-
-    Raises:
-        NotHere: The game is missing.
-    """
-    if setup.size_game is None:
-        raise NotHere("needs --size-game MODULE:FUNCTION, a game of one kernel with the keyword agents")
+def presets(report_progress: Report) -> list[Figure]:
+    """Sizes of one game, one after the other in one fresh process, each from make to its first step."""
     runs = []
     for number in range(TRIES):
-        setup.report_progress(f"{number + 1}/{TRIES}")
+        report_progress(f"{number + 1}/{TRIES}")
         with tempfile.TemporaryDirectory() as cache:
-            words = {"game": setup.size_game, "keyword": "agents", "values": list(PRESETS)}
+            words = {"game": SIZE_GAME, "keyword": "agents", "values": list(PRESETS)}
             runs.append(start(this_installation(), "presets", cache=cache, **words))
     all_s = min(sum(run["wall_s"]) for run in runs)
     cpu_s = min(sum(run["cpu_s"]) for run in runs)
@@ -90,23 +85,17 @@ def presets(setup: Setup) -> list[Figure]:
     ]
 
 
-def bodies(setup: Setup) -> list[Figure]:
-    """A game whose bodies an engine moves: how long a restore takes, what a long run keeps.
-
-    Raises:
-        NotHere: The game is missing.
-    """
-    if setup.body_game is None:
-        raise NotHere("needs --body-game MODULE:FUNCTION, a game whose bodies an engine moves")
-    sim = registry.make_batch(register_game(BODY_ID, setup.body_game), BODY_LANES)
+def bodies(report_progress: Report) -> list[Figure]:
+    """A game whose bodies an engine moves: how long a restore takes, what a long run keeps."""
+    sim = registry.make_batch(register_game(BODY_ID, BODY_GAME), BODY_LANES)
     call = batch_call(sim)
     for _ in range(BODY_DECISIONS):
         call()
     snapshot = sim.snapshot()
     call()
     (restore,) = timed(Subject("restore", lambda: sim.restore(snapshot), 1, sim.close))
-    setup.report_progress("memory")
-    words = {"game": setup.body_game, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
+    report_progress("memory")
+    words = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
     grown = start(this_installation(), "memory", **words)
     allocated, resident = grown["allocated_bytes"], grown["resident_bytes"]
     note = f"MB: {allocated / 1e6:.2f} by Python and NumPy"

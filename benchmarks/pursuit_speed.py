@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from figure import Figure, NotHere, Report, timed
 from palaestra import registry
 from palaestra.cli import subjects
-from palaestra.cli.bench_figures_skirmish import further_figure
-from palaestra.cli.bench_figures_teams import LANES, TAG, next_to_tag, parallel, random_play, ratio
-from palaestra.cli.children import start, this_installation
-from palaestra.cli.figure import Figure, NotHere, Setup, timed
 from palaestra.cli.measure import Timing
+from processes import start, this_installation
+from skirmish_speed import further_figure
+from team_speed import LANES, TAG, next_to_tag, parallel, random_play, ratio
 
 PURSUIT, CONFRONT = "palaestra/GraphPursuit-v0", "palaestra/GraphConfront-v0"
 PURSUERS = 3
 GRAPHS = ("grid:10x10", "regular:200x4")
 VIEWS = {"local": (3e6, 64.0), "hops": (4e6, 85.0), "nodes": (1.5e6, 32.0)}
 """Bars by view on each of `GRAPHS`: decisions a second of a match on one core, and their share of TeamTag's in per
-cent; see `palaestra.cli.bench_figures_teams.next_to_tag`."""
+cent; see `team_speed.next_to_tag`."""
 CONFRONT_BARS = (1.5e6, 32.0)
 SISL, SISL_SIDE, SISL_PURSUERS, SISL_BAR = "pettingzoo.sisl.pursuit_v5", 16, 8, 80.0
 GYMNASIUM_BAR = 80e3
@@ -30,7 +30,7 @@ TRIES = 2
 """Fresh processes of each start; the fastest counts."""
 
 
-def speeds(setup: Setup) -> list[Figure]:
+def speeds(report_progress: Report) -> list[Figure]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run.
 
     All agents get uniform random actions from outside, as TeamTag's do; what is illegal becomes a no-op. Finished
@@ -51,7 +51,7 @@ def speeds(setup: Setup) -> list[Figure]:
     return figures
 
 
-def next_to_sisl(setup: Setup) -> list[Figure]:
+def next_to_sisl(report_progress: Report) -> list[Figure]:
     """A ParallelEnv with masks next to PettingZoo's: eight pursuers and one evader on 16 x 16 places, random actions.
 
     All our agents are moved from outside; PettingZoo moves its evader itself. Both get a reset after each match.
@@ -79,7 +79,7 @@ def sisl() -> Any:
     return module.parallel_env(n_pursuers=SISL_PURSUERS, n_evaders=1, x_size=SISL_SIDE, y_size=SISL_SIDE)
 
 
-def single(setup: Setup) -> list[Figure]:
+def single(report_progress: Report) -> list[Figure]:
     """Steps a second of ``gymnasium.make``, the evader by the default script; the actions are drawn before."""
     (timing,) = timed(subjects.single(PURSUIT, graph=GRAPHS[0], pursuers=PURSUERS))
     return [single_figure(timing)]
@@ -92,22 +92,22 @@ def single_figure(timing: Timing) -> Figure:
     return Figure("", about, 1e6 / us, GYMNASIUM_BAR, True, f"us a step: {us:.1f}")
 
 
-def further_games(setup: Setup) -> list[Figure]:
+def further_games(report_progress: Report) -> list[Figure]:
     """Games on further graphs in a fresh process whose kernel is there, each from make to its first step."""
     runs = []
     for number in range(TRIES):
-        setup.report_progress(f"{number + 1}/{TRIES}")
+        report_progress(f"{number + 1}/{TRIES}")
         words = {"game": "palaestra.pursuit.graph_pursuit:game", "keyword": "graph", "values": list(FURTHER)}
         runs.append(start(this_installation(), "presets", **words))
     about = "GraphPursuit on a further graph of the same kernel: make to first step, ms"
     return [further_figure(about, FURTHER, runs, FURTHER_BAR_MS)]
 
 
-def pools(setup: Setup) -> list[Figure]:
+def pools(report_progress: Report) -> list[Figure]:
     """A large pool of generated graphs in fresh processes: how long it takes, and what it keeps."""
     runs = []
     for number in range(TRIES):
-        setup.report_progress(f"{number + 1}/{TRIES}")
+        report_progress(f"{number + 1}/{TRIES}")
         words = {"id": PURSUIT, "first": {"graph": SMALL_POOL}, "then": {"graph": POOL}}
         runs.append(start(this_installation(), "further", **words))
     return pool_figures(runs)

@@ -1,5 +1,12 @@
 """This palaestra next to another version of it, measured in one run.
 
+::
+
+    git worktree add ../before v0.1.0
+    python benchmarks/compare.py --against ../before                              # everything
+    python benchmarks/compare.py --against ../before --figures actions scripts
+    python benchmarks/compare.py --against ../before TeamPong --num-envs 64
+
 Each version has a process of its own. They take turns in short rounds, so that other work on the machine slows both. Of
 the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
 the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
@@ -9,33 +16,31 @@ equally long. Where the results still differ, the row says so.
 
 from __future__ import annotations
 
+import argparse
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from figure import VERDICTS, bar_text, holds
 from palaestra import registry
-from palaestra.cli.children import Child, ChildError, Installation, find_installation, start, this_installation
-from palaestra.cli.common import print_json
-from palaestra.cli.figure import VERDICTS, bar_text, holds
+from palaestra.cli.common import add_id, add_json, positive_count, print_json
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.subjects import is_kernel_game
-from palaestra.console import print_table
+from palaestra.console import find_id, print_table
+from processes import Child, ChildError, Installation, find_installation, start, this_installation
 
 LANES, PAIRS, ROUNDS, COLD_ROUNDS = 4096, 3, 40, 3
 WARM_UP_CALLS = 200
 ROUND_S = 0.02
 FAST = 0.1
 """Share of the rounds of a process that count."""
-NO_SLOWER = 0.97
-"""Bar of all games that have none of their own: not more than 3 % slower."""
-
-ACTIONS_BARS = {"GridSoccer": 6.0, "Spread": 2.8, "TeamPong": 2.5, "TeamTag": 1.9}
-SCRIPTS_BARS = {"GridSoccer": 8.0, "TeamMatrix": 7.0, "ArenaDuel2v2": 1.4}
+SLOWER = 0.03
+"""By how much this version may be slower than the other one."""
 FACES = ("CartPole", "TeamPong", "TeamTag", "ArenaDuel2v2")
 COMPILED = ("CartPole", "TeamMatrix", "TeamPong", "TeamTag")
-COMPILE_BAR = 0.7
 
 Part = tuple[str, str]
 """Name of a measurement, and an id."""
@@ -53,7 +58,7 @@ class Row:
         after: This version.
         ratio: For speeds and times of a step how many times faster this version is; for compilation its share of the
             time before.
-        bar: What the ratio is held to; None where it is reported for comparison.
+        bar: What the ratio is held to.
         at_least: Whether a larger ratio is better.
         note: What else there is to say.
         failed: Whether an error kept it from being measured; ``note`` is the error.
@@ -65,14 +70,14 @@ class Row:
     before: float | None
     after: float | None
     ratio: float | None
-    bar: float | None
+    bar: float
     at_least: bool
     note: str = ""
     failed: bool = False
 
     @property
     def holds(self) -> bool | None:
-        """Whether the bar is kept; None where there is none or nothing was measured."""
+        """Whether the bar is kept; None where nothing was measured."""
         return holds(self.ratio, self.bar, self.at_least)
 
 
@@ -84,15 +89,18 @@ class Kind:
         unit: Of the numbers.
         number: ``number(seconds a call, lanes)`` in that unit.
         ids: ``ids(all kernel ids)`` that have it.
-        bar: ``bar(short name)`` of a game.
         at_least: As in `Row`.
     """
 
     unit: str
     number: Callable[[float, int], float]
     ids: Callable[[list[str]], list[str]]
-    bar: Callable[[str], float | None]
     at_least: bool = True
+
+    @property
+    def bar(self) -> float:
+        """What the ratio is held to; see `SLOWER`."""
+        return 1 - SLOWER if self.at_least else 1 + SLOWER
 
 
 def _named(*names: str) -> Callable[[list[str]], list[str]]:
@@ -104,12 +112,12 @@ def _with_scripts(ids: list[str]) -> list[str]:
 
 
 KINDS = {
-    "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids, lambda name: ACTIONS_BARS.get(name, NO_SLOWER)),
-    "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts, SCRIPTS_BARS.get),
-    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
-    "vector": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _named(*FACES), lambda name: NO_SLOWER),
-    "parallel": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES), lambda name: NO_SLOWER),
-    "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), lambda name: COMPILE_BAR, at_least=False),
+    "actions": Kind("decisions/s", lambda s, n: n / s, lambda ids: ids),
+    "scripts": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _with_scripts),
+    "single": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES)),
+    "vector": Kind("ns a lane-step", lambda s, n: 1e9 * s / n, _named(*FACES)),
+    "parallel": Kind("us a step", lambda s, n: 1e6 * s, _named(*FACES)),
+    "compile": Kind("CPU s", lambda s, n: s, _named(*COMPILED), at_least=False),
 }
 """What is measured: batches by random actions and by scripts, the faces of Gymnasium and PettingZoo, compilation."""
 
@@ -125,43 +133,65 @@ def kernel_ids() -> list[str]:
     return [id for id in own if is_kernel_game(registry.make_game(id)[0])]
 
 
-def run(place: str, figures: list[str], id: str | None, lanes: int | None, rounds: int | None, as_json: bool) -> int:
-    """Measures and prints.
-
-    Args:
-        place: The other version, as for `find_installation`.
-        figures: Names in `KINDS`; all if empty.
-        id: The only environment to measure; all that have a figure if None.
-        lanes: Matches of a batch; `LANES` if None.
-        rounds: Rounds of each process; `ROUNDS` if None. A game is compiled as often, but at most `COLD_ROUNDS` times.
-        as_json: Print JSON.
-
-    Returns:
-        1 if a bar was missed or something failed.
-
-    Raises:
-        ValueError: No such figure, no such place, or nothing of the id to measure.
-        ChildError: There is no palaestra that can be started.
-    """
-    unknown = [name for name in figures if name not in KINDS]
-    if unknown:
-        raise ValueError(f"no figure {unknown[0]!r} with --against: choose from {', '.join(KINDS)}")
-    other = find_installation(place)
-    if id is not None and not is_kernel_game(registry.make_game(id)[0]):
-        raise ValueError(f"{id} is moved by an engine: --against compares compiled games")
-    ids = kernel_ids() if id is None else [id]
-    parts = [(name, part) for name in figures or KINDS for part in KINDS[name].ids(ids)]
-    if not parts:
-        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
-    rows = _measure(parts, other, lanes or LANES, rounds)
-    if as_json:
+def main(words: Sequence[str] | None = None) -> int:
+    """Measures and prints. Returns 1 if a bar was missed or something failed, 2 if it could not begin."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    add_id(parser, optional=True)
+    parser.add_argument(
+        "--against",
+        metavar="PLACE",
+        required=True,
+        help="another palaestra: a checkout, an interpreter or a virtual environment",
+    )
+    parser.add_argument(
+        "--figures",
+        nargs="+",
+        choices=KINDS,
+        metavar="NAME",
+        default=list(KINDS),
+        help="actions (a batch by random actions), scripts (a batch with scripts on all teams), single "
+        "(gymnasium.make), vector (make_vec), parallel (PettingZoo), compile (CPU s); all by default",
+    )
+    parser.add_argument("--num-envs", type=positive_count, default=LANES, metavar="N", help=f"lanes (default {LANES})")
+    parser.add_argument(
+        "--rounds",
+        type=positive_count,
+        default=ROUNDS,
+        metavar="N",
+        help=f"rounds of each process (default {ROUNDS}); to compile at most {COLD_ROUNDS}",
+    )
+    add_json(parser)
+    args = parser.parse_args(words)
+    try:
+        other = find_installation(args.against)
+        parts = parts_of(args.figures, None if args.id is None else find_id(args.id))
+        rows = _measure(parts, other, args.num_envs, args.rounds)
+    except (ValueError, ChildError) as error:
+        print(f"compare.py: {error}", file=sys.stderr)
+        return 2
+    if args.json:
         print_json([{**asdict(row), "holds": row.holds} for row in rows])
     else:
-        _print(rows, place)
+        _print(rows, args.against)
     return 1 if any(row.holds is False or row.failed for row in rows) else 0
 
 
-def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | None) -> list[Row]:
+def parts_of(figures: Sequence[str], id: str | None) -> list[Part]:
+    """What is measured of one id, or of all.
+
+    Raises:
+        ValueError: The id is moved by an engine, or has none of the figures.
+    """
+    if id is not None and not is_kernel_game(registry.make_game(id)[0]):
+        raise ValueError(f"{id} is moved by an engine: compiled games are compared")
+    ids = kernel_ids() if id is None else [id]
+    parts = [(name, part) for name in figures for part in KINDS[name].ids(ids)]
+    if not parts:
+        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
+    return parts
+
+
+def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Row]:
     """The rows of all parts. The pairs of processes come one after the other, each for all that is played in turns."""
     found: dict[Part, list[Seconds]] = {part: [] for part in parts}
     missing: dict[Part, Row] = {}
@@ -175,10 +205,10 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int | N
                 continue
             try:
                 if figure == "compile":
-                    found[part] = [_compile(installations, id, min(rounds or COLD_ROUNDS, COLD_ROUNDS))]
+                    found[part] = [_compile(installations, id, min(rounds, COLD_ROUNDS))]
                 else:
                     pair.renew(number)
-                    found[part].append(pair.take_turns(figure, id, rounds or ROUNDS))
+                    found[part].append(pair.take_turns(figure, id, rounds))
             except Unknown as reason:
                 missing[part] = row_of(part, [], lanes, str(reason))
             except ChildError as error:  # the other rows are worth having
@@ -294,7 +324,7 @@ def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
         shares = fast[:, 1] / fast[:, 0]
         ratio = float(np.median(1 / shares if kind.at_least else shares))
         note = note or ("" if all(seconds.same for seconds in found) else "results differ: not the same matches")
-    return Row(figure, id, kind.unit, before, after, ratio, kind.bar(short(id)), kind.at_least, note)
+    return Row(figure, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
 
 
 def _print(rows: list[Row], place: str) -> None:
@@ -315,3 +345,7 @@ def _print(rows: list[Row], place: str) -> None:
     ]
     print(f"before: {place}; after: this installation")
     print_table(table, ["figure", "game", "before", "after", "unit", "ratio", "bar", "", ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import skirmish_speed as skirmish
+from figure import NotHere
 from palaestra import registry
-from palaestra.cli import bench_figures_skirmish as skirmish
-from palaestra.cli.figure import NotHere, Setup
 from palaestra.cli.measure import Subject, Timing
 
 
@@ -25,7 +25,7 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     monkeypatch.setattr(skirmish, "battle", lambda map: nothing)
     monkeypatch.setattr(skirmish, "random_play", lambda id: nothing)
     monkeypatch.setattr(skirmish, "timed", lambda *s: [played(140e3), played(90e3), played(12e3), played(tag)])
-    rows = skirmish.speeds(Setup())
+    rows = skirmish.speeds(print)
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     assert [round(share.value or 0, 3) for _, share in pairs] == [round(100 * v / tag, 3) for v in (140e3, 90e3, 12e3)]
     assert [pair[decisive].holds for pair in pairs] == [bool(decisive), True, False]
@@ -82,7 +82,7 @@ def test_a_face_counts_decisions_of_the_match():
 def test_memory_counts_what_each_lane_adds(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(skirmish, "array_bytes", lambda id, lanes: 10_000_000 + 30_000 * lanes)
     monkeypatch.setattr(skirmish, "BYTES", {"2s3z": 24e3, "27m_vs_30m": 144e3})
-    assert [(figure.value, figure.holds) for figure in skirmish.memory(Setup())] == [(30e3, False), (30e3, True)]
+    assert [(figure.value, figure.holds) for figure in skirmish.memory(print)] == [(30e3, False), (30e3, True)]
 
 
 def test_the_arrays_of_a_simulation_are_seen(monkeypatch: pytest.MonkeyPatch):
@@ -120,7 +120,7 @@ def test_starts_use_caches_of_their_own(monkeypatch: pytest.MonkeyPatch):
         return {"wall_s": [10.0] + [0.01] * (len(words["values"]) - 1), "cpu_s": [10.0] * len(words["values"])}
 
     monkeypatch.setattr(skirmish, "start", fake)
-    figures = skirmish.first_starts(Setup())
+    figures = skirmish.first_starts(print)
     assert [figure.bar for figure in figures] == [12.0, 50.0, 2.0, 12.0, 50.0]
     assert all(figure.holds for figure in figures)
     cold = [cache for measurement, cache in asked if measurement == "presets"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from palaestra.cli import bench_figures_start, starts
-from palaestra.cli.children import ChildError, Installation, start, this_installation
-from palaestra.cli.figure import NotHere, Setup
+import start_speed
+import start_worker
+from processes import ChildError, Installation, start, this_installation
 
 CARTPOLE = "palaestra/CartPole-v0"
 SIZES = "games.two_team:game"
@@ -87,12 +87,12 @@ def test_the_fastest_of_the_starts_counts_and_the_line_is_looked_for(monkeypatch
     def fake(installation: Any, measurement: str, *, cache: str, id: str) -> dict[str, Any]:
         assert measurement == "make"
         caches.append(cache)
-        return answers[bench_figures_start.short(id)].pop(0)
+        return answers[start_speed.short(id)].pop(0)
 
-    monkeypatch.setattr(bench_figures_start, "start", fake)
-    monkeypatch.setattr(bench_figures_start, "kernel_ids", lambda: [CARTPOLE, "palaestra/TeamTag-v0"])
+    monkeypatch.setattr(start_speed, "start", fake)
+    monkeypatch.setattr(start_speed, "kernel_ids", lambda: [CARTPOLE, "palaestra/TeamTag-v0"])
     printed = []
-    cold, warm, tag, _, silent, imports = bench_figures_start.makes(Setup(report_progress=printed.append))
+    cold, warm, tag, _, silent, imports = start_speed.makes(printed.append)
     assert (cold.value, warm.value, tag.value, imports.value) == (3.0, 0.3, 3.0, 0.2)
     assert (cold.bar, warm.bar, cold.at_least) == (4.0, 0.4, False)
     assert cold.note == f'CPU s: 6.00; first reset and step 1.0 ms; "{line}"'
@@ -107,8 +107,8 @@ def test_presets_are_added_up_and_the_second_one_is_reported(monkeypatch: pytest
     runs = [{"wall_s": [4.0] + [0.1] * 22, "cpu_s": [4.0, 0.03] + [0.1] * 21}]
     runs += [{"wall_s": [3.0] + [0.2] * 22, "cpu_s": [3.0, 0.015] + [0.2] * 21}]
     asked = []
-    monkeypatch.setattr(bench_figures_start, "start", lambda *a, **words: asked.append(words) or runs.pop(0))
-    every, second = bench_figures_start.presets(Setup(size_game=SIZES))
+    monkeypatch.setattr(start_speed, "start", lambda *a, **words: asked.append(words) or runs.pop(0))
+    every, second = start_speed.presets(print)
     assert (every.value, every.bar, every.holds) == (pytest.approx(6.2), 8.0, True)
     assert (second.value, second.bar, second.holds) == (pytest.approx(15.0), 20.0, True)
     assert second.note == "of 22 further ones: median 200.0, largest 200.0"
@@ -118,8 +118,9 @@ def test_presets_are_added_up_and_the_second_one_is_reported(monkeypatch: pytest
 
 def test_a_game_is_restored_and_its_memory_looked_at(monkeypatch: pytest.MonkeyPatch):
     for name, value in {"BODY_LANES": 2, "BODY_DECISIONS": 3, "MEMORY_START": 5, "MEMORY_END": 20}.items():
-        monkeypatch.setattr(bench_figures_start, name, value)
-    restore, memory = bench_figures_start.bodies(Setup(body_game=BODIES))
+        monkeypatch.setattr(start_speed, name, value)
+    monkeypatch.setattr(start_speed, "BODY_GAME", BODIES)
+    restore, memory = start_speed.bodies(print)
     assert restore.value is not None
     assert restore.value > 0
     assert (restore.bar, memory.bar) == (1.0, 1.0)
@@ -129,13 +130,14 @@ def test_a_game_is_restored_and_its_memory_looked_at(monkeypatch: pytest.MonkeyP
 
 def test_the_growth_is_the_larger_of_both(monkeypatch: pytest.MonkeyPatch):
     found = {"allocated_bytes": 2_000_000, "resident_bytes": 3_500_000}
-    monkeypatch.setattr(bench_figures_start, "start", lambda *a, **words: found)
-    monkeypatch.setattr(bench_figures_start, "BODY_DECISIONS", 1)
-    _, memory = bench_figures_start.bodies(Setup(body_game=BODIES))
+    monkeypatch.setattr(start_speed, "start", lambda *a, **words: found)
+    monkeypatch.setattr(start_speed, "BODY_DECISIONS", 1)
+    monkeypatch.setattr(start_speed, "BODY_GAME", BODIES)
+    _, memory = start_speed.bodies(print)
     assert (memory.value, memory.holds) == (3.5, False)
     assert memory.note == "MB: 2.00 by Python and NumPy, 3.50 of the process"
     found["resident_bytes"] = None  # type: ignore[assignment]
-    assert bench_figures_start.bodies(Setup(body_game=BODIES))[1].value == 2.0
+    assert start_speed.bodies(print)[1].value == 2.0
 
 
 def test_memory_that_is_kept_is_seen(monkeypatch: pytest.MonkeyPatch):
@@ -151,14 +153,8 @@ def test_memory_that_is_kept_is_seen(monkeypatch: pytest.MonkeyPatch):
         return sim
 
     monkeypatch.setattr(palaestra, "make_batch", leaky)
-    found = starts.memory(BODIES, 2, 10, 110)
+    found = start_worker.memory(BODIES, 2, 10, 110)
     assert 100_000 < (found["allocated_bytes"] or 0) < 120_000
-
-
-@pytest.mark.parametrize(("figure", "option"), [("presets", "--size-game"), ("bodies", "--body-game")])
-def test_without_a_game_it_says_which_option_names_one(figure: str, option: str):
-    with pytest.raises(NotHere, match=f"needs {option} MODULE:FUNCTION"):
-        getattr(bench_figures_start, figure)(Setup())
 
 
 def test_a_measurement_that_fails_says_why():
