@@ -229,7 +229,7 @@ class Game:
         global_state: ``global_state(s, world, out)`` writes the float32 vector for centralised critics.
         global_state_size: Its length. Without the hook the state is all observations side by side.
         scratch: Fields of the work record that each thread owns.
-        world: NamedTuple of arrays whose sizes are known only at run time; the game holds read-only views of them.
+        world: NamedTuple of arrays, plain numbers and further such tuples: read-only data, never compiled in.
         zero_sum: Whether the two team rewards add up to exactly zero in every step.
         determinism: ``"cross-platform"`` (arithmetic and `math.sqrt` only: the same bits on all machines) or
             ``"per-platform"`` (powers, trigonometry, engines).
