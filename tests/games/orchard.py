@@ -21,7 +21,7 @@ SLOTS = PICKERS + CARRIERS
 FULL: dict[str, Any] = {"pickers": PICKERS, "carriers": CARRIERS, "pairs": PAIRS, "rows": ROWS}
 GOODS = 13_000
 ROOM = 4
-RULE, CUT = 1.0, 2.0  # values of the parameter ending
+NONE, RULE, CUT = 0.0, 1.0, 2.0  # values of the parameter ending
 SOLD, SPOILT = 2, 3
 
 
@@ -199,10 +199,10 @@ def game(
         "parameters": (
             Parameter("leaver", -1, -1, SLOTS),
             Parameter("ends_at", 1000, 0, 1000),
-            Parameter("ending", "none", words=("none", "rule", "cut")),
+            Parameter("ending", NONE, NONE, CUT, whole=True),
             Parameter("flood", 0, 0, 9),
             Parameter("tempo", 1.0, 0.0, 5.0, "1", "of the match", at_start=True),
-            Parameter("style", "calm", about="of the match", words=("calm", "wild"), at_start=True),
+            Parameter("style", 0, 0, 1, "1", "of the match", at_start=True, whole=True),
         ),
         "horizon": 20,
         "info": (Field("totals", (pairs,), 0, 99, capacity=room(PAIRS), dtype="i8"),),

@@ -477,7 +477,7 @@ def _horizon(decisions: float) -> Parameter:
 
 
 def _is_horizon(parameter: Parameter) -> bool:
-    return parameter == _horizon(parameter.start_value)
+    return parameter == _horizon(parameter.default)
 
 
 def _teams_of(agents: tuple[str, ...], owner: str) -> dict[str, list[int]]:
@@ -590,8 +590,8 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     if game.horizon < 1:
         yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:
-        if not p.low <= p.start_value <= p.high:
-            yield f"default of {p.name!r} is {p.start_value:g}, not in [{p.low:g}, {p.high:g}]"
+        if not p.low <= p.default <= p.high:
+            yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"
 
 
 def teams_are_alike(game: Game) -> bool:
