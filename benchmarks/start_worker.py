@@ -167,7 +167,8 @@ def further(id: str, first: dict[str, Any], then: dict[str, Any]) -> dict[str, f
     sims[1].step()
     wall, after = time.perf_counter() - wall, resident_bytes()
     grown = None if before is None or after is None else after - before
-    return {"wall_s": wall, "world_bytes": sum(array.nbytes for array in sims[1].game.world), "resident_bytes": grown}
+    world_bytes = sum(getattr(member, "nbytes", 0) for member in sims[1].game.world)
+    return {"wall_s": wall, "world_bytes": world_bytes, "resident_bytes": grown}
 
 
 def resident_bytes() -> int | None:

@@ -260,7 +260,7 @@ class Learner:
         game = training.roster.game
         self.args, self.maps = args, Maps(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
-        self.stride = 2 if game.world.rules["alternating"][0] else 1
+        self.stride = 2 if game.world.rules.alternating else 1
         self.length = args.steps_ahead * self.stride
         self.policy = GraphPolicy(self.maps, args.width, args.heads, args.decoder)
         self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)

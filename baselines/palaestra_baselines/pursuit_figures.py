@@ -330,7 +330,7 @@ def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dic
     """Share of new matches that a player wins, and moves of its captures over those of optimal play (0 if unknown)."""
     given = keywords(options)
     game, _ = registry.make_game(setting.env_id, **given)
-    if not game.world.rules["solved"][0]:
+    if not game.world.rules.solved:
         pair = (player, setting.opponent) if setting.team == next(iter(game.teams)) else (setting.opponent, player)
         table = evaluate(setting.env_id, *pair, matches=TEST_MATCHES, swap=False, num_envs=512, **given)
         return {"won": table.wins / table.matches, "slower": 0.0}

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import sys
+from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +181,12 @@ def test_games_whose_worlds_lie_differently_in_memory_do_not():
     game, strided = two_team.game(), two_team.game()
     object.__setattr__(strided, "world", game.world._replace(adjacency=np.zeros((6, 12), np.uint8)[:, ::2]))
     assert link(game) is not link(strided)
+
+
+def test_games_whose_inner_tuples_have_their_numbers_in_another_order_do_not():
+    forwards, backwards = namedtuple("Options", ["near", "far"]), namedtuple("Options", ["far", "near"])
+    games = [replace(two_team.game(), world=(options(near=1, far=2),)) for options in (forwards, backwards)]
+    assert link(games[0]) is not link(games[1])
 
 
 def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_path: Path):

@@ -294,7 +294,7 @@ def test_action_masks_are_dense_for_learners_that_know_no_lists(kind: str):
 
 def must_go_on(s, world, mask):
     for a in range(depot.drivers(s)):
-        offer(mask.driver[a].order, 1 + (s.here[a] + 1) % world.hops.shape[0])
+        offer(mask.driver[a].order, 1 + (s.here[a] + 1) % len(world.hops))
 
 
 def test_places_beyond_a_list_stand_for_no_alternative(monkeypatch: pytest.MonkeyPatch):

@@ -67,7 +67,6 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
     "reward": (BODY, replace(BODY, reward="team")),
     "reward_dtype": (BODY, replace(BODY, reward_dtype="f4")),
     "periods": (BODY, replace(BODY, periods=4)),
-    "words of a parameter": (BODY, with_parameter("reward", words=("sparse", "dense"))),
     "bounds of a parameter": (BODY, with_parameter("drag_nspm", high=1e6)),
     "at_start": (BODY, with_parameter("mass_spread_kg", at_start=False)),
     "a new parameter": (BODY, replace(BODY, parameters=(*BODY.parameters, Parameter("wind", 0.0, 0.0, 1.0)))),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import body_game, orchard, two_team
-from games.orchard import started
+from games.orchard import CUT, NONE, RULE, started
 from games.play import idle_actions, random_actions, seen_bytes, simulation
 
 from palaestra.core.faces.gym_env import GameEnv
@@ -16,10 +16,10 @@ from palaestra.core.game import TERMINATED, TRUNCATED
 pytestmark = pytest.mark.jitless
 
 GAME = orchard.game()
-REASONS = {"none": "horizon", "rule": "sold", "cut": "spoilt"}
+REASONS = {NONE: "horizon", RULE: "sold", CUT: "spoilt"}
 
 
-def ended(ending: str, ends_at: int = 1, **options: Any) -> Any:
+def ended(ending: float, ends_at: int = 1, **options: Any) -> Any:
     sim = started(2, autoreset_mode="off", parameters={"ending": ending, "ends_at": ends_at}, **options)
     for _ in range(ends_at):
         assert not (sim.terminated | sim.truncated).any()
@@ -29,19 +29,19 @@ def ended(ending: str, ends_at: int = 1, **options: Any) -> Any:
 
 def test_a_rule_ends_a_match_by_a_bool_or_by_terminated():
     assert (TERMINATED, TRUNCATED) == (1, 2)
-    sim = ended("rule", 2)  # orchard.step returns True there, and integers elsewhere
+    sim = ended(RULE, 2)  # orchard.step returns True there, and integers elsewhere
     assert (sim.terminated.tolist(), sim.truncated.tolist()) == ([True] * 2, [False] * 2)
     assert sim.info["winner"].tolist() == [1, 1]
 
 
 def test_a_rule_cuts_a_match_off_by_truncated():
-    sim = ended("cut", 2)
+    sim = ended(CUT, 2)
     assert (sim.terminated.tolist(), sim.truncated.tolist()) == ([False] * 2, [True] * 2)
     assert sim.info["winner"].tolist() == [-1, -1]
 
 
 def test_a_result_of_zero_continues_the_match():
-    sim = ended("none", 3)
+    sim = ended(NONE, 3)
     assert not (sim.terminated | sim.truncated).any()
     assert sim.info["end_reason"].tolist() == [0, 0]
 
@@ -52,25 +52,25 @@ def test_reasons_of_rules_come_after_the_horizon_and_those_of_cuts_after_them():
     assert [other.end_reason(n) for n in (1, 3, 4, 5)] == ["horizon", "eaten", "spoilt", "rained"]
 
 
-@pytest.mark.parametrize(("ending", "number"), [("none", 1), ("rule", 2), ("cut", 3)])
-def test_the_number_of_the_reason_stands_in_the_info(ending: str, number: int):
-    sim = ended(ending, 2 if ending != "none" else 20)
+@pytest.mark.parametrize(("ending", "number"), [(NONE, 1), (RULE, 2), (CUT, 3)])
+def test_the_number_of_the_reason_stands_in_the_info(ending: float, number: int):
+    sim = ended(ending, 2 if ending != NONE else 20)
     assert sim.info["end_reason"].tolist() == [number] * 2
     assert GAME.end_reason(sim.info["end_reason"][0]) == REASONS[ending]
 
 
-@pytest.mark.parametrize("ending", ["rule", "cut"])
-def test_a_rule_wins_over_the_horizon_in_the_same_decision(ending: str):
+@pytest.mark.parametrize("ending", [RULE, CUT])
+def test_a_rule_wins_over_the_horizon_in_the_same_decision(ending: float):
     sim = started(2, autoreset_mode="off", parameters={"ending": ending, "ends_at": 3, "horizon": [3, 5]})
     for _ in range(3):
         sim.step(idle_actions(sim))
-    assert sim.terminated.tolist() == [ending == "rule"] * 2
-    assert sim.truncated.tolist() == [ending == "cut"] * 2
-    assert sim.info["end_reason"].tolist() == [orchard.SOLD if ending == "rule" else orchard.SPOILT] * 2
+    assert sim.terminated.tolist() == [ending == RULE] * 2
+    assert sim.truncated.tolist() == [ending == CUT] * 2
+    assert sim.info["end_reason"].tolist() == [orchard.SOLD if ending == RULE else orchard.SPOILT] * 2
 
 
 def test_a_match_that_was_cut_off_waits_where_nothing_starts_anew():
-    sim = ended("cut")
+    sim = ended(CUT)
     before = sim.states.copy()
     sim.step(idle_actions(sim))
     assert sim.truncated.all()
@@ -78,7 +78,7 @@ def test_a_match_that_was_cut_off_waits_where_nothing_starts_anew():
 
 
 def test_a_match_that_was_cut_off_starts_anew_in_the_next_call():
-    sim = started(3, parameters={"ending": ["cut", "rule", "none"], "ends_at": 2})
+    sim = started(3, parameters={"ending": [CUT, RULE, NONE], "ends_at": 2})
     steps, cut, over = [], [], []
     for _ in range(4):
         sim.step(idle_actions(sim))
@@ -91,7 +91,7 @@ def test_a_match_that_was_cut_off_starts_anew_in_the_next_call():
 
 
 def test_a_truncated_match_starts_anew_at_once_and_reports_its_end_reason():
-    sim = started(3, autoreset_mode="same_step", parameters={"ending": ["cut", "rule", "none"], "ends_at": 2})
+    sim = started(3, autoreset_mode="same_step", parameters={"ending": [CUT, RULE, NONE], "ends_at": 2})
     for _ in range(2):
         sim.step(idle_actions(sim))
     assert sim.states["steps"].tolist() == [0, 0, 2]
@@ -102,7 +102,7 @@ def test_a_truncated_match_starts_anew_at_once_and_reports_its_end_reason():
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
 def test_threads_see_the_same_ends(mode: Any):
-    options = {"autoreset_mode": mode, "parameters": {"ending": ["cut", "rule", "none"], "ends_at": [3, 2, 4]}}
+    options = {"autoreset_mode": mode, "parameters": {"ending": [CUT, RULE, NONE], "ends_at": [3, 2, 4]}}
     sim, twin, rng = started(3, threads=2, **options), started(3, **options), np.random.default_rng(0)
     for _ in range(8):
         actions = random_actions(sim, rng)
@@ -113,8 +113,8 @@ def test_threads_see_the_same_ends(mode: Any):
 
 
 @pytest.mark.parametrize("ending", REASONS)
-def test_the_faces_name_the_reason(ending: str):
-    parameters = {"ending": ending, "ends_at": 2, "horizon": 2 if ending == "none" else 20}
+def test_the_faces_name_the_reason(ending: float):
+    parameters = {"ending": ending, "ends_at": 2, "horizon": 2 if ending == NONE else 20}
     many = GameParallelEnv(simulation(GAME, 1, autoreset_mode="off", parameters=parameters), observation="dict")
     one = simulation(GAME, 1, autoreset_mode="off", parameters=parameters, opponents={"blue": "one"})
     single = GameEnv(one, observation="dict")
@@ -132,7 +132,7 @@ def test_the_faces_name_the_reason(ending: str):
     (_, _, ends, cuts, infos), (_, _, over, cut, info), (_, _, overs, cut_ones, printed) = act()
     assert many.end_reasons[infos["red_0"]["end_reason"]] == single.end_reasons[info["end_reason"]] == REASONS[ending]
     assert [GAME.end_reason(n) for n in printed["end_reason"]] == [REASONS[ending]] * 2
-    assert (over, cut) == (ending == "rule", ending != "rule")
+    assert (over, cut) == (ending == RULE, ending != RULE)
     assert (overs.tolist(), cut_ones.tolist()) == ([over] * 2, [cut] * 2)
     assert (set(ends.values()), set(cuts.values())) == ({over}, {cut})
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -321,3 +322,27 @@ def test_python_opponents_see_and_move_the_visible_agents():
     ]
     assert sim.states["count"].tolist() == [[0, 1, 0, 103, 0, 0, 0]] * 2
     assert sim.states["force"][0, 3].tolist() == [0.25, 0.25]
+
+
+# -- numbers of the world ----------------------------------------------------------------------------------------------
+
+ORCHARD, COURIERS = orchard.game(), size_game.game()
+OTHER_NUMBERS = {
+    "a number": (COURIERS, COURIERS.world._replace(paces=1)),
+    "a number in a tuple": (ORCHARD, ORCHARD.world._replace(sizes=ORCHARD.world.sizes._replace(pairs=1))),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_NUMBERS)
+def test_games_that_differ_in_a_number_of_their_world_share_a_kernel_that_reads_it(what: str):
+    game, world = OTHER_NUMBERS[what]
+    other = replace(game, world=world)
+    assert link(game) is link(other)
+    played = []
+    for one in (game, other):
+        sim, rng = simulation(one, 2), np.random.default_rng(0)
+        sim.reset(seed=1)
+        for _ in range(5):
+            sim.step(random_actions(sim, rng))
+        played.append(all_bytes(sim))
+    assert (played[0] != played[1]).any()

@@ -16,8 +16,8 @@ Forward is +x. The thrust follows the command with a time constant of about 0.04
 <!-- table: observation -->
 
 ## Rewards
-Each puck has its own. `reward="dense"`: minus the distance to its pad (m) times time (s), minus the square of its
-command (N^2) times time times `effort_price`. `reward="sparse"`: nothing. With both, 1 for each puck when all are at
+Each puck has its own. `dense=1`: minus the distance to its pad (m) times time (s), minus the square of its
+command (N^2) times time times `effort_price`. `dense=0`: nothing. With both, 1 for each puck when all are at
 their pads, and -1 for the one that leaves the table.
 
 ## Starting State
@@ -35,7 +35,7 @@ A start and a pad for each puck, drawn uniformly within 0.1 m, at rest; a mass, 
 
 <!-- table: parameters -->
 
-`reward` may change at any time, `mass_spread_kg` changes with the next match.
+`dense` may change at any time, `mass_spread_kg` changes with the next match.
 
 ## Version History
 v0: initial version.
@@ -64,7 +64,6 @@ THRUST_SHARE = 0.4  # of the way to the command that the thrust goes in a period
 STIFFNESS_NPM, PRESSURE_SHARE = 300.0, 0.5
 TINY_M2 = 1e-12
 ALL_HOME, OFF_TABLE, DIVERGED = 2, 3, 4  # numbers of the end reasons (0 is running, 1 the horizon)
-DENSE = 0.0  # value of the parameter reward
 INF = float("inf")
 
 PUCK = np.dtype(
@@ -99,7 +98,7 @@ PARAMETERS = (
     Parameter("speed_limit_mps", 2.0, 0.1, 10.0, "m/s", "a puck that is faster truncates the match"),
     Parameter("effort_price", 0.01, 0.0, 1.0, "1/(N^2 s)", "price of the command, under the dense reward"),
     Parameter("mass_spread_kg", 0.4, 0.0, 0.9, "kg", "of the masses", at_start=True),
-    Parameter("reward", "dense", about="what is paid on the way", words=("dense", "sparse")),
+    Parameter("dense", 1, 0, 1, "1", "1 pays on the way too, 0 at the end alone", whole=True),
 )
 
 
@@ -129,7 +128,7 @@ def evaluate(s, world, rewards, scratch):
         puck = s.pucks[k]
         distance = pad_distance_m(s, k)
         s.info.home += distance <= PAD_M and puck.speed_mps <= PAD_MPS
-        if s.parameters.reward == DENSE:
+        if s.parameters.dense:
             effort = puck.command_x_n * puck.command_x_n + puck.command_y_n * puck.command_y_n
             rewards[k] -= (distance + effort * s.parameters.effort_price) * PERIOD_S
         if abs(puck.x_m) > TABLE_M or abs(puck.y_m) > TABLE_M:

@@ -67,7 +67,7 @@ def step(s, world, actions, rewards, scratch):
 
 
 def observe(s, world, observations, scratch):
-    places = world.hops.shape[0]
+    places = len(world.hops)
     for a in range(drivers(s)):
         if not s.alive[a]:
             continue
@@ -86,7 +86,7 @@ def observe(s, world, observations, scratch):
 
 
 def legal_order(s, world, mask):
-    places = world.hops.shape[0]
+    places = len(world.hops)
     for a in range(drivers(s)):
         offer(mask.driver[a].order, STAY)
         offer(mask.driver[a].order, 1 + (s.here[a] + 1) % places)

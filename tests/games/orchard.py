@@ -21,28 +21,37 @@ SLOTS = PICKERS + CARRIERS
 FULL: dict[str, Any] = {"pickers": PICKERS, "carriers": CARRIERS, "pairs": PAIRS, "rows": ROWS}
 GOODS = 13_000
 ROOM = 4
-RULE, CUT = 1.0, 2.0  # values of the parameter ending
+NONE, RULE, CUT = 0.0, 1.0, 2.0  # values of the parameter ending
 SOLD, SPOILT = 2, 3
+
+
+class Sizes(NamedTuple):
+    """Visible sizes."""
+
+    pickers: int
+    carriers: int
+    pairs: int
+    rows: int
 
 
 class World(NamedTuple):
     """Sizes and prices, read-only."""
 
-    sizes: np.ndarray  # pickers, carriers, pairs, rows
+    sizes: Sizes
     prices: np.ndarray  # float32 [P]
 
 
 def reset(s, world):
     """Draws what stays the same, and keeps the parameters that the match began with."""
-    for a in range(world.sizes[0] + world.sizes[1]):
+    for a in range(world.sizes.pickers + world.sizes.carriers):
         s.drawn[a] = uniform(s, 0.0, 1.0)
     s.began = 10.0 * s.parameters.tempo + s.parameters.style
 
 
 def step(s, world, actions, rewards, scratch):
     """Counts; ends in a bool of Python, in TRUNCATED, or not at all."""
-    pickers = world.sizes[0]
-    for a in range(pickers + world.sizes[1]):
+    pickers = world.sizes.pickers
+    for a in range(pickers + world.sizes.carriers):
         if s.alive[a]:
             if a < pickers:
                 gain = actions.picker[a].pick
@@ -55,7 +64,7 @@ def step(s, world, actions, rewards, scratch):
             rewards[a] = gain / 3.0
         if s.steps == 1 and s.parameters.leaver == a:
             s.alive[a] = 0
-    for j in range(world.sizes[2]):
+    for j in range(world.sizes.pairs):
         s.info.totals[j] = s.steps + j
     if s.steps == s.parameters.ends_at:
         if s.parameters.ending == CUT:
@@ -70,8 +79,8 @@ def step(s, world, actions, rewards, scratch):
 
 def observe(s, world, observations, scratch):
     """Everything that changes."""
-    pickers = world.sizes[0]
-    for a in range(pickers + world.sizes[1]):
+    pickers = world.sizes.pickers
+    for a in range(pickers + world.sizes.carriers):
         observations.team[s.team[a]].total += s.count[a]
         if not s.alive[a]:
             continue
@@ -80,11 +89,11 @@ def observe(s, world, observations, scratch):
             continue
         seen = observations.picker[a]
         seen.count = s.count[a]
-        for i in range(world.sizes[2]):
+        for i in range(world.sizes.pairs):
             seen.pair[i] = 10 * a + i
             for j in range(2):
                 seen.grid[i, j] = 100 * a + 10 * i + j
-        for r in range(world.sizes[3]):
+        for r in range(world.sizes.rows):
             seen.rows[r].kind = r
             seen.rows[r].offset[0] = a
             seen.rows[r].offset[1] = s.steps
@@ -93,18 +102,18 @@ def observe(s, world, observations, scratch):
 
 def observe_reset(s, world, observations, scratch):
     """What stays the same during a match."""
-    for a in range(world.sizes[0]):
+    for a in range(world.sizes.pickers):
         observations.picker[a].drawn = s.drawn[a]
     for team in range(2):
         observations.team[team].home = 7 + team
-    for j in range(world.sizes[2]):
+    for j in range(world.sizes.pairs):
         observations.lane.weather[j] = s.drawn[0] + j
 
 
 def legal(s, world, mask):
     """Slots of even number may not pick 2; a carrier may load nothing, what its slot says and, at times, the last."""
-    pickers = world.sizes[0]
-    for a in range(pickers + world.sizes[1]):
+    pickers = world.sizes.pickers
+    for a in range(pickers + world.sizes.carriers):
         if a < pickers:
             for j in range(2 + a % 2):
                 mask.picker[a].pick[j] = 1
@@ -129,10 +138,10 @@ def script(s, world, slot, which, actions, scratch):
     """0 "one", 1 "two": takes the token of the plan, and picks."""
     s.token[slot] = scratch.token[s.team[slot]]
     s.asked[slot] += 1
-    if slot < world.sizes[0]:
+    if slot < world.sizes.pickers:
         actions.picker[slot].pick = 1
     else:
-        actions.carrier[slot - world.sizes[0]].loads[which] = 100 * (which + 1) + slot
+        actions.carrier[slot - world.sizes.pickers].loads[which] = 100 * (which + 1) + slot
 
 
 def names(pickers: int, carriers: int) -> list[str]:
@@ -190,10 +199,10 @@ def game(
         "parameters": (
             Parameter("leaver", -1, -1, SLOTS),
             Parameter("ends_at", 1000, 0, 1000),
-            Parameter("ending", "none", words=("none", "rule", "cut")),
+            Parameter("ending", NONE, NONE, CUT, whole=True),
             Parameter("flood", 0, 0, 9),
             Parameter("tempo", 1.0, 0.0, 5.0, "1", "of the match", at_start=True),
-            Parameter("style", "calm", about="of the match", words=("calm", "wild"), at_start=True),
+            Parameter("style", 0, 0, 1, "1", "of the match", at_start=True, whole=True),
         ),
         "horizon": 20,
         "info": (Field("totals", (pairs,), 0, 99, capacity=room(PAIRS), dtype="i8"),),
@@ -206,7 +215,7 @@ def game(
             Field("prices", (4 + pairs,), 0, 99, world="prices"),
         ),
         "scratch": (("token", "i8", (2,)),),
-        "world": World(np.array([pickers, carriers, pairs, rows]), np.arange(4 + pairs, dtype=np.float32)),
+        "world": World(Sizes(pickers, carriers, pairs, rows), np.arange(4 + pairs, dtype=np.float32)),
         "reward": "agent",
         "reward_dtype": "f8",
         "determinism": "cross-platform",

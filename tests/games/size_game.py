@@ -69,7 +69,9 @@ class World(NamedTuple):
     """Sizes and worths, read-only."""
 
     worth: np.ndarray
-    sizes: np.ndarray  # couriers, parcels, paces
+    couriers: int
+    parcels: int
+    paces: int
 
 
 def square_distance(s, courier, parcel):
@@ -81,7 +83,7 @@ def square_distance(s, courier, parcel):
 
 def reset(s, world):
     """Places couriers and parcels; the second half of the couriers arrives later."""
-    couriers, parcels = world.sizes[0], world.sizes[1]
+    couriers, parcels = world.couriers, world.parcels
     for k in range(couriers):
         for axis in range(2):
             s.position_m[k, axis] = uniform(s, -1.0, 1.0)
@@ -97,7 +99,7 @@ def reset(s, world):
 def walk(s, world, courier, parcel, pace):
     """One step towards a parcel; returns whether the courier picked it up."""
     way = math.sqrt(square_distance(s, courier, parcel))
-    step_m = s.speed_m[courier] * (pace + 1) / world.sizes[2]
+    step_m = s.speed_m[courier] * (pace + 1) / world.paces
     share = 1.0 if way <= step_m else step_m / way
     for axis in range(2):
         s.position_m[courier, axis] += share * (s.parcel_m[parcel, axis] - s.position_m[courier, axis])
@@ -106,7 +108,7 @@ def walk(s, world, courier, parcel, pace):
 
 def step(s, world, actions, rewards, scratch):
     """All couriers walk; a courier that reaches a parcel picks it up."""
-    couriers = world.sizes[0]
+    couriers = world.couriers
     gained = 0.0  # by red, less blue's
     s.idle += 1
     for k in range(couriers):
@@ -138,25 +140,25 @@ def step(s, world, actions, rewards, scratch):
 
 def observe_reset(s, world, observations, scratch):
     """What stays the same: each courier's speed."""
-    for k in range(world.sizes[0]):
+    for k in range(world.couriers):
         observations.courier[k].speed_m = s.speed_m[k]
 
 
 def observe(s, world, observations, scratch):
     """Everything relative to the courier itself."""
-    for k in range(world.sizes[0]):
+    for k in range(world.couriers):
         if s.alive[k]:
             seen = observations.courier[k]
             for axis in range(2):
                 seen.position_m[axis] = s.position_m[k, axis]
-            for other in range(world.sizes[0]):
+            for other in range(world.couriers):
                 if s.alive[other]:
                     row = seen.couriers[other]
                     row.present = 1.0
                     row.teammate = 1.0 if s.team[other] == s.team[k] else 0.0
                     for axis in range(2):
                         row.offset_m[axis] = s.position_m[other, axis] - s.position_m[k, axis]
-            for j in range(world.sizes[1]):
+            for j in range(world.parcels):
                 if not s.taken[j]:
                     row = seen.parcels[j]
                     row.left = 1.0
@@ -167,7 +169,7 @@ def observe(s, world, observations, scratch):
 def nearest_parcel(s, world, courier, scratch):
     """The nearest parcel that is left and that the plan has not given away, or -1."""
     best, best_square = -1, FAR
-    for j in range(world.sizes[1]):
+    for j in range(world.parcels):
         if not s.taken[j] and not scratch.given[j]:
             square = square_distance(s, courier, j)
             if square < best_square:
@@ -177,9 +179,9 @@ def nearest_parcel(s, world, courier, scratch):
 
 def observe_nearest(s, world, observations, scratch):
     """The nearest parcel alone."""
-    for j in range(world.sizes[1]):
+    for j in range(world.parcels):
         scratch.given[j] = 0
-    for k in range(world.sizes[0]):
+    for k in range(world.couriers):
         nearest = nearest_parcel(s, world, k, scratch) if s.alive[k] else -1
         if nearest >= 0:
             for axis in range(2):
@@ -188,16 +190,16 @@ def observe_nearest(s, world, observations, scratch):
 
 def legal(s, world, mask):
     """Staying, and the nearest parcels in the order of their distance; every pace."""
-    for k in range(world.sizes[0]):
+    for k in range(world.couriers):
         if s.alive[k]:
             may = mask.courier[k]
-            for pace in range(world.sizes[2]):
+            for pace in range(world.paces):
                 may.pace[pace] = 1
             offer(may.parcel, 0)
             last, last_square = -1, -1.0
             for _ in range(LISTED - 1):
                 best, best_square = -1, FAR
-                for j in range(world.sizes[1]):
+                for j in range(world.parcels):
                     square = square_distance(s, k, j)
                     after = square > last_square or (square == last_square and j > last)
                     if not s.taken[j] and after and square < best_square:
@@ -210,9 +212,9 @@ def legal(s, world, mask):
 
 def plan(s, world, team, which, scratch):
     """Gives each courier of a team a parcel of its own, in the order of slots."""
-    for j in range(world.sizes[1]):
+    for j in range(world.parcels):
         scratch.given[j] = 0
-    for k in range(world.sizes[0]):
+    for k in range(world.couriers):
         if s.team[k] == team and s.alive[k]:
             goal = nearest_parcel(s, world, k, scratch)
             scratch.goal[k] = goal
@@ -223,7 +225,7 @@ def plan(s, world, team, which, scratch):
 def is_near(s, world, courier, parcel):
     """Whether a parcel is among those that a courier may walk to."""
     closer = 0
-    for j in range(world.sizes[1]):
+    for j in range(world.parcels):
         closer += not s.taken[j] and square_distance(s, courier, j) < square_distance(s, courier, parcel)
     return closer < LISTED - 1
 
@@ -231,7 +233,7 @@ def is_near(s, world, courier, parcel):
 def script(s, world, slot, which, actions, scratch):
     """0 "nearest": the nearest parcel; 1 "shared_plan": a parcel that no teammate walks to."""
     goal = scratch.goal[slot]
-    actions.courier[slot].pace = world.sizes[2] - 1
+    actions.courier[slot].pace = world.paces - 1
     actions.courier[slot].parcel = goal + 1 if goal >= 0 and is_near(s, world, slot, goal) else 0
 
 
@@ -239,7 +241,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
     """Couriers in the colours of their teams, parcels left in grey: uint8 ``[96, 96, 3]``."""
     at = (np.arange(96) + 0.5) / 48.0 - 1.0
     picture = np.full((96, 96, 3), 240, np.uint8)
-    couriers, parcels, _ = world.sizes
+    couriers, parcels = world.couriers, world.parcels
     shown = [(s["parcel_m"][j], 0.03, (120, 120, 120)) for j in range(parcels) if not s["taken"][j]]
     colours = ((200, 60, 50), (60, 120, 200))
     shown += [(s["position_m"][k], 0.05, colours[s["team"][k]]) for k in range(couriers) if s["alive"][k]]
@@ -250,7 +252,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
 
 def write(game: Any, world: Any, s: Any) -> str:
     """Couriers that are alive and parcels that are left."""
-    couriers, parcels, _ = world.sizes
+    couriers, parcels = world.couriers, world.parcels
     there = [game.agents[k] for k in range(couriers) if s["alive"][k]]
     return f"{', '.join(there)}; parcels {', '.join(str(j) for j in range(parcels) if not s['taken'][j])}"
 
@@ -332,7 +334,7 @@ def game(agents: int = 6, parcels: int = 12, paces: int = 2) -> Game:
         representations={"nearest": nearest},
         default_observation="dict",
         scratch=(("given", "u1", (MOST_PARCELS,)), ("goal", "i8", (MOST_COURIERS,))),
-        world=World(worth, np.array([agents, parcels, paces])),
+        world=World(worth, agents, parcels, paces),
         zero_sum=True,
         determinism="cross-platform",
         default_opponent="nearest",

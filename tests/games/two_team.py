@@ -79,7 +79,7 @@ def ring(nodes: int) -> Graph:
 
 def exit_node(world, node, number):
     """The node behind edge ``number`` (from 1), or -1."""
-    for other in range(world.adjacency.shape[0]):
+    for other in range(len(world.adjacency)):
         number -= world.adjacency[node, other]
         if number == 0 and world.adjacency[node, other]:
             return other

@@ -27,8 +27,8 @@ def place(sim: Any, *nodes: int, lane: int = 0, turn: int = 0) -> Any:
     state = sim.states[lane]
     state["node"][: len(nodes)] = nodes
     state["turn"] = turn
-    if sim.game.world.rules["alternating"][0]:
-        is_evader = np.arange(len(nodes)) >= sim.game.world.rules["pursuers"][0]
+    if sim.game.world.rules.alternating:
+        is_evader = np.arange(len(nodes)) >= sim.game.world.rules.pursuers
         state["acting"][: len(nodes)] = (is_evader == turn) & (state["alive"][: len(nodes)] != 0)
     sim.refresh()
     return sim

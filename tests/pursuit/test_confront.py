@@ -373,7 +373,7 @@ def test_a_wrong_action_is_refused_by_the_graph_codec(action: Any, error: type[E
 
 def played(sim: Any, script: str) -> tuple[list[int], list[int]]:
     """Where red goes by a script in one decision, and at whom it shoots: -1 is nobody."""
-    red = int(sim.game.world.rules["pursuers"][0])
+    red = sim.game.world.rules.pursuers
     sim.set_opponent("red", script)
     sim.actions[...] = 0
     sim.step()

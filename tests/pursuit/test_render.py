@@ -38,7 +38,7 @@ def start(game: Game, nodes: tuple[int, ...], **parameters: float) -> Any:
     """A record; its parameters are the game's, or as given."""
     s = record_view(np.zeros(1, game.state_dtype))[0]
     for parameter in game.parameters:
-        s.parameters[parameter.name] = parameters.get(parameter.name, parameter.start_value)
+        s.parameters[parameter.name] = parameters.get(parameter.name, parameter.default)
     s.node[: len(nodes)] = nodes
     s.trail[:] = np.asarray(s.node)[:, None]
     s.alive[: len(nodes)], s.acting[: len(nodes)] = 1, 1

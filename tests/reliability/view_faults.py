@@ -22,14 +22,14 @@ from palaestra.core.simulation import Simulation
 rule(
     "representation: writing it lets the match forget how long nothing was picked up",
     "Couriers",
-    "    for k in range(world.sizes[0]):\n        nearest = ",
-    "    s.idle = 0\n    for k in range(world.sizes[0]):\n        nearest = ",
+    "    for k in range(world.couriers):\n        nearest = ",
+    "    s.idle = 0\n    for k in range(world.couriers):\n        nearest = ",
 )
 rule(
     "representation: writing it draws from the stream of the rules",
     "Couriers",
-    "    for k in range(world.sizes[0]):\n        nearest = ",
-    "    uniform(s, 0.0, 1.0)\n    for k in range(world.sizes[0]):\n        nearest = ",
+    "    for k in range(world.couriers):\n        nearest = ",
+    "    uniform(s, 0.0, 1.0)\n    for k in range(world.couriers):\n        nearest = ",
 )
 rule(
     "representation: offsets are twice as large as its bounds",
@@ -53,7 +53,7 @@ rule(
 rule(
     "representation: it reads work memory of another lane",
     "Couriers",
-    '    """The nearest parcel alone."""\n    for j in range(world.sizes[1]):\n        scratch.given[j] = 0\n',
+    '    """The nearest parcel alone."""\n    for j in range(world.parcels):\n        scratch.given[j] = 0\n',
     '    """The nearest parcel alone."""\n',
 )
 

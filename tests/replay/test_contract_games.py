@@ -105,18 +105,18 @@ def test_words_of_other_sizes_are_refused():
         verify(altered(replay, actions=replay.actions[:, :, :10]))
 
 
-def test_parameters_of_words_and_those_that_wait_for_the_next_match_may_change():
-    sim = palaestra.make_batch(BODY, 2, reward="sparse", opponents={"puck": "steer"}, horizon=20)
+def test_parameters_and_those_that_wait_for_the_next_match_may_change():
+    sim = palaestra.make_batch(BODY, 2, dense=0, opponents={"puck": "steer"}, horizon=20)
     with Recorder(sim) as recorder:
         sim.reset(seed=5)
         for step in range(50):
             if step == 5:
                 sim.set_parameters(mass_spread_kg=0.9)
             if step == 8:
-                sim.set_parameters(reward="dense", drag_nspm=np.array([1.0, 2.0]))
+                sim.set_parameters(dense=1, drag_nspm=np.array([1.0, 2.0]))
             sim.step()
     replay = recorder.replay()
-    assert replay.keywords == {"reward": "sparse", "horizon": 20}
+    assert replay.keywords == {"dense": 0, "horizon": 20}
     assert len(replay.matches) >= 4
     assert verify(replay).ok
 

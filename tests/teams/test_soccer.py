@@ -176,7 +176,8 @@ def test_every_order_of_moves_has_the_teams_take_turns_and_none_is_named_twice()
     [(4, 1, (1, 2)), (3, 1, (0, 2)), (5, 1, (1, 3)), (3, 2, (0, 2)), (4, 2, (0, 3)), (5, 2, (1, 3)), (2, 2, (0, 1))],
 )
 def test_a_mouth_lies_in_the_middle_and_is_wider_than_a_team_if_it_can(rows: int, players: int, mouth: tuple[int, int]):
-    assert tuple(soccer.game(rows, 5, players).world.mouth) == mouth
+    world = soccer.game(rows, 5, players).world
+    assert (world.mouth_first_row, world.mouth_last_row) == mouth
 
 
 # -- kick-off ----------------------------------------------------------------------------------------------------------

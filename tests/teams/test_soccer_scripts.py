@@ -76,7 +76,7 @@ def test_of_two_strikers_one_stays_between_the_ball_and_the_mouth():
 def test_a_striker_beats_the_random_player_in_nine_of_ten_matches(id: str, order: str):
     game = registry.make_game(id)[0]
     if order == "alternating":
-        game = in_turn(*game.world.size.tolist(), len(game.agents) // 2)  # type: ignore[attr-defined]
+        game = in_turn(game.world.rows, game.world.columns, len(game.agents) // 2)  # type: ignore[attr-defined]
     make = partial(simulation, game, compiled=True, autoreset_mode="off")
     table = play_pair(id, game, make, "striker", "striker:0", matches=200)
     assert share(table) >= 0.95, table.sides

@@ -32,17 +32,17 @@ MET, LOST = 2, 3
 class World(NamedTuple):
     """How many walkers there are."""
 
-    walkers: np.ndarray
+    walkers: int
 
 
 def reset(s, world):
-    for k in range(world.walkers[0]):
+    for k in range(world.walkers):
         s.place[k] = integer(s, GOALS)
 
 
 def step(s, world, actions, rewards, scratch):
     fault = s.parameters.fault
-    for k in range(world.walkers[0]):
+    for k in range(world.walkers):
         s.speed[k] = actions.walker[k].goal - s.place[k] if actions.walker[k].goal > 0 else 0
         s.place[k] += s.speed[k]
     if fault == HIDDEN_ALIVE and s.steps == 3:
@@ -64,10 +64,10 @@ def step(s, world, actions, rewards, scratch):
 
 def observe(s, world, observations, scratch):
     fault = s.parameters.fault
-    for k in range(world.walkers[0]):
+    for k in range(world.walkers):
         seen = observations.walker[k]
         seen.speed = s.speed[k] if fault != TOO_FAST or s.steps != 4 else 3.0
-        for other in range(world.walkers[0]):
+        for other in range(world.walkers):
             seen.walkers[other].mine = 1.0 if other == k else 0.0
             seen.walkers[other].place = s.place[other]
         if fault == TABLE_BEYOND and s.steps == 4:
@@ -76,7 +76,7 @@ def observe(s, world, observations, scratch):
 
 def legal(s, world, mask):
     fault = s.parameters.fault
-    for k in range(world.walkers[0]):
+    for k in range(world.walkers):
         goals = mask.walker[k].goal
         offer(goals, 0)
         for goal in range(max(s.place[k] - 1, 1), min(s.place[k] + 2, GOALS)):
@@ -114,6 +114,6 @@ def crowd() -> Game:
         info=(Field("shares", (2,), 0, 1),),
         end_reasons=("met",),
         truncation_reasons=("lost",),
-        world=World(np.array([3])),
+        world=World(3),
         determinism="cross-platform",
     )

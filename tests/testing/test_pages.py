@@ -175,9 +175,9 @@ def test_end_reasons_say_which_truncate():
     assert "End reasons: 1 `horizon` (truncates), 2 `all_taken`, 3 `stalled` (truncates)." in pages.page(COURIERS)
 
 
-def test_parameters_list_their_words_and_when_they_change():
+def test_parameters_list_their_defaults_and_when_they_change():
     page = pages.page(BODY)
-    assert "what is paid on the way (one of dense, sparse) (default dense)" in page
+    assert "1 pays on the way too, 0 at the end alone (default 1)" in page
     assert "of the masses (default 0.4) (a change takes effect at the next match)" in page
 
 
@@ -227,8 +227,8 @@ def test_info_as_json_holds_rewards_parameters_and_render_modes(capsys: pytest.C
     body, printed = facts(BODY, capsys), facts(DEPOT, capsys)
     assert (body["reward"], body["reward_dtype"], body["periods"]) == ("agent", "f8", 5)
     parameters = {p["name"]: p for p in body["parameters"]}
-    assert (parameters["reward"]["words"], parameters["reward"]["default"]) == (["dense", "sparse"], "dense")
-    assert (parameters["mass_spread_kg"]["at_start"], parameters["reward"]["at_start"]) == (True, False)
+    assert (parameters["dense"]["low"], parameters["dense"]["default"]) == (0, 1)
+    assert (parameters["mass_spread_kg"]["at_start"], parameters["dense"]["at_start"]) == (True, False)
     assert (printed["codecs"], printed["default_codec"]) == (["words", "graph"], "words")
     assert printed["render_modes"] == ["rgb_array", "human", "ansi"]
 

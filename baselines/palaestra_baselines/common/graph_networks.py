@@ -134,7 +134,7 @@ class Maps:
         self._hops = torch.from_numpy(np.array(world.hops)).reshape(-1)
         self._exit_hops = torch.from_numpy(np.array(world.exit_hops)).reshape(-1)
         self._per_hop = torch.from_numpy(world.per_hop.astype(np.float32))
-        self._has_exits = bool(world.rules["has_exits"][0])
+        self._has_exits = bool(world.rules.has_exits)
         self._places = torch.from_numpy(places_of(world, self.ways))
         hops = np.arange(FARTHEST + 1)
         known = [hops == k for k in range(NEAREST)] + [np.log1p(hops) / 4.0, hops % 2, hops == FARTHEST]

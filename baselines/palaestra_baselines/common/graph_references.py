@@ -37,7 +37,7 @@ class Reference:
         """
         self.name, self.maps = name, maps
         if name == "optimal":
-            if not game.world.rules["solved"][0] or team != next(iter(game.teams)):
+            if not game.world.rules.solved or team != next(iter(game.teams)):
                 raise ValueError(
                     f"--reference optimal needs a solved pursuit and its pursuers: {game.name} as {team} has none; "
                     "add --options solve=True"

@@ -186,7 +186,7 @@ class RowsVectorEnv(VectorEnv):
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Changes a parameter of the rules in all lanes (a number or word), or in each (a list ``[N]``)."""
+        """Changes a parameter of the rules in all lanes (a number), or in each (a list ``[N]``)."""
         if name not in self.sim.parameters:
             raise AttributeError(no_parameter(self.sim, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})

@@ -92,7 +92,7 @@ def _representation(game: Game, name: str) -> dict[str, Any]:
 
 def _parameter(p: Parameter) -> dict[str, Any]:
     facts = {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
-    return {**facts, "words": list(p.words), "at_start": p.at_start}
+    return {**facts, "at_start": p.at_start}
 
 
 def _show(page: str) -> None:

@@ -262,60 +262,35 @@ class Parameter:
 
     Attributes:
         name: Identifier and keyword.
-        default: Value unless the user says otherwise; one of ``words`` where there are any.
+        default: Value unless the user says otherwise.
         low: Smallest legal value.
         high: Largest legal value.
         unit: Unit.
         about: One line for the documentation.
-        words: Names of the values 0, 1, 2, ...: users give a word, the kernel sees its number.
         at_start: A change takes effect when a lane's next match starts, not in the middle of one.
         whole: Only whole numbers are values.
     """
 
     name: str
-    default: float | str
+    default: float
     low: float = -np.inf
     high: float = np.inf
     unit: str = "1"
     about: str = ""
-    words: tuple[str, ...] = ()
     at_start: bool = False
     whole: bool = False
 
-    def __post_init__(self) -> None:
-        """Derives the range of a parameter of words.
-
-        Raises:
-            ValueError: The default is none of the words, or a word where there are none.
-        """
-        if self.words:
-            object.__setattr__(self, "low", 0.0)
-            object.__setattr__(self, "high", float(len(self.words) - 1))
-            if self.default not in (*self.words, *range(len(self.words))):
-                raise ValueError(f"default of {self.name!r} is {self.default!r}, not one of {', '.join(self.words)}")
-        elif isinstance(self.default, str):
-            raise ValueError(f"default of {self.name!r} is {self.default!r}, but it has no words")
-
     def number(self, value: Any) -> np.ndarray:
-        """The value, a word, or an array of either as float64.
+        """The value, or an array of values, as float64.
 
         Raises:
-            ValueError: Out of range or no such word; names what there is.
+            ValueError: No number, or out of range; names the range.
         """
         array = _plain_array(value)
-        if array is not None and array.dtype.kind in "US" and self.words:
-            unknown = sorted({str(word) for word in array.reshape(-1)} - set(self.words))
-            if unknown:
-                raise ValueError(f"{self.name} must be one of {', '.join(self.words)}, got {unknown[0]!r}")
-            return np.vectorize(self.words.index, otypes=[np.float64])(array)
         if array is None or array.dtype.kind not in "biuf":
-            kind = f"one of {', '.join(self.words)}" if self.words else f"a number in {self._range_text}"
-            raise ValueError(f"{self.name} must be {kind}, got {value!r}")
+            raise ValueError(f"{self.name} must be a number in {self._range_text}, got {value!r}")
         is_flag, array = array.dtype.kind == "b", array.astype(np.float64)
-        inside = (array >= self.low) & (array <= self.high)
-        if self.words and not (inside & (array == np.floor(array))).all():
-            raise ValueError(f"{self.name} must be one of {', '.join(self.words)}, got {value}")
-        if not inside.all():
+        if not ((array >= self.low) & (array <= self.high)).all():
             raise ValueError(f"{self.name} must be in {self._range_text}, got {value}")
         if self.whole and (is_flag or (array != np.floor(array)).any()):
             raise ValueError(f"{self.name} must be a whole number, got {value}")
@@ -324,11 +299,6 @@ class Parameter:
     @property
     def _range_text(self) -> str:
         return f"[{self.low:g}, {self.high:g}]" + ("" if self.unit == "1" else f" {self.unit}")
-
-    @property
-    def start_value(self) -> float:
-        """The default as a number."""
-        return float(self.words.index(self.default)) if isinstance(self.default, str) else float(self.default)
 
 
 def _plain_array(value: Any) -> np.ndarray | None:
@@ -465,8 +435,6 @@ def _range_texts(f: Field | Table | Choice | Continuous | Parameter) -> tuple[st
         return "", ""
     if isinstance(f, Choice):
         return "0", str(f.n - 1)
-    if isinstance(f, Parameter) and f.words:
-        return f.words[0], f.words[-1]
     return _bound_text(f.low, min), _bound_text(f.high, max)
 
 
@@ -497,9 +465,7 @@ def _about(f: Field | Table | Choice | Continuous | Parameter) -> str:
     if isinstance(f, Field | Table) and f.at == "reset":
         notes.append("fixed during a match")
     if isinstance(f, Parameter):
-        if f.words:
-            notes.append("one of " + ", ".join(f.words))
-        notes.append(f"default {f.default}" if isinstance(f.default, str) else f"default {f.default:g}")
+        notes.append(f"default {f.default:g}")
         if f.at_start:
             notes.append("a change takes effect at the next match")
     return " ".join([about, *(f"({note})" for note in notes)]) if notes else about

@@ -229,7 +229,7 @@ class Game:
         global_state: ``global_state(s, world, out)`` writes the float32 vector for centralised critics.
         global_state_size: Its length. Without the hook the state is all observations side by side.
         scratch: Fields of the work record that each thread owns.
-        world: NamedTuple of arrays whose sizes are known only at run time; the game holds read-only views of them.
+        world: NamedTuple of arrays, plain numbers and further such tuples: read-only data, never compiled in.
         zero_sum: Whether the two team rewards add up to exactly zero in every step.
         determinism: ``"cross-platform"`` (arithmetic and `math.sqrt` only: the same bits on all machines) or
             ``"per-platform"`` (powers, trigonometry, engines).
@@ -477,7 +477,7 @@ def _horizon(decisions: float) -> Parameter:
 
 
 def _is_horizon(parameter: Parameter) -> bool:
-    return parameter == _horizon(parameter.start_value)
+    return parameter == _horizon(parameter.default)
 
 
 def _teams_of(agents: tuple[str, ...], owner: str) -> dict[str, list[int]]:
@@ -590,8 +590,8 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     if game.horizon < 1:
         yield f"horizon must be at least 1, got {game.horizon}"
     for p in game.parameters:
-        if not p.low <= p.start_value <= p.high:
-            yield f"default of {p.name!r} is {p.start_value:g}, not in [{p.low:g}, {p.high:g}]"
+        if not p.low <= p.default <= p.high:
+            yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"
 
 
 def teams_are_alike(game: Game) -> bool:

@@ -72,7 +72,6 @@ class Kernel:
         self._name = game.name
         self._builder = builder
         self._entry_points: dict[str, Callable] = {}
-        self._world_type = type(game.world)
 
     @property
     def functions(self) -> tuple[types.FunctionType, ...]:
@@ -203,7 +202,7 @@ def _link(game: Game, compiled: bool) -> Kernel:
     records = (game.kernel_observation_dtype, game.kernel_mask_dtype)
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
     made_with = compiler.made_with() if compiled and not jit_disabled() else ""
-    key = (digest, layout, type(game.world), _types(game.world), made_with)
+    key = (digest, layout, _types(game.world), made_with)
     if key not in _linked:
         check_arguments(game.name, hooks)
         if made_with:
@@ -233,7 +232,7 @@ def hooks_of(game: Game) -> dict[str, Callable]:
 def _types(world: Any) -> Any:
     """What compiled code takes for granted of the world: no more than this may differ between games that share it."""
     if isinstance(world, tuple):
-        return tuple(_types(member) for member in world)
+        return (type(world), *map(_types, world))
     if isinstance(world, np.ndarray):
         flags = world.flags
         order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"  # numba's own rule: one row is both

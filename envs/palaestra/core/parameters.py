@@ -19,7 +19,7 @@ def write_defaults(game: Game, states: Any) -> None:
     """Writes the default of each parameter into all match records."""
     for parameter in game.parameters:
         for record in _records(game):
-            states[record][parameter.name] = parameter.start_value
+            states[record][parameter.name] = parameter.default
 
 
 def write_parameters(

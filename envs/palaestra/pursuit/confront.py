@@ -97,7 +97,7 @@ CAPACITIES = (3, 8, 16)
 
 def reset(s, world):
     """Draws a graph and where everybody starts."""
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     if len(world.nodes) > 1:
         s.graph = integer(s, len(world.nodes))
     if integer(s, 2) == RED:
@@ -146,7 +146,7 @@ def place_second(s, world, first, last, other_first, other_last):
 @inlined
 def step(s, world, actions, rewards, scratch):
     """All move, then all shots fall together."""
-    red, everybody, at = world.rules[0].pursuers, graph_sight.count_everybody(world), s.steps % TRAIL
+    red, everybody, at = world.rules.pursuers, graph_sight.count_everybody(world), s.steps % TRAIL
     for slot in range(everybody):
         if s.alive[slot]:
             ways = world.neighbours[np.uint64(s.graph), np.uint64(s.node[slot])]
@@ -190,7 +190,7 @@ def lose_hit_points(s, scratch, first, last):
 
 def pay(s, world, rewards, lost_by_red, lost_by_blue):
     """Ends the match where it is over, and pays the teams."""
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     red_left = sum_of_hit_points(s, 0, red)
     blue_left = sum_of_hit_points(s, red, everybody)
     is_wiped_out = red_left == 0.0 or blue_left == 0.0
@@ -199,7 +199,7 @@ def pay(s, world, rewards, lost_by_red, lost_by_blue):
     if (is_wiped_out or s.steps >= s.parameters.horizon) and red_left != blue_left:
         s.info.winner = RED if red_left > blue_left else BLUE
     gain = (lost_by_blue - lost_by_red) / (s.parameters.hit_points * max(red, everybody - red))
-    if world.rules[0].sparse:
+    if world.rules.sparse:
         gain = 0.0 if s.info.winner < 0 else 1.0 if s.info.winner == RED else -1.0
     for slot in range(everybody):
         rewards[slot] = gain if slot < red else 0.0 - gain
@@ -215,7 +215,7 @@ def sum_of_hit_points(s, first, last):
 
 def legal(s, world, mask):
     """The moves that there are, and the targets that may be in reach after both have moved."""
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     for slot in range(everybody):
         allowed = mask.unit[slot]
         allowed.move[0] = 1
@@ -247,7 +247,7 @@ def allow_targets(s, world, mask, first, last, other_first, other_last):
 
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     note_shares(s, world, scratch)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
@@ -262,7 +262,7 @@ def observe_hops(s, world, observations, scratch):
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     note_shares(s, world, scratch)
     for team in range(2):
         first, last = (0, red) if team == RED else (red, everybody)
@@ -279,7 +279,7 @@ def observe_local(s, world, observations, scratch):
 def observe_nodes(s, world, observations, scratch):
     """Besides, from every node, once for each team."""
     observe_local(s, world, observations, scratch)
-    red, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     observations.lane.graph = s.graph
     observations.lane.diameter = world.diameter[s.graph]
     for team in range(2):

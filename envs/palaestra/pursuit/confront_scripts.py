@@ -16,18 +16,18 @@ AHEAD = 2
 
 def others_first(world, slot):
     """First slot of the opponents."""
-    return world.rules[0].pursuers if slot < world.rules[0].pursuers else 0
+    return world.rules.pursuers if slot < world.rules.pursuers else 0
 
 
 def others_last(world, slot):
     """Slot after the last one of the opponents."""
-    red = world.rules[0].pursuers
-    return red + world.rules[0].evaders if slot < red else red
+    red = world.rules.pursuers
+    return red + world.rules.evaders if slot < red else red
 
 
 def plan(s, world, team, which, scratch):
     """Whom a team goes for: of the opponents with the fewest hit points the nearest by the sum of hops."""
-    red, everybody = world.rules[0].pursuers, world.rules[0].pursuers + world.rules[0].evaders
+    red, everybody = world.rules.pursuers, world.rules.pursuers + world.rules.evaders
     first, last = (0, red) if team == 0 else (red, everybody)
     other_first, other_last = (red, everybody) if team == 0 else (0, red)
     scratch.focus[team] = NOBODY
@@ -48,7 +48,7 @@ def script(s, world, slot, which, actions, scratch):
     script_draw = script_integer(s, 2**20)  # always drawn
     if s.alive[slot] == 0:
         return
-    focus = scratch.focus[0 if slot < world.rules[0].pursuers else 1] if which == FOCUS_FIRE else NOBODY
+    focus = scratch.focus[0 if slot < world.rules.pursuers else 1] if which == FOCUS_FIRE else NOBODY
     way, best = 0, -WORST
     count = count_ways(world, s.graph, s.node[slot])
     for k in range(count):

@@ -42,11 +42,11 @@ class Count(NamedTuple):
 
 def counting(ground: Ground) -> Enumeration | None:
     """How the positions of a game are counted; None where there are several graphs, evaders or sizes, or too many."""
-    rules = ground.rules[0]
-    pursuers, nodes = int(rules["pursuers"]), int(ground.nodes[0])
-    count = Count(nodes, pursuers + 1, 2 if rules["alternating"] else 1)
-    is_fixed = len(ground.nodes) == 1 and rules["evaders"] == 1 and rules["fewest_pursuers"] == pursuers
-    if not is_fixed or rules["starts"] != ANY or count.positions > MOST_POSITIONS:
+    rules = ground.rules
+    pursuers, nodes = rules.pursuers, int(ground.nodes[0])
+    count = Count(nodes, pursuers + 1, 2 if rules.alternating else 1)
+    is_fixed = len(ground.nodes) == 1 and rules.evaders == 1 and rules.fewest_pursuers == pursuers
+    if not is_fixed or rules.starts != ANY or count.positions > MOST_POSITIONS:
         return None
     # Starts of the evader: all nodes but those of the pursuers, of which there are 1 to k.
     starts = math.lcm(*(nodes - taken for taken in range(1, pursuers + 1) if taken < nodes)) * nodes**pursuers

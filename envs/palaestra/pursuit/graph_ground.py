@@ -18,28 +18,36 @@ NO_NODE = -1
 ANY, TOGETHER, WINNABLE = range(3)
 """Starts of a match."""
 
-RULES = np.dtype(
-    [
-        ("pursuers", "i8"),
-        ("fewest_pursuers", "i8"),
-        ("evaders", "i8"),
-        ("alternating", "i8"),
-        ("starts", "i8"),
-        ("has_exits", "i8"),
-        ("solved", "i8"),
-        ("sparse", "i8"),
-    ],
-    align=True,
-)
-"""Sizes of the teams, flags, one of `ANY`, `TOGETHER` and `WINNABLE`. In a confrontation
-pursuers and evaders are red and blue."""
+
+class Rules(NamedTuple):
+    """Options of a game. In a confrontation pursuers and evaders are red and blue.
+
+    Attributes:
+        pursuers: Size of the team.
+        fewest_pursuers: Of those who are there in a match.
+        evaders: Size of the team.
+        alternating: 1 if the teams move in turns.
+        starts: `ANY`, `TOGETHER` or `WINNABLE`.
+        has_exits: 1 if a graph has exits.
+        solved: 1 if there is a solution.
+        sparse: 1 if only the end is paid.
+    """
+
+    pursuers: int = 0
+    fewest_pursuers: int = 0
+    evaders: int = 0
+    alternating: int = 0
+    starts: int = ANY
+    has_exits: int = 0
+    solved: int = 0
+    sparse: int = 0
 
 
 class Ground(NamedTuple):
-    """The arrays of a pool of G graphs of at most V nodes, of which a match draws one.
+    """Options, and the arrays of a pool of G graphs of at most V nodes, of which a match draws one.
 
     Attributes:
-        rules: `RULES` ``[1]``.
+        rules: The options.
         nodes: Number of nodes, int64 ``[G]``.
         diameter: Most hops between two nodes that a way connects, int64 ``[G]``.
         per_hop: One over the diameter, float64 ``[G]``.
@@ -56,7 +64,7 @@ class Ground(NamedTuple):
         places: Where to draw the nodes, float64 ``[G, V, 2]``; NaN where nobody knows.
     """
 
-    rules: np.ndarray
+    rules: Rules
     nodes: np.ndarray
     diameter: np.ndarray
     per_hop: np.ndarray
@@ -76,7 +84,7 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
     Args:
         pool: The graphs.
         exits: Nodes by which evaders escape, of each graph.
-        **rules: Members of `RULES`.
+        **rules: Members of `Rules`.
 
     Raises:
         ValueError: A graph has a single node.
@@ -87,7 +95,7 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
     exits = [()] * len(pool) if exits is None else exits
     count, most, width = len(pool), max(graph.nodes for graph in pool), class_of(pool)
     ground = Ground(
-        rules=np.zeros(1, RULES),
+        rules=Rules(**{name: int(value) for name, value in rules.items()}),
         nodes=np.array([graph.nodes for graph in pool]),
         diameter=np.array([graph.diameter for graph in pool]),
         per_hop=np.array([1.0 / graph.diameter for graph in pool]),
@@ -109,8 +117,6 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
             ground.exit_hops[k, :size] = ground.hops[k, list(exits[k]), :size].min(axis=0)
         if graph.places is not None:
             ground.places[k, :size] = graph.places
-    for name, value in rules.items():
-        ground.rules[name] = value
     return ground
 
 
@@ -170,7 +176,7 @@ def with_solutions(
         if len(exits[k]):
             escapes[corner] = solution.escapes
         start = _winnable_start(solution)
-        if start is None and ground.rules["starts"][0] == WINNABLE:
+        if start is None and ground.rules.starts == WINNABLE:
             raise graph.refusal(f"no possible start, {pursuers} pursuers win from nowhere: take more")
         safe_start[k] = 0 if start is None else start
     flat = times.reshape(len(pool), -1)

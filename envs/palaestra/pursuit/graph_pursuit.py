@@ -156,7 +156,7 @@ def draw(s, n):
 
 def reset(s, world):
     """Draws a graph, how many pursuers there are, and where everybody starts."""
-    rules = world.rules[0]
+    rules = world.rules
     pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
     s.luck, s.outcomes = 0.0, 0.0
     if len(world.nodes) > 1:
@@ -185,7 +185,7 @@ def reset(s, world):
 
 def place_pursuers(s, world):
     """Draws the nodes of the pursuers."""
-    rules = world.rules[0]
+    rules = world.rules
     for slot in range(rules.pursuers):
         if slot == 0 or rules.starts != TOGETHER:
             s.node[slot] = draw(s, world.nodes[s.graph])
@@ -195,7 +195,7 @@ def place_pursuers(s, world):
 
 def distance_of_start(s, world, node):
     """Hops from a node to the nearest pursuer or exit; -1 where no evader may start."""
-    rules, near, least = world.rules[0], 0, world.exit_hops[s.graph, node]
+    rules, near, least = world.rules, 0, world.exit_hops[s.graph, node]
     for slot in range(rules.pursuers):
         if s.alive[slot]:
             hops = world.hops[s.graph, s.node[slot], node]
@@ -219,7 +219,7 @@ def farthest_start(s, world):
 def start_of_evader(s, world):
     """Draws the node of an evader."""
     is_plain = s.parameters.need == 1.0 and s.parameters.radius == 0.0 and s.parameters.start_hops <= 1.0
-    if is_plain and world.rules[0].has_exits == 0 and world.rules[0].starts != WINNABLE:
+    if is_plain and world.rules.has_exits == 0 and world.rules.starts != WINNABLE:
         return free_node(s, world)
     least, found = s.parameters.start_hops, count_starts(s, world, s.parameters.start_hops)
     if found == 0:
@@ -249,7 +249,7 @@ def free_node(s, world):
 def count_pursuers_to(s, world, last):
     """Number of nodes from 0 to ``last`` where pursuers are."""
     count = 0
-    for slot in range(world.rules[0].pursuers):
+    for slot in range(world.rules.pursuers):
         is_new = s.alive[slot] != 0 and s.node[slot] <= last
         for other in range(slot):
             is_new &= s.alive[other] == 0 or s.node[other] != s.node[slot]
@@ -267,7 +267,7 @@ def count_starts(s, world, least):
 
 def call_to_move(s, world):
     """Asks the team whose turn it is for an action, or both where all move at the same time."""
-    rules = world.rules[0]
+    rules = world.rules
     for slot in range(rules.pursuers + rules.evaders):
         is_turn = rules.alternating == 0 or (slot >= rules.pursuers) == (s.turn == EVADERS)
         s.acting[slot] = s.alive[slot] != 0 and is_turn
@@ -278,7 +278,7 @@ def call_to_move(s, world):
 
 def step(s, world, actions, rewards, scratch):
     """All who are to move do, then evaders are captured or escape."""
-    rules = world.rules[0]
+    rules = world.rules
     pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
     for slot in range(everybody):
         scratch.before[slot] = s.node[slot]
@@ -314,7 +314,7 @@ def step(s, world, actions, rewards, scratch):
 def is_captured(s, world, scratch, evader):
     """Whether enough pursuers are near an evader or have met it on an edge."""
     near, to = 0, s.node[evader]
-    for slot in range(world.rules[0].pursuers):
+    for slot in range(world.rules.pursuers):
         if s.alive[slot]:
             has_met = s.node[slot] == scratch.before[evader] and scratch.before[slot] == to
             near += has_met or world.hops[s.graph, s.node[slot], to] <= s.parameters.radius
@@ -323,8 +323,8 @@ def is_captured(s, world, scratch, evader):
 
 def legal(s, world, mask):
     """The alternatives that there are; who is not to move stays."""
-    pursuers = world.rules[0].pursuers
-    for slot in range(pursuers + world.rules[0].evaders):
+    pursuers = world.rules.pursuers
+    for slot in range(pursuers + world.rules.evaders):
         allowed = mask.pursuer[slot].move if slot < pursuers else mask.evader[slot - pursuers].move
         allowed[0] = 1
         if s.acting[slot]:
@@ -340,7 +340,7 @@ def legal(s, world, mask):
 
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
-    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    pursuers, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     graph_sight.find_seen(s, world, scratch, 0, pursuers)
     for slot in range(pursuers):
         if s.alive[slot]:
@@ -355,7 +355,7 @@ def observe_hops(s, world, observations, scratch):
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
-    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    pursuers, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     graph_sight.find_seen(s, world, scratch, 0, pursuers)
     for slot in range(pursuers):
         if s.alive[slot]:
@@ -373,7 +373,7 @@ def observe_local(s, world, observations, scratch):
 def observe_nodes(s, world, observations, scratch):
     """Besides, from every node, once for each team."""
     observe_local(s, world, observations, scratch)
-    pursuers, everybody = world.rules[0].pursuers, graph_sight.count_everybody(world)
+    pursuers, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     observations.lane.graph = s.graph
     observations.lane.diameter = world.diameter[s.graph]
     graph_sight.write_nodes(s, world, scratch, observations.team[EVADERS], pursuers, everybody)
@@ -463,8 +463,7 @@ def shared_fields(ground: Ground, graphs: int) -> tuple[Field, ...]:
 
 def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, int] | None) -> Game:
     """The rules on arrays."""
-    rules = ground.rules[0]
-    pursuers, evaders = int(rules["pursuers"]), int(rules["evaders"])
+    pursuers, evaders = ground.rules.pursuers, ground.rules.evaders
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     everybody, room, most = pursuers + evaders, sum(rooms), ground.hops.shape[1]
@@ -501,8 +500,8 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         legal=legal,
         script=pursuit_scripts.script,
         plan=pursuit_scripts.plan,
-        scripts=pursuit_scripts.NAMES if rules["solved"] else pursuit_scripts.NAMES[:-1],
-        parameters=parameters_of(pool, int(rules["fewest_pursuers"]), fixed),
+        scripts=pursuit_scripts.NAMES if ground.rules.solved else pursuit_scripts.NAMES[:-1],
+        parameters=parameters_of(pool, ground.rules.fewest_pursuers, fixed),
         horizon=128,
         info=(
             Field("captured", (), 0, CAPACITIES[-1][1], "1", "evaders that were captured", "i8"),

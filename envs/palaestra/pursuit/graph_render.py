@@ -303,7 +303,7 @@ def draw_header(canvas: Canvas, game: Game, world: Ground, s: Any) -> None:
 
 def mover(game: Game, world: Ground, s: Any) -> int:
     """Number of the team whose turn it is, `NOBODY` where both move at the same time."""
-    return int(s.turn) if world.rules[0]["alternating"] else NOBODY
+    return int(s.turn) if world.rules.alternating else NOBODY
 
 
 def describe_graph(world: Ground, s: Any) -> str:
@@ -329,7 +329,7 @@ def describe_score(game: Game, s: Any) -> str:
 def draw_footer(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) -> None:
     """What colours and marks mean."""
     base, x = sheet.height - 12.0, MARGIN + 6.0
-    exits = ["exit"] if world.rules[0]["has_exits"] else []
+    exits = ["exit"] if world.rules.has_exits else []
     for team, name in enumerate([*game.teams, *exits]):
         if team < len(game.teams):
             canvas.circle((x, base - 4.0), 6.0, TEAMS[team])
@@ -392,7 +392,7 @@ def write_agent(game: Game, world: Ground, s: Any, slot: int) -> str:
     nearest, hops = nearest_opponent(game, world, s, slot)
     if nearest != NOBODY:
         words.append(f"{count_of(hops, 'hop')} to {game.agents[nearest]}" if hops < FAR else "no way to an opponent")
-    if world.rules[0]["has_exits"]:
+    if world.rules.has_exits:
         hops = int(world.exit_hops[s.graph, node])
         words.append(f"{count_of(hops, 'hop')} to an exit" if hops < FAR else "no way to an exit")
     if has_hit_points(game):

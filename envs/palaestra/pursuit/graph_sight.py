@@ -61,7 +61,7 @@ def share(hops, per_hop):
 
 def count_everybody(world):
     """Number of agents, slots 0 to this."""
-    return world.rules[0].pursuers + world.rules[0].evaders
+    return world.rules.pursuers + world.rules.evaders
 
 
 @inlined
@@ -122,7 +122,7 @@ def line_up(s, world, scratch, slot, first, last):
 def write_own(s, world, scratch, slot, seen, hidden):
     """``hops``, ``exit_hops`` and ``time`` of an agent after `line_up`."""
     graph, node, per_hop = s.graph, s.node[slot], world.per_hop[s.graph]
-    seen.exit_hops = share(world.exit_hops[graph, node], per_hop) if world.rules[0].has_exits else UNSEEN
+    seen.exit_hops = share(world.exit_hops[graph, node], per_hop) if world.rules.has_exits else UNSEEN
     seen.time = s.steps / s.parameters.horizon
     row = world.hops[np.uint64(graph), np.uint64(node)]
     for column in range(count_columns(world, len(seen.hops))):
@@ -146,7 +146,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
             out[TO_EVERYBODY + column] = share(row[scratch.nodes[column]], per_hop)
         for k in range(hidden):
             out[np.uint64(TO_EVERYBODY) + scratch.hidden[k]] = UNSEEN
-    if world.rules[0].has_exits:
+    if world.rules.has_exits:
         for way in range(len(ways)):
             if ways[way] == NO_NODE:
                 break
@@ -156,7 +156,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
 def write_nodes(s, world, scratch, seen, first, last):
     """``node_hops`` of the team with the slots ``first`` to ``last`` - 1."""
     graph = s.graph
-    write_row(seen.node_hops[0], world.exit_hops[graph], world.rules[0].has_exits != 0)
+    write_row(seen.node_hops[0], world.exit_hops[graph], world.rules.has_exits != 0)
     for slot in range(count_everybody(world)):
         row = seen.node_hops[1 + column_of(first, slot, first, last)]
         write_row(row, world.hops[graph, np.uint64(s.node[slot])], scratch.seen[slot] != 0)
@@ -183,7 +183,7 @@ def global_state(s, world, out):
         there = s.alive[slot] != 0
         out[at] = there
         out[at + 1] = UNSEEN
-        if there and world.rules[0].has_exits > 0:
+        if there and world.rules.has_exits > 0:
             out[at + 1] = share(world.exit_hops[graph, s.node[slot]], per_hop)
         at += STATE_OF_AGENT
         for other in range(everybody):

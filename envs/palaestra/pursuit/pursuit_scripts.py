@@ -19,7 +19,7 @@ WORST = 2**60
 def script(s, world, slot, which, actions, scratch):
     """One agent's move."""
     script_draw = script_integer(s, 2**20)  # always drawn
-    pursuers = world.rules[0].pursuers
+    pursuers = world.rules.pursuers
     way = choose(s, world, slot, which, script_draw, scratch)
     if slot < pursuers:
         actions.pursuer[slot].move = way
@@ -31,7 +31,7 @@ def choose(s, world, slot, which, script_draw, scratch):
     """The alternative that an agent takes."""
     if which == STAY:
         return 0
-    is_pursuer = slot < world.rules[0].pursuers
+    is_pursuer = slot < world.rules.pursuers
     if which == GREEDY or (is_pursuer and which == FLEE):
         return go_near(s, world, slot, script_draw) if is_pursuer else go_away(s, world, slot, script_draw)
     return way_to(s, world, slot, scratch.to[slot])
@@ -65,7 +65,7 @@ def count_ways(world, graph, node):
 
 def go_near(s, world, slot, script_draw):
     """A pursuer's move that leads nearest to an evader; a random draw decides between equal ones."""
-    first, last = world.rules[0].pursuers, world.rules[0].pursuers + world.rules[0].evaders
+    first, last = world.rules.pursuers, world.rules.pursuers + world.rules.evaders
     ways, count = world.neighbours[s.graph, s.node[slot]], count_ways(world, s.graph, s.node[slot])
     best, least = 0, WORST
     for k in range(count):
@@ -82,7 +82,7 @@ def go_away(s, world, slot, script_draw):
     best, most = 0, -1
     for k in range(count):
         way = (k + script_draw) % count
-        hops = hops_to_nearest(s, world, ways[way], 0, world.rules[0].pursuers)
+        hops = hops_to_nearest(s, world, ways[way], 0, world.rules.pursuers)
         if hops > most:
             best, most = way, hops
     return best
@@ -96,8 +96,8 @@ def plan(s, world, team, which, scratch):
 
 def play_together(s, world, team, which, scratch):
     """See `plan`."""
-    pursuers, everybody = world.rules[0].pursuers, world.rules[0].pursuers + world.rules[0].evaders
-    has_exits = world.rules[0].has_exits > 0
+    pursuers, everybody = world.rules.pursuers, world.rules.pursuers + world.rules.evaders
+    has_exits = world.rules.has_exits > 0
     if team == PURSUERS:
         if which == OPTIMAL:
             plan_optimal_pursuers(s, world, scratch)
@@ -126,7 +126,7 @@ plan_together = late(play_together)
 
 def plan_hunt(s, world, scratch):
     """Each pursuer goes the shortest way to the nearest evader, if possible one that no teammate goes."""
-    pursuers, everybody = world.rules[0].pursuers, world.rules[0].pursuers + world.rules[0].evaders
+    pursuers, everybody = world.rules.pursuers, world.rules.pursuers + world.rules.evaders
     for slot in range(pursuers):
         if s.alive[slot]:
             ways, best = world.neighbours[s.graph, s.node[slot]], WORST
@@ -142,7 +142,7 @@ def plan_hunt(s, world, scratch):
 
 def plan_guards(s, world, scratch):
     """Pursuers go to the exits that evaders are nearest to, each to one of its own; who can capture does."""
-    pursuers, everybody = world.rules[0].pursuers, world.rules[0].pursuers + world.rules[0].evaders
+    pursuers, everybody = world.rules.pursuers, world.rules.pursuers + world.rules.evaders
     exits = world.exits[s.graph]
     for slot in range(pursuers):
         scratch.best[slot] = NO_NODE
@@ -200,14 +200,14 @@ def step_to_open_exit(s, world, slot):
     for k in range(len(exits)):
         if exits[k] != NO_NODE:
             hops = world.hops[s.graph, s.node[slot], exits[k]]
-            if hops < least and hops < hops_to_nearest(s, world, exits[k], 0, world.rules[0].pursuers):
+            if hops < least and hops < hops_to_nearest(s, world, exits[k], 0, world.rules.pursuers):
                 goal, least = exits[k], hops
     return step_to_most_room(s, world, slot) if goal == NO_NODE else step_towards(s, world, s.node[slot], goal)
 
 
 def step_to_most_room(s, world, slot):
     """The neighbour from which it reaches most nodes before any pursuer; of equal ones the farthest from pursuers."""
-    pursuers, nodes = world.rules[0].pursuers, world.nodes[s.graph]
+    pursuers, nodes = world.rules.pursuers, world.nodes[s.graph]
     ways, best, most = world.neighbours[s.graph, s.node[slot]], s.node[slot], -1
     for way in range(count_ways(world, s.graph, s.node[slot])):
         room, near = 0, hops_to_nearest(s, world, ways[way], 0, pursuers)
@@ -227,7 +227,7 @@ def step_to_most_room(s, world, slot):
 def position_of(s, world, node):
     """Index of the pursuers' nodes and an evader's node in ``world.times``."""
     most, number = world.hops.shape[1], 0
-    for slot in range(world.rules[0].pursuers):
+    for slot in range(world.rules.pursuers):
         number = number * most + s.node[slot]
     return number * most + node
 
@@ -244,7 +244,7 @@ def harm_of_node(s, world, position, node):
         return 2 * FAR + 2
     if world.exit_hops[s.graph, node] == 0:
         return -2 * FAR
-    if world.rules[0].has_exits > 0 and world.escapes[s.graph, position] != NEVER:
+    if world.rules.has_exits > 0 and world.escapes[s.graph, position] != NEVER:
         return int(world.escapes[s.graph, position]) - 2 * FAR
     return 0 if time == NEVER else 2 * FAR - time
 
@@ -256,7 +256,7 @@ def best_of_evader(s, world, slot):
     for way in range(count_ways(world, s.graph, s.node[slot])):
         node = ways[way]
         harm = harm_of_node(s, world, start + node, node) * (FAR + 1)
-        harm -= hops_to_nearest(s, world, node, 0, world.rules[0].pursuers)
+        harm -= hops_to_nearest(s, world, node, 0, world.rules.pursuers)
         if harm < least:
             best, least = node, harm
     return best
@@ -264,7 +264,7 @@ def best_of_evader(s, world, slot):
 
 def plan_optimal_pursuers(s, world, scratch):
     """The joint move of optimal pursuers; of equal ones the nearest by the sum of hops, then the first."""
-    pursuers, most = world.rules[0].pursuers, world.hops.shape[1]
+    pursuers, most = world.rules.pursuers, world.hops.shape[1]
     evader, best = s.node[pursuers], -8 * FAR * (FAR + 1)
     for slot in range(pursuers):
         scratch.ways[slot] = 0
@@ -296,7 +296,7 @@ def value_of_move(s, world, start, evader):
 
 def count_up(s, world, scratch):
     """The next joint move in ``scratch.ways``. Returns whether there is one."""
-    for slot in range(world.rules[0].pursuers - 1, -1, -1):
+    for slot in range(world.rules.pursuers - 1, -1, -1):
         scratch.ways[slot] += 1
         if scratch.ways[slot] < count_ways(world, s.graph, s.node[slot]):
             return True

@@ -257,7 +257,7 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
     if not 0 <= twist.changes <= MOST_CHANGES:
         raise ValueError(f"changes must be from 0 to {MOST_CHANGES}, got {twist.changes}")
     world = world_of(battles, twist)
-    reds, blues = int(world.rules[0]["reds"]), int(world.rules[0]["blues"])
+    reds, blues = (int(world.rules[side][0]) for side in ("reds", "blues"))
     most_red, most_blue = next(((r, b) for r, b in CAPACITIES if r >= reds and b >= blues), (0, 0))
     if most_red == 0:
         rooms = ", ".join(f"{r} against {b}" for r, b in CAPACITIES)

@@ -185,7 +185,7 @@ def step(s, world, actions, rewards, scratch):
     if (is_over or s.steps >= s.parameters.horizon) and red != blue:
         s.info.winner = RED if red > blue else BLUE
     gain = ((blue_before - blue) - (red_before - red)) * PER_HIT_POINT
-    if world.is_sparse[0]:
+    if world.is_sparse:
         gain = 0.0 if s.info.winner == NO_AGENT else 1.0 if s.info.winner == RED else -1.0
     for slot in range(4):
         rewards[slot] = gain if TEAM_OF[slot] == RED else -gain

@@ -40,7 +40,7 @@ class Arena(NamedTuple):
         post_m: Places of the posts, x and z, float64 [P, 2].
         way_m: Length of the shortest way from a node to a post, float64 [P, NODES]; infinite from inside an obstacle.
         next_node: The node after this one on that way, the post itself at its end, int16 [P, NODES].
-        is_sparse: 1 if only the end of a match is paid, uint8 [1].
+        is_sparse: 1 if only the end of a match is paid.
     """
 
     sight: np.ndarray
@@ -48,7 +48,7 @@ class Arena(NamedTuple):
     post_m: np.ndarray
     way_m: np.ndarray
     next_node: np.ndarray
-    is_sparse: np.ndarray
+    is_sparse: int
 
 
 def node_positions_m() -> np.ndarray:
@@ -154,5 +154,5 @@ def build(is_sparse: bool) -> Arena:
         post_m=node_positions_m()[posts],
         way_m=np.array([way_m for way_m, _ in ways]),
         next_node=np.array([following for _, following in ways], np.int16),
-        is_sparse=np.array([is_sparse], np.uint8),
+        is_sparse=int(is_sparse),
     )

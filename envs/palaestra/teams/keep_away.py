@@ -61,8 +61,6 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import DRAW, Game, Role
 from palaestra.core.keywords import check_count, check_word
@@ -101,12 +99,12 @@ class Sides(NamedTuple):
     """What the hooks read besides the match.
 
     Attributes:
-        sparse: int64 [1]: whether only the end is paid.
-        red: int64 [1]: how many of the slots and bodies are red. Those of blue come next, then the landmarks.
+        sparse: 1 if only the end is paid.
+        red: How many of the slots and bodies are red. Those of blue come next, then the landmarks.
     """
 
-    sparse: np.ndarray
-    red: np.ndarray
+    sparse: int
+    red: int
 
 
 PARAMETERS = (
@@ -154,7 +152,7 @@ def step_by_forces(s, world, actions, rewards, scratch):
 
 def play(s, world, rewards, scratch):
     """All agents move, then the distances from the goal are compared."""
-    agents, red = len(s.alive), world.red[0]
+    agents, red = len(s.alive), world.red
     for i in range(agents):
         scratch.radius_m[i] = s.parameters.radius_m
     for i in range(agents):  # landmarks collide with no agent
@@ -166,12 +164,12 @@ def play(s, world, rewards, scratch):
     goal = agents + s.goal
     gain = nearest_m(s, red, agents, goal) - nearest_m(s, 0, red, goal)
     s.info.margin_m += gain
-    if world.sparse[0]:
+    if world.sparse:
         gain = 0.0
     if s.steps >= s.parameters.horizon:
         margin_m = s.info.margin_m - s.parameters.margin_to_win_m
         s.info.winner = DRAW if margin_m == 0.0 else RED if margin_m > 0.0 else BLUE
-        if world.sparse[0] and margin_m != 0.0:
+        if world.sparse and margin_m != 0.0:
             gain = math.copysign(1.0, margin_m)
     for a in range(agents):
         rewards[a] = gain if a < red else -gain
@@ -188,7 +186,7 @@ def nearest_m(s, first, last, goal):
 
 def observe(s, world, observations, scratch):
     """Everything, from where one is; the goal for red alone."""
-    agents, red = len(s.alive), world.red[0]
+    agents, red = len(s.alive), world.red
     for i in range(agents):
         seen = observations.player[i]
         write_vector(seen.velocity_mps, s.velocity_mps[i], GREATEST_SPEED_MPS)
@@ -225,7 +223,7 @@ def way_to_place(s, world, scratch, i):
 
     Blue goes where all of red seem to go; while they do not agree it splits over the landmarks.
     """
-    agents, red = len(s.alive), world.red[0]
+    agents, red = len(s.alive), world.red
     if i < red:
         place = agents + s.goal
     else:
@@ -291,7 +289,7 @@ def game(
         horizon=50,
         info=(Field("margin_m", (), -1e6, 1e6, "m", "sum of red's dense rewards so far", "f8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("place", "i8", (blue,))),
-        world=Sides(np.array([int(reward == "sparse")]), np.array([red])),
+        world=Sides(int(reward == "sparse"), int(red)),
         zero_sum=True,
         determinism="per-platform",
         default_opponent="default",

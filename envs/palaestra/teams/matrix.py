@@ -115,14 +115,14 @@ class Matrix(NamedTuple):
         maximin: Joint choices of the script, by team, number and member, int64 [2, ties, 2].
         ties: How many of them each team has, int64 [2].
         counter: Best answer by team, joint choice of the other team and member, int64 [2, k, k, 2].
-        rounds: int64 [1].
+        rounds: Of a match.
     """
 
     payoff: np.ndarray
     maximin: np.ndarray
     ties: np.ndarray
     counter: np.ndarray
-    rounds: np.ndarray
+    rounds: int
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def step(s, world, actions, rewards, scratch):
     s.total += paid
     s.played += 1
     s.coin = integer(s, COINS * COINS)
-    if s.played < world.rounds[0]:
+    if s.played < world.rounds:
         return False
     s.info.end_reason = OVER
     if abs(s.total) > DEAD_HEAT:
@@ -158,7 +158,7 @@ def observe(s, world, observations, scratch):
     for slot in range(PLAYERS):
         seen = observations.player[slot]
         seen.is_second = slot & 1
-        seen.time_left = 1.0 - s.played / world.rounds[0]
+        seen.time_left = 1.0 - s.played / world.rounds
         if s.played > 0:
             seen.last_own[s.last[slot]] = 1.0
             seen.last_teammate[s.last[slot ^ 1]] = 1.0
@@ -254,7 +254,7 @@ def matrix(payoff: np.ndarray, rounds: int) -> Matrix:
     maximin = np.zeros((2, ties.max(), 2), np.int64)
     for team, best in enumerate(best_choices):
         maximin[team, : len(best)] = best
-    return Matrix(payoff, maximin, ties, np.array(counter), np.array([rounds]))
+    return Matrix(payoff, maximin, ties, np.array(counter), int(rounds))
 
 
 # -- positions ---------------------------------------------------------------------------------------------------------

@@ -55,22 +55,22 @@ class World(NamedTuple):
     """What the hooks read besides the match.
 
     Attributes:
-        sparse: int64 [1]: whether only success is paid. An array, so that both rewards share one compilation.
+        sparse: 1 if only success is paid.
     """
 
-    sparse: np.ndarray
+    sparse: int
 
 
 class Rules(NamedTuple):
     """The world of games in which mpe2 pays each agent by itself.
 
     Attributes:
-        sparse: int64 [1]: whether only success is paid.
-        own: int64 [1]: whether each agent is paid by itself.
+        sparse: 1 if only success is paid.
+        own: 1 if each agent is paid by itself.
     """
 
-    sparse: np.ndarray
-    own: np.ndarray
+    sparse: int
+    own: int
 
 
 def world_of(reward: str) -> World:
@@ -80,7 +80,7 @@ def world_of(reward: str) -> World:
         ValueError: Another word.
     """
     check_word("reward", reward, ("dense", "sparse"))
-    return World(np.array([int(reward == "sparse")]))
+    return World(int(reward == "sparse"))
 
 
 def action_of(actions: str) -> ActionField:

@@ -152,7 +152,7 @@ def play(s, world, rewards, scratch):
         s.info.end_reason = GOAL
     if is_goal or s.steps >= s.parameters.horizon:
         s.info.winner = DRAW if puck_m == 0.0 else RED if puck_m > 0.0 else BLUE
-    if world.sparse[0] == 0:
+    if world.sparse == 0:
         gain = (puck_m - before_m) / goal_m
     elif is_goal:
         gain = 1.0 if puck_m > 0.0 else -1.0

@@ -56,8 +56,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
-
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_word
@@ -138,9 +136,9 @@ def play(s, world, rewards, scratch):
     s.info.arrived = int(first_m <= radius_m) + int(second_m <= radius_m)
     shared, ratio = (-second_m - first_m) / AGENTS, s.parameters.local_ratio
     for i in range(AGENTS):
-        if world.sparse[0]:
+        if world.sparse:
             rewards[i] = 1.0 * (s.info.arrived == AGENTS)
-        elif world.own[0]:
+        elif world.own:
             task = -second_m if i == 0 else -first_m
             rewards[i] = shared * (1.0 - ratio) + task * ratio
         else:
@@ -222,7 +220,7 @@ def game(
         horizon=25,
         info=(Field("arrived", (), 0, AGENTS, "1", "agents that are at their goals now", "i8"),),
         scratch=(("force_n", "f8", (AGENTS, 2)),),
-        world=Rules(np.array([int(reward == "sparse")]), np.array([int(rules == "mpe")])),
+        world=Rules(int(reward == "sparse"), int(rules == "mpe")),
         determinism="cross-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",

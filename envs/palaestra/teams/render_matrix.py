@@ -62,7 +62,7 @@ def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:
     total = float(match.total) + 0.0
     color = MUTED if abs(total) < 1e-9 else TEAMS[int(total < 0)]
     canvas.text((WIDTH / 2, base), f"red {total:+.2f}   blue {0.0 - total:+.2f}", color, 16, "ms")
-    canvas.text((WIDTH - MARGIN, base), f"round {int(match.played)} / {int(world.rounds[0])}", MUTED, 14, "rs")
+    canvas.text((WIDTH - MARGIN, base), f"round {int(match.played)} / {world.rounds}", MUTED, 14, "rs")
 
 
 def draw_labels(canvas: Canvas, choices: int, chosen: tuple[int, int]) -> None:

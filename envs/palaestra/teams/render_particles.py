@@ -204,7 +204,7 @@ def draw_push(game: Game, world: Any, s: np.void) -> np.ndarray:
 def draw_keep_away(game: Game, world: Any, s: np.void) -> np.ndarray:
     """Draws one match of `palaestra.teams.keep_away`; arguments and result as in `draw_tag`."""
     match = attributes(s)
-    agents, red, radius_m = len(match.alive), int(world.red[0]), float(match.parameters.radius_m)
+    agents, red, radius_m = len(match.alive), world.red, float(match.parameters.radius_m)
     arena, goal = Arena(match.position_m, True), match.position_m[agents + int(match.goal)]
     for place in match.position_m[agents:]:
         arena.disc(place, 0.05, OBSTACLE, MUTED)

@@ -45,10 +45,10 @@ def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
         ImportError: Pillow is missing.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
-    rows, columns = (int(x) for x in world.size)
+    rows, columns = world.rows, world.columns
     canvas = Canvas(WIDTH, HEADER + cell_size(rows, columns) * rows + MARGIN, BACKGROUND)
     draw_header(canvas, game, world, match)
-    draw_pitch(canvas, rows, columns, world.mouth)
+    draw_pitch(canvas, world)
     for slot in range(len(match.row)):
         draw_player(canvas, rows, columns, match, slot)
     return np.array(canvas.finish())
@@ -69,8 +69,9 @@ def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:
     canvas.text((WIDTH - MARGIN, base), f"{int(match.steps)} / {match.parameters.horizon:.0f}", MUTED, 14, "rs")
 
 
-def draw_pitch(canvas: Canvas, rows: int, columns: int, mouth: np.ndarray) -> None:
+def draw_pitch(canvas: Canvas, world: Any) -> None:
     """Cells, and a goal on each side in the colour of the team that guards it."""
+    rows, columns = world.rows, world.columns
     half = cell_size(rows, columns) / 2
     for row in range(rows):
         for column in range(columns):
@@ -78,8 +79,8 @@ def draw_pitch(canvas: Canvas, rows: int, columns: int, mouth: np.ndarray) -> No
             color = GRASS if (row + column) % 2 else blend(GRASS, PANEL, 0.35)
             canvas.rectangle(x - half + 1, y - half + 1, x + half - 1, y + half - 1, color, 4)
     for team, column, side in ((RED, 0, -1), (BLUE, columns - 1, 1)):
-        x, top = cell_center(rows, columns, int(mouth[0]), column)
-        bottom = cell_center(rows, columns, int(mouth[1]), column)[1] + half
+        x, top = cell_center(rows, columns, world.mouth_first_row, column)
+        bottom = cell_center(rows, columns, world.mouth_last_row, column)[1] + half
         line, top = x + side * half, top - half
         back = line + side * NET
         canvas.rectangle(min(line, back), top, max(line, back), bottom, fade(TEAMS[team], 0.14))

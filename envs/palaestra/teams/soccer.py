@@ -103,8 +103,10 @@ class Pitch(NamedTuple):
     """What does not change during a match. Slots 0 ... players-1 are red's, the others blue's.
 
     Attributes:
-        size: Rows and columns, int64 [2].
-        mouth: First and last row of the mouths, int64 [2].
+        rows: Of the pitch.
+        columns: Of the pitch.
+        mouth_first_row: First row of the mouths.
+        mouth_last_row: Their last row.
         kickoff_row: int64 [A].
         kickoff_column: int64 [A].
         kickoffs: Slot of the holder and team whose turn it is, by outcome of the draw, int64 [initial_chance_outcomes,
@@ -113,8 +115,10 @@ class Pitch(NamedTuple):
             movers].
     """
 
-    size: np.ndarray
-    mouth: np.ndarray
+    rows: int
+    columns: int
+    mouth_first_row: int
+    mouth_last_row: int
     kickoff_row: np.ndarray
     kickoff_column: np.ndarray
     kickoffs: np.ndarray
@@ -131,13 +135,13 @@ def team_of(s, slot):
 
 def progress(s, world, slot, team):
     """Column of a player as ``team`` sees it, which attacks the last."""
-    return s.column[slot] if team == RED else world.size[1] - 1 - s.column[slot]
+    return s.column[slot] if team == RED else world.columns - 1 - s.column[slot]
 
 
 def call_to_move(s, world):
     """Asks the team whose turn it is for an action, or both where all move at the same time."""
     for slot in range(len(s.row)):
-        s.acting[slot] = world.orders.shape[0] == 1 or team_of(s, slot) == s.turn
+        s.acting[slot] = len(world.orders) == 1 or team_of(s, slot) == s.turn
 
 
 def reset(s, world):
@@ -145,7 +149,7 @@ def reset(s, world):
     for slot in range(len(s.row)):
         s.row[slot] = world.kickoff_row[slot]
         s.column[slot] = world.kickoff_column[slot]
-    draw = integer(s, world.kickoffs.shape[0])
+    draw = integer(s, len(world.kickoffs))
     s.holder, s.turn = world.kickoffs[draw, 0], world.kickoffs[draw, 1]
     call_to_move(s, world)
 
@@ -160,8 +164,8 @@ def occupant(s, row, column):
 
 def is_at_mouth(s, world, slot):
     """Whether a move forward leads into the other team's goal."""
-    in_front = world.mouth[0] <= s.row[slot] <= world.mouth[1]
-    return in_front and progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1
+    in_front = world.mouth_first_row <= s.row[slot] <= world.mouth_last_row
+    return in_front and progress(s, world, slot, team_of(s, slot)) == world.columns - 1
 
 
 def destination(s, slot, move):
@@ -181,7 +185,7 @@ def destination(s, slot, move):
 
 def is_on_pitch(world, row, column):
     """Whether there is such a cell."""
-    return 0 <= row < world.size[0] and 0 <= column < world.size[1]
+    return 0 <= row < world.rows and 0 <= column < world.columns
 
 
 def carry_out(s, world, slot, move):
@@ -210,7 +214,7 @@ def step(s, world, actions, rewards, scratch):
             for other in range(len(s.row)):
                 rewards[other] = 1.0 if team_of(s, other) == s.info.winner else -1.0
             break
-    if world.orders.shape[0] > 1:
+    if len(world.orders) > 1:
         s.turn = 1 - s.turn
         call_to_move(s, world)
     return s.info.end_reason != 0
@@ -327,8 +331,8 @@ def dribble(s, world, slot, script_draw):
     if is_at_mouth(s, world, slot):
         return FORWARD
     onward = FORWARD
-    if progress(s, world, slot, team_of(s, slot)) == world.size[1] - 1:
-        onward = SOUTH if s.row[slot] < world.mouth[0] else NORTH
+    if progress(s, world, slot, team_of(s, slot)) == world.columns - 1:
+        onward = SOUTH if s.row[slot] < world.mouth_first_row else NORTH
     ahead = occupant_after(s, world, slot, onward)
     if ahead == NO_AGENT or (ahead != slot and team_of(s, ahead) == team_of(s, slot)):
         return onward
@@ -345,7 +349,7 @@ def support(s, world, slot, script_draw):
     """The teammate has the ball: beside it, where a pass can go."""
     row = s.row[s.holder]
     side = 1 if s.row[slot] > row or (s.row[slot] == row and script_draw & 1) else -1
-    if not 0 <= row + side < world.size[0]:
+    if not 0 <= row + side < world.rows:
         side = -side
     return go(s, world, slot, row + side, progress(s, world, s.holder, team_of(s, slot)), script_draw >> 1)
 
@@ -362,10 +366,10 @@ def defend(s, world, slot, script_draw):
         teammate = teammate_of(slot)
         ours, teammates = way_to_ball(s, slot), way_to_ball(s, teammate)
         if teammates < ours or (teammates == ours and teammate < slot):
-            return go(s, world, slot, min(max(row, world.mouth[0]), world.mouth[1]), 0, script_draw)
+            return go(s, world, slot, min(max(row, world.mouth_first_row), world.mouth_last_row), 0, script_draw)
     if column > 0:
         column -= 1
-    elif row < world.mouth[0]:
+    elif row < world.mouth_first_row:
         row += 1
     else:
         row -= 1
@@ -406,9 +410,12 @@ def pitch(rows: int, columns: int, players: int, order: Order) -> Pitch:
     holders = draw_outcomes([(slot,) for slot in range(players)], players)
     turns = (RED,) if order == "simultaneous" else (RED, BLUE)
     kickoffs = [(holder, turn) for turn in turns for (holder,) in holders]
+    first_row, last_row = mouth_rows(rows, players)
     return Pitch(
-        size=np.array([rows, columns]),
-        mouth=np.array(mouth_rows(rows, players)),
+        rows=int(rows),
+        columns=int(columns),
+        mouth_first_row=int(first_row),
+        mouth_last_row=int(last_row),
         kickoff_row=np.array(red_row + blue_row),
         kickoff_column=np.array([column] * players + [columns - 1 - column] * players),
         kickoffs=np.array(kickoffs),

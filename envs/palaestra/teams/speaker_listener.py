@@ -128,7 +128,7 @@ def play(s, world, rewards, scratch):
     square = dx * dx + dy * dy
     s.info.arrived = int(math.sqrt(square) <= s.parameters.goal_radius_m)
     for a in range(2):
-        rewards[a] = 1.0 * s.info.arrived if world.sparse[0] else -square
+        rewards[a] = 1.0 * s.info.arrived if world.sparse else -square
     if s.steps >= s.parameters.horizon and s.info.arrived:
         s.info.winner = 0
     return False

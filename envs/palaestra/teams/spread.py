@@ -58,8 +58,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
-
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_count, check_word
@@ -168,10 +166,10 @@ def pay(s, world, rewards, scratch):
             own += i != j and touch(s, scratch, i, j)
         overlaps += own
         rewards[i] = shared * (1.0 - ratio) - own * ratio
-    if world.own[0] == 0:
+    if world.own == 0:
         common = shared * (1.0 - ratio) - overlaps / agents * ratio
         for i in range(agents):
-            rewards[i] = 1.0 * (covered == agents) if world.sparse[0] else common
+            rewards[i] = 1.0 * (covered == agents) if world.sparse else common
 
 
 def observe(s, world, observations, scratch):
@@ -248,7 +246,7 @@ def game(
         horizon=25,
         info=(Field("covered", (), 0, MOST, "1", "landmarks that are covered now", "i8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("landmark", "i8", (agents,))),
-        world=Rules(np.array([int(reward == "sparse")]), np.array([int(rules == "mpe")])),
+        world=Rules(int(reward == "sparse"), int(rules == "mpe")),
         determinism="per-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_spread",

@@ -179,12 +179,12 @@ def play(s, world, rewards, scratch):
         touched += is_touched
     s.info.tags += touched
     has_won = s.info.tags >= s.parameters.tags_to_win
-    is_over = has_won and world.sparse[0] != 0
+    is_over = has_won and world.sparse != 0
     if is_over:
         s.info.end_reason = TAGGED
     if is_over or s.steps >= s.parameters.horizon:
         s.info.winner = CHASERS if has_won else RUNNERS
-    gain = 1.0 * is_over if world.sparse[0] else s.parameters.contact_reward * touched
+    gain = 1.0 * is_over if world.sparse else s.parameters.contact_reward * touched
     for a in range(agents):
         rewards[a] = gain if a < chasers else -gain
     return is_over

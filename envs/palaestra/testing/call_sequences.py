@@ -256,8 +256,6 @@ class Episode:
         if draw.chance(0.4):
             values[:] = values[0]
             given: Any = float(values[0])
-            if parameter is not None and parameter.words:
-                given = parameter.words[int(given)]
         else:
             given = values
         draw.numbers["parameter"] = name

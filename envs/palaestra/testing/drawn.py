@@ -92,9 +92,7 @@ class Draw:
         return self._kept(name, values[0] if lanes is None else np.array(values, np.float64))
 
     def _value(self, parameter: Parameter) -> float:
-        low, high, default = parameter.low, parameter.high, parameter.start_value
-        if parameter.words:
-            return float(self._random.randint(0, len(parameter.words) - 1))
+        low, high, default = parameter.low, parameter.high, parameter.default
         width = WIDE * max(abs(default), 1.0)
         narrow_low = low if low > -width else default - max(abs(default), 1.0)
         narrow_high = high if high < width else default + max(abs(default), 1.0)

@@ -121,7 +121,7 @@ def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = No
     Raises:
         ImportError: Pillow is missing.
     """
-    match, mode = s.view((np.record, s.dtype)), int(world.mode[0])
+    match, mode = s.view((np.record, s.dtype)), world.mode
     past = _history(game, s, trail, CHART_S)
     what = ("attitude", "heading", "load factor")[mode]
     panels = [(_header(game, match, f"command {what}"), (MARGIN, 0)), (_flight_deck(match, mode), (MARGIN, HEADER))]

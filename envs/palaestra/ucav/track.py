@@ -72,8 +72,6 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-import numpy as np
-
 from palaestra.core.fields import Field, Parameter
 from palaestra.core.game import Game, Role
 from palaestra.core.keywords import check_word
@@ -96,7 +94,7 @@ from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
 Command = Literal["attitude", "heading", "load_factor"]
 ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
-"""Values of ``world.mode[0]``."""
+"""Values of ``world.mode``."""
 
 PERIOD_S = 0.1
 """Time between two decisions, s."""
@@ -162,11 +160,10 @@ class World(NamedTuple):
     """What the hooks read besides the match.
 
     Attributes:
-        mode: int64 [1]: `ATTITUDE`, `HEADING` or `LOAD_FACTOR`. An array, so that the three modes share one
-            compilation.
+        mode: `ATTITUDE`, `HEADING` or `LOAD_FACTOR`.
     """
 
-    mode: np.ndarray
+    mode: int
 
 
 # ------------------------------------------------------------------------------------------------ start and commands
@@ -181,7 +178,7 @@ def reset(s, world):
     body.throttle_command = START_THROTTLE
     body.finite = 1
     body.in_tables = 1
-    give_command(s, world.mode[0])
+    give_command(s, world.mode)
 
 
 def give_command(s, mode):
@@ -260,7 +257,7 @@ def speed_error_mps(s):
 
 def evaluate(s, world, rewards, scratch):
     """Notes the errors, ends the match or pays for them, and gives the next command when it is time."""
-    mode = world.mode[0]
+    mode = world.mode
     s.command_age += 1
     s.info.turn_error_rad = turn_error_rad(s, mode)
     s.info.climb_error = climb_error(s, mode)
@@ -313,7 +310,7 @@ def fate(s):
 
 def observe(s, world, observations, scratch):
     """Shows the instruments and the errors to the command that holds from now on."""
-    mode = world.mode[0]
+    mode = world.mode
     climb = climb_error(s, mode)
     if mode == HEADING:
         climb /= 1000.0
@@ -331,7 +328,7 @@ def observe(s, world, observations, scratch):
 
 def script(s, world, slot, which, actions, scratch):
     """Flies the command with the cascaded PID of `palaestra.ucav.autopilot`."""
-    mode = world.mode[0]
+    mode = world.mode
     body, action = s.body[0], actions.pilot[0]
     aileron, elevator = body.aileron_command, body.elevator_command
     rudder, throttle = body.rudder_command, body.throttle_command
@@ -396,7 +393,7 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         horizon=600,
         info=INFO,
         end_reasons=END_REASONS,
-        world=World(np.array([modes.index(command)], np.int64)),
+        world=World(modes.index(command)),
         determinism="per-platform",
         render="palaestra.ucav.render_flight:draw_track",
         render_fps=10.0,

@@ -220,7 +220,7 @@ class GameVectorEnv(VectorEnv):
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What each lane has under a name, as Sync and Async have of their environments: a tuple of N.
 
-        Lanes have the parameters of the rules (numbers or words), ``observation_space``, ``action_space``, the other
+        Lanes have the parameters of the rules, ``observation_space``, ``action_space``, the other
         attributes of this object, and ``render``.
 
         Raises:
