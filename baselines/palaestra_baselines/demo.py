@@ -26,9 +26,10 @@ from palaestra.core.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
 from palaestra.core.game import Game
 from palaestra.evaluation.ratings import wilson_interval
+from palaestra.replay.export import write_gif
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.ucav.flightplot import film, plot_flight, save_gif
+from palaestra.ucav.flightplot import film, plot_flight
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines import skirmish_demo
@@ -213,7 +214,7 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     write_acmi(acmi, hunt.game, records, Title=title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
-    save_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, FILM_FPS)
+    write_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, 1000 / FILM_FPS)
     return [acmi, page, picture]
 
 

@@ -147,9 +147,9 @@ def gif_export(path: Path) -> None:
 
 def film(path: Path) -> None:
     """An animation of a flight."""
-    from palaestra.ucav.flightplot import save_gif
+    from palaestra.replay.export import write_gif
 
-    save_gif(list(np.random.default_rng(0).integers(0, 255, (3, 36, 64, 3), np.uint8)), path)
+    write_gif(np.random.default_rng(0).integers(0, 255, (3, 36, 64, 3), np.uint8), path, 100)
 
 
 def acmi(path: Path) -> None:
