@@ -125,12 +125,9 @@ class AgentView:
 class Codec(Protocol):
     """Translates one agent's arrays to what its users read and write (text, graphs, token ids), and back. Plain Python.
 
-    A codec may also have ``encode_many(view) -> Sequence``: the observations of one agent in N matches at once. Where a
-    view has a record, it then has records ``[N]``. A batch calls it in place of `encode` in a loop over its lanes.
-
     Attributes:
-        total: Whether `decode` accepts every member of the action space (a text that it does not understand is the
-            no-op, say). Otherwise `decode` may refuse. May be left out: False.
+        total: Whether `decode` accepts all of the action space (unknown texts are the no-op, say). Default: False.
+        encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
     """
 
     def observation_space(self, role: Role) -> Any:
