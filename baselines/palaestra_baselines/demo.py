@@ -22,17 +22,18 @@ import numpy as np
 import tyro
 
 import palaestra
+from palaestra.cli.progress_bar import Progress
 from palaestra.core.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
 from palaestra.core.game import Game
 from palaestra.evaluation.ratings import wilson_interval
+from palaestra.replay.export import write_gif
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.ucav.flightplot import film, plot_flight, save_gif
+from palaestra.ucav.flightplot import film, plot_flight
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines import skirmish_demo
-from palaestra_baselines.common.progress import Progress
 
 ENV_ID = "palaestra/UcavPursuit-v0"
 TARGETS = ("level_turn", "weave")
@@ -183,7 +184,7 @@ def hunt(args: Args, target: str) -> Hunt:
         cone_half_angle_deg=args.cone_half_angle_deg,
     )
     sim.set_opponent("red", Hunter(sim.game))
-    with Progress(f"hunting {target}", args.count, quiet=args.quiet, unit="matches") as progress:
+    with Progress("matches", args.count, title=f"hunting {target}", quiet=args.quiet) as progress:
         sim.reset(seed=args.seed << 32)
         history = [sim.states.copy()]
         while (running := sim.states["pending"] == RUNNING).any():
@@ -213,7 +214,7 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     write_acmi(acmi, hunt.game, records, Title=title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
-    save_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, FILM_FPS)
+    write_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, 1000 / FILM_FPS)
     return [acmi, page, picture]
 
 
@@ -256,7 +257,7 @@ def show_dogfights(args: Args) -> list[Path]:
     """Hunts all targets, prints the table and writes the recordings of a match against each."""
     hunts = {target: hunt(args, target) for target in TARGETS}
     print("\n".join(result_lines(args, hunts)))
-    with Progress("recording", len(TARGETS), quiet=args.quiet, unit="matches") as progress:
+    with Progress("matches", len(TARGETS), title="recording", quiet=args.quiet) as progress:
         files = []
         for number, (target, result) in enumerate(hunts.items(), 1):
             files += record(args, target, result)

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 import palaestra_assets
+from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import FileError
 from palaestra.core.opponents import player_name
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.replay import record, to_gif
-from palaestra_baselines.common.progress import Progress
 
 OPPONENT = "builtin"
 LANES = 64
@@ -79,7 +79,7 @@ def show(out: Path, matches: int, seed: int, red: str, quiet: bool) -> list[Path
     """
     players = {name: player_of(red or battle.red) for name, battle in BATTLES.items()}
     tables = {}
-    with Progress("battles", matches * len(BATTLES), quiet=quiet, unit="matches") as progress:
+    with Progress("matches", matches * len(BATTLES), title="battles", quiet=quiet) as progress:
         for number, (name, battle) in enumerate(BATTLES.items()):
             tables[name] = evaluate(
                 battle.env_id,
@@ -93,7 +93,7 @@ def show(out: Path, matches: int, seed: int, red: str, quiet: bool) -> list[Path
             )
     print("\n".join(result_lines(players, tables)))
     files = []
-    with Progress("recording", len(BATTLES), quiet=quiet, unit="matches") as progress:
+    with Progress("matches", len(BATTLES), title="recording", quiet=quiet) as progress:
         for name, battle in BATTLES.items():
             match = record(
                 battle.env_id, {"red": players[name], "blue": OPPONENT}, seed=seed_of_best_match(tables[name])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +35,6 @@ from palaestra_baselines.common.policy_file import (
     read_policy,
     save_policy,
 )
-from palaestra_baselines.common.progress import Progress, clock, short
 from palaestra_baselines.common.utilities import ranges
 
 
@@ -161,45 +157,6 @@ def test_pictures_of_shares_go_from_0_to_1(tmp_path: Path, monkeypatch: pytest.M
     free, share = (axis.get_ylim() for axis in pyplot.gcf().axes)
     assert share == (-0.03, 1.03)
     assert free != share
-
-
-def test_progress_prints_plain_lines_without_a_terminal(capsys: pytest.CaptureFixture[str]):
-    with Progress("training", 2000, 500) as progress:
-        progress.update(1000, reward=0.123456)
-        progress.say("hello")
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "hello"
-    assert said[1].startswith("training: steps 1k/2k  steps/s ")
-    assert "left 0:00" in said[1]
-    assert said[1].endswith("reward 0.123")
-    with Progress("training", 10, quiet=True) as progress:
-        progress.update(5)
-        progress.say("unheard")
-    assert capsys.readouterr().out == ""
-
-
-class FullLog(io.StringIO):
-    """Output that goes to a log on a full disk."""
-
-    name = "training.log"
-
-    def flush(self) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_log_on_a_full_disk_is_named_and_hides_no_other_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sys.stdout", FullLog())
-    with pytest.raises(OSError, match=r"No space left on device: 'training\.log'"), Progress("training", 10):
-        pass
-    with pytest.raises(OSError, match=r"training\.log"), Progress("training", 10) as progress:
-        progress.say("hello")
-    with pytest.raises(KeyError, match="first"), Progress("training", 10):
-        raise KeyError("first")
-
-
-def test_numbers_and_times_are_short():
-    assert [short(n) for n in (7, 1234, 2_500_000, 3e9)] == ["7", "1.23k", "2.5M", "3G"]
-    assert [clock(s) for s in (5, 65, 3725, float("nan"))] == ["0:05", "1:05", "1:02:05", "?"]
 
 
 # -- games of the second contract --------------------------------------------------------------------------------------

@@ -117,10 +117,11 @@ def test_a_resumed_run_has_the_state_and_the_curve_up_to_its_checkpoint(tmp_path
 
 
 def test_a_run_whose_log_cannot_be_written_unlocks_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def full(text: str) -> None:
+    def full(text: str, stream: str) -> None:
         raise OSError("no space")
 
-    monkeypatch.setattr("palaestra_baselines.common.progress.show", full)
+    monkeypatch.setattr("palaestra.cli.progress_bar.show", full)
+    monkeypatch.setattr("palaestra.cli.progress_bar.FIRST_LINE_S", 0.0)
     run = RunFolder(args_of(tmp_path, quiet=False), "mine")
     with pytest.raises(OSError, match="no space"), run:
         pass

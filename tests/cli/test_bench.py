@@ -1,13 +1,11 @@
-"""Measurements: printed output, fair turns, progress."""
+"""Measurements: printed output and fair turns."""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 
 import palaestra
-from palaestra.cli import measure, progress_bar
+from palaestra.cli import measure
 
 MELEE = "test/Melee-v0"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test", about="five against five")
@@ -67,49 +65,3 @@ def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.Mon
     assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
 
 
-# -- progress ----------------------------------------------------------------------------------------------------------
-
-
-def test_progress_without_a_terminal_is_a_line_now_and_then(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    now = [0.0]
-    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
-    with progress_bar.Progress("matches") as report_progress:
-        for done in range(1, 13):
-            now[0] += 1.0
-            report_progress(done, 12, "CartPole")
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "2/12 matches CartPole, 10 s left",
-        "7/12 matches CartPole, 5 s left",
-        "12/12 matches CartPole, 0 s left",
-    ]
-
-
-def test_what_happens_once_before_the_first_part_is_not_in_the_estimate(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    now = [0.0]
-    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
-    with progress_bar.Progress("matches") as report_progress:
-        for now[0], done in ((300.0, 1), (301.0, 2), (306.0, 6)):
-            report_progress(done, 16)
-    assert capsys.readouterr().err.splitlines() == ["1/16 matches", "6/16 matches, 12 s left"]
-
-
-def test_progress_in_a_terminal_is_a_bar(monkeypatch: pytest.MonkeyPatch):
-    bars = pytest.importorskip("rich.progress")
-    made = []
-
-    class Recorded(bars.Progress):
-        def __init__(self, *columns: object, **options: object) -> None:
-            super().__init__(*columns, **options)
-            made.append(self)
-
-    monkeypatch.setattr(bars, "Progress", Recorded)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress_bar.Progress("matches") as report_progress:
-        report_progress(1, 2)
-        (bar,) = made
-        assert bar.tasks[0].completed == 1

@@ -16,6 +16,7 @@ from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.game import AgentView, Game, Role
+from palaestra.testing.snapshot_view import unlike
 
 GAME = two_team.game()
 
@@ -185,6 +186,51 @@ def test_a_vector_face_gives_a_list_and_last_observations_from_what_was_seen():
     observations, *_, info = env.step(["go"] * 3)
     assert observations == ["step0"] * 3
     assert info["final_obs"].tolist() == ["over"] * 3
+
+
+class Batched(Listener):
+    """A listener that encodes all lanes at once."""
+
+    def encode_many(self, view: AgentView) -> list[str]:
+        self.views.append(view)
+        return [f"step{steps}" for steps in view.record["steps"]]
+
+
+@pytest.mark.parametrize("mask", [None, "obs"])
+def test_a_codec_that_encodes_many_gives_what_the_loop_over_lanes_gives(mask: Any, monkeypatch: pytest.MonkeyPatch):
+    game, batched = replace(GAME, codecs={"loop": Listener(), "batched": Batched()}), []
+    sim = simulation(game, 3, parameters={"horizon": [1, 2, 9]})
+    sim.reset(seed=1)
+    expected = AgentIO(sim, (4,), codec="loop", mask=mask)
+    at_once = AgentIO(sim, (4,), codec="batched", mask=mask)
+    monkeypatch.setattr(Batched, "encode", lambda self, view: batched.append(view))
+    for _ in range(4):
+        assert unlike(expected.observe(), at_once.observe()) == ""
+        sim.step()
+    assert not batched
+
+
+def test_a_view_of_all_lanes_is_that_of_each_lane():
+    game, _ = listened()
+    sim = simulation(game, 3)
+    sim.reset(seed=1)
+    agent_io = AgentIO(sim, (4,), codec="listener")
+    whole = agent_io.agent_view(None)
+    for lane in range(3):
+        view = agent_io.agent_view(lane)
+        for name in ("row", "team", "lane", "mask", "record"):
+            assert getattr(whole, name)[lane] == getattr(view, name)
+            assert not getattr(whole, name).flags.writeable
+
+
+def test_a_codec_that_loses_lanes_is_refused():
+    game = replace(GAME, codecs={"batched": Batched()})
+    sim = simulation(game, 3)
+    sim.reset(seed=1)
+    agent_io: Any = AgentIO(sim, (4,), codec="batched")
+    agent_io.codec.encode_many = lambda view: ["step0"]
+    with pytest.raises(ValueError, match=r"Batched\.encode_many gave 1 observations of 3 lanes"):
+        agent_io.observe()
 
 
 def test_masks_are_seen_beside_words():

@@ -131,18 +131,6 @@ def test_fields_of_the_last_match_are_not_those_of_agents_that_are_not_there():
     assert not sim.observations["picker"][0, 0, :DRAWN].any()  # it has left
 
 
-@pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
-def test_they_reach_the_callers_array(mode: Any):
-    """Of a game with one role of one dtype: an array that the caller names in the middle of a match has them too."""
-    options = {"autoreset_mode": mode, "parameters": {"horizon": [2, 7]}}
-    sim, twin = started(2, CALLED, **options), started(2, CALLED, **options)
-    for _ in range(5):
-        seen = np.full(sim.observations.shape, 7, sim.observations.dtype)
-        sim.step(idle_actions(sim), out={"observations": seen})
-        twin.step(idle_actions(twin))
-        np.testing.assert_array_equal(seen, twin.observations)
-
-
 def reset(s, world):
     s.kept = s.rng % 100
     s.now = 1

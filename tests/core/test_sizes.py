@@ -170,45 +170,6 @@ def test_a_capacity_that_does_not_hold_the_agents_is_refused():
         orchard.game(pickers=5)
 
 
-# -- the caller's arrays -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", ["middle", "full"])
-@pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
-def test_rewards_reach_the_callers_array(size: str, mode: Any):
-    game = orchard.game(**SIZES[size])
-    options = {"autoreset_mode": mode, "parameters": {"horizon": [2, 5]}}
-    sim, twin, rng = started(2, game, **options), started(2, game, **options), np.random.default_rng(0)
-    rewards = np.full((4, *sim.rewards.shape), 7.0)
-    actions = idle_actions(sim)
-    for t in range(4):
-        actions = random_actions(sim, rng)
-        sim.step(actions, out={"rewards": rewards[t]})
-        twin.step(actions)
-        np.testing.assert_array_equal(rewards[t], twin.rewards)
-        np.testing.assert_array_equal(sim.rewards, twin.rewards)
-    sim.step(actions)  # the last array stays in use
-    twin.step(actions)
-    np.testing.assert_array_equal(rewards[3], twin.rewards)
-
-
-def test_a_callers_array_has_the_visible_size():
-    sim = started(2)
-    with pytest.raises(ValueError, match=r"float64 array of shape \(2, 5\), got float64 \(2, 7\)"):
-        sim.step(idle_actions(sim), out={"rewards": np.zeros((2, 7))})
-
-
-def test_a_refused_action_leaves_the_callers_array_as_it_was():
-    sim = started(2)
-    sim.step(idle_actions(sim))
-    rewards, actions = np.full((2, 5), 7.0), idle_actions(sim)
-    actions["picker"][0, 0] = 99
-    with pytest.raises(ValueError, match="pick = 99"):
-        sim.step(actions, out={"rewards": rewards})
-    sim.step(idle_actions(sim))
-    assert (rewards == 7).all()
-
-
 # -- one kernel --------------------------------------------------------------------------------------------------------
 
 

@@ -109,11 +109,6 @@ def test_an_interrupted_step_is_not_answered_by_the_next_verb(pair, monkeypatch:
     assert_same(pair)
 
 
-def test_foreign_buffers_are_refused(pair):
-    with pytest.raises(ValueError, match="out= needs a simulation in this process"):
-        pair[0].step(idle_actions(pair[1]), out={"rewards": np.zeros((N, 5), "f4")})
-
-
 def test_there_are_no_more_workers_than_lanes_and_at_least_one():
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         ProcessSimulation(GAME, 2, workers=0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pursuit.hunts import go, hunt, place
 
+from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.kernel import KernelSimulation
 from palaestra.pursuit.graph_pursuit import game
@@ -251,6 +252,18 @@ def test_the_graph_codec_shows_the_graph_that_was_drawn():
         env.sim.states["graph"] = number
         shown = moved(env, 0, 2)["pursuer_0"]
         assert (shown.nodes.shape, shown.edge_links.shape) == ((nodes, 3), (links, 2))
+
+
+def test_the_graph_codec_encodes_a_batch_at_once_as_one_after_the_other():
+    sim = hunt(["path:3", "cycle:7", "grid:3x3"], 8, pursuers=2, view="nodes", parameters={"vision": 2})
+    for slot in range(3):
+        agent_io = AgentIO(sim, (slot,), codec="graph")
+        alone = [agent_io.observe_lane(lane) for lane in range(8)]
+        assert len({len(seen.nodes) for seen in alone}) == 3
+        for seen, twin in zip(agent_io.observe(), alone, strict=True):
+            for ours, theirs in zip(seen, twin, strict=True):
+                assert ours.dtype == theirs.dtype
+                np.testing.assert_array_equal(ours, theirs)
 
 
 def test_the_graph_codec_hides_what_is_hidden():

@@ -109,31 +109,6 @@ def _() -> Iterator[Patch]:
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-@suite("Pong")
-def _() -> Iterator[Patch]:
-    """rewards named in out= are not written."""
-    honest = Simulation.step
-
-    def step(sim: Any, actions: Any = None, out: Any = None) -> None:
-        honest(sim, actions, {k: v for k, v in out.items() if k != "rewards"} if out else out)
-
-    yield Simulation, "step", step
-
-
-@suite("Pong")
-def _() -> Iterator[Patch]:
-    """flags named in out= are written one step late."""
-    honest = Simulation.step
-
-    def step(sim: Any, actions: Any = None, out: Any = None) -> None:
-        if out and "terminated" in out:
-            out["terminated"][...] = sim.terminated
-            out = {k: v for k, v in out.items() if k != "terminated"}
-        honest(sim, actions, out)
-
-    yield Simulation, "step", step
-
-
 @suite()
 def _() -> Iterator[Patch]:
     """two threads leave the last lane of an odd number out."""

@@ -23,8 +23,8 @@ def _() -> Iterator[Patch]:
     """far lanes: rewards of lane 12 and later are those of the lane before."""
     honest = Simulation.step
 
-    def step(sim: Any, actions: Any = None, out: Any = None) -> None:
-        honest(sim, actions, out)
+    def step(sim: Any, actions: Any = None) -> None:
+        honest(sim, actions)
         if sim.num_envs > 12:
             sim.rewards[12:] = sim.rewards[11:-1].copy()
 
@@ -216,8 +216,8 @@ def _() -> Iterator[Patch]:
     """late pay: rewards of a batch are those of the decision before."""
     honest = Simulation.step
 
-    def step(sim: Any, actions: Any = None, out: Any = None) -> None:
-        honest(sim, actions, out)
+    def step(sim: Any, actions: Any = None) -> None:
+        honest(sim, actions)
         now = sim.rewards.copy()
         before = vars(sim).get("_before")
         sim.rewards[...] = 0.0 if before is None else before

@@ -358,9 +358,9 @@ def _() -> Iterator[Patch]:
     """a lane that waits for its reset is paid again."""
     honest = Simulation.step
 
-    def step(sim: Any, actions: Any = None, out: Any = None) -> None:
+    def step(sim: Any, actions: Any = None) -> None:
         waiting, paid = sim.states["pending"] != RUNNING, sim.rewards.copy()
-        honest(sim, actions, out)
+        honest(sim, actions)
         if sim.autoreset_mode == "off":
             sim.rewards[waiting] = paid[waiting]
 

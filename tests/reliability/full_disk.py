@@ -147,9 +147,9 @@ def gif_export(path: Path) -> None:
 
 def film(path: Path) -> None:
     """An animation of a flight."""
-    from palaestra.ucav.flightplot import save_gif
+    from palaestra.replay.export import write_gif
 
-    save_gif(list(np.random.default_rng(0).integers(0, 255, (3, 36, 64, 3), np.uint8)), path)
+    write_gif(np.random.default_rng(0).integers(0, 255, (3, 36, 64, 3), np.uint8), path, 100)
 
 
 def acmi(path: Path) -> None:
@@ -358,9 +358,9 @@ class Log(io.StringIO):
 
 def train_on(disk: Disk, name: str, folder: Path) -> OSError | None:
     """Trains, or resumes; the error of the full disk."""
-    from palaestra_baselines.common import progress
+    from palaestra.cli import progress_bar
 
-    progress.PLAIN_INTERVAL_S = math.inf  # else the number of lines depends on the time
+    progress_bar.FIRST_LINE_S = math.inf  # else the number of lines depends on the time
     with small_runs.watched_writes(disk), redirect_stdout(Log(disk)), redirect_stderr(io.StringIO()):
         try:
             small_runs.train(name, folder, evaluations=2, total_steps=RUNS[name]["total_steps"] // 2)

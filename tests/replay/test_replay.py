@@ -20,6 +20,7 @@ from palaestra.core.kernel import KernelSimulation
 from palaestra.core.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 from palaestra.replay import file as replay_file
+from palaestra.replay.export import write_gif
 
 RAID = "test/Raid-v0"
 CARTPOLE = "palaestra/CartPole-v0"
@@ -469,6 +470,23 @@ def test_frames_come_after_the_reset_and_every_decision():
     replay = record_cartpole()
     steps = [int(sim.states["steps"][0]) for sim in frames(replay)]
     assert steps == list(range(replay.steps + 1))
+
+
+def test_a_gif_of_one_palette_shows_all_its_pictures(tmp_path: Path):
+    image = pytest.importorskip("PIL.Image", reason="pictures need the extra palaestra[render]")
+
+    def picture(number: int) -> np.ndarray:
+        shown = np.full((90, 160, 3), (20, 28, 37), np.uint8)
+        shown[10:30, 10 * number : 10 * number + 20] = (255, 112, 86)
+        shown[60:80, 20:40] = (0, 40 * number, 90)
+        return shown
+
+    assert write_gif(map(picture, range(6)), tmp_path / "film.gif", 50) == 6
+    with image.open(tmp_path / "film.gif") as gif:
+        assert (gif.n_frames, gif.info["duration"], gif.info["loop"]) == (6, 50, 0)
+        for number in range(6):
+            gif.seek(number)
+            np.testing.assert_allclose(np.asarray(gif.convert("RGB")).astype(int), picture(number), atol=9)
 
 
 def test_a_gif_shows_the_match(tmp_path: Path):

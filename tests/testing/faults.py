@@ -385,9 +385,9 @@ def refusal_that_moves(sim: Any) -> None:
     """a refused step advances the random stream"""
     step = sim.step
 
-    def throw(actions: Any = None, out: Any = None) -> None:
+    def throw(actions: Any = None) -> None:
         sim.states["rng"] += np.uint64(1)
-        step(actions, out)
+        step(actions)
 
     sim.step = throw
 

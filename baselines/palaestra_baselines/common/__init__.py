@@ -1,1 +1,1 @@
-"""The few parts that several methods share: saved policies, curves with intervals, progress."""
+"""The few parts that several methods share: saved policies and curves with intervals."""

@@ -23,11 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar, Self
 
+from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import FileError
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint
 from palaestra_baselines.common.curves import CurveLog
 from palaestra_baselines.common.number_checks import check_numbers
-from palaestra_baselines.common.progress import Progress
 from palaestra_baselines.common.user_key import user_key
 
 LOG = "log.csv"
@@ -148,8 +148,14 @@ class RunFolder:
             if self.before is not None:
                 self._log.restore()
             self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
-            title = f"{self.method}, seed {args.seed}"
-            self.progress = Progress(title, args.total_steps, self.steps, args.quiet or self.is_finished)
+            self.progress = Progress(
+                "steps",
+                args.total_steps,
+                self.steps,
+                title=f"{self.method}, seed {args.seed}",
+                quiet=args.quiet or self.is_finished,
+                stream="stdout",
+            )
             self.progress.__enter__()
         except BaseException:
             self._lock.close()

@@ -17,11 +17,11 @@ from typing import Annotated, Any, Protocol
 import tyro
 
 import palaestra_assets
+from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
 from palaestra_baselines.common.curves import read_rows
 from palaestra_baselines.common.number_checks import check_numbers
-from palaestra_baselines.common.progress import Progress
 from palaestra_baselines.common.run_folder import LOG, differences
 
 DONE = "done.json"
@@ -150,7 +150,7 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
     context = multiprocessing.get_context("spawn")
     with (
         concurrent.futures.ProcessPoolExecutor(workers, context) as pool,
-        Progress(title, total, steps_so_far(missing), quiet) as progress,
+        Progress("steps", total, steps_so_far(missing), title=title, quiet=quiet, stream="stdout") as progress,
     ):
         waiting = [pool.submit(train_one, *entry) for entry in missing]
         while waiting:

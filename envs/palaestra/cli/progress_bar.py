@@ -1,81 +1,167 @@
-"""Progress on stderr: a bar where there is a terminal and rich, else a line now and then."""
+"""Progress of long work: one live line where there is a terminal and rich, else a plain line now and then."""
 
 from __future__ import annotations
 
 import sys
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Self
 
 FIRST_LINE_S = 2.0
-"""What takes less says nothing."""
-NEXT_LINE_S = 5.0
+"""What takes less says nothing where the output is no terminal."""
+NEXT_LINE_S = 10.0
+"""Time between two lines there."""
 
 
 class Progress:
-    """Reports how far long work has come; a context manager that is called with the numbers of done and of all parts.
+    """Parts done, parts per second, time left and named figures of long work. Use it as a context manager.
+
+    Work whose parts are known reports by `update`. Work that learns of them on the way calls the object:
 
     >>> with Progress("matches") as report_progress:
     ...     for done in range(3):
     ...         report_progress(done + 1, 3)
+
+    Attributes:
+        total: Number of parts at the end.
+        done: Number of parts that are finished.
     """
 
-    def __init__(self, what: str) -> None:
-        """Shows nothing before the first call.
+    def __init__(
+        self,
+        unit: str,
+        total: int = 0,
+        started_at: int = 0,
+        *,
+        title: str = "",
+        quiet: bool = False,
+        stream: Literal["stdout", "stderr"] = "stderr",
+    ) -> None:
+        """Prepares the display.
 
         Args:
-            what: What is counted, in the plural.
+            unit: What is counted, in the plural.
+            total: Number of parts at the end; 0 where the calls say it.
+            started_at: Number of parts at the beginning (a resumed run starts late).
+            title: Name of the work.
+            quiet: Show nothing.
+            stream: Where it is shown.
         """
-        self._what = what
-        self._bar: Any = _bar()
-        self._task: Any = None
-        self._first: tuple[float, int] | None = None
-        self._next = time.monotonic() + FIRST_LINE_S
+        self.unit, self.total, self.done, self.title = unit, total, started_at, title
+        self._before, self._quiet, self._stream = started_at, quiet, stream
+        self._figures: dict[str, float] = {}
+        self._live: Any = None
+        self._shown: int | None = None
+        self._start_clock()
 
-    def __enter__(self) -> Progress:
-        if self._bar is not None:
-            self._bar.start()
+    def __enter__(self) -> Self:
+        """Starts the clock and, in a terminal, the live line."""
+        self._start_clock()
+        if not self._quiet and getattr(sys, self._stream).isatty():
+            try:
+                from rich.console import Console
+                from rich.live import Live
+            except ImportError:
+                return self
+            self._live = Live(self._table(), console=Console(stderr=self._stream == "stderr"))
+            self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        """Leaves the last state on the screen."""
+        if self._live is not None:
+            self._live.update(self._table())
+            self._live.stop()
+        elif time.monotonic() >= self._first_line_s and self._shown != self.done:
+            try:
+                self.say(self.line())
+            except OSError:
+                if error is None:  # else the first error is the one to tell
+                    raise
 
     def __call__(self, done: int, total: int, note: str = "") -> None:
-        """Notes that ``done`` of ``total`` parts are finished.
+        """Notes that ``done`` of ``total`` parts are finished, and what is in work.
 
-        What is left is estimated from the parts since the first call: what went before it, compiling say, comes once.
+        The speed is that since the first call: what went before it, compiling say, comes once.
         """
-        if self._bar is not None:
-            if self._task is None:
-                self._task = self._bar.add_task(self._what, total=total)
-            self._bar.update(self._task, completed=done, description=f"{self._what} {note}".rstrip())
-            return
+        if self.total == 0:
+            self._began_s, self._before = time.monotonic(), done
+        self.total, self.title = total, note
+        self.update(done)
+
+    def update(self, done: int, **figures: float) -> None:
+        """Notes how many parts are finished; figures stay until new ones are given."""
+        self.done = done
+        self._figures.update(figures)
         now = time.monotonic()
-        if self._first is None:
-            self._first = (now, done)
-        if now >= self._next:
-            self._next = now + NEXT_LINE_S
-            start, before = self._first
-            ahead = f", {(now - start) / (done - before) * (total - done):.0f} s left" if done > before else ""
-            print(f"{done}/{total} {self._what} {note}".rstrip() + ahead, file=sys.stderr, flush=True)
+        if self._live is not None:
+            self._live.update(self._table())
+        elif now >= self._next_line_s:
+            self._next_line_s, self._shown = now + NEXT_LINE_S, done
+            self.say(self.line())
+
+    def say(self, text: str) -> None:
+        """Prints a line without disturbing the live one."""
+        if self._live is not None:
+            self._live.console.print(text)
+        elif not self._quiet:
+            show(text, self._stream)
+
+    def line(self) -> str:
+        """The state as one plain line."""
+        return (f"{self.title}: " if self.title else "") + "  ".join(f"{k} {v}" for k, v in self._columns().items())
+
+    def _start_clock(self) -> None:
+        self._began_s = time.monotonic()
+        self._first_line_s = self._next_line_s = self._began_s + FIRST_LINE_S
+
+    def _columns(self) -> dict[str, str]:
+        """What is shown, by heading."""
+        speed = (self.done - self._before) / max(time.monotonic() - self._began_s, 1e-9)
+        shown = {
+            self.unit: f"{short(self.done)}/{short(self.total)}",
+            f"{self.unit}/s": short(speed),
+            "left": clock(max(self.total - self.done, 0) / speed if speed > 0 else float("nan")),
+        }
+        return shown | {name: f"{value:.3g}" for name, value in self._figures.items()}
+
+    def _table(self) -> Any:
+        from rich.table import Table
+
+        columns = self._columns()
+        table = Table(*columns, title=self.title, title_justify="left")
+        table.add_row(*columns.values())
+        return table
 
 
-def _bar() -> Any:
-    """A bar of rich, or None."""
-    if not sys.stderr.isatty():
-        return None
+def show(text: str, stream: str = "stdout") -> None:
+    """Prints a line at once.
+
+    Raises:
+        OSError: It cannot be written, for example to a log on a full disk; names the output.
+    """
+    file = getattr(sys, stream)
     try:
-        from rich import progress
-        from rich.console import Console
-    except ImportError:
-        return None
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    return progress.Progress(*columns, console=Console(stderr=True), transient=True)
+        print(text, file=file, flush=True)
+    except OSError as error:
+        error.filename = error.filename or file.name
+        raise
+
+
+def short(number: float) -> str:
+    """A number with a thousands letter: 1234567 is 1.23M."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= limit:
+            return f"{number / limit:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as ``m:ss`` or ``h:mm:ss``; ``?`` if unknown."""
+    if not 0.0 <= seconds < 1e7:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

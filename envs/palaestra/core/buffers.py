@@ -187,26 +187,6 @@ def write_observations_flat(buffers: Buffers) -> None:
             start += values.shape[1]
 
 
-def check_array(game: Game, name: str, own: Any, array: np.ndarray) -> None:
-    """Whether a caller's array can take the place of one of the simulation's.
-
-    Raises:
-        ValueError: It cannot; says why and what is wanted.
-    """
-    if name not in ("observations", "rewards", "terminated", "truncated"):
-        raise ValueError(f"out= takes observations, rewards, terminated, truncated, not {name!r}")
-    if not isinstance(own, np.ndarray) or (name == "observations" and own.dtype.names is not None):
-        raise ValueError("out= takes observations only of games with one role whose fields share a dtype")
-    if name == "observations" and own[0].nbytes != game.observation_dtype.itemsize:
-        raise ValueError("out= takes observations only of games without team or lane fields")
-    fits = array.shape == own.shape and array.dtype == own.dtype
-    if not (fits and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-        raise ValueError(
-            f"out[{name!r}] must be a writable C-contiguous {own.dtype} array of shape {own.shape}, "
-            f"got {array.dtype} {array.shape}"
-        )
-
-
 def check_count(name: str, value: Any) -> int:
     """A number of things, at least 1.
 

@@ -126,8 +126,8 @@ class Codec(Protocol):
     """Translates one agent's arrays to what its users read and write (text, graphs, token ids), and back. Plain Python.
 
     Attributes:
-        total: Whether `decode` accepts every member of the action space (a text that it does not understand is the
-            no-op, say). Otherwise `decode` may refuse. May be left out: False.
+        total: Whether `decode` accepts all of the action space (unknown texts are the no-op, say). Default: False.
+        encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
     """
 
     def observation_space(self, role: Role) -> Any:

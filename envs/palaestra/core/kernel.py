@@ -29,14 +29,11 @@ class KernelSimulation(Simulation):
         super().__init__(game, num_envs, **options)
         self.kernel: Kernel = link(game, self.compiled)
         self._lane_threads: LaneThreads | None = None
-        self._buffers_changed()
-
-    def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
         self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
         if self.threads == 1:
             self._machine_step = partial(self._step_driver, 0, self.num_envs, True, self._mode, 0, *self._arguments)
-            self._one_call = self._machine_step if self.compiled and not self._mirrored else None
+            self._one_call = self._machine_step if self.compiled else None
         else:
             self._check_arguments = check_arguments(self)
             self._check_driver = self.kernel.bind("check_lanes", 0, 0, *self._check_arguments)
@@ -86,7 +83,6 @@ class KernelSimulation(Simulation):
 
     def _recover(self) -> None:
         self._end_threads()  # slices of the interrupted verb may still be running
-        super()._recover()
 
     def close(self) -> None:
         """Ends the threads."""

@@ -147,9 +147,6 @@ class PhysicsSimulation(Simulation):
         if not isinstance(self.engine, SavingEngine):
             bodies: np.ndarray = self.states[self.engine.body_field]
             self.input_log = InputLog(game.name, bodies, self.engine.command_fields)
-        self._buffers_changed()
-
-    def _buffers_changed(self) -> None:
         self._arguments = lane_arguments(self)
         drivers = engine_drivers(self)
         self._prepare, self._command, self._evaluate, self._finish_lanes, self._start_match, self._observe = drivers

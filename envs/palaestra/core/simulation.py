@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core import keywords, out_arrays
+from palaestra.core import keywords
 from palaestra.core.actions import ActionTable, OutOfRange, parts_by_role, write_actions
 from palaestra.core.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.buffers import (
@@ -154,7 +154,6 @@ class Simulation(ABC):
         self._busy = ""  # the verb that is running, see `palaestra.core.verb_guard`
         self._torn = ""  # the verb that has begun to change the matches, or was interrupted then
         self._blocked = True  # step may not begin: closed, torn, busy or not started
-        self._mirrored: dict[str, np.ndarray] = {}  # arrays of `out=` that cannot be the simulation's own
         self._name_views()
         if not attach:
             self.states["strength"] = 1.0
@@ -177,7 +176,10 @@ class Simulation(ABC):
         """Names the parts of the buffers that users see."""
         game, b = self.game, self.buffers
         agents = slice(len(game.agents))
-        self._name_observations()
+        self.observations = self._per_role(lambda r: observation_rows(b.observations, r))
+        names = b.observations.dtype.names
+        self.team_observations: np.ndarray | None = b.observations["team"] if "team" in names else None
+        self.lane_observations: np.ndarray | None = b.observations["lane"] if "lane" in names else None
         self.actions = self._per_role(lambda r: self.action_table.rows(b.action_words, r))
         self.rewards, self.agent_terminated = b.rewards[:, agents], b.agent_terminated[:, agents]
         self.terminated, self.truncated = b.terminated, b.truncated
@@ -254,14 +256,11 @@ class Simulation(ABC):
         self._torn = ""
         return self.observations
 
-    def step(self, actions: Any = None, out: Mapping[str, np.ndarray] | None = None) -> None:
+    def step(self, actions: Any = None) -> None:
         """Plays one decision in all lanes; results are in the arrays.
 
         Args:
             actions: An array like `actions`, or a dict by role. None plays what was written into `actions`.
-            out: Caller's own arrays for ``observations`` (games with one role of one dtype), ``rewards``,
-                ``terminated``, ``truncated``: C-contiguous, of the right shape and dtype. The simulation uses them as
-                its own until another call names others.
 
         Raises:
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
@@ -274,10 +273,10 @@ class Simulation(ABC):
             if actions is not None:
                 self._take_actions(actions)
             step = self._one_call
-            if step is not None and out is None and not self.opponent_assignments and self.recorder is None:
+            if step is not None and not self.opponent_assignments and self.recorder is None:
                 offender = step()
             else:
-                offender = step_in_parts(self, out)
+                offender = step_in_parts(self)
         except BaseException:
             self._blocked = self._closed or self._torn != ""
             raise
@@ -465,12 +464,8 @@ class Simulation(ABC):
     _one_call: Callable[[], int] | None = None
     """A decision as one call of machine code, which no interrupt can tear; None where it takes more than that."""
 
-    def _recover(self) -> None:
+    def _recover(self) -> None:  # noqa: B027 (a kind of one thread has nothing to wait for)
         """Called before a verb that writes everything anew follows an interrupted one: waits for what still runs."""
-        self._name_views()
-        for name, array in self._mirrored.items():
-            setattr(self, name, array)
-        self._buffers_changed()
 
     @abstractmethod
     def _reset_lanes(self, which: np.ndarray) -> None: ...
@@ -495,9 +490,6 @@ class Simulation(ABC):
 
     def _render_engine(self, lane: int) -> np.ndarray:
         raise NotImplementedError(f"{self.game.name}: this simulation has no engine that draws")
-
-    def _buffers_changed(self) -> None:  # noqa: B027 (a kind that holds no pointers has nothing to do)
-        """Called after `out=` named other arrays."""
 
     # -- copying -------------------------------------------------------------------------------------------------------
 
@@ -558,13 +550,6 @@ class Simulation(ABC):
         roles = self.game.roles
         return view(roles[0]) if len(roles) == 1 else {r.name: view(r) for r in roles}
 
-    def _name_observations(self) -> None:
-        memory = self.buffers.observations
-        self.observations = self._per_role(lambda r: observation_rows(memory, r))
-        names = memory.dtype.names
-        self.team_observations: np.ndarray | None = memory["team"] if "team" in names else None
-        self.lane_observations: np.ndarray | None = memory["lane"] if "lane" in names else None
-
     def _take_actions(self, actions: Any) -> None:
         if isinstance(self.actions, np.ndarray):
             write_actions(self.game.roles[0], self.actions, actions)
@@ -572,10 +557,6 @@ class Simulation(ABC):
         parts = parts_by_role(actions, list(self.actions))
         for role in self.game.roles:
             write_actions(role, self.actions[role.name], parts[role.name])
-
-    def _take_buffers(self, out: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Uses the caller's arrays from now on. Returns those that were used before."""
-        return out_arrays.take(self, out)
 
     def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
         """Rows of one team in ``observations`` or ``legal``: see `palaestra.core.team_rows.team_rows`."""

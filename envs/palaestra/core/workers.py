@@ -138,9 +138,6 @@ class ProcessSimulation(Simulation):
     def _write_state(self, out: np.ndarray) -> None:
         out[...] = np.concatenate(self._ask("state"))
 
-    def _take_buffers(self, out: Any) -> dict[str, np.ndarray]:
-        raise ValueError("out= needs a simulation in this process: leave workers away")
-
     def _save_engine(self) -> Any:
         if self.game.physics is None:
             return None
@@ -168,7 +165,6 @@ class ProcessSimulation(Simulation):
 
     def _recover(self) -> None:
         self._ask("wait")  # until nobody writes into the arrays any more
-        super()._recover()
 
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""

@@ -49,19 +49,30 @@ class GraphCodec:
 
     def encode(self, view: AgentView) -> spaces.GraphInstance:
         """The graph of the match as the agent's team sees it."""
-        graph = int(view.lane["graph"])
+        return self._instance(self._rows_of_nodes(view), int(view.lane["graph"]))
+
+    def encode_many(self, view: AgentView) -> list[spaces.GraphInstance]:
+        """The same of N matches at once."""
+        return list(map(self._instance, self._rows_of_nodes(view), view.lane["graph"].tolist()))
+
+    def _instance(self, rows: np.ndarray, graph: int) -> spaces.GraphInstance:
+        links = self._links[graph].copy()  # users may write into what they observe
+        return spaces.GraphInstance(rows[: self._nodes[graph]].copy(), np.zeros(len(links), np.int64), links)
+
+    def _rows_of_nodes(self, view: AgentView) -> np.ndarray:
+        """Features float32 ``[..., V, columns]`` of the nodes of the largest graph, for one match or ``[N]``."""
         is_first = view.slot < self._first_team
         members = self._first_team if is_first else self._everybody - self._first_team
         number = view.slot - (0 if is_first else self._first_team)
         order = [0, 1 + number, *(1 + k for k in range(members) if k != number)]
         order += range(1 + members, 1 + self._everybody)
-        hops = view.team["node_hops"][order, : self._nodes[graph]].T.astype(np.float32)
-        nodes = np.where(hops < 0, UNSEEN, hops / np.float32(view.lane["diameter"]))
+        hops = view.team["node_hops"][..., order, :].swapaxes(-1, -2).astype(np.float32)
+        diameter = np.asarray(view.lane["diameter"], np.float32)[..., None, None]
+        nodes = np.where(hops < 0, UNSEEN, hops / diameter)
         if self._has_hit_points:
-            points = view.team["hit_points"][np.array(order[1:]) - 1]
-            nodes = np.concatenate([nodes, np.where(hops[:, 1:] == 0, points, 0.0)], axis=1)
-        links = self._links[graph].copy()  # users may write into what they observe
-        return spaces.GraphInstance(nodes.astype(np.float32), np.zeros(len(links), np.int64), links)
+            points = view.team["hit_points"][..., None, np.array(order[1:]) - 1]
+            nodes = np.concatenate([nodes, np.where(hops[..., 1:] == 0, points, 0.0)], axis=-1)
+        return nodes.astype(np.float32)
 
     def decode(self, view: AgentView, action: Any) -> np.ndarray:
         """The action itself.

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from palaestra.core.canvas import import_pillow
 from palaestra.core.files import open_atomically
 from palaestra.replay.file import Replay, ReplayError
 from palaestra.replay.playback import frames
 
 SHORTEST_GIF_FRAME_MS = 20
 """Viewers show shorter frames slowly."""
+COLORS = 128
+PALETTE_PICTURES = 8
+"""At least so many pictures, evenly spread over a GIF, give it its palette."""
 
 
 def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, speed: float = 1.0) -> int:
@@ -37,10 +42,7 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
         NotImplementedError: The game has no picture.
         ImportError: Pillow is missing.
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError('pictures need Pillow: pip install "palaestra[render]"') from error
+    import_pillow()  # before anything is played
     check_lane(replay, lane)
     if Path(path).suffix.lower() != ".gif":
         raise ValueError(f"{path}: a replay is drawn as an animated GIF: name the file *.gif (to_csv writes a table)")
@@ -51,16 +53,40 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
     step_ms = 1000.0 / sim.game.render_fps / speed
     every = max(every, int(np.ceil(SHORTEST_GIF_FRAME_MS / step_ms)))
 
-    def pictures() -> Iterator[Any]:
+    def pictures() -> Iterator[np.ndarray]:
+        yield sim.render(lane)
         for number, frame in enumerate(played, 1):
             if number % every == 0 or number + 1 == len(replay.operations):
-                yield Image.fromarray(frame.render(lane)).quantize(128)
+                yield frame.render(lane)
 
-    first = Image.fromarray(sim.render(lane)).quantize(128)
-    rest = list(pictures())
+    return write_gif(pictures(), path, every * step_ms)
+
+
+def write_gif(pictures: Iterable[np.ndarray], path: str | Path, picture_ms: float) -> int:
+    """Writes pictures as an animated GIF of one palette, so that the file holds what changes alone.
+
+    An old file stays until the new one is whole.
+
+    Args:
+        pictures: uint8 ``[H, W, 3]``, at least one, all of one shape.
+        path: The file.
+        picture_ms: How long each is shown; the format rounds to hundredths of a second.
+
+    Returns:
+        Number of pictures that were given; in the file those in a row that are equal are one that lasts longer.
+
+    Raises:
+        ImportError: Pillow is missing.
+    """
+    image_module = import_pillow()[0]
+    packed = [(picture.shape, zlib.compress(picture.tobytes(), 1)) for picture in pictures]
+    unpack = lambda kept: np.frombuffer(zlib.decompress(kept[1]), np.uint8).reshape(kept[0])  # noqa: E731
+    some = np.concatenate([unpack(kept) for kept in packed[:: max(1, len(packed) // PALETTE_PICTURES)]])
+    palette = image_module.fromarray(some).quantize(COLORS)
+    first, *rest = (image_module.fromarray(unpack(kept)).quantize(palette=palette, dither=0) for kept in packed)
     with open_atomically(path) as file:
-        first.save(file, "GIF", save_all=True, append_images=rest, duration=round(every * step_ms), loop=0)
-    return 1 + len(rest)
+        first.save(file, "GIF", save_all=True, append_images=rest, duration=round(picture_ms), loop=0)
+    return len(packed)
 
 
 def to_csv(replay: Replay, path: str | Path, *, lane: int = 0) -> int:

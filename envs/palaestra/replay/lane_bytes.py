@@ -21,12 +21,14 @@ class LaneBytes:
     """
 
     def __init__(self, sim: Simulation) -> None:
-        """Finds the bytes; arrays are read anew each time, as ``out=`` may name others."""
-        self._sim = sim
+        """Finds the bytes; the arrays of a simulation stay the same objects."""
         dtype: Any = sim.game.state_dtype
-        self._segments = _segments(dtype)
-        places = np.concatenate([np.arange(lo, hi) for lo, hi in self._segments])
-        sizes = [part.shape[1] for part in self._parts()]
+        segments = _segments(dtype)
+        places = np.concatenate([np.arange(lo, hi) for lo, hi in segments])
+        states = _bytes(sim.states)
+        others = (sim.buffers.masks, sim.rewards, sim.terminated, sim.truncated, sim.agent_terminated)
+        self._parts = [states[:, lo:hi] for lo, hi in segments] + [_bytes(a) for a in others]
+        sizes = [part.shape[1] for part in self._parts]
         rewards, terminated, truncated, agent_terminated = range(len(sizes) - 4, len(sizes))
         starts = np.cumsum([0, *sizes])
         self.results = np.arange(starts[rewards], starts[agent_terminated] + sizes[agent_terminated])
@@ -34,15 +36,9 @@ class LaneBytes:
         outlives = places < dtype.fields["steps"][1]
         self.written_at_reset = np.concatenate([np.flatnonzero(~outlives), np.arange(len(places), starts[-1])])
 
-    def _parts(self) -> list[np.ndarray]:
-        sim = self._sim
-        states = _bytes(sim.states)
-        others = (sim.buffers.masks, sim.rewards, sim.terminated, sim.truncated, sim.agent_terminated)
-        return [states[:, lo:hi] for lo, hi in self._segments] + [_bytes(a) for a in others]
-
     def read(self) -> np.ndarray:
         """A copy of all lanes, uint8 ``[N, B]``."""
-        return np.concatenate(self._parts(), axis=1)
+        return np.concatenate(self._parts, axis=1)
 
 
 def record_bytes(records: np.ndarray) -> bytes:

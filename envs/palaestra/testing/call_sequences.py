@@ -1,9 +1,9 @@
 """Random sequences of calls on a batch, repeated lane by lane on simulations of one lane each.
 
 The batch is called in every way that a user may call it: masks, indices, one value for all lanes or one a lane, other
-threads, actions handed over or written, results in the caller's own arrays, snapshots and copies. The single
-simulations know nothing of lanes: they are called without masks, in one thread, and never restored. After each call
-every lane that is played alone too must be the same, bit by bit: its record, its results and its streams.
+threads, actions handed over or written, snapshots and copies. The single simulations know nothing of lanes: they are
+called without masks, in one thread, and never restored. After each call every lane that is played alone too must be the
+same, bit by bit: its record, its results and its streams.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ ALONE = 3
 """How many lanes of a larger batch are played alone too: the first, the last and others."""
 SHOWN_CALLS = 6
 """How many of the last calls a failure names."""
-OUT_NAMES = ("observations", "rewards", "terminated", "truncated")
-GARBAGE = 7
-"""What the caller's own arrays hold before a step."""
 
 STEPS = ("step", "step", "step", "reset")
 """Calls of a learner."""
@@ -77,8 +74,6 @@ class Episode:
         self._stale = False
         self._player = Player(self.whole)
         self._saved: tuple[Any, ...] | None = None
-        self._out: dict[str, np.ndarray] = {}
-        self._former: list[tuple[str, np.ndarray, np.ndarray]] = []
 
     def _make_whole(self, n: int) -> Any:
         if self._workers:
@@ -157,11 +152,11 @@ class Episode:
     # -- calls: each on the batch as a user may write it, and on each single simulation in its plainest form -----------
 
     def call_step(self) -> None:
-        """One decision: actions written or handed over, results in the simulation's arrays or in the caller's."""
+        """One decision: actions written, handed over, or written team by team."""
         whole = self.whole
         self._player.play(whole)
         words = whole.buffers.action_words.copy()
-        way = self._draw.choice("step", ("written", "written", "given", "by team", "out"))
+        way = self._draw.choice("step", ("written", "written", "given", "by team"))
         if way == "given":
             actions = copy.deepcopy(whole.actions)
             whole.buffers.action_words[...] = whole.action_table.idle
@@ -169,23 +164,12 @@ class Episode:
         elif way == "by team":
             self._write_by_team(words)
             whole.step()
-        elif way == "out" and not self._workers:
-            self._step_into_own_arrays()
         else:
             whole.step()
         for lane, sim in self.alone.items():
             sim.buffers.action_words[0] = words[lane]
             sim.step()
         self._called(f"step ({way})")
-        for name, array in self._out.items():
-            if not np.array_equal(array, getattr(whole, name)):
-                self._fail(f"out[{name!r}] does not hold the {name} of the step")
-            is_kept = name != "rewards" or array.shape == whole.buffers.rewards.shape  # else hidden agents are left out
-            if is_kept and not np.shares_memory(array, getattr(whole, name)):
-                self._fail(f"the simulation does not use out[{name!r}] as its own {name}")
-        for name, array, then in self._former:
-            if not np.array_equal(array, then):
-                self._fail(f"the array that was out[{name!r}] before has changed")
 
     def _write_by_team(self, words: np.ndarray) -> None:
         """Writes the actions team by team, for some lanes and then for the others."""
@@ -203,15 +187,6 @@ class Episode:
         columns = whole.action_table.words["column"]
         if not np.array_equal(whole.buffers.action_words[:, columns], words[:, columns]):
             self._fail("write_team_actions does not write the actions that it is given")
-
-    def _step_into_own_arrays(self) -> None:
-        whole = self.whole
-        names = [name for name in OUT_NAMES if name != "observations" or takes_observations(whole)]
-        chosen = [name for name in names if self._draw.chance(0.6)] or names[-1:]
-        out = {name: np.full_like(getattr(whole, name), GARBAGE, order="C") for name in chosen}
-        whole.step(out=out)
-        self._former = [(name, a, a.copy()) for name, a in self._out.items() if name in out]
-        self._out = {**self._out, **out}
 
     def call_reset(self) -> None:
         """Starts matches: in all lanes or some, with or without seeds; those that wait are among them."""
@@ -336,7 +311,6 @@ class Episode:
         where = self._draw.choice("restore", ("here", "elsewhere"))
         if where == "elsewhere":
             self.whole = self._make_whole(self.n)
-            self._out, self._former = {}, []
             if self._remembering:
                 opponent = RememberingPlayer(self.whole, self._remembering)
                 self.whole.set_opponent(self._remembering, opponent, self._python_lanes)
@@ -379,7 +353,6 @@ class Episode:
         else:  # of the same rules: they need not be linked anew
             copied = copy.deepcopy(self.whole, {id(self.whole.game): self.whole.game})
         self.whole = self._subject.keep(copied)
-        self._out, self._former = {}, []
         self._called(how)
 
     def call_read(self) -> None:
@@ -429,13 +402,6 @@ def opponent_specs(game: Any) -> list[str]:
     if not game.scripts:
         return ["random"] if len(game.teams) > 1 else []
     return [*game.scripts, "mix", "random", *(f"{name}:0.5" for name in game.scripts), "mix:0.25"]
-
-
-def takes_observations(sim: Any) -> bool:
-    """Whether ``out=`` may name observations."""
-    rows = sim.observations
-    plain = isinstance(rows, np.ndarray) and rows.dtype.names is None
-    return plain and rows[0].nbytes == sim.game.observation_dtype.itemsize
 
 
 def seeds_of(seeds: Any, lanes: int) -> list[int]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import functools
-import os
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palaestra.core.canvas import import_pillow
-from palaestra.core.files import open_atomically
 from palaestra.core.game import Game
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
@@ -27,11 +23,6 @@ INK = ("#d1495b", "#1f78b4")
 WINDOW = "#f2b134"
 TICK_S = 10.0
 """Between two dots on the paths, s."""
-
-TOLERANCE = 8
-"""A pixel of a film stays as it is if no channel of its colour would change by more than this, of 255."""
-FLAT = 3
-"""The most frequent colours, those of the empty panels, are exempt: what goes leaves no ghost."""
 
 
 def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str = "") -> Figure:
@@ -142,90 +133,3 @@ def film(
         draw = functools.partial(draw_dogfight, scene=scene_of(flight))
     for i in [*range(0, len(flight) - 1, every), len(flight) - 1]:
         yield draw(game, game.world, flight[i], flight[:i])
-
-
-def save_gif(
-    frames: Iterable[np.ndarray],
-    path: str | os.PathLike[str],
-    fps: float = 10.0,
-    size: tuple[int, int] = (640, 360),
-    colors: int = 48,
-) -> None:
-    """Writes pictures as an animated GIF, small enough for a README: one palette for all, only what changes is stored.
-
-    Args:
-        frames: uint8 ``[H, W, 3]``, all of one shape; may be an iterator, they are kept compressed.
-        path: The file.
-        fps: Pictures per second; the format rounds to hundredths of a second.
-        size: Width and height in the file.
-        colors: Of the palette, at most 255.
-
-    Raises:
-        ValueError: There are no frames.
-        ImportError: Pillow is missing.
-    """
-    image_module = import_pillow()[0]
-    counts = np.zeros(1 << 15, np.int64)
-    packed = []
-    for frame in frames:
-        image = image_module.fromarray(frame).resize(size, image_module.Resampling.HAMMING)
-        counts += np.bincount(_color_bins(np.asarray(image)).ravel(), minlength=1 << 15)
-        packed.append(zlib.compress(image.tobytes(), 1))
-    if not packed:
-        raise ValueError("a film needs at least one picture")
-    palette = _common_palette(counts, colors)
-
-    shades = np.array(palette.getpalette()[: 3 * colors], np.int16).reshape(-1, 3)
-    near = np.abs(shades[:, None] - shades).max(-1) <= TOLERANCE
-    flat = _nearest(shades, np.argsort(counts)[-FLAT:])
-    near[flat] = np.eye(len(shades), dtype=np.bool_)[flat]
-
-    def delta_images() -> Iterator[Any]:
-        shown = None
-        for data in packed:
-            image = image_module.frombytes("RGB", size, zlib.decompress(data)).quantize(palette=palette, dither=0)
-            now = np.asarray(image)
-            keep = np.zeros(now.shape, np.bool_) if shown is None else near[now, shown]
-            shown = now if shown is None else np.where(keep, shown, now)
-            delta = image_module.fromarray(np.where(keep, np.uint8(colors), now))
-            delta.putpalette(palette.getpalette())
-            yield delta
-
-    images = delta_images()
-    with open_atomically(os.fspath(path)) as file:
-        next(images).save(
-            file,
-            format="GIF",
-            save_all=True,
-            append_images=images,
-            duration=round(100.0 / fps) * 10,
-            loop=0,
-            disposal=1,
-            transparency=colors,
-            optimize=False,
-        )
-
-
-def _color_bins(pixels: np.ndarray) -> np.ndarray:
-    """Number of each pixel's colour among 32^3."""
-    r, g, b = np.moveaxis(pixels.astype(np.uint16) >> 3, -1, 0)
-    return (r << 10) | (g << 5) | b
-
-
-def _nearest(shades: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """Indices of the palette's colours next to some of the 32^3."""
-    return np.abs(shades[:, None] - _bin_colors(bins)).sum(-1).argmin(0)
-
-
-def _bin_colors(bins: np.ndarray) -> np.ndarray:
-    """Colours in the middle of some of the 32^3, int64 [n, 3]."""
-    return np.stack([bins >> 10, bins >> 5 & 31, bins & 31], -1) * 8 + 4
-
-
-def _common_palette(counts: np.ndarray, colors: int) -> Any:
-    """An image whose palette serves all frames: rare colours weigh more than their share, or a flash would be grey."""
-    image_module = import_pillow()[0]
-    used = np.flatnonzero(counts)
-    weights = np.maximum(1, np.sqrt(counts[used]) / np.sqrt(counts[used].max()) * 1000).astype(np.int64)
-    sample = np.repeat(_bin_colors(used).astype(np.uint8), weights, axis=0)[None]
-    return image_module.fromarray(sample).quantize(colors, method=image_module.Quantize.MEDIANCUT)

@@ -147,7 +147,7 @@ class AgentIO:
         self._open: OpenMasks | None = None  # made when somebody asks for masks
         self._masks = Masks(sim.legal, self.blocks) if sim.legal is not None else None
         self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
-        self._agent_views: dict[tuple[int, bool], AgentView] = {}
+        self._agent_views: dict[tuple[int | None, bool], AgentView] = {}
         self._row = self.views[0] if self.has_plain_rows else None
         self._split = mask_splitter(self.mask_plan)
         self._masked_row = self._row_and_mask()
@@ -195,7 +195,16 @@ class AgentIO:
         Under a codec a list of N objects.
         """
         if self.codec is not None:
-            return [self.observe_lane(lane) for lane in range(self.sim.num_envs)]
+            encode_many = getattr(self.codec, "encode_many", None)
+            if encode_many is None:
+                return [self.observe_lane(lane) for lane in range(self.sim.num_envs)]
+            encoded = list(encode_many(self.agent_view(None)))
+            if len(encoded) != self.sim.num_envs:
+                name = type(self.codec).__name__
+                raise ValueError(f"{name}.encode_many gave {len(encoded)} observations of {self.sim.num_envs} lanes")
+            if self.mask_mode == "obs":
+                return [self._with_masks(seen, self.masks_of(lane)) for lane, seen in enumerate(encoded)]
+            return encoded
         seen = gather(self.views, copy=copy)
         if self.mask_mode != "obs":
             return seen
@@ -228,9 +237,10 @@ class AgentIO:
         """Last observations of the matches that just ended in ``lanes`` (indices): copies, without masks."""
         return gather(self.final_views, lanes)
 
-    def agent_view(self, lane: int = 0, final: bool = False) -> AgentView:
+    def agent_view(self, lane: int | None = 0, final: bool = False) -> AgentView:
         """All that a codec may read of the agent interface's one slot, as views that cannot be written to.
 
+        Of all lanes at once, arrays ``[N]`` of records, if ``lane`` is None.
         Of the match that just ended if ``final``: its record is None then, the memory holds that of the next match.
         """
         key = (lane, final)
@@ -238,15 +248,16 @@ class AgentIO:
             game, b, block = self.sim.game, self.sim.buffers, self.blocks[0]
             seen, masks = (b.final_observations, b.final_masks) if final else (b.observations, b.masks)
             role, k, shared = block.role, block.rows.start, seen.dtype.names or ()
+            which = slice(None) if lane is None else lane
             self._agent_views[key] = AgentView(
                 role=role,
                 slot=self.slots[0],
-                row=_locked(seen[role.name], (lane, k)),
-                team=_locked(seen["team"], (lane, self.team)) if "team" in shared else None,
-                lane=_locked(seen["lane"], lane) if "lane" in shared else None,
+                row=_locked(seen[role.name], (which, k)),
+                team=_locked(seen["team"], (which, self.team)) if "team" in shared else None,
+                lane=_locked(seen["lane"], which) if "lane" in shared else None,
                 world=game.world,
-                mask=_locked(masks[role.name], (lane, k)) if role.name in (masks.dtype.names or ()) else None,
-                record=None if final else _locked(b.states, lane),
+                mask=_locked(masks[role.name], (which, k)) if role.name in (masks.dtype.names or ()) else None,
+                record=None if final else _locked(b.states, which),
             )
         return self._agent_views[key]
 

@@ -41,8 +41,8 @@ def lanes_equal_single_envs(subject: Subject) -> None:
 def calls_keep_lanes_apart(subject: Subject) -> None:
     """Calls for chosen lanes do to them what they do to a single simulation, and nothing to the others, bitwise.
 
-    Random sequences of step (with ``out=``), reset, seed, set_parameters, set_opponent, load_states, refresh, snapshot,
-    restore, copies and reads.
+    Random sequences of step, reset, seed, set_parameters, set_opponent, load_states, refresh, snapshot, restore, copies
+    and reads.
     """
     engine = subject.is_engine_game
     rounds = subject.rounds(2, 3, 60) if engine else subject.rounds(4, 14, 400, 1.5 * SECONDS[subject.level])
