@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ import numpy as np
 import pettingzoo
 
 from palaestra import calibration, pursuit, skirmish, teams, ucav
-from palaestra.core import factories
+from palaestra.core import factories, recipes
 from palaestra.core.catalog import Page, Row, by_page
 from palaestra.core.diagnosis import short_traceback
 from palaestra.core.game import Game
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 ROWS: dict[str, Row] = {
     row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS, *pursuit.ROWS)
 }
+
+copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
 _SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")

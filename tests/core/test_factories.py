@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import os
 import pickle
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary, ref
 
 import gymnasium
 import numpy as np
@@ -31,6 +34,7 @@ ID = "test/Made-v0"
 def no_game_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for kept in ("made", "presets"):
         monkeypatch.setattr(factories, kept, {})
+    monkeypatch.setattr(factories, "living", WeakValueDictionary())
 
 
 @pytest.fixture
@@ -149,7 +153,13 @@ def test_no_more_games_are_kept_than_the_limit_and_those_in_use_stay():
         assert make(anything, {"what": 0}) is first
         make(anything, {"what": what})
     assert len(factories.made) == factories.MOST_GAMES
-    assert make(anything, {"what": 1}) is not second
+    assert make(anything, {"what": 1}) is second, "held here"
+    gone = ref(second)
+    del second
+    for what in range(2, factories.MOST_GAMES + 2):
+        make(anything, {"what": what})
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_second_loop_over_all_presets_calls_no_factory(registered):
@@ -237,7 +247,7 @@ def test_a_rule_that_writes_into_the_world_does_not_play(interpreted: str, monke
 
 def test_a_game_that_went_through_pickle_runs_the_same_machine_code():
     game = make(two_team.game, {})
-    again = pickle.loads(pickle.dumps(game))
+    again = pickle.loads(pickle.dumps(dataclasses.replace(game)))  # by value
     assert link(again) is link(game)
     with pytest.raises(ValueError, match="read-only"):
         again.world.adjacency[0, 0] = 1

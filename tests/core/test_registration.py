@@ -13,7 +13,7 @@ from games.play import simulation
 
 from palaestra import registry
 from palaestra.core.batch_loop import CALLER
-from palaestra.core.catalog import presets
+from palaestra.core.catalog import Page, Preset, presets
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.linker import link
 
@@ -116,19 +116,33 @@ def test_a_single_match_waits_when_it_is_over(table: dict[str, registry.Row]):
 
 # -- presets -----------------------------------------------------------------------------------------------------------
 
-SIZES = {f"test/Ring-{n}-v0": (f"a ring of {n}", {"nodes": n}) for n in range(3, 26)}
+RINGS = presets(
+    "test",
+    "games.two_team:game",
+    *(Preset(f"test/Ring-{n}-v0", f"a ring of {n}", nodes=n) for n in range(3, 26)),
+    page=Page("Ring", "rings of all sizes"),
+)
 
 
 def test_presets_are_rows_with_keywords_that_share_a_page(table: dict[str, registry.Row]):
-    for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", SIZES):
+    for row in RINGS:
         table[row.id] = row
-    assert list(table) == list(SIZES)
+    assert list(table) == [f"test/Ring-{n}-v0" for n in range(3, 26)]
     assert table["test/Ring-9-v0"].about == "a ring of 9"
     assert [(page.name, page.about, len(rows)) for page, rows in registry.pages()] == [
         ("Ring", "rings of all sizes", 23)
     ]
     assert len(registry.make_game("test/Ring-9-v0")[0].world.adjacency) == 9
     assert len(registry.make_game("test/Ring-9-v0", nodes=4)[0].world.adjacency) == 4
+
+
+def test_a_page_without_a_line_has_that_of_its_first_preset(table: dict[str, registry.Row]):
+    (table["test/Ring-v0"],) = presets("test", "games.two_team:game", Preset("test/Ring-v0", "a ring"), page=Page("R"))
+    assert registry.pages() == [(Page("R", "a ring"), [table["test/Ring-v0"]])]
+
+
+def test_a_preset_takes_keywords_of_any_name():
+    assert Preset("test/A-v0", "a", id=1, about="b", name="c").keywords == {"id": 1, "about": "b", "name": "c"}
 
 
 def test_ids_registered_for_one_factory_share_a_page(table: dict[str, registry.Row]):
@@ -147,7 +161,7 @@ def test_ids_registered_for_one_factory_share_a_page(table: dict[str, registry.R
 
 
 def test_a_foreign_preset_of_our_factory_does_not_enter_our_page(table: dict[str, registry.Row]):
-    for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", SIZES):
+    for row in RINGS:
         table[row.id] = row
     table["mine/Small-v0"] = registry.Row("mine/Small-v0", "games.two_team:game", kwargs={"nodes": 3})
     assert [(page.name, len(rows)) for page, rows in registry.pages()] == [("Ring", 23), ("Small", 1)]

@@ -14,7 +14,7 @@ from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
 import palaestra
 import write_pages as docs
 from palaestra import pages, registry
-from palaestra.core.catalog import Page, Row, presets
+from palaestra.core.catalog import Page, Preset, Row, presets
 from palaestra.core.fields import table_rows
 
 HOUSE = Path(__file__).parents[2]
@@ -151,8 +151,9 @@ def test_the_command_writes_and_checks(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.fixture
 def rings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
     """A table of the registry with five presets of one factory, and nothing else."""
-    ids = {f"palaestra/Ring-{n}-v0": (f"a ring of {n}", {"nodes": n}) for n in (8, 3, 4, 5, 6)}
-    rows = {row.id: row for row in presets("Ring", "games.two_team:game", "test", "rings of all sizes", ids)}
+    ids = (Preset(f"palaestra/Ring-{n}-v0", f"a ring of {n}", nodes=n) for n in (8, 3, 4, 5, 6))
+    page = Page("Ring", "rings of all sizes")
+    rows = {row.id: row for row in presets("test", "games.two_team:game", *ids, page=page)}
     monkeypatch.setattr(registry, "ROWS", rows)
     return rows
 

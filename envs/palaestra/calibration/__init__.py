@@ -4,13 +4,10 @@ They are here to be measured and read, not to be won: the same rules run elsewhe
 engines alone, and a reader of the original sees how a game is written down here.
 """
 
-from palaestra.core.catalog import Row
+from palaestra.core.catalog import Preset, presets
 
-ROWS = (
-    Row(
-        "palaestra/CartPole-v0",
-        "palaestra.calibration.cartpole:game",
-        "calibration",
-        "Gymnasium's CartPole-v1, step by step",
-    ),
+ROWS = presets(
+    "calibration",
+    "palaestra.calibration.cartpole:game",
+    Preset("palaestra/CartPole-v0", "Gymnasium's CartPole-v1, step by step"),
 )

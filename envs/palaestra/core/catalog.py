@@ -15,7 +15,7 @@ class Page:
 
     Attributes:
         name: File name of the page.
-        about: One line for tables.
+        about: One line for tables; by default that of the first preset.
     """
 
     name: str
@@ -45,20 +45,35 @@ class Row:
     page: Page | None = None
 
 
-def presets(
-    name: str, factory: str | Callable[..., Game], family: str, about: str, ids: Mapping[str, tuple[str, dict]]
-) -> tuple[Row, ...]:
-    """Rows of one factory under several ids, which share a page.
+@dataclass(frozen=True, init=False)
+class Preset:
+    """One id of a factory, for `presets`.
+
+    Attributes:
+        id: As of a `Row`.
+        about: One line for tables.
+        keywords: What the factory, or the game's parameters, are given by default.
+    """
+
+    id: str
+    about: str
+    keywords: Mapping[str, Any]
+
+    def __init__(self, id: str, about: str, /, **keywords: Any) -> None:
+        for name, value in (("id", id), ("about", about), ("keywords", keywords)):
+            object.__setattr__(self, name, value)
+
+
+def presets(family: str, factory: str | Callable[..., Game], *ids: Preset, page: Page | None = None) -> tuple[Row, ...]:
+    """Rows of one factory.
 
     Args:
-        name: Of the page.
-        factory: As for `Row`.
         family: As for `Row`.
-        about: One line about all of them.
-        ids: ``{id: (one line about it, its keywords)}``; the first is shown where one stands for all.
+        factory: As for `Row`.
+        *ids: The first is shown where one stands for all.
+        page: As for `Row`.
     """
-    page = Page(name, about)
-    return tuple(Row(id, factory, family, line, keywords, page) for id, (line, keywords) in ids.items())
+    return tuple(Row(p.id, factory, family, p.about, p.keywords, page) for p in ids)
 
 
 def by_page(rows: Mapping[str, Row]) -> list[tuple[Page, list[Row]]]:
@@ -70,7 +85,8 @@ def by_page(rows: Mapping[str, Row]) -> list[tuple[Page, list[Row]]]:
                 members.append(row)
                 break
         else:
-            found.append((row.page or Page(_stem(row.id), row.about), [row]))
+            page = row.page or Page(_stem(row.id))
+            found.append((page if page.about else Page(page.name, row.about), [row]))
     return found
 
 

@@ -22,7 +22,7 @@ def hold_files(keywords: Mapping[str, Any], make: Callable[..., Any]) -> dict[st
         keywords: As a user gives them.
         make: Makes the game of such keywords, to see whether it takes `TextFile` objects.
     """
-    held = _held(dict(keywords))
+    held = with_contents(dict(keywords))
     if held == keywords:
         return dict(keywords)
     try:
@@ -32,11 +32,12 @@ def hold_files(keywords: Mapping[str, Any], make: Callable[..., Any]) -> dict[st
     return held
 
 
-def _held(value: Any) -> Any:
+def with_contents(value: Any) -> Any:
+    """Keywords, or a value within them, with a `TextFile` in the place of each path of a text file that can be read."""
     if isinstance(value, Mapping):
-        return {name: _held(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([_held(member) for member in value])
+        return {name: with_contents(member) for name, member in value.items()}
+    if type(value) in (list, tuple):  # a NamedTuple is an author's own object
+        return type(value)([with_contents(member) for member in value])
     if isinstance(value, PurePath) or (isinstance(value, str) and PATH.fullmatch(value)):
         try:
             return TextFile(PurePath(value).name, read_text(str(value), LARGEST))

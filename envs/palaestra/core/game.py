@@ -337,8 +337,7 @@ class Game:
         put("teams", {team: tuple(slots) for team, slots in teams.items()})
         if self.symmetric_teams and not teams_are_alike(self):
             raise ValueError(f"{self.name}: symmetric_teams needs two teams with equally many agents of each role")
-        names = list(teams)
-        put("team_index", np.array([names.index(a.rpartition("_")[0]) for a in agents]))
+        put("team_index", np.array([list(teams).index(a.rpartition("_")[0]) for a in agents]))
         put("slots", sum(role.slots for role in self.roles))
         put("sized", layout.is_sized(self))
         # The parameters of another game, as `dataclasses.replace` hands them on, begin with its horizon.
@@ -400,6 +399,7 @@ class Game:
                 lane_observation=other.lane_observation,
                 team_observation=other.team_observation,
             )
+            vars(variants[name])["shown_from"] = (self, name)
         return variants[name]
 
     def __repr__(self) -> str:

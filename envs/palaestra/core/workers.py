@@ -50,7 +50,7 @@ class ProcessSimulation(Simulation):
         """See `Simulation`.
 
         Args:
-            game: The rules. It is pickled to the workers.
+            game: The rules. They are pickled to the workers, see `palaestra.core.recipes`.
             num_envs: Number of lanes.
             workers: Number of processes, at least 1; no more than lanes are started.
             **options: As for `Simulation`.

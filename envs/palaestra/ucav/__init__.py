@@ -1,24 +1,21 @@
 """UCAV: six-degree-of-freedom air combat on JSBSim's F-16, from following a command to a gunfight."""
 
-from palaestra.core.catalog import Row
+from palaestra.core.catalog import Preset, presets
 
 ROWS = (
-    Row(
-        "palaestra/UcavTrack-v0",
+    *presets(
+        "ucav",
         "palaestra.ucav.track:game",
-        "ucav",
-        "inner loop: fly a commanded attitude, heading or load factor",
+        Preset("palaestra/UcavTrack-v0", "inner loop: fly a commanded attitude, heading or load factor"),
     ),
-    Row(
-        "palaestra/UcavPursuit-v0",
+    *presets(
+        "ucav",
         "palaestra.ucav.pursuit:game",
-        "ucav",
-        "one learner hunts a scripted target",
+        Preset("palaestra/UcavPursuit-v0", "one learner hunts a scripted target"),
     ),
-    Row(
-        "palaestra/UcavDogfight-v0",
-        "palaestra.ucav.dogfight:game",
+    *presets(
         "ucav",
-        "1v1 gunfight, zero-sum",
+        "palaestra.ucav.dogfight:game",
+        Preset("palaestra/UcavDogfight-v0", "1v1 gunfight, zero-sum"),
     ),
 )
