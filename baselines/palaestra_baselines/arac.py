@@ -62,10 +62,10 @@ from palaestra_baselines.common.value_learning import (
     LaneArgs,
     LaneTraining,
     Report,
-    between,
-    descend,
-    follow,
+    gradient_step,
     learning_command,
+    linear_schedule,
+    polyak_update,
     weighted_mean,
 )
 
@@ -316,8 +316,8 @@ class Learner:
 
     def update(self, training: GraphTraining) -> None:
         """One gradient step of critics, policy and target, and one of the weight of the reference."""
-        args, share = self.args, training.share
-        alpha, rate = between(args.entropy, share), between(args.learning_rate, share)
+        args, share = self.args, training.progress
+        alpha, rate = linear_schedule(args.entropy, share), linear_schedule(args.learning_rate, share)
         some = training.sample(self.length)
         nodes, legals = some.positions.observations["nodes"][:, :, 0], some.positions.legal
         places, legal = Places.of(nodes[0], self.members), legals[0].flatten(0, 1)
@@ -336,13 +336,13 @@ class Learner:
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
             targets = critic_targets(soft, present, total + discount * following).flatten()
         critic_loss = errors_of(outputs, some.actions[0].flatten(), targets, weights)
-        descend(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
+        gradient_step(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
 
         reference = self.reference(at, agent, legal, ways)
         loss, entropy = policy_loss(logits, values, reference, legal, weights, alpha, self.weight.beta)
-        descend(self.policy_optimizer, loss, rate, args.max_gradient_norm)
-        follow(self.target, self.critics, args.tau)
-        follow(self.average, self.policy, args.average)
+        gradient_step(self.policy_optimizer, loss, rate, args.max_gradient_norm)
+        polyak_update(self.target, self.critics, args.tau)
+        polyak_update(self.average, self.policy, args.average)
         self.weight.update(self.returns.advantage, share)
         facts = (torch.tensor(self.weight.beta), torch.tensor(self.returns.advantage))
         training.count_update(critic_loss, entropy, *facts)
@@ -354,7 +354,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         training = GraphTraining(args, folder, evaluation, max(args.replay_size // args.lanes, 2))
         learner = Learner(args, training)
         training.resume(**learner.learnt())
-        while training.goes_on(learner.average):
+        while training.should_continue(learner.average):
             learner.play(training)
             if training.collector.steps >= args.warmup_steps and training.replay.filled >= learner.length:
                 for _ in range(args.updates):

@@ -51,18 +51,15 @@ import torch
 from torch import nn
 
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, q_of_actions
 from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Report,
     Training,
-    between,
-    descend,
-    follow,
+    learn,
     learning_command,
     weighted_mean,
 )
@@ -263,10 +260,10 @@ def td_loss(
         following = target.mixer(greedy(values, choice, batch.after), batch.after.observations)
         y = batch.rewards[:, :1] + gamma * batch.continues[:, None] * following
     features = online.utilities.features(batch.before.observations)
-    chosen = taken(online.utilities.values(features), batch.actions, batch.before)
+    chosen = q_of_actions(online.utilities.values(features), batch.actions, batch.before)
     error = (online.mixer(chosen, batch.before.observations) - y) ** 2
     if auxiliary_weight:
-        others = taken(online.utilities.values(features, online.heads), batch.actions, batch.before)
+        others = q_of_actions(online.utilities.values(features, online.heads), batch.actions, batch.before)
         signs = online.mixer.weights
         sums = torch.stack([(others * (signs == sign)).sum(1) for sign in (1.0, -1.0)], 1)
         error = error + auxiliary_weight * ((sums - torch.cat([y, -y], 1)) ** 2).mean(1, keepdim=True)
@@ -293,25 +290,14 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         utilities, mixer = Utilities(training.roster, args.hidden), make_mixer(args, training.roster)
         online = Factorisation(utilities, mixer, utilities.other_heads() if args.auxiliary_weight else None)
         target = copy.deepcopy(online).requires_grad_(False)
-        optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        training.resume(online=online, target=target, optimizer=optimizer)
-        collector = training.collector
-        while training.goes_on(target.utilities):
-            epsilon = between(args.epsilon, training.share / args.epsilon_until)
-            values = training.values(online.utilities)
-            collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if training.warms_up:
-                continue
-            if training.updates == 0:
-                for network in (online, target):
-                    network.utilities.standardise(training.replay.observed())
-            rate = between(args.learning_rate, training.share)
-            for _ in range(args.updates):
-                loss = td_loss(online, target, training.sample(), args.gamma, args.double, args.auxiliary_weight)
-                descend(optimizer, loss, rate, args.max_gradient_norm)
-                follow(target, online, args.tau)
-                training.count_update(loss)
-        return training.report()
+        return learn(
+            training,
+            online,
+            target,
+            loss=lambda: td_loss(online, target, training.sample(), args.gamma, args.double, args.auxiliary_weight),
+            play=lambda epsilon: training.play(online.utilities, epsilon),
+            utilities_of=lambda network: network.utilities,
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> None:

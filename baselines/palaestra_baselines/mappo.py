@@ -47,9 +47,9 @@ from palaestra_baselines.common.value_learning import (
     LaneArgs,
     LaneTraining,
     Report,
-    between,
-    descend,
+    gradient_step,
     learning_command,
+    linear_schedule,
     weighted_mean,
 )
 
@@ -372,12 +372,14 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         )
         if folder.before is None:
             play_at_random(training, args, actor, critic)
-        while training.goes_on(actor):
+        while training.should_continue(actor):
             for _ in range(args.rollout):
                 training.collector.play(*decide(training, actor))
             samples = read_rollout(training.replay.last(args.rollout), actor, critic, scale, args, team)
-            rates = [between(ends, training.share) for ends in (args.learning_rate, args.critic_learning_rate)]
-            entropy_coefficient = between(args.entropy, training.share)
+            rates = [
+                linear_schedule(ends, training.progress) for ends in (args.learning_rate, args.critic_learning_rate)
+            ]
+            entropy_coefficient = linear_schedule(args.entropy, training.progress)
             for _ in range(args.epochs):
                 for numbers in training.minibatches():
                     batch = samples.at(*sequences(numbers, args.length, args.lanes))
@@ -385,9 +387,11 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
                     chosen = log_chosen(new, batch.actions)
                     loss = policy_loss(chosen, batch.old, batch.advantages, batch.acts, args.clip)
                     entropy = mean_entropy(new, batch.acts)
-                    descend(actor_optimizer, loss - entropy_coefficient * entropy, rates[0], args.max_gradient_norm)
+                    gradient_step(
+                        actor_optimizer, loss - entropy_coefficient * entropy, rates[0], args.max_gradient_norm
+                    )
                     error = value_loss(critic(batch.states), batch.values, batch.targets, batch.weights, args.clip)
-                    descend(critic_optimizer, error, rates[1], args.max_gradient_norm)
+                    gradient_step(critic_optimizer, error, rates[1], args.max_gradient_norm)
                     training.count_update(loss, error, entropy)
         return training.report()
 

@@ -246,7 +246,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
     return PPO(
         "MlpPolicy",
         vec,
-        learning_rate=lambda left: between(args.learning_rate, 1.0 - left),
+        learning_rate=lambda left: geometric_schedule(args.learning_rate, 1.0 - left),
         n_steps=args.rollout_steps,
         batch_size=args.batch_size,
         n_epochs=args.epochs,
@@ -263,7 +263,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
     )
 
 
-def between(ends: tuple[float, float], share: float) -> float:
+def geometric_schedule(ends: tuple[float, float], share: float) -> float:
     """Geometric interpolation from the first to the second number; constant where ``share`` is over 1."""
     return ends[0] * (ends[1] / ends[0]) ** min(share, 1.0)
 
@@ -309,11 +309,11 @@ class Trainer(BaseCallback):
         share = self.num_timesteps / args.total_steps
         for name in ("roll_scale_deg", "flight_path_scale_deg", "speed_scale_mps"):
             first, last = getattr(args, name)
-            self.vec.set_attr(name, between((first, last), share / args.narrowed_at))
+            self.vec.set_attr(name, geometric_schedule((first, last), share / args.narrowed_at))
             wide_last = max(last, args.wide_narrowing * first)
-            self.vec.set_attr(name, between((first, wide_last), share / args.narrowed_at), wide_lanes(args))
+            self.vec.set_attr(name, geometric_schedule((first, wide_last), share / args.narrowed_at), wide_lanes(args))
         log_std: Any = self.model.policy.log_std
-        log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(between(args.std, share)).log())
+        log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(geometric_schedule(args.std, share)).log())
         if self.folder.is_due(self.num_timesteps):
             self.evaluate()
         episodes = self.model.ep_info_buffer or ()
@@ -326,7 +326,7 @@ class Trainer(BaseCallback):
         layers = policy_layers(self.model)
         result = track(self.sim, SELECTION_SEED, player_of(layers))
         score = max(result.ratios(self.reference)) + result.ended
-        std = between(self.args.std, self.num_timesteps / self.args.total_steps)
+        std = geometric_schedule(self.args.std, self.num_timesteps / self.args.total_steps)
         wall_s = self.wall_before + time.perf_counter() - self.started_s
         cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, self.sim) - self.cpu_started_s
         row = {"steps": self.num_timesteps, **vars(result), "std": std, "wall_s": wall_s, "cpu_s": cpu_s}

@@ -44,7 +44,7 @@ from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, learn
+from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, train_factored
 from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.unit_networks import UNITS, UnitUtilities, load_unit_player
@@ -174,7 +174,7 @@ def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    return learn(args, METHOD, lambda roster, state_size: make_networks(args, roster, state_size), evaluation)
+    return train_factored(args, METHOD, lambda roster, state_size: make_networks(args, roster, state_size), evaluation)
 
 
 def load_policy(path: Path, game: Game, team: str) -> Opponent:

@@ -23,18 +23,15 @@ from pathlib import Path
 
 import torch
 
-from palaestra_baselines.common.collector import epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, taken
+from palaestra_baselines.common.utilities import Utilities, greedy, load_player, q_of_actions
 from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Report,
     Training,
-    between,
-    descend,
-    follow,
+    learn,
     learning_command,
     weighted_mean,
 )
@@ -69,7 +66,7 @@ def td_loss(
         values = target(batch.after.observations)
         choice = online(batch.after.observations) if double else values
         y = batch.rewards[:, teams] + gamma * batch.continues[:, None] * (greedy(values, choice, batch.after) @ members)
-    totals = taken(online(batch.before.observations), batch.actions, batch.before) @ members
+    totals = q_of_actions(online(batch.before.observations), batch.actions, batch.before) @ members
     return weighted_mean(((totals - y) ** 2).mean(1), batch.weights)
 
 
@@ -79,25 +76,14 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         training = Training(args, folder, evaluation)
         online = Utilities(training.roster, args.hidden)
         target = copy.deepcopy(online).requires_grad_(False)
-        optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        training.resume(online=online, target=target, optimizer=optimizer)
-        collector, team_of = training.collector, torch.from_numpy(training.roster.team_of)
-        while training.goes_on(target):
-            epsilon = between(args.epsilon, training.share / args.epsilon_until)
-            values = training.values(online)
-            collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
-            if training.warms_up:
-                continue
-            if training.updates == 0:
-                for network in (online, target):
-                    network.standardise(training.replay.observed())
-            rate = between(args.learning_rate, training.share)
-            for _ in range(args.updates):
-                loss = td_loss(online, target, training.sample(), team_of, args.gamma, args.double)
-                descend(optimizer, loss, rate, args.max_gradient_norm)
-                follow(target, online, args.tau)
-                training.count_update(loss)
-        return training.report()
+        team_of = torch.from_numpy(training.roster.team_of)
+        return learn(
+            training,
+            online,
+            target,
+            loss=lambda: td_loss(online, target, training.sample(), team_of, args.gamma, args.double),
+            play=lambda epsilon: training.play(online, epsilon),
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -25,8 +25,8 @@ from palaestra_baselines.common.collector import Collector, epsilon_greedy
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 from palaestra_baselines.common.stores import Batch, Replay
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, taken
-from palaestra_baselines.common.value_learning import between, descend, follow, weighted_mean
+from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, q_of_actions
+from palaestra_baselines.common.value_learning import gradient_step, linear_schedule, polyak_update, weighted_mean
 
 ENV_ID = "palaestra/Spread-v0"
 
@@ -77,7 +77,7 @@ def td_loss(online: Qmix, target: Qmix, batch: Batch, gamma: float) -> torch.Ten
         values, choice = (network.utilities(after.observations) for network in (target, online))
         following = target.total(greedy(values, choice, after), after.state)
         y = batch.rewards[:, 0] + gamma * batch.continues * following
-    chosen = taken(online.utilities(before.observations), batch.actions, before)
+    chosen = q_of_actions(online.utilities(before.observations), batch.actions, before)
     return weighted_mean((online.total(chosen, before.state) - y) ** 2, batch.weights)
 
 
@@ -110,10 +110,10 @@ def train(args: Args) -> list[dict[str, float]]:
             with torch.no_grad():
                 observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
                 values = online.utilities(observed).numpy() if learns else None
-            epsilon = between(args.epsilon, share / args.epsilon_until)
+            epsilon = linear_schedule(args.epsilon, share / args.epsilon_until)
             collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
             for _ in range(args.updates if learns else 0):
                 loss = td_loss(online, target, replay.sample(rng, args.batch_size), args.gamma)
-                descend(optimizer, loss, between(args.learning_rate, share), 10.0)
-                follow(target, online, args.tau)
+                gradient_step(optimizer, loss, linear_schedule(args.learning_rate, share), 10.0)
+                polyak_update(target, online, args.tau)
             folder.progress.update(collector.steps)

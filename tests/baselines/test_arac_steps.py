@@ -55,7 +55,7 @@ def batch(learner: Learner, actions: list[int], *nodes: int) -> Sequences:
 
 
 def update(learner: Learner, some: Sequences) -> None:
-    training: Any = SimpleNamespace(share=0.0, sample=lambda length: some, count_update=lambda *losses: None)
+    training: Any = SimpleNamespace(progress=0.0, sample=lambda length: some, count_update=lambda *losses: None)
     learner.update(training)
 
 

@@ -246,7 +246,7 @@ def spied_training(folder: Path, **given: Any) -> tuple[dict[str, list[Any]], An
     """Trains by small arguments and notes what the loop hands to its parts and gets from them."""
     seen: dict[str, list[Any]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("descend", "policy_loss", "mean_entropy", "value_loss", "read_rollout", "play_at_random"):
+        for name in ("gradient_step", "policy_loss", "mean_entropy", "value_loss", "read_rollout", "play_at_random"):
             inner: Callable[..., Any] = getattr(mappo, name)
             calls = seen[name] = []
 
@@ -263,13 +263,13 @@ def test_rates_and_the_coefficient_of_the_entropy_fall_linearly(tmp_path: Path):
     seen, report = spied_training(tmp_path, max_gradient_norm=0.3, entropy=(0.5, 0.1))
     rollouts = len(seen["read_rollout"])
     assert report.updates == len(seen["policy_loss"]) == rollouts * 2 * 3
-    assert {values[3] for values, _ in seen["descend"]} == {0.3}
+    assert {values[3] for values, _ in seen["gradient_step"]} == {0.3}
     for part in (0, 1):
-        rates = [values[2] for values, _ in seen["descend"]][part::2]
+        rates = [values[2] for values, _ in seen["gradient_step"]][part::2]
         assert rates[0] == pytest.approx(1e-3 - 9e-4 * 128 / 320, rel=0.03)
         assert rates[-1] == pytest.approx(1e-4)
         assert len(set(rates)) == rollouts
-    losses = [values[1].item() for values, _ in seen["descend"]][::2]
+    losses = [values[1].item() for values, _ in seen["gradient_step"]][::2]
     parts = [
         (loss.item(), entropy.item())
         for (_, loss), (_, entropy) in zip(seen["policy_loss"], seen["mean_entropy"], strict=True)

@@ -20,10 +20,10 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import qmix
-from palaestra_baselines.common import factored_learning
+from palaestra_baselines.common import factored_learning, value_learning
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.factored_learning import Apart, Factored, FactoredArgs, Sum, td_loss, until_last
+from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, Independent, Sum, td_loss, until_last
 from palaestra_baselines.common.flat_networks import FlatUtilities
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.stores import Sequences
@@ -106,7 +106,7 @@ def test_returns_decay_by_lambda_over_the_sequence():
 
 def test_agents_that_learn_alone_have_targets_of_their_own():
     errors = (1 - (4 + 5), 3 - (4 + 15), 1 - (6 + 25), 1 - (6 + 30))
-    assert loss_of(sequence(), Apart()) == pytest.approx(mean(*errors))
+    assert loss_of(sequence(), Independent()) == pytest.approx(mean(*errors))
 
 
 def test_rewards_are_scaled():
@@ -195,7 +195,7 @@ def test_networks_and_mixers_are_those_that_the_arguments_name():
     assert isinstance(made.mixer, Sum)
     made = qmix.make_networks(qmix.Args(recurrent=True, mixer="iql"), roster, 84)
     assert isinstance(made.utilities, FlatUtilities)
-    assert isinstance(made.mixer, Apart)
+    assert isinstance(made.mixer, Independent)
     assert made.utilities.memory_size == 64
     assert isinstance(qmix.make_networks(qmix.Args(), roster, 84).mixer, qmix.MonotoneMixer)
 
@@ -333,19 +333,23 @@ def megabytes(folder: Path) -> float:
 def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     seen = SimpleNamespace(epsilons=[], random=[], rates=[], taus=[], norms=[], lengths=[])
 
-    def spy(name: str, note: Any) -> None:
-        inner = getattr(factored_learning, name)
+    def spy(name: str, note: Any, module: Any = value_learning) -> None:
+        inner = getattr(module, name)
 
         def spied(*given: Any) -> Any:
             note(*given)
             return inner(*given)
 
-        monkeypatch.setattr(factored_learning, name, spied)
+        monkeypatch.setattr(module, name, spied)
 
-    spy("epsilon_greedy", lambda _, __, values, e: (seen.epsilons.append(e), seen.random.append(values is None)))
-    spy("descend", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
-    spy("follow", lambda _, __, tau: seen.taus.append(tau))
-    spy("td_loss", lambda _, __, sequences, *___: seen.lengths.append(tuple(sequences.actions.shape[:2])))
+    def note_decision(_: Any, __: Any, values: Any, epsilon: float) -> None:
+        seen.epsilons.append(epsilon)
+        seen.random.append(values is None)
+
+    spy("epsilon_greedy", note_decision, factored_learning)
+    spy("gradient_step", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
+    spy("polyak_update", lambda _, __, tau: seen.taus.append(tau))
+    spy("td_loss", lambda _, __, batch, *___: seen.lengths.append(tuple(batch.actions.shape[:2])), factored_learning)
     args = qmix.Args(**SMALL, directory=tmp_path, epsilon_until=0.5, max_gradient_norm=3.0, average=0.02)
     qmix.train(args)
     assert (seen.epsilons[0], seen.epsilons[-1]) == (1.0, pytest.approx(0.05))

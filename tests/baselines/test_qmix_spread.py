@@ -24,7 +24,7 @@ from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector, epsilon_greedy
 from palaestra_baselines.common.stores import Replay
 from palaestra_baselines.common.utilities import load_player
-from palaestra_baselines.common.value_learning import descend
+from palaestra_baselines.common.value_learning import gradient_step
 
 FILE = Path(__file__).with_name("qmix_spread.py")
 
@@ -58,7 +58,7 @@ def test_updates_reduce_the_loss_of_a_batch():
     batch, losses = replay.sample(np.random.default_rng(0), 64), []
     for _ in range(30):
         losses.append(qmix.td_loss(online, target, batch, 0.9))
-        descend(optimizer, losses[-1], 1e-3, 10.0)
+        gradient_step(optimizer, losses[-1], 1e-3, 10.0)
     assert losses[-1] < 0.5 * losses[0]
 
 

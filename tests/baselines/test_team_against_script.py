@@ -102,7 +102,7 @@ def test_evaluations_count_the_wins_and_the_returns_of_the_team_that_learns(
         args = LearningArgs(**{**SMALL, "team": team}, directory=tmp_path / team)
         with RunFolder(args, "some") as folder:
             training = Training(args, folder, None)
-            training.goes_on(Utilities(training.roster, (4,)))
+            training.should_continue(Utilities(training.roster, (4,)))
         assert (folder.rows[0]["win_rate"], folder.rows[0]["return"]) == wanted
     assert calls == [(False, True, 8, 2**30, False), (True, False, 8, 2**30, False)]
 

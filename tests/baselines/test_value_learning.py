@@ -20,11 +20,19 @@ import palaestra
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
+from palaestra_baselines.common import value_learning
 from palaestra_baselines.common.agents import two_team_roster
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
-from palaestra_baselines.common.value_learning import LearningArgs, Training, between, descend, follow, weighted_mean
+from palaestra_baselines.common.value_learning import (
+    LearningArgs,
+    Training,
+    gradient_step,
+    linear_schedule,
+    polyak_update,
+    weighted_mean,
+)
 
 METHODS = {"fm3q": fm3q, "vdn": vdn, "iql": iql}
 PONG, SOCCER, TAG = "palaestra/TeamPong-v0", "palaestra/GridSoccer-v0", "palaestra/TeamTag-2v2-v0"
@@ -48,16 +56,16 @@ SMALL: dict[str, Any] = {
 
 
 def test_a_number_between_two_ends_stays_at_the_second():
-    assert [between((1.0, 0.2), share) for share in (0.0, 0.5, 1.0, 3.0)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+    assert [linear_schedule((1.0, 0.2), share) for share in (0.0, 0.5, 1.0, 3.0)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
 
 
 def test_a_gradient_step_has_the_given_rate_and_clips_the_norm_over_all_parameters():
     weights = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
     optimizer = torch.optim.SGD(weights, lr=99.0)
     for _ in range(2):  # gradients of the step before are forgotten
-        descend(optimizer, 30.0 * weights[0].sum() + 40.0 * weights[1].sum(), rate=0.1, max_norm=10.0)
+        gradient_step(optimizer, 30.0 * weights[0].sum() + 40.0 * weights[1].sum(), rate=0.1, max_norm=10.0)
     assert [w.item() for w in weights] == pytest.approx([-2 * 0.6, -2 * 0.8])
-    descend(optimizer, weights[0].sum(), rate=0.1, max_norm=10.0)
+    gradient_step(optimizer, weights[0].sum(), rate=0.1, max_norm=10.0)
     assert weights[0].item() == pytest.approx(-1.3)
 
 
@@ -65,7 +73,7 @@ def test_the_target_network_is_a_polyak_average():
     online, target = (torch.nn.Linear(1, 1) for _ in range(2))
     torch.nn.init.constant_(online.weight, 10.0)
     torch.nn.init.constant_(target.weight, 2.0)
-    follow(target, online, 0.25)
+    polyak_update(target, online, 0.25)
     assert (target.weight.item(), online.weight.item()) == (4.0, 10.0)
 
 
@@ -98,7 +106,7 @@ def watched(method: str, folder: Path) -> Watched:
     seen = Watched(args, [], [], [], [], [], [], {}, {})
     with pytest.MonkeyPatch.context() as patch:
 
-        def spy(name: str, note: Callable[..., Any]) -> None:
+        def spy(name: str, note: Callable[..., Any], module: Any = value_learning) -> None:
             inner = getattr(module, name)
 
             def spied(*given: Any, **named: Any) -> Any:
@@ -108,9 +116,9 @@ def watched(method: str, folder: Path) -> Watched:
             patch.setattr(module, name, spied)
 
         spy("epsilon_greedy", lambda _, __, values, e: (seen.epsilons.append(e), seen.random.append(values is None)))
-        spy("descend", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
-        spy("follow", lambda _, __, tau: seen.taus.append(tau))
-        spy("td_loss", lambda *given: seen.doubles.append(given[-1]))
+        spy("gradient_step", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
+        spy("polyak_update", lambda _, __, tau: seen.taus.append(tau))
+        spy("td_loss", lambda *given: seen.doubles.append(given[-1]), module)
         resume = Training.resume
 
         def resumed(training: Training, **learnt: Any) -> None:
@@ -221,7 +229,7 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
         args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=folder, matches=20, quiet=True)
         with RunFolder(args, "some") as folder:
             training = Training(args, folder, None)
-            training.goes_on(Utilities(training.roster, (4,)))
+            training.should_continue(Utilities(training.roster, (4,)))
         assert folder.rows[0]["win_rate"] == 0.5
         assert {name: folder.rows[0][name] for name in columns} == columns
     assert calls == [(id, ["blue", "red"], "script:0.5", 20, 2**30) for id in (PONG, TAG)]

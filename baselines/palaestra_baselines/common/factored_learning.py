@@ -25,16 +25,14 @@ from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import Position, epsilon_greedy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Sequences, generalised_advantages
-from palaestra_baselines.common.utilities import greedy, taken
+from palaestra_baselines.common.utilities import greedy, q_of_actions
 from palaestra_baselines.common.value_learning import (
     Evaluation,
     LearningArgs,
     Policy,
     Report,
     Training,
-    between,
-    descend,
-    follow,
+    learn,
     weighted_mean,
 )
 
@@ -129,7 +127,7 @@ class Sum(nn.Module):
         return utilities.sum(-1, keepdim=True)
 
 
-class Apart(nn.Module):
+class Independent(nn.Module):
     """No mixer: each agent learns by itself from the reward of the team."""
 
     def forward(self, utilities: torch.Tensor, position: Position, features: Any) -> torch.Tensor:
@@ -175,12 +173,12 @@ def td_loss(online: Factored, target: Factored, sequences: Sequences, team: int,
     values, features = online.evaluate(sequences)
     y = returns(target, values.detach(), sequences, args.reward_scale * sequences.rewards[..., team], args)
     before = until_last(sequences.positions)
-    chosen = taken(values[:-1], sequences.actions, before)
+    chosen = q_of_actions(values[:-1], sequences.actions, before)
     totals = online.mixer(chosen, before, None if features is None else features[:-1])
     return weighted_mean(((totals - y) ** 2).mean(-1), sequences.weights)
 
 
-def learn(
+def train_factored(
     args: FactoredArgs, method: str, make: Callable[[Roster, int], Factored], evaluation: Evaluation | None
 ) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`.
@@ -202,34 +200,26 @@ def learn(
         online = make(training.roster, collector.position.state.shape[1])
         target = copy.deepcopy(online).requires_grad_(False)
         average = copy.deepcopy(target.utilities)
-        optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
-        training.resume(online=online, target=target, average=average, optimizer=optimizer)
-        while training.goes_on(average):
-            play(training, online, between(args.epsilon, training.share / args.epsilon_until))
-            if training.warms_up:
-                continue
-            if training.updates == 0:
-                for utilities in (online.utilities, target.utilities, average):
-                    utilities.standardise(training.replay.observed())
-            rate = between(args.learning_rate, training.share)
-            for _ in range(args.updates):
-                loss = td_loss(online, target, training.sample_sequences(args.length), team, args)
-                descend(optimizer, loss, rate, args.max_gradient_norm)
-                follow(target, online, args.tau)
-                follow(average, online.utilities, args.average)
-                training.count_update(loss)
-        return training.report()
+        return learn(
+            training,
+            online,
+            target,
+            loss=lambda: td_loss(online, target, training.sample_sequences(args.length), team, args),
+            play=lambda epsilon: play(training, online, epsilon),
+            utilities_of=lambda network: network.utilities,
+            average=average,
+        )
 
 
 def play(training: Training, network: Factored, epsilon: float) -> None:
     """One decision in all lanes, at random while the run warms up."""
     collector, values, memory = training.collector, None, None
     position, is_recurrent = collector.position, bool(network.utilities.memory_size)
-    if is_recurrent or not training.warms_up:
+    if is_recurrent or not training.is_warming_up:
         observed = {name: torch.from_numpy(rows) for name, rows in position.observations.items()}
         before = torch.from_numpy(position.memory) if is_recurrent else None
         with torch.no_grad():
             values, features = network.utilities.evaluate(observed, before)
         memory = features.numpy() if is_recurrent else None
-        values = None if training.warms_up else values.numpy()
+        values = None if training.is_warming_up else values.numpy()
     collector.play(epsilon_greedy(collector.rng, position.legal, values, epsilon), memory)

@@ -150,7 +150,7 @@ class Utilities(nn.Module):
         return UtilityPlayer(self.arrays(), game, team)
 
 
-def taken(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
+def q_of_actions(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
     """Utilities ``[..., A]`` of the actions ``[..., A]``; 0 for agents out of the match.
 
     Args:
@@ -169,7 +169,7 @@ def greedy(values: torch.Tensor, choice: torch.Tensor, position: Position) -> to
         choice: ``[..., A, M]``, by which they are chosen (van Hasselt et al., arXiv 1509.06461: the online network's).
         position: Says what is legal, and which agents are in the match.
     """
-    return taken(values, choice.masked_fill(~position.legal, -torch.inf).argmax(-1), position)
+    return q_of_actions(values, choice.masked_fill(~position.legal, -torch.inf).argmax(-1), position)
 
 
 def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:

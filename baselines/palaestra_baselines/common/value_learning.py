@@ -21,7 +21,7 @@ from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
-from palaestra_baselines.common.collector import Collector
+from palaestra_baselines.common.collector import Collector, epsilon_greedy
 from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
@@ -226,11 +226,11 @@ class LaneTraining:
         self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
 
     @property
-    def share(self) -> float:
+    def progress(self) -> float:
         """How much of the training is done."""
         return min(self.collector.steps / self.args.total_steps, 1.0)
 
-    def goes_on(self, policy: Policy) -> bool:
+    def should_continue(self, policy: Policy) -> bool:
         """Whether the training continues; evaluates ``policy`` and writes a checkpoint where these are due."""
         self.cpu_s += time.process_time() - self._began_s
         steps = self.collector.steps
@@ -312,17 +312,18 @@ class Training(LaneTraining):
         super().restore(before)
 
     @property
-    def warms_up(self) -> bool:
+    def is_warming_up(self) -> bool:
         """Whether decisions are still random and nothing is learnt."""
         return self.collector.steps < self.args.warmup_steps
 
-    def values(self, utilities: Utilities) -> np.ndarray | None:
-        """Utilities float32 ``[N, A, M]`` at the position of the collector; None while the run warms up."""
-        if self.warms_up:
-            return None
-        observed = {name: torch.from_numpy(rows) for name, rows in self.collector.position.observations.items()}
-        with torch.no_grad():
-            return utilities(observed).numpy()
+    def play(self, utilities: Utilities, epsilon: float) -> None:
+        """One epsilon-greedy decision in all lanes, at random while the run warms up."""
+        collector, values = self.collector, None
+        if not self.is_warming_up:
+            observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
+            with torch.no_grad():
+                values = utilities(observed).numpy()
+        collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
 
     def sample(self) -> Batch:
         """A batch for the next gradient step."""
@@ -331,6 +332,52 @@ class Training(LaneTraining):
     def sample_sequences(self, length: int) -> Sequences:
         """Sequences for the next gradient step: as many as make a batch of decisions, and at least one."""
         return self.replay.sample_sequences(self.rng, max(self.args.batch_size // length, 1), length)
+
+
+def learn(
+    training: Training,
+    online: nn.Module,
+    target: nn.Module,
+    loss: Callable[[], torch.Tensor],
+    play: Callable[[float], None],
+    utilities_of: Callable[[Any], Any] = lambda network: network,
+    average: Any = None,
+) -> Report:
+    """The loop of value-based methods: decisions in all lanes, then gradient steps on batches of the replay.
+
+    The probability of a random action falls linearly over a part of the training, the learning rate over all of it.
+    What is evaluated and saved are the utilities of the target network, or those of ``average``.
+
+    Args:
+        training: The run.
+        online: Networks that learn.
+        target: Their target networks, which follow by ``tau`` at each gradient step.
+        loss: Draws a batch and returns its loss.
+        play: ``play(epsilon)`` plays one decision in all lanes.
+        utilities_of: The utilities among ``online`` or ``target``: their inputs are scaled when learning starts.
+        average: Averaged weights of the utilities, which follow by ``average`` at each gradient step.
+    """
+    args: Any = training.args
+    played = utilities_of(target) if average is None else average
+    optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
+    averaged = {} if average is None else {"average": average}
+    training.resume(online=online, target=target, **averaged, optimizer=optimizer)
+    while training.should_continue(played):
+        play(linear_schedule(args.epsilon, training.progress / args.epsilon_until))
+        if training.is_warming_up:
+            continue
+        if training.updates == 0:
+            for utilities in (utilities_of(online), utilities_of(target), *averaged.values()):
+                utilities.standardise(training.replay.observed())
+        rate = linear_schedule(args.learning_rate, training.progress)
+        for _ in range(args.updates):
+            value = loss()
+            gradient_step(optimizer, value, rate, args.max_gradient_norm)
+            polyak_update(target, online, args.tau)
+            if average is not None:
+                polyak_update(average, utilities_of(online), args.average)
+            training.count_update(value)
+    return training.report()
 
 
 def opponents_of(args: LaneArgs) -> dict[str, str]:
@@ -358,12 +405,12 @@ def learning_command(
     print(evaluation_hint(args, report.weights, args.opponent or "random", is_second))
 
 
-def between(ends: tuple[float, float], share: float) -> float:
+def linear_schedule(ends: tuple[float, float], share: float) -> float:
     """Linear interpolation from the first to the second number; constant where ``share`` is over 1."""
     return ends[0] + (ends[1] - ends[0]) * min(share, 1.0)
 
 
-def descend(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> None:
+def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> None:
     """One gradient step.
 
     Args:
@@ -381,7 +428,7 @@ def descend(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, m
 
 
 @torch.no_grad()
-def follow(target: nn.Module, online: nn.Module, tau: float) -> None:
+def polyak_update(target: nn.Module, online: nn.Module, tau: float) -> None:
     """Polyak averaging: ``target <- target + tau (online - target)``."""
     for follower, leader in zip(target.parameters(), online.parameters(), strict=True):
         follower.lerp_(leader, tau)
