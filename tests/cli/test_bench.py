@@ -63,5 +63,3 @@ def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.Mon
     assert order == ["fast", "slow"] * 3
     assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
     assert (fast.per_second, fast.ns) == (2.0, 0.25e9)
-
-
