@@ -58,7 +58,7 @@ def test_a_key_walks_to_the_nearest_parcel_and_the_legend_names_it():
         ((COURIERS, "--a", "nearest", "--b", "random", "--matches", "8"), "8 wins, 0 losses, 0 draws"),
         ((COURIERS, "--players", "nearest", "shared_plan", "--matches", "4"), "nearest against shared_plan"),
         ((BODY, "--a", "steer", "--matches", "4"), "mean return"),
-        ((COMPILED, "--a", "steer", "--matches", "4", "--set", "reward=sparse"), "mean return"),
+        ((COMPILED, "--a", "steer", "--matches", "4", "--set", "speed_limit_mps=0.2"), "mean return"),
     ],
 )
 def test_matches_are_evaluated(words: tuple[str, ...], says: str, run):
