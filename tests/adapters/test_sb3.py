@@ -470,7 +470,7 @@ def _edges(envs) -> np.ndarray:
 
 
 def test_rewards_of_ones_own_go_to_the_rows_and_their_sum_to_the_team():
-    options = {"horizon": 4, "reward": "dense"}
+    options = {"horizon": 4, "dense": 1}
     joint, rows = (as_vec_env(BODY, 2, team="puck", agents=a, monitor=True, **options) for a in ("joint", "rows"))  # type: ignore[arg-type]
     assert (joint.num_envs, rows.num_envs) == (2, 6)
     for envs in (joint, rows):
