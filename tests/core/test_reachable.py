@@ -181,6 +181,15 @@ def test_where_a_package_is_installed_is_no_part_of_a_constant():
     assert constant_bytes(np) != constant_bytes(math)
 
 
+def test_where_a_class_of_the_core_is_defined_is_no_part_of_a_constant(monkeypatch: pytest.MonkeyPatch):
+    limit = Limit(1.0)
+    authors = constant_bytes(limit)
+    monkeypatch.setattr(Limit, "__module__", "palaestra.core.one")
+    here = constant_bytes(limit)
+    monkeypatch.setattr(Limit, "__module__", "palaestra.core.room.other")
+    assert constant_bytes(limit) == here != authors
+
+
 def tiny(step: Callable, **changes: Any) -> Game:
     role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
     hooks: dict[str, Any] = {"reset": start, "step": step, "observe": observe, **changes}

@@ -12,7 +12,8 @@ import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from palaestra.core.compile.diagnosis import CORE, RuleError, hook_codes, near_name, no_result, rule_error, subject_of
+from palaestra.core.compile.diagnosis import RuleError, hook_codes, near_name, no_result, rule_error, subject_of
+from palaestra.core.compile.reachable import CORE
 from palaestra.core.spec.rules import Game
 
 CONSTANT = (

@@ -21,11 +21,10 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from palaestra.core.compile import batch_loop
-from palaestra.core.compile.reachable import FOREIGN, plain
+from palaestra.core.compile.reachable import CORE, FOREIGN, plain
 from palaestra.core.spec.fields import Choice
 from palaestra.core.spec.rules import Game
 
-CORE = batch_loop.__name__.rpartition(".")[0] + "."
 RESULT = "return 0 while the match goes on, TERMINATED (or True) or TRUNCATED when it is over, on every way out"
 INDEX = "compiled rules do not check an index: they would read or overwrite the memory of something else"
 SIMPLE = (

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.diagnosis import CORE, hook_codes, rule_error, subject_of
-from palaestra.core.compile.reachable import free_variables, names_in, plain, reachable
+from palaestra.core.compile.diagnosis import hook_codes, rule_error, subject_of
+from palaestra.core.compile.reachable import CORE, free_variables, names_in, plain, reachable
 
 ARGUMENTS = {
     "reset": "s, world",

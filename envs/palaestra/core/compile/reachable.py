@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+CORE = "palaestra.core."
+"""Where names of modules begin that are the suite's own, never an author's."""
 FOREIGN = ("builtins", "math", "numpy", "numba", "llvmlite")
 """Packages whose members are as numba knows them, never looked into."""
 PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None)))
@@ -305,11 +307,12 @@ def constant_bytes(value: Any) -> bytes:
 def _public_name(named: Any) -> str:
     """Module and name of a function, class or module, the same wherever it is installed.
 
-    A private module is left out: which one has a thing of the standard library changes between versions of Python.
+    A private module is left out: which one has a thing of the standard library changes between versions of Python. So
+    is one of the core: where a class of ours is defined is no rule.
     """
     name = getattr(named, "__qualname__", named.__name__)
     module = "" if isinstance(named, types.ModuleType) else getattr(named, "__module__", None) or type(named).__module__
-    parts = [part for part in module.split(".") if not part.startswith("_")]
+    parts = [] if module.startswith(CORE) else [part for part in module.split(".") if not part.startswith("_")]
     return ".".join([*parts, name])
 
 
