@@ -46,16 +46,6 @@ class CallGuard:
         """No call may begin from now on."""
         self.closed = self.blocked = True
 
-    def end(self) -> None:
-        """The running call has ended, whether it was interrupted or not."""
-        self.running = ""
-        self.blocked = self.closed or self.interrupted != "" or not self.started
-
-    def failed(self, call: str, error: BaseException) -> None:
-        """A call has ended with an exception; says so in the mark, if the call had begun to change the matches."""
-        if self.interrupted == call:
-            self.interrupted = f"{call} (by {type(error).__name__})"
-
     def check_open(self) -> None:
         """Whether the simulation is open.
 
@@ -121,10 +111,12 @@ def exclusive(method: Method) -> Method:
         try:
             return method(self, *arguments, **keywords)
         except BaseException as error:
-            guard.failed(name, error)
+            if guard.interrupted == name:
+                guard.interrupted = f"{name} (by {type(error).__name__})"
             raise
-        finally:
-            guard.end()
+        finally:  # no function is called here, as it might be interrupted itself
+            guard.running = ""
+            guard.blocked = guard.closed or guard.interrupted != "" or not guard.started
 
     return cast(Method, guarded)
 

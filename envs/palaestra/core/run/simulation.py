@@ -258,7 +258,8 @@ class Simulation(Arrays, ABC):
                 self._has_done()
             guard.interrupted = ""
         except BaseException as error:
-            guard.failed("step", error)
+            if guard.interrupted:
+                guard.interrupted = f"step (by {type(error).__name__})"
             raise
         finally:
             guard.running = ""
