@@ -33,12 +33,12 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
+from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
 
 def rows(

@@ -25,7 +25,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_words import check_options
@@ -34,6 +33,7 @@ from palaestra.core.rng import check_seed
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import check_flag
+from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
 try:
     from stable_baselines3.common.monitor import Monitor

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palaestra.adapters.agent_rows import AgentsMode
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError
 from palaestra.game import Game
+from palaestra.players.agent_rows import AgentsMode
 from palaestra.players.choosing import Chance
 from palaestra.players.views import TeamView, Way, views_of
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.adapters.agent_rows import AgentsMode
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.players.agent_rows import AgentsMode
 from palaestra.players.model_player import Model, ModelPlayer
 
 

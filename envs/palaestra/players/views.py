@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode
-from palaestra.adapters.padding import choice_sizes
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.fields import values_of
 from palaestra.game import Game
+from palaestra.players.agent_rows import AgentRows, AgentsMode
+from palaestra.players.padding import choice_sizes
 
 
 class Board(Simulation):

@@ -3,7 +3,7 @@
 What `palaestra.adapters.rows` and `palaestra.adapters.sb3` have in common. Row ``lane * A + k`` is agent k of a lane
 (``agents="rows"``), or a row is a lane, played by one team as one agent (``agents="joint"``, A = 1).
 
-Agents of unlike roles are padded to one space, see `palaestra.adapters.padding`. Dead agents stay in the batch (black
+Agents of unlike roles are padded to one space, see `palaestra.players.padding`. Dead agents stay in the batch (black
 death): they see what the game shows to the dead (zeros, as a rule), their actions are ignored, and they earn what the
 batch pays them: their team's reward, or where each agent has its own, what the game pays to the dead.
 """
@@ -18,12 +18,12 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
-from palaestra.adapters.padding import Part, common_action, common_observation
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.actions import ActionError, as_array
 from palaestra.game import check_flag
+from palaestra.players.padding import Part, common_action, common_observation
 
 AgentsMode = Literal["rows", "joint"]
 

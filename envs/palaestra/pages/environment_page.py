@@ -21,7 +21,7 @@ from palaestra.core.spec import factories
 from palaestra.core.spec.fields import table_rows
 from palaestra.core.spec.spaces import action_space
 from palaestra.game import Choice, Field, Game, Page, Role, Row
-from palaestra.page_spaces import names_of, space_rows, with_indices
+from palaestra.pages.page_spaces import names_of, space_rows, with_indices
 
 SECTIONS = (
     "Description",
