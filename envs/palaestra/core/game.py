@@ -79,6 +79,8 @@ class Role:
 class Representation:
     """Another way to see the same match, chosen by ``observation="name"``; it is compiled when it is first used.
 
+    It changes nothing in the rules: what agents may do and are paid is the same.
+
     Attributes:
         about: One line for the documentation.
         observe: Like `Game.observe`.
@@ -86,6 +88,10 @@ class Representation:
         lane_observation: Like `Game.lane_observation`.
         team_observation: Like `Game.team_observation`.
         observe_reset: Like `Game.observe_reset`.
+        global_state: Like `Game.global_state`, by default the game's own.
+        global_state_size: Its length.
+        default_form: What ``"name"`` alone means: ``"name:flat"`` or ``"name:dict"``.
+        codecs: Codecs that read what this representation shows, besides the game's.
     """
 
     about: str
@@ -94,6 +100,10 @@ class Representation:
     lane_observation: tuple[ObservationField, ...] = ()
     team_observation: tuple[ObservationField, ...] = ()
     observe_reset: Callable | None = None
+    global_state: Callable | None = None
+    global_state_size: int = 0
+    default_form: Literal["flat", "dict"] = "flat"
+    codecs: Mapping[str, Codec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +387,8 @@ class Game:
             return self, name
         if form not in ("", "flat", "dict"):
             raise ValueError(f'observation={observation!r}: the form of {name!r} is "flat" or "dict", got {form!r}')
-        return self.represented(name), form or "flat"
+        shown = self.represented(name)
+        return shown, form or shown.default_observation
 
     def represented(self, name: str) -> Game:
         """The game as one of its representations shows it; the same object each time.
@@ -398,6 +409,10 @@ class Game:
                 observe_reset=other.observe_reset,
                 lane_observation=other.lane_observation,
                 team_observation=other.team_observation,
+                global_state=other.global_state or self.global_state,
+                global_state_size=other.global_state_size or self.global_state_size,
+                default_observation=other.default_form,
+                codecs={**self.codecs, **other.codecs},
             )
             vars(variants[name])["shown_from"] = (self, name)
         return variants[name]

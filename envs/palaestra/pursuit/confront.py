@@ -26,10 +26,11 @@ they may be in reach. A target that is not in reach then is not hit.
 
 ## Observation Space
 
-Hops are shares of the graph's diameter; -1 stands for who is out of sight or has left. `view` and the codec ``"graph"``
-are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are shares of the most, in the order of
-`hops`. With ``view="nodes"`` a team sees besides the hit points of its members and of opponents, in the order of
-``node_hops``; with the codec each agent's stand in a column of their own, on its node.
+Hops are shares of the graph's diameter; -1 is the value for agents that are out of sight or have left. ``"hops"``,
+``"nodes"`` and the codec ``"graph"`` are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are
+shares of the most, in the order of `hops`. With ``observation="nodes"`` a team sees besides the hit points of its
+members and of opponents, in the order of ``node_hops``; with the codec those of each agent are a column of their own,
+on its node.
 
 <!-- table: observation -->
 
@@ -56,7 +57,6 @@ It is truncated after 60 decisions: then the team with more hit points has won.
 
 * `graph`: as in [GraphPursuit](GraphPursuit.md).
 * `red`, `blue`: sizes of the teams, 1 to 16.
-* `view`: ``"local"``, ``"hops"`` or ``"nodes"``.
 * `reward`: ``"dense"`` or ``"sparse"``.
 
 <!-- table: parameters -->
@@ -69,20 +69,19 @@ It is truncated after 60 decisions: then the team with more hit points has won.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
+from palaestra.core.game import Game, Representation, Role
 from palaestra.core.keywords import check_count, check_word
 from palaestra.core.rng import integer
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit import confront_scripts, graph_sight
-from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
 from palaestra.pursuit.graph_ground import FAR, NO_NODE, ground_of
-from palaestra.pursuit.graph_pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
+from palaestra.pursuit.graph_pursuit import TRAIL, node_representation
 from palaestra.pursuit.graphs import MOST_NODES, class_of, read
 
 RED, BLUE = 0, 1
@@ -410,7 +409,6 @@ def game(
     graph: Any = "grid:8x8",
     red: int = 3,
     blue: int = 3,
-    view: View = "local",
     reward: Literal["dense", "sparse"] = "dense",
 ) -> Game:
     """The rules of `palaestra/GraphConfront-v0`.
@@ -421,28 +419,17 @@ def game(
     """
     check_count("red", red, 1, CAPACITIES[-1])
     check_count("blue", blue, 1, CAPACITIES[-1])
-    check_word("view", view, get_args(View))
     check_word("reward", reward, ("dense", "sparse"))
     pool = read(graph)
     ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=reward == "sparse")
-    most, room = ground.hops.shape[1], next(room for room in CAPACITIES if room >= max(red, blue))
+    room = next(room for room in CAPACITIES if room >= max(red, blue))
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     everybody = red + blue
     points = Field(
         "hit_points", (everybody,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room
     )
-    observation = (*graph_sight.own_fields(everybody, 2 * room), points)
-    if view != "hops":
-        observation = (*observation, graph_sight.neighbour_field(ways, everybody, (widest, 2 * room)))
-    members: dict[str, Any] = {}
-    if view == "nodes":
-        node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
-        members = dict(
-            team_observation=(graph_sight.node_field(most, everybody, (2 * room, node_room)), points),
-            lane_observation=shared_fields(ground, len(pool)),
-            default_observation="dict",
-            codecs={"graph": GraphCodec(pool, red, everybody, has_hit_points=True)},
-        )
+    own = (*graph_sight.own_fields(everybody, 2 * room), points)
+    observation = (*own, graph_sight.neighbour_field(ways, everybody, (widest, 2 * room)))
     target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
     agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
     return Game(
@@ -458,7 +445,11 @@ def game(
         ),
         reset=reset,
         step=step,
-        observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
+        observe=observe_local,
+        representations={
+            "hops": Representation("hops from the own node alone", observe_hops, {"unit": own}),
+            "nodes": node_representation(observe_nodes, pool, ground, 2 * room, points),
+        },
         legal=legal,
         script=confront_scripts.script,
         plan=confront_scripts.plan,
@@ -494,5 +485,4 @@ def game(
         render_fps=3.0,
         symmetric_teams=red == blue,
         mirror=partial(mirror, red) if red == blue else None,
-        **members,
     )

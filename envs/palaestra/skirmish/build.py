@@ -45,7 +45,7 @@ class Twist:
         changes: Units that change sides.
         change_gap: Decisions from one change to the next, least and most.
         spare: Free slots of red and of blue for those who change sides.
-        is_smac: What red sees, may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
+        smac_rules: What red may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
         race: Kinds that are drawn, with their weights; None takes the map's units and places.
         own_sight: Each kind sees and shoots as far as its own numbers say.
         view: Cosine of half the angle of sight; -2 sees all around.
@@ -58,7 +58,7 @@ class Twist:
     changes: int = 0
     change_gap: tuple[int, int] = (0, 0)
     spare: tuple[int, int] = (0, 0)
-    is_smac: bool = False
+    smac_rules: bool = False
     race: tuple[tuple[str, float], ...] | None = None
     own_sight: bool = False
     view: float = -2.0
@@ -190,7 +190,7 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         zero_sum=twist.both_learn,
         flips=twist.both_learn,
         drawn=twist.race is not None,
-        compat=twist.is_smac,
+        compat=twist.smac_rules,
         abilities=twist.abilities,
         changes=twist.changes,
         change_from=twist.change_gap[0],
@@ -216,7 +216,7 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
 def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> dict[str, float]:
     """What red is paid for."""
     if twist.pays == SPARSE:
-        unit = _scale(b, units, opening, twist, reds) if twist.is_smac else 1.0
+        unit = _scale(b, units, opening, twist, reds) if twist.smac_rules else 1.0
         return dict(damage=0.0, kill=0.0, loss=0.0, prize=0.0, win=unit, defeat=-unit)
     if b.reward is not None:
         return {name: getattr(b.reward, name) for name in ("damage", "kill", "loss", "prize", "win", "defeat")}
@@ -270,9 +270,7 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
     red = Role(
         "red",
         tuple(f"red_{k}" for k in range(reds)),
-        smac_view.red_view(battles[0], most_red, most_blue)
-        if twist.is_smac
-        else observe.full_observation(reds, blues, slots - 1),
+        observe.full_observation(reds, blues, slots - 1),
         (_choice(twist.red_orders, targets, slots),),
         most_red,
     )
@@ -322,13 +320,8 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
             legal=observe.legal_alike,
             script=tactics.script_alike,
         )
-    if twist.is_smac:
-        members.update(
-            observe=smac_view.observe_smac,
-            legal=smac_view.legal_smac,
-            global_state=smac_view.state_smac,
-            global_state_size=smac_view.sizes(battles[0])[1],
-        )
+    if twist.smac_rules:
+        members.update(legal=smac_view.legal_smac)
     return Game(**{**members, **more})
 
 

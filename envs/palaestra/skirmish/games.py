@@ -68,8 +68,8 @@ import numpy as np
 
 from palaestra.core.files import TextSource
 from palaestra.core.game import Game
-from palaestra.core.keywords import check_count, check_word
-from palaestra.skirmish import orders
+from palaestra.core.keywords import check_count, check_flag, check_word
+from palaestra.skirmish import orders, smac_view
 from palaestra.skirmish.battle_records import MOST_CHANGES
 from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
 from palaestra.skirmish.maps import BattleMap, Side, load
@@ -100,7 +100,7 @@ TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
 def battle(
-    map: TextSource = "3m", reward: str = "smac", compat: str = "clean", ruleset: TextSource | None = None
+    map: TextSource = "3m", reward: str = "smac", smac_rules: bool = False, ruleset: TextSource | None = None
 ) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
@@ -108,13 +108,12 @@ def battle(
         map: Name of a bundled map, or a path: see `palaestra.skirmish.maps.load`.
         reward: ``"smac"``: damage to opponents, kills and victory, scaled so that all of it is 20 in a match;
             ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
-        compat: ``"clean"``, or ``"smac"`` for SMAC's observations, state, masks and rewards: see
-            `palaestra.skirmish.smac_view`.
+        smac_rules: What may be ordered, what is paid and who has won are SMAC's: see `palaestra.skirmish.smac_view`.
         ruleset: Name of a bundled ruleset or a path, see `palaestra.skirmish.ruleset.load`; None for the map's own.
 
     Raises:
-        ValueError: No such map, reward, compat or ruleset, or a map whose units do not fit into memory or on the
-            ground.
+        ValueError: No such map, reward or ruleset, smac_rules is no flag, or a map whose units do not fit into memory
+            or on the ground.
         FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
@@ -132,8 +131,9 @@ def battle(
       each other is ours, so figures from SMAC's papers do not carry over. A policy that is good here need not be good
       there.
     * An observation has a row for each unit with its attributes and its range in place of a one-hot kind, so that it
-      means the same on all maps. ``compat="smac"`` shows SMAC's vectors, state, masks and rewards, value for value.
-    * Shields and hit points that blue recovers pay nothing. In SMAC they do.
+      means the same on all maps. ``observation="smac"`` shows SMAC's vectors and state, value for value.
+    * Shields and hit points that blue recovers pay nothing. In SMAC they do. ``smac_rules=True`` has SMAC's masks and
+      rewards, value for value.
     * A match that reaches its limit is truncated. In SMAC it terminates (so do matches of `palaestra.adapters.pymarl`).
     * Red may be any script too, and blue a player of yours.
 
@@ -147,15 +147,17 @@ def battle(
 
     * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
     * `reward`: ``"smac"`` or ``"sparse"``.
-    * `compat`: ``"clean"``, or ``"smac"`` for what SMAC shows, allows and pays (`palaestra.skirmish.smac_view`).
+    * `smac_rules`: what may be ordered, what is paid and who has won are SMAC's (`palaestra.skirmish.smac_view`).
     * `ruleset`: path of a file with other numbers of units, in place of ``"smac-4.10"``:
       [your own battle](../guides/your_own_battle.md).
 
     <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
-    check_word("compat", compat, ("clean", "smac"))
-    return make_game([load(map, ruleset)], Twist(reward, is_smac=compat == "smac"))
+    check_flag("smac_rules", smac_rules)
+    ground = load(map, ruleset)
+    game = make_game([ground], Twist(reward, smac_rules=smac_rules))
+    return dataclasses.replace(game, representations={"smac": smac_view.representation(ground, game)})
 
 
 def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
