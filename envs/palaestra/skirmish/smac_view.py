@@ -26,8 +26,7 @@ import math
 
 import numpy as np
 
-from palaestra.core.fields import Field
-from palaestra.core.game import Game, Representation
+from palaestra.game import Field, Game, Representation
 from palaestra.skirmish.battle_records import BLUE, LAYOUT, RED
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.maps import BattleMap
