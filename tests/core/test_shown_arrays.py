@@ -27,7 +27,11 @@ SHOWN: dict[str, tuple[str, dict[str, Any], str]] = {
     "confront hops": ("palaestra/GraphConfront-v0", {"observation": "hops", **CONFRONT}, "edcf52fa4862ec13"),
     "confront nodes": ("palaestra/GraphConfront-v0", {"observation": "nodes", **CONFRONT}, "2eab8753c3978115"),
     "smac": ("palaestra/Skirmish-MMM-v0", {"observation": "smac", "smac_rules": True}, "5f8c82a777455cb8"),
-    "smac sparse": ("palaestra/Skirmish-2s3z-v0", {"observation": "smac", "smac_rules": True, "reward": "sparse"}, "6d49f6f0b48791be"),
+    "smac sparse": (
+        "palaestra/Skirmish-2s3z-v0",
+        {"observation": "smac", "smac_rules": True, "reward": "sparse"},
+        "6d49f6f0b48791be",
+    ),
 }
 
 

@@ -459,11 +459,12 @@ def node_representation(
     agents, nodes = ground.rules.pursuers + ground.rules.evaders, ground.hops.shape[1]
     node_room = next(capacity for capacity in NODE_CAPACITIES if capacity >= nodes)
     shape, about = ground.neighbours.shape, "closed neighbourhoods of the nodes of all graphs"
+    hops = graph_sight.node_field(nodes, agents, (room, node_room))
     return Representation(
         "besides, hops from every node, and the graph",
         observe,
         {},
-        team_observation=(graph_sight.node_field(nodes, agents, (room, node_room)), *([hit_points] if hit_points else [])),
+        team_observation=(hops,) if hit_points is None else (hops, hit_points),
         lane_observation=(
             Field("graph", (), 0, max(len(pool) - 1, 1), "1", "number of the graph in its pool", "i8"),
             Field("diameter", (), 1, nodes, "hops", "most hops between two nodes of the graph", "i8"),

@@ -66,7 +66,7 @@ RULES = np.dtype(
 for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width``, ``height``: of the map, cells.
 ``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds
 and places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
-the rules of SMAC, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
+SMAC's rules, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
 wave. ``first_target``: by team, the first action that aims at somebody. ``orders``: by team, the orders of
 `palaestra.skirmish.orders` that the actions from 6 on mean. ``goals``: points of blue's order, cells. ``race``: the

@@ -92,7 +92,7 @@ def representation(battle: BattleMap, game: Game) -> Representation:
     about = "SMAC's: moves that are legal; opponents; teammates; oneself"
     capacity, (size, state_size, _) = observation_size(red, blue, columns, columns), sizes(battle)
     return Representation(
-        "SMAC's observations and state, value for value (smac_rules=True has its masks and rewards)",
+        "SMAC's observations and state, value for value; smac_rules=True has its masks and rewards",
         observe_smac,
         {"red": (Field("obs", (size,), -1, 1, "1", about, capacity=capacity),)},
         global_state=state_smac,
