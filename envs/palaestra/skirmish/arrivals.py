@@ -12,8 +12,8 @@ from __future__ import annotations
 from palaestra.game import integer, late
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, gap
-from palaestra.skirmish.draws import place_anywhere
 from palaestra.skirmish.orders import STOP
+from palaestra.skirmish.sampling import place_anywhere
 
 MOVES = 1
 OUTSIDE = -100.0

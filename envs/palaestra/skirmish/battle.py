@@ -26,7 +26,6 @@ from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
-from palaestra.skirmish.draws import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.movement import go, is_open, next_point, push_apart
 from palaestra.skirmish.observe import standing
 from palaestra.skirmish.orders import (
@@ -44,6 +43,7 @@ from palaestra.skirmish.orders import (
     order_of,
     target_of,
 )
+from palaestra.skirmish.sampling import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.smac_view import is_refused, smac_reward
 
 WIPED_OUT = 2

@@ -24,7 +24,7 @@ import math
 
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.battle_records import RED
-from palaestra.skirmish.draws import lucky_integer
+from palaestra.skirmish.sampling import lucky_integer
 
 NOBODY = -1
 CIRCLE, LINE = 1, 2

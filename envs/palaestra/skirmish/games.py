@@ -70,7 +70,7 @@ from palaestra.core.files import TextSource
 from palaestra.game import Game, check_count, check_flag, check_word
 from palaestra.skirmish import orders, smac_view
 from palaestra.skirmish.battle_records import MOST_CHANGES
-from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
+from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
 from palaestra.skirmish.maps import BattleMap, Side, load
 
 REWARDS = (SMAC, SPARSE)
@@ -155,7 +155,7 @@ def battle(
     check_word("reward", reward, REWARDS)
     check_flag("smac_rules", smac_rules)
     ground = load(map, ruleset)
-    game = make_game([ground], Twist(reward, smac_rules=smac_rules))
+    game = make_game([ground], Variant(reward, smac_rules=smac_rules))
     return dataclasses.replace(game, representations={"smac": smac_view.representation(ground, game)})
 
 
@@ -219,8 +219,8 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     kinds = MIXED if race == "mixed" else RACES[race]
     sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, others))]
     turns = TURN if view == "cone" else ()
-    twist = Twist(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
-    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], twist)
+    variant = Variant(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
+    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], variant)
 
 
 def _repeated(side: Side, count: int) -> Side:
@@ -263,7 +263,7 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     won; both at once is a draw. It is truncated at the map's limit (``horizon``); then nobody has won.
     """
     check_word("reward", reward, REWARDS)
-    return make_game([load(map)], Twist(reward))
+    return make_game([load(map)], Variant(reward))
 
 
 def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
@@ -304,7 +304,7 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
     """
     check_word("reward", reward, REWARDS)
     check_word("when", when, tuple(ABILITIES))
-    return make_game([load(map)], Twist(reward, red_orders=USE, abilities=ABILITIES[when]))
+    return make_game([load(map)], Variant(reward, red_orders=USE, abilities=ABILITIES[when]))
 
 
 def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
@@ -347,7 +347,7 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
     check_word("reward", reward, REWARDS)
     if isinstance(maps, TextSource) or len(maps) == 0:
         raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
-    return make_game([load(name) for name in maps], Twist(reward))
+    return make_game([load(name) for name in maps], Variant(reward))
 
 
 def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
@@ -388,7 +388,9 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
     """
     check_word("reward", reward, REWARDS)
     check_count("changes", changes, 0, MOST_CHANGES)
-    return make_game([load(map)], Twist(reward, changes=changes, change_gap=CHANGE_GAP, spare=(changes, changes)))
+    return make_game(
+        [load(map)], Variant(reward, changes=changes, change_gap=CHANGE_GAP, reserve_slots=(changes, changes))
+    )
 
 
 def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
@@ -433,7 +435,7 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
     check_word("reward", reward, REWARDS)
     ground = load(map, ruleset)
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
-    return make_game([ground], Twist(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
+    return make_game([ground], Variant(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
 
 
 def is_mirrored(ground: BattleMap) -> bool:
@@ -533,4 +535,4 @@ def drill(name: str = "beacon") -> Game:
     <!-- table: parameters -->
     """
     check_word("name", name, tuple(DRILLS))
-    return make_game([load(DRILLS[name])], Twist())
+    return make_game([load(DRILLS[name])], Variant())
