@@ -103,13 +103,6 @@ def battle(
 ) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
-    Args:
-        map: Name of a bundled map, or a path: see `palaestra.skirmish.maps.load`.
-        reward: ``"smac"``: damage to opponents, kills and victory, scaled so that all of it is 20 in a match;
-            ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
-        smac_rules: What may be ordered, what is paid and who has won are SMAC's: see `palaestra.skirmish.smac_view`.
-        ruleset: Name of a bundled ruleset or a path, see `palaestra.skirmish.ruleset.load`; None for the map's own.
-
     Raises:
         ValueError: No such map, reward or ruleset, smac_rules is no flag, or a map whose units do not fit into memory
             or on the ground.
@@ -161,14 +154,6 @@ def battle(
 
 def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
     """SkirmishGen: units and places are drawn anew for each match, after SMACv2.
-
-    Args:
-        race: ``"a"`` marines, marauders, medivacs; ``"b"`` stalkers, zealots, colossi; ``"c"`` zerglings, hydralisks,
-            banelings, each 45, 45 and 10 %; ``"mixed"`` all of them.
-        own: Units of red, 1 to 27.
-        others: Units of blue, 1 to 32.
-        view: ``"round"`` or ``"cone"``.
-        reward: As for `battle`; the scale is that of the expected kinds.
 
     Raises:
         ValueError: No such race, view or reward, or a number out of range.
@@ -232,10 +217,6 @@ def _repeated(side: Side, count: int) -> Side:
 def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     """SkirmishWaves: units come late, as agents with names of their own.
 
-    Args:
-        map: ``"waves"``, ``"late"``, or any other map: `palaestra.skirmish.maps` says how groups arrive.
-        reward: As for `battle`.
-
     Raises:
         ValueError: No such map or reward, or a map whose units do not fit.
         FileError: The file of the map cannot be used.
@@ -250,6 +231,8 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     * ``Waves``: five marines a side; then three marines and two marauders join red, three zealots and three marines
       blue, which hunts red.
     * ``Late``: four marines against six that attack on their way; four more join red, one by one.
+
+    On a map of yours groups arrive as `palaestra.skirmish.maps` says.
 
     ## Starting State
 
@@ -268,12 +251,6 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
 
 def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
     """SkirmishAbilities: what a unit can do changes during a match.
-
-    Args:
-        map: As for `battle`.
-        when: ``"drift"``: each unit has its ability from a decision in [0, 20] on, for 15 to 45 decisions; ``"always"``
-            or ``"never"``.
-        reward: As for `battle`.
 
     Raises:
         ValueError: No such map, time or reward, or a map whose units do not fit.
@@ -310,10 +287,6 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
 def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
     """SkirmishMaps: each match is on another map, with another number of units.
 
-    Args:
-        maps: As for `battle`, at least one; all by one ruleset.
-        reward: As for `battle`, on each map by its own scale.
-
     Raises:
         ValueError: No maps, no such map or reward, maps of several rulesets, or units that do not fit.
         FileError: The file of a map cannot be used.
@@ -339,7 +312,7 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
 
     ## Arguments
 
-    * `maps`: names of bundled maps or paths of files of yours, at least one.
+    * `maps`: names of bundled maps or paths of files of yours, at least one, all by one ruleset.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
     <!-- table: parameters -->
@@ -352,11 +325,6 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
 
 def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
     """SkirmishTurncoats: units change sides during a match.
-
-    Args:
-        map: As for `battle`.
-        changes: Units that change sides in a match, 0 to 4.
-        reward: As for `battle`.
 
     Raises:
         ValueError: No such map or reward, a number out of range, or a map whose units do not fit.
@@ -396,12 +364,6 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
 def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 
-    Args:
-        map: As for `battle`. Where both sides have the same units at mirrored points of mirrored open ground, the teams
-            are symmetric.
-        reward: ``"smac"``: difference of damage, kills and victory; ``"sparse"``: 1 for a victory, -1 for a defeat.
-        ruleset: As for `battle`.
-
     Raises:
         ValueError: No such map, reward or ruleset, or a map whose units do not fit.
         FileError: The file of the map or of the ruleset cannot be used.
@@ -426,7 +388,8 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
     ## Arguments
 
     * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md). On
-      ``"3m"`` nobody has to attack; ``"arena"`` is a closed room in which three marines see three others.
+      ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
+      sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
     * `reward`: ``"smac"`` or ``"sparse"``.
     * `ruleset`: path of a file with other numbers of units.
 
@@ -485,12 +448,6 @@ KEPT = ("team", "current_player", "assigned_player", "strength")
 
 def drill(name: str = "beacon") -> Game:
     """Drill: exercises of movement, search and battle after pysc2's mini-games, on the rules of Skirmish.
-
-    Args:
-        name: ``"beacon"``: a marine goes to a beacon, 1 each time, which then is somewhere else. ``"shards"``: two
-            marines collect shards, 1 each, 20 at a time. ``"hunt"``: three marines find 25 zerglings, 1 for each, -1
-            for a marine. ``"waves"``: nine marines and five more for each wave of four roaches, 10 and -1.
-            ``"splash_waves"``: nine and four more for each wave of zerglings and banelings, 5 and -1.
 
     Raises:
         ValueError: No such drill.
