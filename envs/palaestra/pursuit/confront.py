@@ -4,8 +4,8 @@
 
 A confrontation after the setting of ARAC (Shi et al., arXiv 2511.08412, 2025), whose rules are not public: these are
 ours. In a decision all agents of both teams move to a neighbouring node or stay. Then all shots fall together: each
-agent deals one point of damage to its target if that is at most `reach` hops away now. Who has no hit points left has
-shot all the same, and leaves the match.
+agent deals one point of damage to its target if that is at most `reach` hops away now. An agent without hit points
+leaves the match after its shot.
 
 With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
 not see changes nothing in its observations and masks. Scripts move by the match itself, whatever the vision, but shoot
@@ -44,13 +44,13 @@ The teams' rewards add up to exactly 0.
 
 ## Starting State
 
-A random draw says which team is placed first: each of its agents on a node drawn uniformly. The agents of the other
-team stand on nodes drawn uniformly among those that are at least `start_hops` away from all of them, or as far away as
-there are any. From a pool of graphs each match draws one.
+A random draw decides which team is placed first: each of its agents on a node drawn uniformly. The agents of the other
+team are placed on nodes drawn uniformly among those that are at least `start_hops` away from all of them, or as far
+away as there are any. From a pool of graphs each match draws one.
 
 ## Episode End
 
-A match ends when a team has nobody left (``wiped_out``): the other one has won; it is a draw if nobody is left at all.
+A match ends when a team has no agent left (``wiped_out``): the other one has won; it is a draw if no agent is left.
 It is truncated after 60 decisions: then the team with more hit points has won.
 
 ## Arguments
@@ -92,7 +92,7 @@ CAPACITIES = (3, 8, 16)
 
 
 def reset(s, world):
-    """Draws a graph and where everybody starts."""
+    """Draws a graph and where all agents start."""
     red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     if len(world.nodes) > 1:
         s.graph = integer(s, len(world.nodes))
@@ -172,7 +172,7 @@ def shoot(s, world, actions, scratch, first, last, opponents):
 
 
 def lose_hit_points(s, scratch, first, last):
-    """Takes the damage of a team; who has no hit points left leaves. Returns the hit points that it has lost."""
+    """Takes the damage of a team; an agent without hit points leaves. Returns the hit points that it has lost."""
     lost = 0.0
     for slot in range(first, last):
         damage = min(scratch.damage[slot], s.hit_points[slot])
@@ -376,7 +376,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
 
 @inlined
 def write_hit_points(scratch, seen):
-    """``hit_points`` of everybody in the order of the columns."""
+    """``hit_points`` of all agents in the order of the columns."""
     for column in range(len(seen.hit_points)):
         seen.hit_points[column] = scratch.shares[column]
 
@@ -421,12 +421,10 @@ def game(
     ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=reward == "sparse")
     room = next(room for room in CAPACITIES if room >= max(red, blue))
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
-    everybody = red + blue
-    points = Field(
-        "hit_points", (everybody,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room
-    )
-    own = (*graph_sight.own_fields(everybody, 2 * room), points)
-    observation = (*own, graph_sight.neighbour_field(ways, everybody, (widest, 2 * room)))
+    count = red + blue
+    points = Field("hit_points", (count,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room)
+    own = (*graph_sight.own_fields(count, 2 * room), points)
+    observation = (*own, graph_sight.neighbour_field(ways, count, (widest, 2 * room)))
     target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
     agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
     return Game(
@@ -460,7 +458,7 @@ def game(
         horizon=60,
         end_reasons=("wiped_out",),
         global_state=global_state,
-        global_state_size=graph_sight.state_size(everybody) + everybody,
+        global_state_size=graph_sight.state_size(count) + count,
         scratch=(
             ("damage", "f8", (2 * room,)),
             ("seen", "u1", (2 * room,)),

@@ -18,7 +18,7 @@ WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 58, 34
 LOWEST, HIGHEST = 180, 560
 """Pixels of the part that shows the graph; the most where a match draws one of several graphs."""
 PADDING = 38
-"""Pixels around the graph, for agents that stand at its border."""
+"""Pixels around the graph, for agents that are at its border."""
 STUB = 26.0
 """Pixels of an edge that leaves the picture, at most."""
 LABELLED = 7.5
@@ -209,6 +209,6 @@ def draw_exit(canvas: Canvas, center: Point, radius: float) -> None:
 
 
 def lozenge(center: Point, radius: float) -> list[Point]:
-    """The corners of a square that stands on one of them."""
+    """The corners of a square, one of them below the others."""
     x, y = center
     return [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]

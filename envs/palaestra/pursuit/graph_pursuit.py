@@ -27,7 +27,7 @@ The scripts play either team; in brackets what a team plays for which a script m
 * ``shortest_path``: pursuers go the shortest way to the nearest evader, and where there are several, teammates go
   different ones; evaders go the shortest way to an exit (``flee`` without exits).
 * ``flee``: evaders go to where most nodes are nearer to them than to any pursuer (pursuers: ``greedy``).
-* ``keep_exits``: pursuers stand on the exits that the evaders are nearest to, and capture an evader that is one move
+* ``keep_exits``: pursuers wait on the exits that the evaders are nearest to, and capture an evader that is one move
   away; evaders run to the nearest exit that they reach before any pursuer (both ``shortest_path`` without exits).
 * ``optimal``, where the game is solved: optimal play of alternating moves. Pursuers capture in the fewest moves,
   evaders avoid it, else delay it. In simultaneous order it answers to where the others are now.
@@ -53,7 +53,7 @@ node with hops to the next exit, itself, its teammates and its opponents, and bo
 
 <!-- table: observation -->
 
-``env.state()`` says for each agent whether it is in the match, hops to the next exit and to everybody; then the time,
+``env.state()`` has for each agent whether it is in the match, hops to the next exit and to all agents; then the time,
 and the team that is to move (`palaestra.pursuit.graph_sight.global_state`).
 
 ## Rewards
@@ -63,7 +63,7 @@ In every decision the pursuers pay `time_cost` to the evaders. The teams' reward
 
 ## Starting State
 
-``starts="any"``: each pursuer stands on a node drawn uniformly; ``"together"``: all on one. Evaders stand on nodes
+``starts="any"``: each pursuer starts on a node drawn uniformly; ``"together"``: all on one. Evaders start on nodes
 drawn uniformly among those that are at least `start_hops` away from all pursuers and exits, or as far away as there are
 any, and where they are not captured at once. ``"winnable"``: besides, the pursuers win from there under optimal play of
 alternating moves. From a pool of graphs each match draws one, and with `fewest_pursuers` below `pursuers` the number of
@@ -151,7 +151,7 @@ def draw(s, n):
 
 
 def reset(s, world):
-    """Draws a graph, how many pursuers there are, and where everybody starts."""
+    """Draws a graph, how many pursuers there are, and where all agents start."""
     rules = world.rules
     pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
     s.luck, s.outcomes = 0.0, 0.0
@@ -381,7 +381,7 @@ def observe_nodes(s, world, observations, scratch):
 
 
 def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | None) -> tuple[Parameter, ...]:
-    """The numbers of the rules. ``fixed`` are `need` and `radius` of a game that is solved, which nobody may change."""
+    """The numbers of the rules. ``fixed`` are `need` and `radius` of a game that is solved, which are fixed."""
     needs, radii = ((1, fewest), (0, FAR - 1)) if fixed is None else ((fixed[0], fixed[0]), (fixed[1], fixed[1]))
     farthest = min(graph.diameter for graph in pool)
     return (
@@ -480,9 +480,9 @@ def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) 
     pursuers, evaders = ground.rules.pursuers, ground.rules.evaders
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
-    everybody, room = pursuers + evaders, sum(rooms)
-    own = graph_sight.own_fields(everybody, room)
-    observation = (*own, graph_sight.neighbour_field(ways, everybody, (widest, room)))
+    agents, room = pursuers + evaders, sum(rooms)
+    own = graph_sight.own_fields(agents, room)
+    observation = (*own, graph_sight.neighbour_field(ways, agents, (widest, room)))
     move = graph_sight.move_choice(ways, widest)
     return Game(
         name="GraphPursuit",
@@ -517,7 +517,7 @@ def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) 
         ),
         end_reasons=("captured", "escaped"),
         global_state=graph_sight.global_state,
-        global_state_size=graph_sight.state_size(everybody),
+        global_state_size=graph_sight.state_size(agents),
         scratch=(
             ("before", "i8", (room,)),
             ("seen", "u1", (room,)),

@@ -77,7 +77,7 @@ def slots_left(game: Game, s: Any) -> list[int]:
 
 
 def seats(game: Game, background: GraphBackground, s: Any) -> dict[int, tuple[Point, float]]:
-    """Middle and radius of each agent's disc: several on one node stand in rings around it, inside the picture."""
+    """Middle and radius of each agent's disc: several on one node are drawn in rings around it, inside the picture."""
     crowds: dict[int, list[int]] = {}
     for slot in sorted(slots_here(game, s) + slots_left(game, s)):
         crowds.setdefault(int(s.node[slot]), []).append(slot)
@@ -94,7 +94,7 @@ def seats(game: Game, background: GraphBackground, s: Any) -> dict[int, tuple[Po
 
 
 def fan(count: int) -> list[Point]:
-    """Where discs of diameter 1 stand side by side around a point."""
+    """Middles of discs of diameter 1 side by side around a point."""
     if count == 1:
         return [(0.0, 0.0)]
     if count <= 6:
@@ -230,7 +230,7 @@ def draw_trail(canvas: Canvas, game: Game, background: GraphBackground, s: Any, 
 
 
 def draw_crowds(canvas: Canvas, background: GraphBackground, s: Any, places: dict[int, tuple[Point, float]]) -> None:
-    """Lines from a node to the agents that stand around it."""
+    """Lines from a node to the agents that are drawn around it."""
     for slot, (point, _) in places.items():
         center = background.point(int(s.node[slot]))
         if point != center:
@@ -356,7 +356,7 @@ def draw_footer(canvas: Canvas, game: Game, world: Ground, background: GraphBack
 
 
 def describe_rules(game: Game, s: Any) -> str:
-    """The numbers of the rules that the shades stand for."""
+    """The numbers of the rules that the shades show."""
     hops, words = reach_of(game, s), []
     if hops > 0 or (not has_hit_points(game) and "need" in _parameters(game) and s.parameters.need > 1):
         shared = f" by {s.parameters.need:.0f}" if not has_hit_points(game) and s.parameters.need > 1 else ""

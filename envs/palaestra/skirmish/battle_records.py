@@ -14,7 +14,7 @@ from palaestra.skirmish.ruleset import ATTRIBUTES, MOST_UNITS
 
 RED, BLUE = 0, 1
 NO_ORDER, GO_TO, HUNT = range(3)
-"""What blue is told at the start of a match."""
+"""Kinds of blue's order at the start of a match."""
 NEVER, ARRIVED = -1, 0
 """Values of ``s.arrives`` besides the decision of an arrival: the slot is empty; its unit is there, or was."""
 MOST_CHANGES = 4
@@ -29,7 +29,7 @@ LAYOUT = np.dtype(
 """What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
 
 MOST_ORDERS = 17
-"""Orders that not everybody has, see `palaestra.skirmish.orders.NAMES`."""
+"""Orders that not all units have, see `palaestra.skirmish.orders.NAMES`."""
 MOST_KINDS = 9
 """Kinds of which units are drawn."""
 
@@ -68,7 +68,7 @@ for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width``
 and places are drawn by `palaestra.skirmish.sampling`. ``compat``: 1 for
 SMAC's rules, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
-wave. ``first_target``: by team, the first action that aims at somebody. ``orders``: by team, the orders of
+wave. ``first_target``: by team, the first action that aims at a unit. ``orders``: by team, the orders of
 `palaestra.skirmish.orders` that the actions from 6 on mean. ``goals``: points of blue's order, cells. ``race``: the
 ``kinds`` that `palaestra.skirmish.sampling` draws, and the upper end of each one's share of [0, 1).
 """

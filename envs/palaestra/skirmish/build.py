@@ -46,7 +46,7 @@ class Variant:
         reserve_slots: Free slots of red and of blue for those who change sides.
         smac_rules: What red may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
         race: Kinds that are drawn, with their weights; None takes the map's units and places.
-        own_sight: Each kind sees and shoots as far as its own numbers say.
+        own_sight: Ranges of sight and of weapons are those of each kind.
         view: Cosine of half the angle of sight; -2 sees all around.
     """
 
@@ -123,7 +123,7 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, variant: Variant) -> n
 
 
 def in_order_of(units: Sequence[str], side: Side) -> Side:
-    """A side with its kinds in the order in which the units of the other one come, so that both stand alike."""
+    """A side with its kinds in the order of the other side's units, so that both have the same formation."""
     rank = {unit: k for k, unit in reversed(list(enumerate((*units, *side.units))))}
     order = sorted(range(len(side.units)), key=lambda k: rank[side.units[k]])
     arrays = {name: getattr(side, name)[order] for name in ("positions", "arrivals", "waves")}
@@ -141,7 +141,7 @@ def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, vari
 
 
 def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) -> np.ndarray:
-    known: dict[tuple, np.ndarray] = {}  # most units of a group stand on the same ground
+    known: dict[tuple, np.ndarray] = {}  # most units of a group are on the same ground
     cells = []
     for unit, point in zip(of_unit, points, strict=True):
         kind = (bool(unit["flying"]), bool(unit["cliff_walker"]), *point.tolist())

@@ -8,7 +8,7 @@ An agent is one unit. Each decision it gets one order:
 
 <!-- table: action -->
 
-0 to 5 are the same for everybody; further orders of the team follow, and then one action for each target: opponent 0,
+0 to 5 are the same for all units; further orders of the team follow, and then one action for each target: opponent 0,
 opponent 1, ..., or for a healer teammate 0, teammate 1, ... A move leads towards a point 2 cells away; a marine walks
 1.1 cells in a decision. A unit that is ordered to attack walks until its weapon reaches the target.
 
@@ -164,7 +164,7 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     match, so that a sequence of orders learnt by heart does not win; this is what SMACv2 (Ellis et al. 2023) is for.
     During a match units die and leave; nothing else changes.
 
-    Each kind sees and shoots as far as its own numbers say; targets may be ordered within the weapon's range, at least
+    Each kind has its own ranges of sight and of weapons; targets may be ordered within the weapon's range, at least
     within 2 cells. With ``view="cone"`` a unit sees and aims only within 15 degrees of the direction that it looks to,
     one of 12; the orders `look_0` to `look_330` turn it.
 
@@ -180,16 +180,16 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     ## Starting State
 
     Each unit of red is drawn: 45, 45 and 10 % for the three kinds of a race, and blue gets the same kinds; what blue
-    has more is drawn too. A team in which nobody can shoot and survive it is drawn again. In half of the matches red
-    stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and blue
-    in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
+    has more is drawn too. A team without a unit that can shoot and survive it is drawn again. In half of the matches
+    red stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and
+    blue in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
 
     ## Arguments
 
     * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
       baneling; ``"mixed"`` all nine.
     * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32.
-      (``opponents=`` says who plays a team.)
+      (``opponents=`` are the players of the other teams.)
     * `view`: ``"round"`` or ``"cone"``.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
@@ -215,7 +215,7 @@ def _repeated(side: Side, count: int) -> Side:
 
 
 def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
-    """SkirmishWaves: units come late, as agents with names of their own.
+    """SkirmishWaves: battles with reinforcements, each an agent with a name of its own.
 
     Raises:
         ValueError: No such map or reward, or a map whose units do not fit.
@@ -224,9 +224,9 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     ## Description
 
     Red learns: one agent for each of its units. The number of agents falls when units die and rises when units arrive,
-    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` a late agent is in ``possible_agents``
-    from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the time and ``alive`` is
-    0.
+    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` the agent of a reinforcement is in
+    ``possible_agents`` from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the
+    time and ``alive`` is 0 before.
 
     * ``Waves``: five marines a side; then three marines and two marauders join red, three zealots and three marines
       blue, which hunts red.
@@ -236,9 +236,9 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
 
     ## Starting State
 
-    Units stand in formation around the points of their map. The decision of each late unit is drawn uniformly: within
-    10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has nobody on the field gets its next
-    unit at once.
+    Units stand in formation around the points of their map. The arrival of each reinforcement is drawn uniformly: in
+    decisions 10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has no unit on the field
+    gets its next one at once.
 
     ## Episode End
 
@@ -260,7 +260,7 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
 
     Red learns: one agent for each of its units. Blue attacks on its way. Red's units have abilities, which come and go:
     the numbers of legal actions of an agent change during a match, as in the problems of UNMAS (Chai et al. 2023). The
-    field `ability` says what a unit has now, the mask when it may use it.
+    field `ability` shows what a unit has now, the mask when it may use it.
 
     * `boost`: marines and marauders walk and shoot half as fast again for 15 s and pay 10 or 20 hit points for it;
       zealots run.
@@ -334,7 +334,7 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
 
     Red learns: one agent for each of its units. Blue attacks on its way. A unit that changes sides leaves its agent,
     which then is out of the match as if it had died, and continues as an agent of the other side with its hit points,
-    shield and place. Each side has as many spare agents for that as there are changes. Info `changed` counts who left
+    shield and place. Each side has a reserve of as many agents as there are changes. Info `changed` counts who left
     red and blue.
 
     ## Rewards
@@ -462,7 +462,7 @@ def drill(name: str = "beacon") -> Game:
     |---|---|---|---|
     | ``beacon`` | a marine | a beacon | the beacon is somewhere else once it is reached |
     | ``shards`` | two marines | 20 shards | 20 new ones when all are collected |
-    | ``hunt`` | three marines | 25 zerglings, which stay until somebody comes near | units die |
+    | ``hunt`` | three marines | 25 zerglings, which stay until red comes near | units die |
     | ``waves`` | nine marines | four roaches, which hunt red | three more waves; five marines join with each |
     | ``splash_waves`` | nine marines | six zerglings and four banelings | two more waves; four marines join with each |
 
@@ -478,7 +478,7 @@ def drill(name: str = "beacon") -> Game:
     ## Starting State
 
     Beacons, shards and the zerglings of ``hunt`` are anywhere on the ground, drawn uniformly; all others stand in
-    formation around points of the map. A wave comes when nobody of the one before is left.
+    formation around points of the map. A wave comes when no unit of the one before is left.
 
     ## Episode End
 

@@ -48,7 +48,7 @@ DIRECTIONS = ("north", "south", "east", "west")
 
 
 def view_of_match(world: Any, s: Any) -> View:
-    """Where everything of a match stands in its picture."""
+    """Where everything of a match is in its picture."""
     return view_of(world.terrain, int(s["map"]), np.asarray(s["position"])[living(world, s)])
 
 
@@ -171,7 +171,7 @@ def draw_unit(canvas: Canvas, view: View, world: Any, s: Any, slot: int) -> None
 
 
 def draw_splash(canvas: Canvas, view: View, world: Any, s: Any, slot: int) -> None:
-    """Where the last attack of a unit hit everybody."""
+    """The area in which the last attack of a unit hit all opponents."""
     unit, target = world.units[s["kind"][slot]], int(s["shot_at"][slot])
     radius, center = view.scale * float(unit["splash_radius"]), place(view, s, target)
     if unit["splash_shape"] == CIRCLE:
