@@ -12,9 +12,9 @@ end of a decision reinforcements arrive and units change sides, where the game h
   orders its side and turns to opponents within the rules' acquire range (`palaestra.skirmish.combat.acquire`).
 * A match ends when a side has no unit left that can shoot, on the field or still to come; healers do not count. Both at
   once is a draw.
-* Red is paid the hit points and shields that blue loses by attacks, also those of its units that attack by their own death, a
-  bonus for each kill and one for the victory. SMAC (Samvelyan et al. 2019) does so too, but pays also for what blue's
-  shields recover. Blue is paid nothing, or the opposite where both sides learn.
+* Red is paid the hit points and shields that blue loses by attacks, also those of its units that attack by their own
+  death, a bonus for each kill and one for the victory. SMAC (Samvelyan et al. 2019) does so too, but pays also for what
+  blue's shields recover. Blue is paid nothing, or the opposite where both sides learn.
 """
 
 from __future__ import annotations
