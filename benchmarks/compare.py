@@ -26,9 +26,9 @@ import numpy as np
 
 from figure import VERDICTS, bar_text, holds
 from palaestra import registry
+from palaestra.cli.benchmarks import is_kernel_game
 from palaestra.cli.common import add_id, add_json, positive_count, print_json
 from palaestra.cli.progress_bar import Progress
-from palaestra.cli.subjects import is_kernel_game
 from palaestra.console import find_id, print_table
 from processes import Child, ChildError, Installation, find_installation, start, this_installation
 

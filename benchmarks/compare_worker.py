@@ -19,7 +19,7 @@ import numpy as np
 
 import palaestra
 from palaestra.cli.measure import calls_of, no_garbage_collection, time_calls, warm_up
-from palaestra.cli.moves import batch_call, episodes, parallel_episodes, samples, stepper
+from palaestra.cli.random_actions import batch_call, episodes, parallel_episodes, samples, stepper
 
 Prepared = tuple[Callable[[], object], Callable[[], object], Callable[[], str]]
 """One call, what closes it, and what shows the results after the warm-up."""

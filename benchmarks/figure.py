@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing, measure
+from palaestra.cli.measure import Benchmark, Timing, measure
 from palaestra.console import print_table
 
 Report = Callable[[str], object]
@@ -67,13 +67,13 @@ class NotHere(Exception):
     """Cannot be measured here; says why."""
 
 
-def timed(*subjects: Subject, **options: Any) -> list[Timing]:
-    """`measure`, and closes the subjects."""
+def timed(*benchmarks: Benchmark, **options: Any) -> list[Timing]:
+    """`measure`, and closes the benchmarks."""
     try:
-        return measure(subjects, **options)
+        return measure(benchmarks, **options)
     finally:
-        for subject in subjects:
-            subject.close()
+        for benchmark in benchmarks:
+            benchmark.close()
 
 
 def register_game(id: str, spec: str) -> str:

@@ -1,8 +1,8 @@
 """Processes that measure, under this palaestra or another version of it.
 
 The measuring code is that of this checkout in every process, so that two versions are timed alike: the process loads
-the worker from this folder, and under their usual names `palaestra.cli.measure` and `palaestra.cli.moves`, which import
-nothing of palaestra, from this palaestra.
+the worker from this folder, and under their usual names `palaestra.cli.measure` and `palaestra.cli.random_actions` of
+this palaestra, which import nothing of palaestra.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def load(name, file):
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-for name in ("measure", "moves"):
+for name in ("measure", "random_actions"):
     load(f"palaestra.cli.{name}", f"{sys.argv[1]}/palaestra/cli/{name}.py")
 load("worker", sys.argv[2]).main(sys.argv[3:])
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 from figure import Figure, NotHere, Report, timed
 from palaestra import registry
-from palaestra.cli import subjects
+from palaestra.cli import benchmarks
 from palaestra.cli.measure import Timing
 from processes import start, this_installation
 from skirmish_speed import further_figure
@@ -81,7 +81,7 @@ def sisl() -> Any:
 
 def single(report_progress: Report) -> list[Figure]:
     """Steps a second of ``gymnasium.make``, the evader by the default script; the actions are drawn before."""
-    (timing,) = timed(subjects.single(PURSUIT, graph=GRAPHS[0], pursuers=PURSUERS))
+    (timing,) = timed(benchmarks.single(PURSUIT, graph=GRAPHS[0], pursuers=PURSUERS))
     return [single_figure(timing)]
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from figure import Figure, NotHere, Report, timed
 from palaestra import registry
-from palaestra.cli import subjects
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli import benchmarks
+from palaestra.cli.measure import Benchmark, Timing
 from processes import start, this_installation
 from team_speed import TAG, next_to_tag, random_play
 
@@ -52,13 +52,13 @@ def speeds(report_progress: Report) -> list[Figure]:
     return figures
 
 
-def battle(map: str) -> Subject:
+def battle(map: str) -> Benchmark:
     """Matches with observations and masks: red by random legal orders, blue by its script."""
     sim = registry.make_batch(id_of(map), LANES)
     sim.set_opponent("red", "random")
     sim.set_opponent("blue", "builtin")
     sim.reset(seed=0)
-    return Subject(map, sim.step, LANES, sim.close)
+    return Benchmark(map, sim.step, LANES, sim.close)
 
 
 def next_to_smax(report_progress: Report) -> list[Figure]:
@@ -79,7 +79,7 @@ def smax_figure(ours: Timing, theirs: Timing) -> Figure:
     return Figure("", about, ours.per_second / theirs.per_second, SMAX_BAR, True, note)
 
 
-def smax(map: str) -> Subject:
+def smax(map: str) -> Benchmark:
     """SMAX: one compiled loop over `SMAX_STEPS` decisions of `LANES` matches.
 
     Its agents play random legal actions, its opponents their heuristic; finished matches start anew. The masks and
@@ -126,7 +126,7 @@ def smax(map: str) -> Subject:
         used.block_until_ready()
 
     call()  # compiles
-    return Subject("SMAX", call, LANES * SMAX_STEPS)
+    return Benchmark("SMAX", call, LANES * SMAX_STEPS)
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def one_core() -> Iterator[None]:
 
 def faces(report_progress: Report) -> list[Figure]:
     """Decisions a second of one match that hand out observations and masks; red's actions are drawn before."""
-    single, parallel = timed(subjects.single(id_of(MAP), "builtin"), subjects.parallel(id_of(MAP), "builtin"))
+    single, parallel = timed(benchmarks.single(id_of(MAP), "builtin"), benchmarks.parallel(id_of(MAP), "builtin"))
     rows = (("gymnasium.make", single, GYMNASIUM_BAR), ("ParallelEnv", parallel, PARALLEL_BAR))
     return [face_figure(face, timing, bar) for face, timing, bar in rows]
 

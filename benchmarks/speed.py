@@ -29,11 +29,11 @@ import start_speed
 import team_speed
 from figure import Figure, NotHere, Report, print_figures, register_game, timed
 from palaestra import registry
+from palaestra.cli.benchmarks import batch, peer, single, vector
 from palaestra.cli.common import add_json, print_json
-from palaestra.cli.measure import Subject, Timing
-from palaestra.cli.moves import POOL, episodes, samples, stepper
+from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.progress_bar import Progress
-from palaestra.cli.subjects import batch, peer, single, vector
+from palaestra.cli.random_actions import POOL, episodes, samples, stepper
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
 DOGFIGHT = "palaestra/UcavDogfight-v0"
@@ -97,8 +97,8 @@ def _face_overhead(report_progress: Report) -> list[Figure]:
     """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
     name = register_game(GAME_ID, TWO_TEAMS)
     lanes = _lanes_of_a_millisecond(name)
-    subjects = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
-    bare, copies, views = timed(*subjects, rounds=25, round_s=0.03)
+    benchmarks = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
+    bare, copies, views = timed(*benchmarks, rounds=25, round_s=0.03)
     note = f"{lanes} lanes, {1e3 * bare.cpu_s:.2f} ms a call"
     return [
         Figure("b", "VectorEnv over the bare batch loop, copies", copies.cpu_s / bare.cpu_s - 1, 0.10, False, note),
@@ -157,13 +157,13 @@ def _flight_frames(report_progress: Report) -> list[Figure]:
     env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
     rng = np.random.default_rng(0)
     sticks = rng.uniform(-0.05, 0.05, (POOL, *env.action_space.shape)).astype(np.float32)  # flies on for minutes
-    face = Subject("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
+    face = Benchmark("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
     ours, bare = timed(face, _bare_flight(), rounds=9)
     note = f"frames/s: {1e9 / ours.ns:,.0f} to {1e9 / bare.ns:,.0f}"
     return [Figure("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)]
 
 
-def _bare_flight() -> Subject:
+def _bare_flight() -> Benchmark:
     """Two aircraft of JSBSim, six frames each a call, and nothing else."""
     from palaestra.ucav.body import BODY
     from palaestra.ucav.jsbsim_engine import JsbsimEngine
@@ -185,7 +185,7 @@ def _bare_flight() -> Subject:
             for _ in range(FRAMES // 2):
                 run_frame()
 
-    return Subject("bare JSBSim", fly, FRAMES, engine.close)
+    return Benchmark("bare JSBSim", fly, FRAMES, engine.close)
 
 
 def _flight_workers(report_progress: Report) -> list[Figure]:
@@ -200,7 +200,7 @@ def _flight_reset(report_progress: Report) -> list[Figure]:
     """Start of a dogfight, two aircraft."""
     sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
     sim.reset(seed=0)
-    (timing,) = timed(Subject("reset", sim.reset, UCAV_LANES, sim.close))
+    (timing,) = timed(Benchmark("reset", sim.reset, UCAV_LANES, sim.close))
     return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
@@ -209,7 +209,7 @@ def _exact(report_progress: Report) -> list[Figure]:
     return list(exact_claims.figures())
 
 
-def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
+def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Benchmark:
     """The first team by random actions, the other by the default opponent; every face plays the same matches.
 
     The batch loop writes the same float32 arrays as the face gets, and reads no result.
@@ -217,7 +217,7 @@ def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
     env: Any = registry.make_vec(id, lanes, copy=face == "copies", **options)
     actions = samples(env.action_space)
     if face != "batch":
-        return Subject(face, stepper(env, actions), lanes, env.close)
+        return Benchmark(face, stepper(env, actions), lanes, env.close)
     env.reset(seed=0)
     count = [0]
     sim = env.sim
@@ -232,7 +232,7 @@ def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
         count[0] += 1
         sim.step()
 
-    return Subject(face, bare, lanes, env.close)
+    return Benchmark(face, bare, lanes, env.close)
 
 
 def _lanes_of_a_millisecond(id: str) -> int:

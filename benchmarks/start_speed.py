@@ -9,8 +9,8 @@ from typing import Any
 from compare import kernel_ids, short
 from figure import Figure, Report, register_game, timed
 from palaestra import registry
-from palaestra.cli.measure import Subject
-from palaestra.cli.moves import batch_call
+from palaestra.cli.measure import Benchmark
+from palaestra.cli.random_actions import batch_call
 from processes import start, this_installation
 from start_worker import BODY_ID
 
@@ -93,7 +93,7 @@ def bodies(report_progress: Report) -> list[Figure]:
         call()
     snapshot = sim.snapshot()
     call()
-    (restore,) = timed(Subject("restore", lambda: sim.restore(snapshot), 1, sim.close))
+    (restore,) = timed(Benchmark("restore", lambda: sim.restore(snapshot), 1, sim.close))
     report_progress("memory")
     words = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
     grown = start(this_installation(), "memory", **words)

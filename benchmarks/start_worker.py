@@ -16,7 +16,7 @@ import time
 import tracemalloc
 from typing import Any
 
-from palaestra.cli.moves import batch_call
+from palaestra.cli.random_actions import batch_call
 
 SIZE_ID, BODY_ID = "palaestra-bench/Size-v0", "palaestra-bench/Body-v0"
 

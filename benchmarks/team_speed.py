@@ -9,8 +9,8 @@ import numpy as np
 
 from figure import Figure, NotHere, Report, timed
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
-from palaestra.cli.moves import POOL, batch_call
+from palaestra.cli.measure import Benchmark, Timing
+from palaestra.cli.random_actions import POOL, batch_call
 
 LANES = 4096
 TAG, SPREAD, PONG, SOCCER = (f"palaestra/{name}-v0" for name in ("TeamTag", "Spread", "TeamPong", "GridSoccer"))
@@ -49,10 +49,10 @@ def decisions(report_progress: Report) -> list[Figure]:
     ]
 
 
-def random_play(id: str, **keywords: Any) -> Subject:
+def random_play(id: str, **keywords: Any) -> Benchmark:
     """The batch loop of a game; all its agents by random actions."""
     sim = registry.make_batch(id, LANES, **keywords)
-    return Subject(id, batch_call(sim), LANES, sim.close)
+    return Benchmark(id, batch_call(sim), LANES, sim.close)
 
 
 def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Figure]:
@@ -79,7 +79,7 @@ def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timi
     ]
 
 
-def parallel(env: Any) -> Subject:
+def parallel(env: Any) -> Benchmark:
     """A ParallelEnv of PettingZoo, ours or another's; all its agents by random actions, a reset after each match."""
     env.reset(seed=0)
     rng, count = np.random.default_rng(0), [0]
@@ -91,7 +91,7 @@ def parallel(env: Any) -> Subject:
         if not env.agents:
             env.reset()
 
-    return Subject(str(env), call, 1, env.close)
+    return Benchmark(str(env), call, 1, env.close)
 
 
 def mpe2(scenario: str) -> Any:

@@ -14,7 +14,7 @@ import start_worker
 import team_speed
 from figure import NotHere
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.measure import Benchmark, Timing
 from palaestra.pursuit.graphs import class_of, read
 
 
@@ -44,9 +44,9 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     asked: list[tuple[str, dict[str, Any]]] = []
     speeds = (3.1e6, 4.2e6, 1.6e6, 2.5e6, 3.3e6, 1.2e6, 1.55e6)
 
-    def play(id: str, **keywords: Any) -> Subject:
+    def play(id: str, **keywords: Any) -> Benchmark:
         asked.append((id, keywords))
-        return Subject(id, lambda: None)
+        return Benchmark(id, lambda: None)
 
     monkeypatch.setattr(pursuit, "random_play", play)
     monkeypatch.setattr(pursuit, "timed", lambda *s: [*map(played, speeds), played(tag)])
@@ -63,15 +63,15 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
 
 def test_all_agents_move_at_random(uncompiled: list[Any], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(team_speed, "LANES", 4)
-    subject = team_speed.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
-    subject.call()
-    subject.call()
+    benchmark = team_speed.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
+    benchmark.call()
+    benchmark.call()
     (sim,) = uncompiled
     moves = np.concatenate([sim.actions[role].reshape(4, -1) for role in ("pursuer", "evader")], axis=1)
     assert moves.shape == (4, 4)
     assert all(len(np.unique(row)) > 1 for row in moves)
     assert (sim.states["current_player"] < 0).all()
-    subject.close()
+    benchmark.close()
 
 
 def test_pettingzoo_plays_the_game_of_the_same_size(monkeypatch: pytest.MonkeyPatch):
@@ -86,7 +86,7 @@ def test_our_parallel_env_has_masks_and_comes_first(monkeypatch: pytest.MonkeyPa
     make_parallel = registry.make_parallel
     monkeypatch.setattr(registry, "make_parallel", lambda *a, **k: make_parallel(*a, compiled=False, **k))
     monkeypatch.setattr(pursuit, "sisl", lambda: "theirs")
-    monkeypatch.setattr(pursuit, "parallel", lambda env: envs.append(env) or Subject("", lambda: None))
+    monkeypatch.setattr(pursuit, "parallel", lambda env: envs.append(env) or Benchmark("", lambda: None))
     monkeypatch.setattr(pursuit, "timed", lambda *s: [played(50e3, 1), played(500, 1)])
     (figure,) = pursuit.next_to_sisl(print)
     assert (figure.value, figure.bar, figure.holds) == (pytest.approx(100.0), 80.0, True)

@@ -10,7 +10,7 @@ import pytest
 import skirmish_speed as skirmish
 from figure import NotHere
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.measure import Benchmark, Timing
 
 
 def played(per_second: float, size: float = 64) -> Timing:
@@ -21,7 +21,7 @@ def played(per_second: float, size: float = 64) -> Timing:
 def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     monkeypatch: pytest.MonkeyPatch, tag: float, decisive: int
 ):
-    nothing = Subject("", lambda: None)
+    nothing = Benchmark("", lambda: None)
     monkeypatch.setattr(skirmish, "battle", lambda map: nothing)
     monkeypatch.setattr(skirmish, "random_play", lambda id: nothing)
     monkeypatch.setattr(skirmish, "timed", lambda *s: [played(140e3), played(90e3), played(12e3), played(tag)])
@@ -39,15 +39,15 @@ def test_red_plays_random_legal_orders_against_the_script(monkeypatch: pytest.Mo
         registry, "make_batch", lambda *a, **k: made.append(make_batch(*a, compiled=False, **k)) or made[-1]
     )
     monkeypatch.setattr(skirmish, "LANES", 2)
-    subject = skirmish.battle("2s3z")
-    subject.call()
+    benchmark = skirmish.battle("2s3z")
+    benchmark.call()
     (sim,) = made
     red, blue = sim.states["last_action"][:, :5], sim.states["last_action"][:, 5:10]
     assert len(np.unique(red)) > 1
     assert len(np.unique(blue)) == 1
     assert not sim.info["illegal"].any()
-    assert subject.size == 2
-    subject.close()
+    assert benchmark.size == 2
+    benchmark.close()
 
 
 def test_smax_is_compared_by_the_wall():
