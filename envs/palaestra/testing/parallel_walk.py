@@ -121,7 +121,7 @@ def _order(moment: Moment) -> str:
     wanted = [*moment.before, *(a for a in present if a not in moment.before)]
     for name, part in zip(PARTS if len(result) == 5 else ("observations", "infos"), result, strict=True):
         if list(part) != wanted:
-            return f"{name} hold {list(part)}, not {wanted}: agents in their order, those who have arrived last"
+            return f"{name} hold {list(part)}, not {wanted}: agents in their order, new agents last"
     return ""
 
 
@@ -172,7 +172,7 @@ def _infos(moment: Moment) -> str:
 
 
 def _told(moment: Moment) -> str:
-    """What infos say of the end and of teams, against the match record."""
+    """Compares ends and teams in infos with the match record."""
     sim = moment.face.sim
     over = len(moment.result) == 5 and bool(sim.terminated[0] or sim.truncated[0])
     row = sim.states["info"][0]
