@@ -208,9 +208,9 @@ def stale(root: Path) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    verb = parser.add_mutually_exclusive_group(required=True)
-    verb.add_argument("--write", action="store_true", help="write docs/environments and the tables")
-    verb.add_argument("--check", action="store_true", help="fail where they are stale")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true", help="write docs/environments and the tables")
+    action.add_argument("--check", action="store_true", help="fail where they are stale")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of README.md (default: here)")
     given = parser.parse_args(arguments)
     paths = write(given.root) if given.write else stale(given.root)

@@ -1,31 +1,31 @@
-"""What the talking games share: words that are said and heard, and colours that stand for landmarks."""
+"""Messages of the communication games: one-hot or continuous, received in the next decision; colours of landmarks."""
 
 from __future__ import annotations
 
 from palaestra.core.fields import ActionField, Choice, Continuous
 
 
-def say_of(actions: str, words: int) -> ActionField:
-    """How agents talk: one of ``words`` words, or as many numbers in [0, 1]."""
+def message_of(actions: str, words: int) -> ActionField:
+    """The action that sends a message: `Discrete(words)`, or ``words`` numbers in [0, 1]."""
     if actions == "discrete":
-        return Choice("word", words, about="what the others hear in the next decision")
-    return Continuous("words", (words,), 0.0, 1.0, "1", "what the others hear in the next decision, one number a word")
+        return Choice("word", words, about="message that the others receive in the next decision")
+    return Continuous("words", (words,), 0.0, 1.0, "1", "message that the others receive in the next decision")
 
 
 def say_word(said, word):
-    """Puts one word into the air (float64 [words])."""
+    """One-hot message: 1 at ``word``, 0 elsewhere (float64 [words])."""
     said[:] = 0.0
     said[word] = 1.0
 
 
 def say_words(said, words):
-    """Broadcasts all words at once, each with its loudness."""
+    """Continuous message: one number for each entry (float64 [words])."""
     for k in range(len(said)):
         said[k] = words[k]
 
 
 def loudest(said, words):
-    """The loudest of the first ``words`` words, -1 while all is silent."""
+    """Index of the greatest of the first ``words`` entries; -1 if all are 0."""
     best, volume = -1, 0.0
     for k in range(words):
         if said[k] > volume:
