@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palaestra.core.fields import ActionField, Choice, Continuous
+from palaestra.game import ActionField, Choice, Continuous
 
 
 def message_of(actions: str, words: int) -> ActionField:
