@@ -39,7 +39,7 @@ def test_bench_prints_a_table(run):
 
 
 def test_bench_wants_one_thing(run, refused):
-    assert "say what to measure: an ID, or --all" in refused(run("bench"))
+    assert "give what to measure: an ID, or --all" in refused(run("bench"))
     assert "--num-envs: must be an integer of at least 1, got '0'" in refused(
         run("bench", "CartPole", "--num-envs", 0), 2
     )

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: Neither an id nor ``--all``, or both.
     """
     if (args.id is None) != args.all:
-        raise ValueError("say what to measure: an ID, or --all")
+        raise ValueError("give what to measure: an ID, or --all")
     if args.all and args.keywords:
         raise ValueError("--set goes with an ID, not with --all")
     rows: list[dict[str, Any]] = []
