@@ -67,7 +67,7 @@ def test_a_page_has_a_row_for_every_quantity():
 
 def test_a_page_says_how_to_make_the_environment():
     page = pages.page(ID)
-    assert page.startswith(f"# {ID}\n\nA pole stands on a cart")
+    assert page.startswith(f"# {ID}\n\nA pole is hinged to a cart")
     assert f'`gymnasium.make("{ID}")`' in page
     assert "`from palaestra.zoo import cart_pole_v0`" in page
     assert "End reasons: 1 `horizon`, 2 `off_track`, 3 `fell`." in page
