@@ -98,7 +98,7 @@ def presets(game: str, keyword: str, values: list[int]) -> dict[str, list[float]
 
     import palaestra
 
-    palaestra.register(SIZE_ID, load(game), about="for the speed figures")
+    palaestra.register(SIZE_ID, load(game), about="for the speed measurements")
     walls, cpus = [], []
     for value in values:
         wall, cpu = time.perf_counter(), cpu_s()
@@ -125,7 +125,7 @@ def memory(game: str, lanes: int, start: int, end: int) -> dict[str, float | Non
     """
     import palaestra
 
-    palaestra.register(BODY_ID, load(game), about="for the speed figures")
+    palaestra.register(BODY_ID, load(game), about="for the speed measurements")
     sim = palaestra.make_batch(BODY_ID, lanes, max_episode_steps=10 * end)
     call = batch_call(sim)
     looks = []

@@ -1,4 +1,4 @@
-"""Speed figures of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
+"""Speed measurements of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from figure import Figure, NotHere, Report, timed
+from measurement import Measurement, NotHere, Report, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.random_actions import POOL, batch_call
@@ -19,7 +19,7 @@ REFERENCE = 4.7e6
 """TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
 
-def particles(report_progress: Report) -> list[Figure]:
+def particles(report_progress: Report) -> list[Measurement]:
     """Tag and spread next to mpe2: all agents move at random, all results are discarded.
 
     Raises:
@@ -39,12 +39,12 @@ def particles(report_progress: Report) -> list[Figure]:
     ]
 
 
-def decisions(report_progress: Report) -> list[Figure]:
+def decisions(report_progress: Report) -> list[Measurement]:
     """Decisions of a match a second on one core, all agents at random."""
     names = (PONG, SOCCER, TAG, SPREAD)
     timings = timed(*(random_play(name) for name in names))
     return [
-        Figure("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
+        Measurement("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
         for name, timing in zip(names, timings, strict=True)
     ]
 
@@ -55,7 +55,7 @@ def random_play(id: str, **keywords: Any) -> Benchmark:
     return Benchmark(id, batch_call(sim), LANES, sim.close)
 
 
-def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Figure]:
+def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Measurement]:
     """Decisions a second, and their share of TeamTag's in the same run.
 
     Where TeamTag makes fewer than `REFERENCE`, the machine is slower or busy, and the share is held to its bar instead
@@ -74,8 +74,8 @@ def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timi
     decisions = f"{about}: decisions a second on one core (bar {bar:,.0f} at the reference)"
     share = f"{about}: % of TeamTag's decisions a second (bar {share_bar:g} below it)"
     return [
-        Figure("", decisions, speed, None if is_slow else bar, True, note),
-        Figure("", share, 100 * speed / rate, share_bar if is_slow else None, True),
+        Measurement("", decisions, speed, None if is_slow else bar, True, note),
+        Measurement("", share, 100 * speed / rate, share_bar if is_slow else None, True),
     ]
 
 
@@ -106,7 +106,7 @@ def mpe2(scenario: str) -> Any:
         raise NotHere('needs mpe2: pip install "mpe2>=1.1"') from error
 
 
-def ratio(about: str, ours: Timing, theirs: Timing, bar: float) -> Figure:
+def ratio(about: str, ours: Timing, theirs: Timing, bar: float) -> Measurement:
     """How many times more decisions a second are ours."""
     note = f"decisions/s: {1e9 / ours.ns:,.0f} to {1e9 / theirs.ns:,.0f}"
-    return Figure("", about, theirs.ns / ours.ns, bar, True, note)
+    return Measurement("", about, theirs.ns / ours.ns, bar, True, note)

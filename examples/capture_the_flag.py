@@ -28,7 +28,7 @@ same decision.
 
 ## Starting State
 
-Each runner stands in its team's outermost column, in a row drawn uniformly.
+Each runner starts in its team's outermost column, in a row drawn uniformly.
 
 ## Episode End
 

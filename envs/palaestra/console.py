@@ -12,7 +12,7 @@ from palaestra import registry
 from palaestra.core.keywords import nearest
 
 PROGRESS_FILE = "PALAESTRA_PROGRESS_FILE"
-"""Environment variable that names a file in which a child process tells what it does: its parent reads it when the
+"""Environment variable that names a file in which a child process writes what it does: its parent reads it when the
 child has crashed."""
 
 
@@ -29,7 +29,7 @@ def near(word: str, known: Iterable[str]) -> str:
 
 
 def find_id(text: str) -> str:
-    """The registered id that a word stands for.
+    """The registered id of a text: an id, or its short name.
 
     ``CartPole`` and ``CartPole-v0`` are short for ``palaestra/CartPole-v0``; ``package.module:namespace/Name-v0``
     imports the module first, which registers its ids.

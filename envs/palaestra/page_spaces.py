@@ -1,4 +1,4 @@
-"""What a page says of spaces: as Gymnasium prints them, what players are shown and return, where each field stands."""
+"""Spaces on a page: as Gymnasium prints them, what players receive and return, the place of each field."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The speed figures of the team games: benchmarks, ratios, and the message without mpe2."""
+"""The speed measurements of the team games: benchmarks, ratios, and the message without mpe2."""
 
 import sys
 
 import pytest
 
 import team_speed
-from figure import NotHere
+from measurement import NotHere
 from palaestra import registry
 from palaestra.cli.measure import Timing
 
@@ -45,7 +45,7 @@ def test_without_mpe2_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_ratio_is_theirs_over_ours_per_decision():
     ours, theirs = Timing(1.0, 1e-3, 4000), Timing(1.0, 1e-3, 1)
-    figure = team_speed.ratio("about", ours, theirs, 500.0)
-    assert figure.value == pytest.approx(4000)
-    assert figure.holds
-    assert figure.note == "decisions/s: 4,000,000 to 1,000"
+    measurement = team_speed.ratio("about", ours, theirs, 500.0)
+    assert measurement.value == pytest.approx(4000)
+    assert measurement.holds
+    assert measurement.note == "decisions/s: 4,000,000 to 1,000"
