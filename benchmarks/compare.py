@@ -11,7 +11,7 @@ Each version has a process of its own. They take turns in short rounds, so that 
 the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
 the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
 median of their ratios is the measurement. Both versions play the same matches: the same seeds, the same random actions,
-equally long. Where the results still differ, the row says so.
+equally long. Where the results still differ, a note marks the row.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Row:
             time before.
         bar: What the ratio is held to.
         at_least: Whether a larger ratio is better.
-        note: What else there is to say.
+        note: Further remarks.
         failed: Whether an error kept it from being measured; ``note`` is the error.
     """
 
@@ -133,7 +133,7 @@ def kernel_ids() -> list[str]:
     return [id for id in own if is_kernel_game(registry.make_game(id)[0])]
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 if a bar was missed or something failed, 2 if it could not begin."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_id(parser, optional=True)
@@ -161,7 +161,7 @@ def main(words: Sequence[str] | None = None) -> int:
         help=f"rounds of each process (default {ROUNDS}); to compile at most {COLD_ROUNDS}",
     )
     add_json(parser)
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     try:
         other = find_installation(args.against)
         parts = parts_of(args.measurements, None if args.id is None else find_id(args.id))
@@ -218,7 +218,7 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) ->
 
 
 class Unknown(Exception):
-    """A version has no such id; says which."""
+    """A version has no such id; the message names it."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 """Players that optimal play of the other side meets, by team."""
 LANES = 1 << 14
 LONGER = 20
-"""Decisions by which matches that nobody can win are longer than the longest of those that somebody can."""
+"""Decisions by which unwinnable matches are longer than the longest winnable ones."""
 
 
 def pursuit_measurements() -> list[Measurement]:
@@ -129,12 +129,12 @@ class Matches:
 
     @property
     def as_solved(self) -> np.ndarray:
-        """Where the match ended as the solution says, bool ``[S]``: pursuers move first, in every other decision."""
+        """Where the match ended as solved, bool ``[S]``: pursuers move first, in every other decision."""
         is_captured = (self.reasons == CAPTURED) & (self.decisions == 2 * self.times - 1)
         is_escaped = (self.reasons == ESCAPED) & (self.decisions == 2 * self.escapes)
         goes_on = (self.reasons != CAPTURED) & (self.reasons != ESCAPED)
-        nobody = (self.times == NEVER) & (self.escapes == NEVER)
-        return np.select([self.times != NEVER, nobody], [is_captured, goes_on], is_escaped)
+        undecided = (self.times == NEVER) & (self.escapes == NEVER)
+        return np.select([self.times != NEVER, undecided], [is_captured, goes_on], is_escaped)
 
     @property
     def pursuers_gained(self) -> np.ndarray:

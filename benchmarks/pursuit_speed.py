@@ -97,8 +97,8 @@ def further_games(report_progress: Report) -> list[Measurement]:
     runs = []
     for number in range(TRIES):
         report_progress(f"{number + 1}/{TRIES}")
-        words = {"game": "palaestra.pursuit.graph_pursuit:game", "keyword": "graph", "values": list(FURTHER)}
-        runs.append(start(this_installation(), "presets", **words))
+        keywords = {"game": "palaestra.pursuit.graph_pursuit:game", "keyword": "graph", "values": list(FURTHER)}
+        runs.append(start(this_installation(), "presets", **keywords))
     about = "GraphPursuit on a further graph of the same kernel: make to first step, ms"
     return [further_measurement(about, FURTHER, runs, FURTHER_BAR_MS)]
 
@@ -108,8 +108,8 @@ def pools(report_progress: Report) -> list[Measurement]:
     runs = []
     for number in range(TRIES):
         report_progress(f"{number + 1}/{TRIES}")
-        words = {"id": PURSUIT, "first": {"graph": SMALL_POOL}, "then": {"graph": POOL}}
-        runs.append(start(this_installation(), "further", **words))
+        keywords = {"id": PURSUIT, "first": {"graph": SMALL_POOL}, "then": {"graph": POOL}}
+        runs.append(start(this_installation(), "further", **keywords))
     return pool_measurements(runs)
 
 

@@ -237,13 +237,13 @@ def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
     write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints; returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description="The measurements of Skirmish")
     parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument("--matches", type=positive_count, help="of each number (default: 1,024; mirrored maps 10,000)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write skirmish_measurements.csv there")
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     plan = Plan(args.matches)
     measurements: list[Measurement] = []
     for group in args.only or GROUPS:

@@ -209,8 +209,8 @@ def first_starts(report_progress: Report) -> list[Measurement]:
         for number in range(TRIES):
             report_progress(f"{factory} {number + 1}/{TRIES}")
             with tempfile.TemporaryDirectory() as cache:
-                words = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
-                runs.append(start(this_installation(), "presets", cache=cache, **words))
+                keywords = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
+                runs.append(start(this_installation(), "presets", cache=cache, **keywords))
                 if factory == "battle":
                     start(this_installation(), "make", cache=cache, id=id_of(MAP))  # keeps what the face needs
                     warms.append(start(this_installation(), "make", cache=cache, id=id_of(MAP)))
@@ -242,6 +242,6 @@ def warm_measurement(warms: list[Any]) -> Measurement:
     """From the imports to the first step, where compiled code is on the disk."""
     names = ("import_s", "wall_s", "step_s")
     best = min(warms, key=lambda found: sum(found[name] for name in names))
-    note = ", ".join(f"{word} {best[name]:.2f}" for word, name in zip(("import", "make", "step"), names, strict=True))
+    note = ", ".join(f"{part} {best[name]:.2f}" for part, name in zip(("import", "make", "step"), names, strict=True))
     about = f"Skirmish {MAP}, warm process: imports to first step, s"
     return Measurement("", about, sum(best[name] for name in names), WARM_BAR_S, False, note)

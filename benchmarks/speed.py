@@ -46,14 +46,14 @@ FRAMES = 12
 """FDM frames of one decision of two aircraft: six each."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to x (default: all)"
     )
     add_json(parser)
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     sys.path.append(str(TESTS))
     chosen = args.measurements or list(MEASUREMENTS)
     found: list[Measurement] = []
@@ -149,8 +149,8 @@ def _import_time(report_progress: Report) -> list[Measurement]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     for _ in range(9):
         for name in best:
-            words = [sys.executable, "-c", IMPORT.format(name=name)]
-            answer = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+            command = [sys.executable, "-c", IMPORT.format(name=name)]
+            answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             seconds, heavy = json.loads(answer.stdout)
             best[name] = min(best[name], seconds)
             loaded = heavy if name == "palaestra" else loaded

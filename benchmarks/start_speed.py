@@ -39,7 +39,7 @@ def makes(report_progress: Report) -> list[Measurement]:
             _start_measurement(id, "cold cache", colds, COLD_BAR_S, f'"{lines[0][0]}"' if lines[0] else "")
         )
         measurements.append(_start_measurement(id, "warm cache", warms, WARM_BAR_S, ""))
-    about = "games that do not say in one line that they are being compiled, or say it of a warm cache"
+    about = "games that do not report in one line that they are being compiled, or report it of a warm cache"
     measurements.append(Measurement("", about, float(len(quiet)), 0.0, False, ", ".join(quiet)))
     about = "importing gymnasium and palaestra, before make, s"
     return [*measurements, Measurement("", about, min(imports), None, False, f"the least of {len(imports)}")]
@@ -61,9 +61,9 @@ def _compiler_lines(found: Any) -> list[str]:
 
 def _start_measurement(id: str, about: str, found: list[Any], bar: float, note: str) -> Measurement:
     best = {name: min(one[name] for one in found) for name in ("wall_s", "cpu_s", "step_s")}
-    words = (f"CPU s: {best['cpu_s']:.2f}", f"first reset and step {1e3 * best['step_s']:.1f} ms", note)
+    notes = (f"CPU s: {best['cpu_s']:.2f}", f"first reset and step {1e3 * best['step_s']:.1f} ms", note)
     about = f"gymnasium.make {short(id)}, {about}, s"
-    return Measurement("", about, best["wall_s"], bar, False, "; ".join(filter(None, words)))
+    return Measurement("", about, best["wall_s"], bar, False, "; ".join(filter(None, notes)))
 
 
 def presets(report_progress: Report) -> list[Measurement]:
@@ -72,8 +72,8 @@ def presets(report_progress: Report) -> list[Measurement]:
     for number in range(TRIES):
         report_progress(f"{number + 1}/{TRIES}")
         with tempfile.TemporaryDirectory() as cache:
-            words = {"game": SIZE_GAME, "keyword": "agents", "values": list(PRESETS)}
-            runs.append(start(this_installation(), "presets", cache=cache, **words))
+            keywords = {"game": SIZE_GAME, "keyword": "agents", "values": list(PRESETS)}
+            runs.append(start(this_installation(), "presets", cache=cache, **keywords))
     all_s = min(sum(run["wall_s"]) for run in runs)
     cpu_s = min(sum(run["cpu_s"]) for run in runs)
     best = min(runs, key=lambda run: run["cpu_s"][1])
@@ -97,8 +97,8 @@ def bodies(report_progress: Report) -> list[Measurement]:
     call()
     (restore,) = timed(Benchmark("restore", lambda: sim.restore(snapshot), 1, sim.close))
     report_progress("memory")
-    words = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
-    grown = start(this_installation(), "memory", **words)
+    keywords = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
+    grown = start(this_installation(), "memory", **keywords)
     allocated, resident = grown["allocated_bytes"], grown["resident_bytes"]
     note = f"MB: {allocated / 1e6:.2f} by Python and NumPy"
     note += "" if resident is None else f", {resident / 1e6:.2f} of the process"
