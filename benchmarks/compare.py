@@ -47,7 +47,7 @@ Part = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Row:
+class Comparison:
     """One thing that both versions do.
 
     Attributes:
@@ -89,7 +89,7 @@ class Kind:
         unit: Of the numbers.
         number: ``number(seconds a call, lanes)`` in that unit.
         ids: ``ids(all kernel ids)`` that have it.
-        at_least: As in `Row`.
+        at_least: As in `Comparison`.
     """
 
     unit: str
@@ -191,10 +191,10 @@ def parts_of(measurements: Sequence[str], id: str | None) -> list[Part]:
     return parts
 
 
-def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Row]:
+def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Comparison]:
     """The rows of all parts. The pairs of processes come one after the other, each for all that is played in turns."""
     found: dict[Part, list[Seconds]] = {part: [] for part in parts}
-    missing: dict[Part, Row] = {}
+    missing: dict[Part, Comparison] = {}
     installations = (other, this_installation())
     work = [(part, k) for k in range(PAIRS) for part in parts if part[0] != "compile" or k == 0]
     with Progress("measurements") as report_progress, Pair(installations, lanes) as pair:
@@ -319,7 +319,7 @@ def _compile(installations: tuple[Installation, Installation], id: str, rounds: 
     return Seconds(seconds)
 
 
-def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
+def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Comparison:
     """What all pairs of processes found together; nothing was found where the list is empty."""
     measurement, id = part
     kind = KINDS[measurement]
@@ -330,10 +330,10 @@ def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
         shares = fast[:, 1] / fast[:, 0]
         ratio = float(np.median(1 / shares if kind.at_least else shares))
         note = note or ("" if all(seconds.same for seconds in found) else "results differ: not the same matches")
-    return Row(measurement, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
+    return Comparison(measurement, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
 
 
-def _print(rows: list[Row], place: str) -> None:
+def _print(rows: list[Comparison], place: str) -> None:
     number = lambda value: "-" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"  # noqa: E731
     table = [
         [

@@ -10,7 +10,7 @@ from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing, measure
 from palaestra.console import print_table
 
-Report = Callable[[str], object]
+ReportProgress = Callable[[str], object]
 """Called with what is being measured."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from measurement import Measurement, NotHere, Report, timed
+from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
 from palaestra.cli import benchmarks
 from palaestra.cli.measure import Timing
@@ -30,7 +30,7 @@ TRIES = 2
 """Fresh processes of each start; the fastest counts."""
 
 
-def speeds(report_progress: Report) -> list[Measurement]:
+def speeds(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run.
 
     All agents get uniform random actions from outside, as TeamTag's do; what is illegal becomes a no-op. Finished
@@ -51,7 +51,7 @@ def speeds(report_progress: Report) -> list[Measurement]:
     return measurements
 
 
-def next_to_sisl(report_progress: Report) -> list[Measurement]:
+def next_to_sisl(report_progress: ReportProgress) -> list[Measurement]:
     """A ParallelEnv with masks next to PettingZoo's: eight pursuers and one evader on 16 x 16 places, random actions.
 
     All our agents are moved from outside; PettingZoo moves its evader itself. Both get a reset after each match.
@@ -79,7 +79,7 @@ def sisl() -> Any:
     return module.parallel_env(n_pursuers=SISL_PURSUERS, n_evaders=1, x_size=SISL_SIDE, y_size=SISL_SIDE)
 
 
-def single(report_progress: Report) -> list[Measurement]:
+def single(report_progress: ReportProgress) -> list[Measurement]:
     """Steps a second of ``gymnasium.make``, the evader by the default script; the actions are drawn before."""
     (timing,) = timed(benchmarks.single(PURSUIT, graph=GRAPHS[0], pursuers=PURSUERS))
     return [single_measurement(timing)]
@@ -92,7 +92,7 @@ def single_measurement(timing: Timing) -> Measurement:
     return Measurement("", about, 1e6 / us, GYMNASIUM_BAR, True, f"us a step: {us:.1f}")
 
 
-def further_games(report_progress: Report) -> list[Measurement]:
+def further_games(report_progress: ReportProgress) -> list[Measurement]:
     """Games on further graphs in a fresh process whose kernel is there, each from make to its first step."""
     runs = []
     for number in range(TRIES):
@@ -103,7 +103,7 @@ def further_games(report_progress: Report) -> list[Measurement]:
     return [further_measurement(about, FURTHER, runs, FURTHER_BAR_MS)]
 
 
-def pools(report_progress: Report) -> list[Measurement]:
+def pools(report_progress: ReportProgress) -> list[Measurement]:
     """A large pool of generated graphs in fresh processes: how long it takes, and what it keeps."""
     runs = []
     for number in range(TRIES):

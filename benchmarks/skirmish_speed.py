@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from measurement import Measurement, NotHere, Report, timed
+from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
 from palaestra.cli import benchmarks
 from palaestra.cli.measure import Benchmark, Timing
@@ -43,7 +43,7 @@ def id_of(map: str) -> str:
     return f"palaestra/Skirmish-{map}-v0"
 
 
-def speeds(report_progress: Report) -> list[Measurement]:
+def speeds(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run."""
     *timings, tag = timed(*(battle(map) for map in SPEEDS), random_play(TAG))
     measurements = []
@@ -61,7 +61,7 @@ def battle(map: str) -> Benchmark:
     return Benchmark(map, sim.step, LANES, sim.close)
 
 
-def next_to_smax(report_progress: Report) -> list[Measurement]:
+def next_to_smax(report_progress: ReportProgress) -> list[Measurement]:
     """Battles of `MAP` next to JaxMARL's SMAX on one core, by the clock on the wall, as XLA has threads of its own.
 
     Raises:
@@ -144,7 +144,7 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def faces(report_progress: Report) -> list[Measurement]:
+def faces(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions a second of one match that hand out observations and masks; red's actions are drawn before."""
     single, parallel = timed(benchmarks.single(id_of(MAP), "builtin"), benchmarks.parallel(id_of(MAP), "builtin"))
     rows = (("gymnasium.make", single, GYMNASIUM_BAR), ("ParallelEnv", parallel, PARALLEL_BAR))
@@ -160,7 +160,7 @@ def face_measurement(face: str, timing: Timing, bar: float) -> Measurement:
     )
 
 
-def memory(report_progress: Report) -> list[Measurement]:
+def memory(report_progress: ReportProgress) -> list[Measurement]:
     """Bytes that each further lane allocates, all arrays."""
     return [
         Measurement("", f"Skirmish {map}, bytes a lane, all arrays", bytes_a_lane(id_of(map)), bar, False)
@@ -201,7 +201,7 @@ def traced_array_bytes() -> int:
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([of_arrays]).traces)
 
 
-def first_starts(report_progress: Report) -> list[Measurement]:
+def first_starts(report_progress: ReportProgress) -> list[Measurement]:
     """Fresh processes: compiling a layout, further maps of it in the same process, and a start with compiled code."""
     measurements = []
     for factory, maps in LAYOUTS.items():

@@ -27,7 +27,7 @@ import pursuit_speed
 import skirmish_speed
 import start_speed
 import team_speed
-from measurement import Measurement, NotHere, Report, print_measurements, register_game, timed
+from measurement import Measurement, NotHere, ReportProgress, print_measurements, register_game, timed
 from palaestra import registry
 from palaestra.cli.benchmarks import batch, peer, single, vector
 from palaestra.cli.common import add_json, print_json
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(measurement.holds is False for measurement in found) else 0
 
 
-def _vector_peers(report_progress: Report) -> list[Measurement]:
+def _vector_peers(report_progress: ReportProgress) -> list[Measurement]:
     """CartPole next to Gymnasium's two ways to run many of it, all returning fresh arrays."""
     native = gymnasium.make_vec(PEER, BATCH, vectorization_mode="vector_entry_point")
     sync = gymnasium.make_vec(PEER, SYNC_BATCH, vectorization_mode="sync")
@@ -97,7 +97,7 @@ def _vector_peers(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def _face_overhead(report_progress: Report) -> list[Measurement]:
+def _face_overhead(report_progress: ReportProgress) -> list[Measurement]:
     """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
     name = register_game(GAME_ID, TWO_TEAMS)
     lanes = _lanes_of_a_millisecond(name)
@@ -114,7 +114,7 @@ def _face_overhead(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def _single(report_progress: Report) -> list[Measurement]:
+def _single(report_progress: ReportProgress) -> list[Measurement]:
     """One CartPole behind ``gymnasium.make`` with its default wrappers, next to Gymnasium's own."""
     ours, theirs = timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
     note = f"us a step: {ours.ns / 1e3:.2f} to {theirs.ns / 1e3:.2f}"
@@ -125,7 +125,7 @@ def _single(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def _threads(report_progress: Report) -> list[Measurement]:
+def _threads(report_progress: ReportProgress) -> list[Measurement]:
     """Two threads next to one."""
     name = register_game(GAME_ID, TWO_TEAMS)
     one, two = timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
@@ -142,7 +142,7 @@ print(json.dumps([spent, [m for m in ("numba", "torch", "jsbsim", "mujoco") if m
 """
 
 
-def _import_time(report_progress: Report) -> list[Measurement]:
+def _import_time(report_progress: ReportProgress) -> list[Measurement]:
     """``import palaestra`` next to ``import gymnasium``, each in fresh processes, the least of nine."""
     best = {"palaestra": float("inf"), "gymnasium": float("inf")}
     loaded: list[str] = []
@@ -162,7 +162,7 @@ def _import_time(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def _flight_frames(report_progress: Report) -> list[Measurement]:
+def _flight_frames(report_progress: ReportProgress) -> list[Measurement]:
     """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
     env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
     rng = np.random.default_rng(0)
@@ -200,7 +200,7 @@ def _bare_flight() -> Benchmark:
     return Benchmark("bare JSBSim", fly, FRAMES, engine.close)
 
 
-def _flight_workers(report_progress: Report) -> list[Measurement]:
+def _flight_workers(report_progress: ReportProgress) -> list[Measurement]:
     """A vector of dogfights in two worker processes next to one."""
     made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
     one, two = timed(*made, rounds=5, round_s=0.3)
@@ -208,7 +208,7 @@ def _flight_workers(report_progress: Report) -> list[Measurement]:
     return [Measurement("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
 
-def _flight_reset(report_progress: Report) -> list[Measurement]:
+def _flight_reset(report_progress: ReportProgress) -> list[Measurement]:
     """Start of a dogfight, two aircraft."""
     sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
     sim.reset(seed=0)
@@ -216,7 +216,7 @@ def _flight_reset(report_progress: Report) -> list[Measurement]:
     return [Measurement("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
-def _exact(report_progress: Report) -> list[Measurement]:
+def _exact(report_progress: ReportProgress) -> list[Measurement]:
     """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
     return list(exact_claims.measurements())
 
@@ -257,7 +257,7 @@ def _lanes_of_a_millisecond(id: str) -> int:
         lanes *= 2
 
 
-MEASUREMENTS: dict[str, tuple[Callable[[Report], list[Measurement]], str, float, bool]] = {
+MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str, float, bool]] = {
     "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
     "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
     "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),

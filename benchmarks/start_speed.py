@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from compare import kernel_ids, short
-from measurement import Measurement, Report, register_game, timed
+from measurement import Measurement, ReportProgress, register_game, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark
 from palaestra.cli.random_actions import batch_call
@@ -24,7 +24,7 @@ MEMORY_START, MEMORY_END, MEMORY_BAR_MB = 1000, 10_000, 1.0
 """A log of one number a lane and decision would grow by 4.6 MB between the looks."""
 
 
-def makes(report_progress: Report) -> list[Measurement]:
+def makes(report_progress: ReportProgress) -> list[Measurement]:
     """``gymnasium.make`` of every compiled game in fresh processes, without and with compiled code on the disk."""
     measurements, quiet, imports = [], [], []
     ids = kernel_ids()
@@ -66,7 +66,7 @@ def _start_measurement(id: str, about: str, found: list[Any], bar: float, note: 
     return Measurement("", about, best["wall_s"], bar, False, "; ".join(filter(None, notes)))
 
 
-def presets(report_progress: Report) -> list[Measurement]:
+def presets(report_progress: ReportProgress) -> list[Measurement]:
     """Sizes of one game, one after the other in one fresh process, each from make to its first step."""
     runs = []
     for number in range(TRIES):
@@ -87,7 +87,7 @@ def presets(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def bodies(report_progress: Report) -> list[Measurement]:
+def bodies(report_progress: ReportProgress) -> list[Measurement]:
     """A game whose bodies an engine moves: how long a restore takes, what a long run keeps."""
     sim = registry.make_batch(register_game(BODY_ID, BODY_GAME), BODY_LANES)
     call = batch_call(sim)

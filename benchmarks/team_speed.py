@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from measurement import Measurement, NotHere, Report, timed
+from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.random_actions import POOL, batch_call
@@ -19,7 +19,7 @@ REFERENCE = 4.7e6
 """TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
 
-def particles(report_progress: Report) -> list[Measurement]:
+def particles(report_progress: ReportProgress) -> list[Measurement]:
     """Tag and spread next to mpe2: all agents move at random, all results are discarded.
 
     Raises:
@@ -39,7 +39,7 @@ def particles(report_progress: Report) -> list[Measurement]:
     ]
 
 
-def decisions(report_progress: Report) -> list[Measurement]:
+def decisions(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions of a match a second on one core, all agents at random."""
     names = (PONG, SOCCER, TAG, SPREAD)
     timings = timed(*(random_play(name) for name in names))

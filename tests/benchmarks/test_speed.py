@@ -11,20 +11,20 @@ import pursuit_speed
 import skirmish_speed
 import speed
 import start_speed
-from measurement import Measurement, NotHere, Report
+from measurement import Measurement, NotHere, ReportProgress
 from palaestra.cli import measure
 
 
 def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    def measured(report_progress: Report) -> list[Measurement]:
+    def measured(report_progress: ReportProgress) -> list[Measurement]:
         return [Measurement("x", "speed", 2.0, 1.5, True), Measurement("x", "time", 9.0, None, False)]
 
-    def missed(report_progress: Report) -> list[Measurement]:
+    def missed(report_progress: ReportProgress) -> list[Measurement]:
         return [Measurement("y", "time", 2.0, 1.5, False)]
 
-    def absent(report_progress: Report) -> list[Measurement]:
+    def absent(report_progress: ReportProgress) -> list[Measurement]:
         raise NotHere("needs mpe2")
 
     table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}

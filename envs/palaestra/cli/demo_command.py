@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def split(arguments: list[str]) -> list[str]:
-    """Words of our own: all are passed on, the question for help too where somebody is there to answer it."""
+    """No arguments of our own: all are passed on, ``--help`` too where tyro is installed."""
     return arguments[:1] if arguments[:1] in HELP and importlib.util.find_spec("tyro") is None else []
 
 

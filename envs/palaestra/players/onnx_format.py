@@ -62,7 +62,7 @@ OPERATORS = frozenset(
     Softsign Split Sqrt Squeeze Sub Sum Swish Tanh Tile Transpose Unsqueeze Where
     """.split()
 )
-"""Arithmetic on tensors. Whoever adds one: its time is a multiple of what it reads and writes, and it draws nothing."""
+"""Arithmetic on tensors. Of a new one: its time is a multiple of what it reads and writes, and it draws nothing."""
 STANDARD = (b"", b"ai.onnx")
 """Names of the standard set of operators."""
 

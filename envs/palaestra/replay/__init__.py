@@ -12,7 +12,7 @@ again under the same rules. Hashes of every state are compared::
 
 A `Recorder` records any simulation while other code drives it: a training run, a face, an adapter.
 
-The file of somebody else can be wrong, never dangerous: `load` runs nothing in it and checks sizes before memory, and
+An untrusted file can be wrong, never dangerous: `load` runs nothing in it and checks sizes before memory, and
 all that it holds goes through the same checks as a call of the simulation. What is wrong is a `ReplayError`.
 """
 

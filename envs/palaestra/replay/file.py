@@ -162,7 +162,7 @@ MAPPINGS = ("keywords", "players", "outside")
 
 
 def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
-    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run, no file is opened.
+    """Reads a replay and checks that it is whole. The file may be untrusted: nothing in it is run, no file is opened.
 
     Args:
         path: The file.

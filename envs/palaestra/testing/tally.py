@@ -22,7 +22,7 @@ class Tally:
     """Counts over the walks of one game, all of them under ``autoreset_mode="same_step"``.
 
     Attributes:
-        won: Per end reason, of the matches whose last decision pays somebody or that end at the horizon: those whose
+        won: Per end reason, of the matches whose last decision pays an agent or that end at the horizon: those whose
             winner was paid more than 0 by the last decision or by all of them, and those whose winner paid by one of
             the two and gained by none.
         unpaid: Won matches without any reward, and others.
@@ -97,7 +97,7 @@ class Tally:
                 )
         never, some = self.unpaid.tolist()
         if never >= 2 * MATCHES and some == 0:
-            return f"{never} matches of a zero-sum game have a winner, but no decision of them pays anybody"
+            return f"{never} matches of a zero-sum game have a winner, but none of their decisions pays an agent"
         return ""
 
     def never_asked(self) -> str:

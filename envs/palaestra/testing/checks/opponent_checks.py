@@ -1,4 +1,4 @@
-"""Python opponents: each is handed the rows of its own team in its own lanes."""
+"""Python opponents: each gets the rows of its own team in its own lanes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LANES = 5
 
 
 class WatchingPlayer:
-    """An `Opponent` that plays what a `Player` has written, and compares what it is handed with the batch's memory.
+    """An `Opponent` that plays what a `Player` has written, and compares its arrays with the memory of the batch.
 
     Attributes:
         wrong: The first difference as text, or ``""``.

@@ -245,7 +245,7 @@ def _plays_as_named(subject: Subject, sim: Any, named: Any) -> None:
 
 @conformance(order=1007)
 def scripts_ignore_current_actions(subject: Subject) -> None:
-    """What a script does in a decision does not depend on what the agents beside it choose in the same decision."""
+    """What a script does in a decision does not depend on the choices of other agents in the same decision."""
     game, draw = subject.game, subject.draw
     if not game.scripts or len(game.agents) < 2:
         raise Skipped("no scripts" if not game.scripts else "one agent")
