@@ -22,9 +22,9 @@ def tell(what: str) -> None:
         Path(name).write_text(what, encoding="utf-8")
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """``", did you mean 'x'?"`` where something known is near, else nothing."""
-    found = nearest(word, known)
+    found = nearest(name, known)
     return "" if found is None else f", did you mean {found!r}?"
 
 

@@ -191,15 +191,15 @@ def observation_tables(*games: Game) -> str:
 
 
 def forms_of(game: Game) -> list[str]:
-    """The words of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
+    """The options of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
     shared = {f.dtype for f in (*game.team_observation, *game.lane_observation)}
     flat = all(len({f.dtype for f in role.observation} | shared) == 1 for role in game.roles)
     return ["flat", "dict"] if flat else ["dict"]
 
 
-def _quoted(words: Sequence[str], between: str = ", ") -> str:
+def _quoted(options: Sequence[str], between: str = ", ") -> str:
     """``observation="flat"`` or ``"dict"``, in code."""
-    return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(words))
+    return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(options))
 
 
 def _observation_tables(games: Sequence[Game]) -> str:
@@ -308,7 +308,7 @@ def _by_role(games: Sequence[Game], kind: Literal["action", "observation"]) -> s
     return "\n\n".join(f"{title}:\n\n{table}" for title, table in tables.items())
 
 
-# -- a game in a few words ---------------------------------------------------------------------------------------------
+# -- a game in a few lines ---------------------------------------------------------------------------------------------
 
 
 def keywords_of(row: Row) -> str:

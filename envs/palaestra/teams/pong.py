@@ -168,7 +168,7 @@ def move_ball(s, team):
     ahead_after = ahead + side * s.ball_velocity[0]
     players = len(s.paddle_y) // 2
     for k in range(players):
-        place = players - 1 - k  # the front paddle stands first in the way
+        place = players - 1 - k  # the front paddle comes first
         face = face_of(s, place)
         if ahead < face <= ahead_after:
             share = (face - ahead) / (ahead_after - ahead)

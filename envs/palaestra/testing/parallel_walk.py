@@ -134,8 +134,8 @@ def _flags(moment: Moment) -> str:
             return f"{agent} is terminated and truncated"
     if moment.face.agents:
         return ""
-    word = lambda a: "terminated" if terminations.get(a) else "truncated" if truncations.get(a) else "neither"  # noqa: E731
-    flags = {agent: word(agent) for agent in rewards}
+    flag = lambda a: "terminated" if terminations.get(a) else "truncated" if truncations.get(a) else "neither"  # noqa: E731
+    flags = {agent: flag(agent) for agent in rewards}
     if len(set(flags.values())) != 1 or "neither" in flags.values():
         return f"at the end the flags are {flags}"
     for agent in rewards:
