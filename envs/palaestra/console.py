@@ -17,7 +17,7 @@ child has crashed."""
 
 
 def tell(what: str) -> None:
-    """Writes what is done now, if somebody wants to know."""
+    """Writes what is done now, if the parent asks for it."""
     if name := os.environ.get(PROGRESS_FILE):
         Path(name).write_text(what, encoding="utf-8")
 

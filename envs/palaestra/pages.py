@@ -191,7 +191,7 @@ def observation_tables(*games: Game) -> str:
 
 
 def forms_of(game: Game) -> list[str]:
-    """The options of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
+    """Options of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
     shared = {f.dtype for f in (*game.team_observation, *game.lane_observation)}
     flat = all(len({f.dtype for f in role.observation} | shared) == 1 for role in game.roles)
     return ["flat", "dict"] if flat else ["dict"]
