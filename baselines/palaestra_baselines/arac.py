@@ -43,15 +43,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
-from palaestra_baselines.common.graph_networks import (
-    MASKED,
-    GraphRoster,
-    Maps,
-    Places,
-    WaysNetwork,
-    decide,
-    prefixes,
-)
+from palaestra_baselines.common.graph_networks import MASKED, GraphRoster, Maps, Places, WaysNetwork, decide, prefixes
 from palaestra_baselines.common.graph_policy import GraphPolicy, load_graph_player
 from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule

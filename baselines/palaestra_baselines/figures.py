@@ -26,7 +26,7 @@ from palaestra_baselines.common.curves import bootstrap_interval, curve_over_see
 from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.runs import FigureArgs, continued, finished, mark_finished
-from palaestra_baselines.common.tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
+from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
 """Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""

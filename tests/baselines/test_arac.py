@@ -22,13 +22,7 @@ from palaestra.core.files import FileError
 from palaestra.core.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
-from palaestra_baselines.arac import (
-    critic_targets,
-    errors_of,
-    policy_loss,
-    returns_ahead,
-    soft_values,
-)
+from palaestra_baselines.arac import critic_targets, errors_of, policy_loss, returns_ahead, soft_values
 from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.graph_networks import (
     ABSENT,

@@ -114,10 +114,9 @@ def train(name: str, folder: Path, **changes: Any) -> None:
         module.train(module.Args(grid=True, table=folder / "table.csv", **settings))
         return
     from palaestra_baselines.common.runs import continued
-    from palaestra_baselines.common.tracking import evaluation_flights
 
     if method == "ppo_tracking":
-        module.evaluation_flights = functools.partial(evaluation_flights, horizon=100)
+        module.evaluation_flights = functools.partial(module.evaluation_flights, horizon=100)
     module.train(continued(module.Args(**settings)))
 
 
