@@ -36,12 +36,18 @@ from torch import nn
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.collector import draw_actions, epsilon_greedy
-from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player
+from palaestra_baselines.common.flat_networks import (
+    NEVER,
+    FlatUtilities,
+    Utilities,
+    load_flat_player,
+    load_player,
+    scale_inputs,
+)
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stores import Sequences, generalised_advantages
 from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
-from palaestra_baselines.common.utilities import FLATTEST, NEVER, Utilities, load_player
 from palaestra_baselines.common.value_learning import (
     Evaluation,
     LaneArgs,
@@ -159,7 +165,7 @@ class Critic(nn.Module):
 
     def standardise(self, states: np.ndarray) -> None:
         """Scales inputs by mean and standard deviation of states ``[N, S]``."""
-        scale_inputs(self, states)
+        scale_inputs(self, states, None)
 
 
 class UnitCritic(nn.Module):
@@ -215,7 +221,7 @@ class UnitCritic(nn.Module):
     def standardise(self, states: np.ndarray) -> None:
         """Scales inputs by mean and standard deviation over agents in the match, of states ``[N, S]``."""
         rows = states.reshape(len(states) * self.agents, -1)
-        scale_inputs(self, rows[rows.any(1)])
+        scale_inputs(self, rows[rows.any(1)], None)
 
 
 def by_layers(layers: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
@@ -223,13 +229,6 @@ def by_layers(layers: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
     for layer in layers[:-1]:
         inputs = torch.relu(layer(inputs))
     return layers[-1](inputs)[..., 0]
-
-
-def scale_inputs(critic: Any, rows: np.ndarray) -> None:
-    """Sets ``mean`` and ``scale`` of a critic by rows ``[N, I]``."""
-    deviation = np.maximum(rows.std(axis=0, dtype=np.float64), FLATTEST)
-    critic.mean.copy_(torch.from_numpy(rows.mean(axis=0, dtype=np.float64)))
-    critic.scale.copy_(torch.from_numpy(1.0 / deviation))
 
 
 class ValueScale(nn.Module):
@@ -485,9 +484,7 @@ def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:
     if args.network == "entity":
         actor = UnitUtilities(roster, args.hidden, args.recurrent)
         return actor, UnitCritic(roster.game, size, args.critic_hidden)
-    actor = (
-        FlatUtilities(roster, args.hidden, True, streams=False) if args.recurrent else Utilities(roster, args.hidden)
-    )
+    actor = FlatUtilities(roster, args.hidden) if args.recurrent else Utilities(roster, args.hidden)
     return actor, Critic(size, args.critic_hidden)
 
 

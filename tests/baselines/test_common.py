@@ -27,8 +27,8 @@ from palaestra_baselines.common.curves import (
     plot_panels,
     read_rows,
 )
+from palaestra_baselines.common.flat_networks import ranges
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy, save_policy
-from palaestra_baselines.common.utilities import ranges
 from palaestra_baselines.ppo_tracking import PerceptronPlayer, layer_arrays, perceptron_player
 
 

@@ -23,8 +23,8 @@ from palaestra.core.files import FileError
 from palaestra.core.opponents import load_policy
 from palaestra_baselines import minimax_q
 from palaestra_baselines.common.checked_arrays import write_arrays
+from palaestra_baselines.common.flat_networks import load_player
 from palaestra_baselines.common.policy_file import read_policy, reseal, save_policy
-from palaestra_baselines.common.utilities import load_player
 
 SOCCER, PONG = "palaestra/TeamGridSoccer-3x3-v0", "palaestra/TeamPong-v0"
 METADATA = b'{"__metadata__": {"method": "fm3q"}, '

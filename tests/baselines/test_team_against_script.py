@@ -18,9 +18,9 @@ from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
 from palaestra_baselines.common import value_learning
+from palaestra_baselines.common.flat_networks import Utilities
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.utilities import Utilities
 from palaestra_baselines.common.value_learning import LearningArgs, Report, Training, learning_command
 
 TAG = "palaestra/TeamTag-2v2-v0"

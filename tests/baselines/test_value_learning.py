@@ -22,9 +22,9 @@ from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
 from palaestra_baselines.common import value_learning
 from palaestra_baselines.common.agents import two_team_roster
+from palaestra_baselines.common.flat_networks import Utilities, UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
 from palaestra_baselines.common.value_learning import (
     LearningArgs,
     Training,

@@ -27,7 +27,6 @@ from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
 from palaestra_baselines.common.stores import Batch, Replay, Sequences
 from palaestra_baselines.common.training_command import evaluation_hint, run_command
-from palaestra_baselines.common.utilities import Utilities
 
 EVALUATION_SEED = 2**30
 """Number of the run whose matches evaluate a training; final figures use others."""
@@ -316,14 +315,23 @@ class Training(LaneTraining):
         """Whether decisions are still random and nothing is learnt."""
         return self.collector.steps < self.args.warmup_steps
 
-    def play(self, utilities: Utilities, epsilon: float) -> None:
-        """One epsilon-greedy decision in all lanes, at random while the run warms up."""
-        collector, values = self.collector, None
-        if not self.is_warming_up:
-            observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
+    def play(self, utilities: Any, epsilon: float) -> None:
+        """One epsilon-greedy decision in all lanes, at random while the run warms up.
+
+        Args:
+            utilities: A module as `palaestra_baselines.common.flat_networks.FlatUtilities`.
+            epsilon: Probability of a random action.
+        """
+        collector, values, memory = self.collector, None, None
+        position, is_recurrent = collector.position, bool(utilities.memory_size)
+        if is_recurrent or not self.is_warming_up:
+            observed = {name: torch.from_numpy(rows) for name, rows in position.observations.items()}
+            before = torch.from_numpy(position.memory) if is_recurrent else None
             with torch.no_grad():
-                values = utilities(observed).numpy()
-        collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
+                values, features = utilities.evaluate(observed, before)
+            memory = features.numpy() if is_recurrent else None
+            values = None if self.is_warming_up else values.numpy()
+        collector.play(epsilon_greedy(collector.rng, position.legal, values, epsilon), memory)
 
     def sample(self) -> Batch:
         """A batch for the next gradient step."""
@@ -339,7 +347,6 @@ def learn(
     online: nn.Module,
     target: nn.Module,
     loss: Callable[[], torch.Tensor],
-    play: Callable[[float], None],
     utilities_of: Callable[[Any], Any] = lambda network: network,
     average: Any = None,
 ) -> Report:
@@ -353,7 +360,6 @@ def learn(
         online: Networks that learn.
         target: Their target networks, which follow by ``tau`` at each gradient step.
         loss: Draws a batch and returns its loss.
-        play: ``play(epsilon)`` plays one decision in all lanes.
         utilities_of: The utilities among ``online`` or ``target``: their inputs are scaled when learning starts.
         average: Averaged weights of the utilities, which follow by ``average`` at each gradient step.
     """
@@ -363,7 +369,7 @@ def learn(
     averaged = {} if average is None else {"average": average}
     training.resume(online=online, target=target, **averaged, optimizer=optimizer)
     while training.should_continue(played):
-        play(linear_schedule(args.epsilon, training.progress / args.epsilon_until))
+        training.play(utilities_of(online), linear_schedule(args.epsilon, training.progress / args.epsilon_until))
         if training.is_warming_up:
             continue
         if training.updates == 0:
