@@ -47,9 +47,9 @@ from palaestra_baselines.common.graph_networks import MASKED, GraphRoster, Maps,
 from palaestra_baselines.common.graph_policy import GraphPolicy, load_graph_player
 from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
+from palaestra_baselines.common.rollout import Sequences
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LaneArgs,
     LaneTraining,
@@ -68,7 +68,7 @@ load_policy = load_graph_player
 
 @dataclass
 class Args(LaneArgs):
-    """Arguments beside those of `palaestra_baselines.common.value_learning.LaneArgs`.
+    """Arguments beside those of `palaestra_baselines.common.training.LaneArgs`.
 
     Attributes:
         beta: How the weight of the reference is chosen.

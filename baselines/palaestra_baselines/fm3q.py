@@ -52,9 +52,9 @@ from torch import nn
 
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.rollout import Batch
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LearningArgs,
     Report,

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import torch
 
-from palaestra_baselines import vdn
 from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.value_learning import Evaluation, LearningArgs, Report, learning_command, weighted_mean
+from palaestra_baselines.common.rollout import Batch
+from palaestra_baselines.common.training import Evaluation, LearningArgs, Report, learning_command, weighted_mean
+from palaestra_baselines.vdn import train_utilities
 
 METHOD = "iql"
 load_policy = load_player
@@ -59,7 +59,7 @@ def td_loss(
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    return vdn.train(args, evaluation, METHOD, td_loss)
+    return train_utilities(args, METHOD, td_loss, evaluation)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

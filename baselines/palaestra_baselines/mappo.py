@@ -35,7 +35,6 @@ from torch import nn
 
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
-from palaestra_baselines.common.collector import draw_actions, epsilon_greedy
 from palaestra_baselines.common.flat_networks import (
     NEVER,
     FlatUtilities,
@@ -45,10 +44,9 @@ from palaestra_baselines.common.flat_networks import (
     scale_inputs,
 )
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences, generalised_advantages
-from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LaneArgs,
     LaneTraining,
@@ -58,6 +56,7 @@ from palaestra_baselines.common.value_learning import (
     linear_schedule,
     weighted_mean,
 )
+from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
 
 METHOD = "mappo"
 SLOPE = 10.0

@@ -46,10 +46,9 @@ from palaestra.core.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
 from palaestra.exact.sweeps import solve_positions
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.collector import check_rules
 from palaestra_baselines.common.policy_file import policy_for, save_policy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.training_command import evaluation_hint, run_command
+from palaestra_baselines.common.rollout import check_rules
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder, evaluation_hint, run_command
 
 METHOD = "minimax_q"
 LEARNT = ("q", "visits", "values", "rows", "columns")

@@ -43,8 +43,7 @@ from palaestra.core.game import Game
 from palaestra.core.simulation import Simulation
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
 from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.training_command import run_command
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
 from palaestra_baselines.pid import SETTLED_AFTER_S
 
 METHOD = "ppo_tracking"

@@ -31,12 +31,10 @@ from palaestra import registry
 from palaestra.core.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.collector import RUN_BITS
-from palaestra_baselines.common.curves import plot_panels, read_rows
-from palaestra_baselines.common.match_evaluation import play_both_sides
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS
+from palaestra_baselines.common.figures import FigureArgs, plot_panels, train_all
+from palaestra_baselines.common.rollout import RUN_BITS
+from palaestra_baselines.common.run_folder import RunArgs, read_rows
+from palaestra_baselines.common.training import WEIGHTS, play_both_sides
 from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
 
 TEST_MATCHES = 4096

@@ -42,7 +42,6 @@ from torch import nn
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.flat_networks import (
     FlatUtilities,
     Utilities,
@@ -52,10 +51,9 @@ from palaestra_baselines.common.flat_networks import (
     q_of_actions,
 )
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.rollout import Position, Sequences, generalised_advantages
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences, generalised_advantages
-from palaestra_baselines.common.unit_networks import UNITS, UnitUtilities, load_unit_player
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LearningArgs,
     Report,
@@ -64,6 +62,7 @@ from palaestra_baselines.common.value_learning import (
     learning_command,
     weighted_mean,
 )
+from palaestra_baselines.common.unit_networks import UNITS, UnitUtilities, load_unit_player
 
 METHOD = "qmix"
 

@@ -35,10 +35,9 @@ import numpy as np
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.curves import plot_panels, read_rows
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS
+from palaestra_baselines.common.figures import FigureArgs, plot_panels, train_all
+from palaestra_baselines.common.run_folder import RunArgs, read_rows
+from palaestra_baselines.common.training import WEIGHTS
 from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}

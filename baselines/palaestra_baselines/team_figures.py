@@ -24,14 +24,19 @@ from palaestra.core.opponents import Opponent
 from palaestra.evaluation import wilson_interval
 from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
+from palaestra_baselines.common.figures import (
+    FigureArgs,
+    bootstrap_interval,
+    copy_file,
+    curve_over_seeds,
+    plot_panels,
+    train_all,
+    write_csv,
+)
 from palaestra_baselines.common.flat_networks import UtilityPlayer
-from palaestra_baselines.common.match_evaluation import play_both_sides
-from palaestra_baselines.common.output_files import copy_file, write_csv
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS, LearningArgs
+from palaestra_baselines.common.run_folder import RunArgs, read_rows
+from palaestra_baselines.common.training import WEIGHTS, LearningArgs, play_both_sides
 
 MIXERS = ("monotone", "vdn", "pairwise")
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")

@@ -45,11 +45,11 @@ from torch import nn
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, load_flat_player
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.rollout import Position
+from palaestra_baselines.common.training import Evaluation, Report, learning_command
 from palaestra_baselines.common.unit_networks import UNITS, UnitLayout, UnitStream, UnitUtilities, load_unit_player
-from palaestra_baselines.common.value_learning import Evaluation, Report, learning_command
 from palaestra_baselines.qmix import Factored, FactoredArgs, train_factored
 
 METHOD = "unmas"

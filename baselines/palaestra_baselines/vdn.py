@@ -24,9 +24,9 @@ from pathlib import Path
 import torch
 
 from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.rollout import Batch
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LearningArgs,
     Report,
@@ -70,20 +70,10 @@ def td_loss(
     return weighted_mean(((totals - y) ** 2).mean(1), batch.weights)
 
 
-def train(
-    args: LearningArgs,
-    evaluation: Evaluation | None = None,
-    method: str = METHOD,
-    loss: Callable[..., torch.Tensor] = td_loss,
+def train_utilities(
+    args: LearningArgs, method: str, loss: Callable[..., torch.Tensor], evaluation: Evaluation | None
 ) -> Report:
-    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`.
-
-    Args:
-        args: Of the run.
-        evaluation: What evaluations measure; matches against the script ``args.opponent`` if None.
-        method: Name of the method.
-        loss: Its loss, which takes the arguments of `td_loss`.
-    """
+    """Trains utilities of all learning agents by a loss that takes the arguments of `td_loss`."""
     with RunFolder(args, method) as folder:
         training = Training(args, folder, evaluation)
         online = Utilities(training.roster, args.hidden)
@@ -95,6 +85,11 @@ def train(
             target,
             loss=lambda: loss(online, target, training.sample(), team_of, args.gamma, args.double),
         )
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    return train_utilities(args, METHOD, td_loss, evaluation)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -23,7 +23,6 @@ from palaestra.core.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import critic_targets, errors_of, policy_loss, returns_ahead, soft_values
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.graph_networks import (
     ABSENT,
     FULL_LIFE,
@@ -38,7 +37,7 @@ from palaestra_baselines.common.graph_networks import (
 from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])

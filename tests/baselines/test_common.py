@@ -19,16 +19,10 @@ from palaestra.core.files import FileError
 from palaestra.core.game import Game, Role
 from palaestra.core.opponents import policy_metadata
 from palaestra.kernels.networks import WIDEST, make_network, mlp
-from palaestra_baselines.common.curves import (
-    CurveLog,
-    bootstrap_interval,
-    curve_over_seeds,
-    interquartile_mean,
-    plot_panels,
-    read_rows,
-)
+from palaestra_baselines.common.figures import bootstrap_interval, curve_over_seeds, interquartile_mean, plot_panels
 from palaestra_baselines.common.flat_networks import ranges
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy, save_policy
+from palaestra_baselines.common.run_folder import CurveLog, read_rows
 from palaestra_baselines.ppo_tracking import PerceptronPlayer, layer_arrays, perceptron_player
 
 

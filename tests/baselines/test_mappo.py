@@ -23,10 +23,9 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import mappo
-from palaestra_baselines.common.collector import Position, draw_actions
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.rollout import Position, Sequences, draw_actions
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences
 from palaestra_baselines.mappo import (
     ValueScale,
     log_policy,

@@ -13,7 +13,7 @@ pytest.importorskip("safetensors", reason="the methods need the extra palaestra[
 from palaestra import exact, make_batch, registry
 from palaestra.core.opponents import load_policy as load_any
 from palaestra_baselines import minimax_q
-from palaestra_baselines.common.curves import read_rows
+from palaestra_baselines.common.run_folder import read_rows
 
 SOCCER = "palaestra/GridSoccer-v0"
 

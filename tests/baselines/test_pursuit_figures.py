@@ -18,7 +18,7 @@ import palaestra
 from palaestra import registry
 from palaestra_baselines import arac, figures, mappo, pursuit_figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.common.figures import FigureArgs
 from palaestra_baselines.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 
 PATH = "test/GraphPursuit-Path-v0"

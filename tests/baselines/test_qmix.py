@@ -20,14 +20,13 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import qmix
-from palaestra_baselines.common import value_learning
+from palaestra_baselines.common import training as training_module
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.flat_networks import FlatUtilities
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
+from palaestra_baselines.common.training import Training
 from palaestra_baselines.common.unit_networks import UnitUtilities
-from palaestra_baselines.common.value_learning import Training
 from palaestra_baselines.qmix import Factored, FactoredArgs, td_loss, until_last
 
 BATTLE = "palaestra/Skirmish-3m-v0"
@@ -333,7 +332,7 @@ def megabytes(folder: Path) -> float:
 def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     seen = SimpleNamespace(epsilons=[], random=[], rates=[], taus=[], norms=[], lengths=[])
 
-    def spy(name: str, note: Any, module: Any = value_learning) -> None:
+    def spy(name: str, note: Any, module: Any = training_module) -> None:
         inner = getattr(module, name)
 
         def spied(*given: Any) -> Any:

@@ -17,7 +17,7 @@ import palaestra
 from palaestra import registry
 from palaestra_baselines import figures, skirmish_figures, vdn
 from palaestra_baselines.common.agents import Roster, keywords
-from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.common.figures import FigureArgs
 from palaestra_baselines.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 
 BATTLE = "test/Skirmish-3m-v0"

@@ -17,8 +17,8 @@ pytest.importorskip("jsbsim")
 
 from palaestra.core.opponents import policy_metadata
 from palaestra_baselines import fm3q, team_figures
+from palaestra_baselines.common.figures import FigureArgs, finished, train_all
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.runs import FigureArgs, finished, train_all
 
 SMALL = {
     "total_steps": 320,

@@ -20,10 +20,9 @@ from palaestra.core.fields import Table
 from palaestra.core.files import FileError
 from palaestra.core.game import Game, Role
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, flat_player
 from palaestra_baselines.common.policy_file import save_policy
-from palaestra_baselines.common.stores import Replay
+from palaestra_baselines.common.rollout import Collector, Replay
 from palaestra_baselines.common.unit_networks import (
     NetworkPlayer,
     UnitEncoder,

@@ -18,8 +18,8 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra_baselines import unmas
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities
+from palaestra_baselines.common.rollout import Position
 from palaestra_baselines.common.unit_networks import UnitLayout, UnitUtilities
 
 BATTLE = "palaestra/Skirmish-3m-v0"

@@ -20,9 +20,8 @@ from palaestra.core.batch_loop import RUNNING
 from palaestra.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector, Position, epsilon_greedy
 from palaestra_baselines.common.flat_networks import Utilities
-from palaestra_baselines.common.stores import Batch, Replay
+from palaestra_baselines.common.rollout import Batch, Collector, Position, Replay, epsilon_greedy
 from palaestra_baselines.skirmish_figures import GROUPS, Entry, final_row, run_of
 
 BATTLE = "test/Skirmish-3m-v0"

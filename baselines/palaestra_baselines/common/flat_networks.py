@@ -20,8 +20,8 @@ from torch import nn
 from palaestra.core.fields import ObservationField, checked_bounds
 from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster, group_rows
-from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
+from palaestra_baselines.common.rollout import Position
 
 Module = TypeVar("Module", bound=nn.Module)
 NEVER = -1e9

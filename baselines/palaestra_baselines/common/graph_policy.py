@@ -13,7 +13,7 @@ from torch import nn
 from palaestra.core.files import FileError
 from palaestra.core.game import Game
 from palaestra.core.opponents import Opponent
-from palaestra_baselines.common.combined_choices import JointChoice
+from palaestra_baselines.common.agents import JointChoice
 from palaestra_baselines.common.graph_networks import (
     GraphRoster,
     Maps,

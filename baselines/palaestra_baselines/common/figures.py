@@ -1,28 +1,34 @@
-"""Runs of a figure: each trained once, several in parallel; interrupted runs resume."""
+"""Runs of a figure, each trained once, several in parallel; tables, statistics and plots of their curves.
+
+Agarwal, Schwarzer, Castro, Courville and Bellemare, "Deep reinforcement learning at the edge of the statistical
+precipice" (NeurIPS 2021): few runs are compared by the interquartile mean, with an interval from resampling the runs
+within each task.
+"""
 
 from __future__ import annotations
 
 import concurrent.futures
+import csv
 import dataclasses
 import importlib
+import io
 import json
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
+import numpy as np
 import tyro
 
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.curves import read_rows
-from palaestra_baselines.common.number_checks import check_numbers
-from palaestra_baselines.common.run_folder import LOG, differences
+from palaestra_baselines.common.run_folder import LOG, check_numbers, differences, read_rows
 
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""
@@ -175,3 +181,122 @@ def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:
         rows = read_rows(log) if log.exists() else []
         steps += rows[-1]["steps"] if rows else 0.0
     return int(steps)
+
+
+SHARE_MARGIN = 0.03
+"""Room below 0 and above 1 in pictures of shares, so that lines there are seen."""
+LARGE = 10_000
+"""From this number on x is written in thousands (k) and millions (M)."""
+COLUMNS = 3
+"""Most panels in a row of a picture."""
+
+
+def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Mean without the lowest and the highest quarter (rounded down) of the values along an axis."""
+    ordered = np.sort(values, axis=axis)
+    count = ordered.shape[axis]
+    return np.take(ordered, np.arange(count // 4, count - count // 4), axis=axis).mean(axis=axis)
+
+
+def bootstrap_interval(
+    scores: np.ndarray, level: float = 0.95, repetitions: int = 2000, seed: int = 0
+) -> tuple[float, float, float]:
+    """Interquartile mean of scores and its percentile interval, runs resampled within each task.
+
+    Args:
+        scores: ``[runs, tasks]``, or ``[runs]`` for one task.
+        level: Share of the bootstrap distribution inside the interval.
+        repetitions: Number of resamples.
+        seed: Of the resampling.
+
+    Returns:
+        Mean, lower and upper end.
+    """
+    table = np.asarray(scores, np.float64).reshape(len(scores), -1)
+    runs, tasks = table.shape
+    drawn = np.random.default_rng(seed).integers(0, runs, (repetitions, runs, tasks))
+    resampled = table[drawn, np.arange(tasks)].reshape(repetitions, -1)
+    tail = 50.0 * (1.0 - level)
+    low, high = np.percentile(interquartile_mean(resampled), [tail, 100.0 - tail])
+    return float(interquartile_mean(table.ravel())), float(low), float(high)
+
+
+def curve_over_seeds(runs: Sequence[list[dict[str, float]]], x: str, y: str) -> np.ndarray:
+    """A column over the steps that all runs have: ``[steps, 4]`` (x, interquartile mean, low, high)."""
+    tables = [{row[x]: row[y] for row in run} for run in runs]
+    common = sorted(set.intersection(*(set(table) for table in tables)))
+    rows = [(step, *bootstrap_interval(np.array([table[step] for table in tables]))) for step in common]
+    return np.array(rows).reshape(-1, 4)
+
+
+def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> None:
+    """Draws curves side by side into a PNG, at most `COLUMNS` in a row.
+
+    Args:
+        path: The file.
+        panels: For each panel ``label`` (of the y axis), ``x_label``, ``curves`` (name -> ``[steps, 4]`` as from
+            `curve_over_seeds`), ``lines`` (name -> value, drawn across), ``log`` (whether y is logarithmic) and
+            ``is_share`` (whether y goes from 0 to 1). A panel has a legend where its names are not those of the panel
+            before.
+        title: Over all of them.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import EngFormatter
+
+    columns = min(len(panels), COLUMNS)
+    rows = -(-len(panels) // columns)
+    size = (4.2 * columns, 3.4 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    named: list[str] = []
+    for axis, panel in zip(axes.flat, panels, strict=False):
+        for number, (name, curve) in enumerate(panel["curves"].items()):
+            x, mean, low, high = curve.T
+            axis.plot(x, mean, color=f"C{number}", label=name)
+            axis.fill_between(x, low, high, color=f"C{number}", alpha=0.25, linewidth=0)
+        for number, (name, value) in enumerate(panel.get("lines", {}).items()):
+            axis.axhline(value, color=f"C{number + len(panel['curves'])}", linestyle="--", label=name)
+        if panel.get("log"):
+            axis.set_yscale("log")
+        if panel.get("is_share"):
+            axis.set_ylim(-SHARE_MARGIN, 1.0 + SHARE_MARGIN)
+        if axis.get_xlim()[1] >= LARGE:
+            axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.set_xlabel(panel["x_label"])
+        axis.set_ylabel(panel["label"])
+        axis.grid(alpha=0.3, which="both")
+        names = axis.get_legend_handles_labels()[1]
+        if names != named:
+            axis.legend(fontsize="small")
+            named = names
+    figure.suptitle(title, fontsize="medium" if columns == 1 else "large")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))
+    plt.close(figure)
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Writes a table; its folder is made.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file; the folder of the copy is made.
+
+    Raises:
+        OSError: It cannot be read or written; the old copy is as it was.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    content = source.read_bytes()
+    write_atomically(target, lambda file: file.write(content))

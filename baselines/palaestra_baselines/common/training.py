@@ -7,7 +7,7 @@ networks, the loss, the exploration and the loop of a method stand in its own fi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -18,15 +18,12 @@ from torch import nn
 
 from palaestra import registry
 from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
-from palaestra.evaluation import evaluate
+from palaestra.core.opponents import Opponent, OpponentSpec
+from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
-from palaestra_baselines.common.collector import Collector, epsilon_greedy
-from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.policy_file import save_policy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.stores import Batch, Replay, Sequences
-from palaestra_baselines.common.training_command import evaluation_hint, run_command
+from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder, evaluation_hint, run_command
 
 EVALUATION_SEED = 2**30
 """Number of the run whose matches evaluate a training; final figures use others."""
@@ -403,7 +400,7 @@ def opponents_of(args: LaneArgs) -> dict[str, str]:
 def learning_command(
     kind: type[LaneArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
 ) -> None:
-    """The command of a method, see `palaestra_baselines.common.training_command.run_command`."""
+    """The command of a method, see `palaestra_baselines.common.run_folder.run_command`."""
     args, report = run_command(kind, method, about, argv, train)
     print(report)
     game, _ = registry.make_game(args.env_id, **keywords(args.options))
@@ -443,3 +440,66 @@ def polyak_update(target: nn.Module, online: nn.Module, tau: float) -> None:
 def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match; 0 where all are."""
     return (values * weights).sum() / weights.sum().clamp(min=1.0)
+
+
+PlayerOfTeam = OpponentSpec | Mapping[str, OpponentSpec]
+"""A player of either team: a script, the file of a policy, or a player for each team by its name."""
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """Matches of a player against an opponent, half of them as each team.
+
+    Attributes:
+        as_first: The player has the first team.
+        as_second: The player has the second team; the table counts wins of the opponent.
+    """
+
+    as_first: MatchTable
+    as_second: MatchTable
+
+    @property
+    def win_rates(self) -> tuple[float, float]:
+        """Share of matches that the player won as first and as second team."""
+        return self.as_first.wins / self.as_first.matches, self.as_second.losses / self.as_second.matches
+
+    @property
+    def win_rate(self) -> float:
+        """Share of all matches that the player won."""
+        return sum(self.win_rates) / 2
+
+    @property
+    def score(self) -> float:
+        """Share of the points of the player: a win is 1, a draw 1/2."""
+        return (self.as_first.score + 1.0 - self.as_second.score) / 2
+
+
+def play_both_sides(
+    id: str,
+    player: PlayerOfTeam,
+    opponent: PlayerOfTeam,
+    matches: int,
+    seed: int = EVALUATION_RUN,
+    num_envs: int = 64,
+    **keywords: Any,
+) -> BothSides:
+    """Plays matches of a two-team game, half of them with the player as each team; both halves have the same seeds.
+
+    Args:
+        id: Registered id.
+        player: Its wins are counted.
+        opponent: The other player.
+        matches: Number of matches, rounded down to an even number.
+        seed: Number of the run, as for `palaestra.evaluation.evaluate`.
+        num_envs: Matches at once.
+        **keywords: Of the game.
+    """
+    options: dict[str, Any] = {"matches": matches // 2, "seed": seed, "swap": False, "num_envs": num_envs, **keywords}
+    first = evaluate(id, in_team(player, 0), in_team(opponent, 1), **options)
+    second = evaluate(id, in_team(opponent, 0), in_team(player, 1), **options)
+    return BothSides(first, second)
+
+
+def in_team(player: PlayerOfTeam, number: int) -> OpponentSpec:
+    """The player of the team with this number."""
+    return list(player.values())[number] if isinstance(player, Mapping) else player
