@@ -33,8 +33,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
+from palaestra.core.run.opponents import Opponent
+from palaestra.game import Game
 from palaestra_baselines.common.flat_networks import (
     NEVER,
     FlatUtilities,

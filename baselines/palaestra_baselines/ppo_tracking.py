@@ -37,10 +37,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import palaestra
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
-from palaestra.core.fields import Continuous, bounds
 from palaestra.core.files import write_atomically
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.fields import bounds
+from palaestra.game import Continuous, Game
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
 from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
@@ -263,7 +263,7 @@ def layer_arrays(layers: Layers) -> dict[str, np.ndarray]:
 
 
 class PerceptronPlayer:
-    """An `palaestra.core.opponents.Opponent` that clips the output of a tanh perceptron to the bounds of its action.
+    """An opponent (`palaestra.core.run.opponents`) that clips a tanh perceptron's output to the bounds of its action.
 
     Attributes:
         memory_size: 0, it remembers nothing.
@@ -292,7 +292,7 @@ class PerceptronPlayer:
         return np.clip(hidden, self.low, self.high)
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
         return self(observations)
 
 
@@ -338,7 +338,7 @@ def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
 
 
 def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
-    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
+    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.

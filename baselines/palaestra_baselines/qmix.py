@@ -39,8 +39,8 @@ from typing import Any, ClassVar, Literal, cast
 import torch
 from torch import nn
 
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
+from palaestra.core.run.opponents import Opponent
+from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import (
     FlatUtilities,

@@ -14,7 +14,7 @@ pytest.importorskip("tyro")
 from games import duel, relay
 
 import palaestra
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.rollout import Collector, Replay, epsilon_greedy
 

@@ -12,7 +12,7 @@ pytest.importorskip("tyro")
 import torch
 from games import relay
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.rollout import (
     Collector,

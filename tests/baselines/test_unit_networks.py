@@ -16,9 +16,8 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra import registry
-from palaestra.core.fields import Table
 from palaestra.core.files import FileError
-from palaestra.core.game import Game, Role
+from palaestra.game import Game, Role, Table
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, flat_player
 from palaestra_baselines.common.policy_file import save_policy

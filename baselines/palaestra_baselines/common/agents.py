@@ -1,8 +1,8 @@
 """Which agents of a game learn, which of them share weights, what they observe and what they may do.
 
-A `Roster` turns the arrays of a `palaestra.core.simulation.Simulation`, one per role, into arrays over one axis of A
-learning agents: all agents of the game, or those of the teams that learn while opponents play the others. An agent that
-makes several choices in a decision makes one of all their combinations, see `JointChoice`.
+A `Roster` turns the arrays of a `palaestra.core.run.simulation.Simulation`, one per role, into arrays over one axis of
+A learning agents: all agents of the game, or those of the teams that learn while opponents play the others. An agent
+that makes several choices in a decision makes one of all their combinations, see `JointChoice`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.fields import Choice, is_homogeneous
-from palaestra.core.game import Game, Role, teams_are_alike
-from palaestra.core.opponents import OpponentSpec
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.fields import is_homogeneous
+from palaestra.core.spec.rules import teams_are_alike
+from palaestra.game import Choice, Game, Role
 
 MOST = 4096
 """Combinations that an agent may have."""

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.fields import ObservationField, checked_bounds
-from palaestra.core.game import Game
+from palaestra.core.spec.fields import checked_bounds
+from palaestra.game import Game, ObservationField
 from palaestra_baselines.common.agents import Roster, group_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
 from palaestra_baselines.common.rollout import Position
@@ -290,7 +290,7 @@ def scale_inputs(
 
 
 class UtilityPlayer:
-    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.opponents.Opponent`.
+    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.run.opponents.Opponent`.
 
     Attributes:
         memory_size: 0, the player is memoryless.
@@ -341,7 +341,7 @@ class UtilityPlayer:
         return hidden
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
         chosen = {}
         for name in self.layers:
             values = self.values(name, observations[name] if isinstance(observations, dict) else observations)
@@ -363,7 +363,7 @@ def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:
 
 
 class NetworkPlayer:
-    """Plays one team, whose agents have one role, greedily: an `palaestra.core.opponents.Opponent`.
+    """Plays one team, whose agents have one role, greedily: an `palaestra.core.run.opponents.Opponent`.
 
     Attributes:
         memory_size: Numbers that the player remembers per lane: the recurrent states of all agents, or 0.
@@ -381,7 +381,7 @@ class NetworkPlayer:
         self.network, self.memory_size = network, roster.agents * network.memory_size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
         kept, observed = None, {self.role: torch.from_numpy(np.ascontiguousarray(observations))}
         if self.memory_size:
             kept = torch.from_numpy(memory.astype(np.float32)).unflatten(-1, (-1, self.network.memory_size))

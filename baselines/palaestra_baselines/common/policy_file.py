@@ -1,7 +1,7 @@
 """Saved policies: a safetensors file whose metadata names the method, the game and the arguments, with a checksum.
 
-`palaestra.core.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns the
-arrays into a player with its own ``load_policy(path, game, team)``.
+`palaestra.core.run.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns
+the arrays into a player with its own ``load_policy(path, game, team)``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from safetensors import safe_open
 
 from palaestra import registry
 from palaestra.core.files import FileError, printable
-from palaestra.core.game import Game
-from palaestra.core.opponents import policy_metadata
+from palaestra.core.run.opponents import policy_metadata
+from palaestra.game import Game
 from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
 
 Layers = Sequence[tuple[np.ndarray, np.ndarray]]

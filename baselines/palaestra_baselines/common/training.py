@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from palaestra import registry
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent, OpponentSpec
+from palaestra.core.run.opponents import Opponent, OpponentSpec
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
+from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy

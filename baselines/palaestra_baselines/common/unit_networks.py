@@ -1,6 +1,6 @@
 """Networks without a fixed number of units: for games whose agents see a row for each other unit.
 
-An agent observes fields about itself and one `palaestra.core.fields.Table` of other units: teammates in the order of
+An agent observes fields about itself and one `palaestra.game.Table` of other units: teammates in the order of
 names without itself, then opponents. Its choice has named alternatives, and after them an alternative per target:
 opponents, or teammates where an agent may aim at these (a healer). The same weights encode every row, so they fit any
 number of agents, rows and targets: weights that were made on one battle play another one.
@@ -20,9 +20,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.fields import Choice, Field, Table
 from palaestra.core.files import FileError, printable
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field, Game, Role, Table
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import NEVER, NetworkPlayer, fitting_network, load_arrays, scale_inputs
 from palaestra_baselines.common.policy_file import read_policy
