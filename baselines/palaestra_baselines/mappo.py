@@ -36,11 +36,11 @@ from torch import nn
 from palaestra.core.run.opponents import Opponent
 from palaestra.game import Game
 from palaestra_baselines.common.flat_networks import (
-    NEVER,
     FlatUtilities,
     Utilities,
     load_flat_player,
     load_player,
+    masked_log_softmax,
     scale_inputs,
 )
 from palaestra_baselines.common.policy_file import read_policy
@@ -279,16 +279,6 @@ class ValueScale(nn.Module):
 # ------------------------------------------------------------------------------------------------------------ the loss
 
 
-def log_policy(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Logarithms ``[..., A, M]`` of the probabilities of actions; about `NEVER` for illegal ones.
-
-    Args:
-        logits: ``[..., A, M]``.
-        legal: bool ``[..., A, M]``.
-    """
-    return logits.masked_fill(~legal, NEVER).log_softmax(-1)
-
-
 def policy_loss(
     new: torch.Tensor, old: torch.Tensor, advantages: torch.Tensor, acts: torch.Tensor, clip: float
 ) -> torch.Tensor:
@@ -427,7 +417,7 @@ def read_rollout(
     )
     rows, lanes = sequences(torch.arange(length // args.length * count), args.length, count)
     some = samples.at(rows, lanes)
-    samples.old[rows, lanes] = log_chosen(log_policy(logits_of(actor, some), some.legal), some.actions)
+    samples.old[rows, lanes] = log_chosen(masked_log_softmax(logits_of(actor, some), some.legal), some.actions)
     return samples
 
 
@@ -525,7 +515,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             for _ in range(args.epochs):
                 for numbers in training.minibatches():
                     batch = samples.at(*sequences(numbers, args.length, args.lanes))
-                    new = log_policy(logits_of(actor, batch), batch.legal)
+                    new = masked_log_softmax(logits_of(actor, batch), batch.legal)
                     chosen = log_chosen(new, batch.actions)
                     loss = policy_loss(chosen, batch.old, batch.advantages, batch.acts, args.clip)
                     entropy = mean_entropy(new, batch.acts)

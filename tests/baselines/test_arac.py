@@ -22,21 +22,29 @@ from palaestra.core.files import FileError
 from palaestra.core.run.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
-from palaestra_baselines.arac import critic_targets, errors_of, policy_loss, returns_ahead, soft_values
-from palaestra_baselines.common.graph_networks import (
+from palaestra_baselines.arac import (
+    MatchReturns,
+    ReferenceWeight,
+    WaysNetwork,
+    WeightRule,
+    critic_targets,
+    errors_of,
+    policy_loss,
+    returns_ahead,
+    soft_values,
+)
+from palaestra_baselines.arac_graphs import (
     ABSENT,
     FULL_LIFE,
     GraphRoster,
     Maps,
     Places,
-    WaysNetwork,
+    Reference,
     decide,
     nodes_of,
     prefixes,
 )
-from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
 from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"

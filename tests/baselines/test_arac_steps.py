@@ -19,7 +19,7 @@ import torch
 from palaestra import registry
 from palaestra_baselines import arac
 from palaestra_baselines.arac import GraphTraining, Learner, critic_targets, soft_values
-from palaestra_baselines.common.graph_networks import ABSENT, FULL_LIFE, GraphRoster, Places
+from palaestra_baselines.arac_graphs import ABSENT, FULL_LIFE, GraphRoster, Places
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position, Sequences
 

@@ -259,6 +259,16 @@ def greedy(values: torch.Tensor, choice: torch.Tensor, position: Position) -> to
     return q_of_actions(values, choice.masked_fill(~position.legal, -torch.inf).argmax(-1), position)
 
 
+def masked_log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Logarithms of the probabilities of alternatives ``[..., M]``; about `NEVER` for those that are not legal.
+
+    Args:
+        logits: ``[..., M]``.
+        legal: bool ``[..., M]``.
+    """
+    return logits.masked_fill(~legal, NEVER).log_softmax(-1)
+
+
 def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
     """Widths of the ranges of all numbers of an observation; 1 where a range is a point."""
     found = []

@@ -156,6 +156,8 @@ class LaneTraining:
     """Columns of the curve about a gradient step."""
     ROSTER: ClassVar[type[Roster]] = Roster
     """What a team that learns observes."""
+    KEEPS_REPLAY: ClassVar[bool] = False
+    """Whether a checkpoint holds the replay."""
 
     def __init__(
         self,
@@ -213,10 +215,13 @@ class LaneTraining:
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds beside the learnt parts."""
         counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
-        return {"collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
+        replay = {"replay": self.replay.state()} if self.KEEPS_REPLAY else {}
+        return {**replay, "collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
 
     def restore(self, before: dict[str, Any]) -> None:
         """Restores what `state` returned."""
+        if self.KEEPS_REPLAY:
+            self.replay.restore(before["replay"])
         self.collector.restore(before["collector"])
         self.rng.bit_generator.state = before["rng"]
         self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
@@ -236,10 +241,10 @@ class LaneTraining:
         self._began_s = time.process_time()
         return steps < self.args.total_steps
 
-    def count_update(self, *losses: torch.Tensor) -> None:
+    def count_update(self, *losses: torch.Tensor | float) -> None:
         """Counts a gradient step, whose `LOSSES` these are."""
         self.updates += 1
-        self.losses = {name: float(loss.detach()) for name, loss in zip(self.LOSSES, losses, strict=True)}
+        self.losses = {name: float(torch.as_tensor(x).detach()) for name, x in zip(self.LOSSES, losses, strict=True)}
 
     def _evaluate(self, policy: Policy) -> None:
         game, steps = self.roster.game, self.collector.steps
@@ -291,21 +296,13 @@ class LaneTraining:
 class Training(LaneTraining):
     """One run of a value-based method: decisions at random first, then batches from a replay."""
 
+    KEEPS_REPLAY = True
     args: LearningArgs
 
     def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None, **recorded: Any) -> None:
         """Starts the lanes; arguments as in `LaneTraining`."""
         rows = max(args.replay_size // args.lanes, 2)
         super().__init__(args, folder, evaluation, rows, random_starts=args.random_starts, **recorded)
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint holds beside the learnt parts."""
-        return {"replay": self.replay.state(), **super().state()}
-
-    def restore(self, before: dict[str, Any]) -> None:
-        """Restores what `state` returned."""
-        self.replay.restore(before["replay"])
-        super().restore(before)
 
     @property
     def is_warming_up(self) -> bool:

@@ -1,13 +1,19 @@
-"""Networks for teams on graphs: attention from where an agent can go to where everybody is and opponents can go.
+"""Positions on graphs as tensors, for `palaestra_baselines.arac`: what a team sees, decisions in turn, references.
 
-A position is the number of the graph and the nodes of all agents; everything else is looked up in the game's world. No
-weight depends on the graph or on the number of agents. Agents of a team decide one after the other: who decides sees
-where its earlier teammates are going.
+A position is the number of the graph and the nodes of all agents; everything else is looked up in the game's world.
+Agents of a team decide one after the other: who decides sees where its earlier teammates are going.
+
+References are distributions over the alternatives of who decides next:
+
+``shortest_path``  uniform over the alternatives that lead nearest to the nearest opponent; where there are several, not
+                   to where a teammate is going; aims at the nearest legal target
+``optimal``        uniform over the optimal ones of a solved pursuit, given where earlier teammates are going
+``random``         uniform over all
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +25,8 @@ from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.team_rows import team_rows
 from palaestra.game import Choice, Game
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
-from palaestra_baselines.common.agents import Roster
+from palaestra_baselines.common.agents import JointChoice, Roster
+from palaestra_baselines.common.flat_networks import NEVER
 
 ABSENT = -1
 """Node of an agent that is not in the match or not seen."""
@@ -39,7 +46,6 @@ TARGET = 2
 """Features of an opponent as a target: its life, and the share of the team that has decided to aim at it."""
 FULL_LIFE = 1000
 """Life of an agent without hit points, and with all of them, in positions."""
-MASKED = -1e9
 
 
 class GraphRoster(Roster):
@@ -181,110 +187,6 @@ def places_of(world: Any, ways: int) -> np.ndarray:
     return np.stack(features, axis=-1).reshape(-1, PLACE).astype(np.float32)
 
 
-class PairAttention(nn.Module):
-    """Additive attention whose keys look different from each query, by the features of the pair.
-
-    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
-    """
-
-    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
-        """Layers of random weights from torch's generator.
-
-        Args:
-            width: Of u.
-            query: Features of a query.
-            key: Features of a key.
-            heads: Parts of the width with weights of attention of their own.
-        """
-        super().__init__()
-        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
-        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
-        self.heads = heads
-
-    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
-
-        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
-        """
-        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
-        weights = (self.score(hidden) + MASKED * ~there[..., None]).softmax(dim=2) * there[..., None]
-        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
-
-
-class WaysNetwork(nn.Module):
-    """Numbers for each alternative of an agent, by attention over where opponents may go and over teammates.
-
-    The encoder looks, from each node where an opponent may go, at all members of the team; the decoder from each node
-    where the agent may go at these nodes as encoded, and at its teammates. Where agents aim, an alternative is a node
-    to go to and an opponent, and its numbers are the sum of one for the node and one for the opponent from there.
-    """
-
-    def __init__(self, maps: Maps, width: int, heads: int, outputs: int) -> None:
-        """Layers of random weights from torch's generator.
-
-        Args:
-            maps: The graphs.
-            width: Of all hidden layers.
-            heads: Of the attention.
-            outputs: Numbers for each alternative.
-        """
-        super().__init__()
-        self.maps = maps
-        self.encode = PairAttention(width, NODE + 1, MEMBER, heads)
-        self.encoded = nn.Linear(width + NODE + 1, width)
-        self.decode_others = PairAttention(width, NODE, width, heads)
-        self.decode_own = PairAttention(width, NODE, MEMBER, heads)
-        self.hidden = nn.Linear(2 * width + NODE, width)
-        self.output = nn.Linear(width, outputs)
-        if maps.targets:
-            self.aim_from, self.aim_pair = nn.Linear(width, width), nn.Linear(PAIR + TARGET, width)
-            self.aim = nn.Linear(width, outputs)
-
-    def forward(self, places: Places, agent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Numbers ``[S, M, outputs]`` of the alternatives and the nodes ``[S, D]`` that they lead to.
-
-        M is D, or D (1 + m) where agents aim: nodes, and for each nobody and every opponent.
-
-        Args:
-            places: Positions, in which those that have decided are where they are going.
-            agent: Number of the member that decides, int64 ``[S]``.
-        """
-        maps, graph, own = self.maps, places.graph, places.own
-        far, is_there = graph[:, None, None], (own >= 0)[:, None]
-        ways = maps.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
-        ahead = maps.neighbours(graph[:, None], places.others)
-        life = places.other_life[:, :, None, None].expand(-1, -1, maps.ways, 1)
-        seen, ahead = torch.cat([maps.places(far, ahead), life], dim=-1).flatten(1, 2), ahead.flatten(1)
-        queries = maps.places(graph[:, None], ways)
-        is_self = torch.arange(own.shape[1]) == agent[:, None]
-        kinds = [is_self, places.decided & ~is_self, ~places.decided & ~is_self, places.own_life]
-        members = torch.stack([kind.float() for kind in kinds], dim=-1)
-
-        covered = self.encode(seen, members, maps.pairs(far, ahead[:, :, None], own[:, None]), is_there)
-        encoded = torch.relu(self.encoded(torch.cat([covered, seen], dim=-1)))
-        pairs = maps.pairs(far, ways[:, :, None], ahead[:, None])
-        others = self.decode_others(queries, encoded, pairs, (ahead >= 0)[:, None])
-        pairs = maps.pairs(far, ways[:, :, None], own[:, None])
-        teammates = self.decode_own(queries, members, pairs, is_there & ~is_self[:, None])
-        hidden = torch.relu(self.hidden(torch.cat([others, teammates, queries], dim=-1)))
-        numbers = self.output(hidden)
-        if maps.targets:
-            numbers = numbers[:, :, None] + self._aims(places, ways, hidden)
-            numbers = numbers.flatten(1, 2)
-        return numbers, ways
-
-    def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-        """The first number of each alternative, ``[S, M]``, as logits of a policy."""
-        return self(places, agent)[0][..., 0]
-
-    def _aims(self, places: Places, ways: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-        """Numbers ``[S, D, 1 + m, outputs]`` of nobody and of every opponent as a target."""
-        pairs = self.maps.pairs(places.graph[:, None, None], ways[:, :, None], places.others[:, None])
-        target = torch.stack([places.other_life, places.aimed], dim=-1)[:, None].expand(-1, ways.shape[1], -1, -1)
-        aims = torch.relu(self.aim_from(hidden)[:, :, None] + self.aim_pair(torch.cat([pairs, target], dim=-1)))
-        return torch.cat([torch.zeros_like(aims[:, :, :1, : self.aim.out_features]), self.aim(aims)], dim=2)
-
-
 def prefixes(places: Places, maps: Maps, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
     """The positions in which each member of the teams decides, after its earlier teammates.
 
@@ -327,8 +229,8 @@ def results_of(places: Places, maps: Maps, actions: torch.Tensor) -> tuple[torch
 
 
 Scores = Callable[[Places, torch.Tensor, torch.Tensor], torch.Tensor]
-"""``scores(places, agent, legal)`` of the members that decide, ``[S, M]``; arguments as of `WaysNetwork`, and what is
-legal, bool ``[S, M]``."""
+"""``scores(places, agent, legal)`` of the members that decide, ``[S, M]``; arguments as of
+`palaestra_baselines.arac.WaysNetwork`, and what is legal, bool ``[S, M]``."""
 
 
 @torch.no_grad()
@@ -357,11 +259,135 @@ def decide(
         rows = agent == member
         logits = scores(before.at(rows), agent[rows], legal[:, member])
         logits = logits if draw is None else logits + draw[:, member]
-        actions[:, member] = logits.masked_fill(~legal[:, member], MASKED).argmax(dim=1)
+        actions[:, member] = logits.masked_fill(~legal[:, member], NEVER).argmax(dim=1)
     return actions
 
 
-def named_parameters(network: nn.Module) -> Iterator[tuple[str, np.ndarray]]:
-    """Weights by name, float32."""
-    for name, value in network.state_dict().items():
-        yield name, value.numpy().copy()
+class GraphPlayer:
+    """Plays a team; it remembers nothing."""
+
+    memory_size = 0
+
+    def __init__(self, choose: Callable[[Places, torch.Tensor], torch.Tensor], game: Game, team: str) -> None:
+        """Plays ``team`` of ``game`` by ``choose(places, legal [S, k, M])``, alternatives int64 ``[S, k]``."""
+        self.choose, self.members = choose, len(game.teams[team])
+        self.joint = JointChoice(game, game.role_of(game.teams[team][0])[0])
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Moves of the team; see `palaestra.core.run.opponents.Opponent`."""
+        places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
+        allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
+        return self.joint.split(self.choose(places, allowed).numpy())
+
+
+# ----------------------------------------------------------------------------------------------------------- references
+
+REFERENCES = ("shortest_path", "optimal", "random")
+UNREACHABLE = 1 << 20
+CAUGHT, SAFE = 1 << 18, 0
+"""Values of a position for the pursuers: caught, and never; a capture in t moves is `FAST` - t."""
+FAST = 1 << 17
+
+
+class Reference:
+    """A reference policy of one team."""
+
+    def __init__(self, name: str, game: Game, maps: Maps, team: str) -> None:
+        """Prepares it.
+
+        Args:
+            name: One of `REFERENCES`.
+            game: The rules.
+            maps: Its graphs.
+            team: The team that learns.
+
+        Raises:
+            ValueError: ``optimal`` of a team or a game that has none.
+        """
+        self.name, self.maps = name, maps
+        if name == "optimal":
+            if not game.world.rules.solved or team != next(iter(game.teams)):
+                raise ValueError(
+                    f"--reference optimal needs a solved pursuit and its pursuers: {game.name} as {team} has none; "
+                    "add --options solve=True"
+                )
+            self._times = torch.from_numpy(game.world.times.reshape(-1).copy())
+            self._size = game.world.times.shape[1]
+
+    @torch.no_grad()
+    def __call__(self, places: Places, agent: torch.Tensor, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """Probabilities float32 ``[S, M]`` of the alternatives.
+
+        Args:
+            places: Positions in which ``agent`` decides, see `palaestra_baselines.arac.WaysNetwork`.
+            agent: int64 ``[S]``.
+            legal: bool ``[S, M]``.
+            ways: Nodes that moves lead to, ``[S, D]``.
+        """
+        if self.name == "random":
+            good = legal
+        elif self.name == "optimal":
+            good = self._optimal(places, agent, ways)
+        else:
+            good = self._nearest(places, ways)
+            if self.maps.targets:
+                good = good[:, :, None] & self._aims(places, legal.unflatten(1, (self.maps.ways, -1)), ways)
+                good = good.flatten(1)
+        good = good & legal
+        good = torch.where(good.any(dim=1, keepdim=True), good, legal).float()
+        return good / good.sum(dim=1, keepdim=True).clamp(min=1.0)
+
+    def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        """Logarithms of the probabilities, see `decide`."""
+        ways = self.maps.neighbours(places.graph, places.own.gather(1, agent[:, None])[:, 0])
+        return self(places, agent, legal, ways).clamp(min=1e-30).log()
+
+    def _nearest(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
+        hops = self._hops_to_others(places, ways).min(dim=2).values
+        taken = ((ways[:, :, None] == places.own[:, None]) & places.decided[:, None]).any(dim=2)
+        cost = (2 * hops + taken).masked_fill(ways < 0, 4 * UNREACHABLE)
+        return cost == cost.min(dim=1, keepdim=True).values
+
+    def _hops_to_others(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
+        hops = self.maps.hops(places.graph[:, None, None], ways[:, :, None], places.others[:, None, :]).long()
+        return hops.masked_fill((places.others < 0)[:, None], UNREACHABLE)
+
+    def _aims(self, places: Places, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """The nearest legal targets, bool ``[S, D, 1 + m]``; nobody where there are none."""
+        hops = self._hops_to_others(places, ways).masked_fill(~legal[..., 1:], 2 * UNREACHABLE)
+        least = hops.min(dim=2, keepdim=True).values
+        return torch.cat([least == 2 * UNREACHABLE, (hops == least) & legal[..., 1:]], dim=2)
+
+    def _optimal(self, places: Places, agent: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """Every joint move of those that have not decided, against the evader's best answer."""
+        members, good = places.own.shape[1], torch.zeros_like(ways, dtype=torch.bool)
+        for first in range(members):
+            rows = (agent == first).nonzero()[:, 0]
+            some, own_ways = places.at(rows), ways[rows]
+            start = torch.zeros_like(some.graph)
+            for member in range(first):
+                start = start * self.maps.nodes + some.own[:, member]
+            joint = (start[:, None] * self.maps.nodes + own_ways).masked_fill(own_ways < 0, -1)[:, :, None]
+            for member in range(first + 1, members):
+                joint = self._append(joint, self.maps.neighbours(some.graph, some.own[:, member]))
+            values = self._after(some, joint).amax(dim=2)
+            values = values.masked_fill(own_ways < 0, -1)
+            good[rows] = values == values.max(dim=1, keepdim=True).values
+        return good
+
+    def _append(self, joint: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+        """Indices of joint moves ``[S, D, J]`` with the nodes ``[S, D]`` of one more member; -1 where it has none."""
+        more = joint[..., None] * self.maps.nodes + ways[:, None, None, :]
+        return more.masked_fill((joint[..., None] < 0) | (ways < 0)[:, None, None, :], -1).flatten(2)
+
+    def _after(self, places: Places, joint: torch.Tensor) -> torch.Tensor:
+        """Values of joint moves for the pursuers."""
+        start = places.graph * self._size
+        evader = places.others[:, 0]
+        at = start[:, None, None] + joint.clamp(min=0) * self.maps.nodes
+        caught = self._times[at + evader.clamp(min=0)[:, None, None]] == 0
+        ahead = self.maps.neighbours(places.graph, evader)
+        times = self._times[at[..., None] + ahead.clamp(min=0)[:, None, None]].long()
+        value = torch.where(times < 0, SAFE, FAST - times)
+        value = value.masked_fill((ahead < 0)[:, None, None], CAUGHT).min(dim=3).values
+        return torch.where(caught, CAUGHT, value).masked_fill(joint < 0, -1)
