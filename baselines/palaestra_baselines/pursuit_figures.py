@@ -18,7 +18,6 @@ those of optimal play.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,11 +30,22 @@ from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import FigureArgs, plot_panels, train_all
+from palaestra_baselines.common.figures import (
+    FigureArgs,
+    Logs,
+    Method,
+    curve_by_evaluation,
+    curve_rows,
+    install_best,
+    plot_panels,
+    read_logs,
+    train_in_turn,
+    verdicts,
+    write_rows,
+)
 from palaestra_baselines.common.rollout import RUN_BITS
-from palaestra_baselines.common.run_folder import RunArgs, read_rows
-from palaestra_baselines.common.training import WEIGHTS, play_both_sides
-from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
+from palaestra_baselines.common.training import play_both_sides
 
 TEST_MATCHES = 4096
 GRAPH = "palaestra/GraphPursuit-v0"
@@ -101,32 +111,16 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method as it is compared.
-
-    Attributes:
-        title: Its name in figures.
-        module: Its module in `palaestra_baselines`.
-        arguments: What it is given everywhere.
-        options: Keywords of the game that it needs.
-    """
-
-    title: str
-    module: str = "arac"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    options: tuple[str, ...] = ("view=nodes",)
-
-
+NODES = ("view=nodes",)
 METHODS: dict[str, Method] = {
-    "arac": Method("ARAC"),
-    "fixed": Method("fixed weight 0.03", arguments={"beta": "fixed"}),
-    "linear": Method("linear weight", arguments={"beta": "linear"}),
-    "published": Method("fixed weight 0.1", arguments={"beta": "fixed", "beta_first": 0.1}),
-    "none": Method("MASAC, no reference", arguments={"beta": "none"}),
-    "independent": Method("ARAC, agents decide at once", arguments={"decoder": "independent"}),
-    "mappo": Method("MAPPO", "mappo", {"gamma": 0.97, "lanes": 128}, options=()),
-    "mappo_long": Method("MAPPO, 4 M decisions", "mappo", {"gamma": 0.97, "lanes": 128}, options=()),
+    "arac": Method("ARAC", "arac", {}, NODES),
+    "fixed": Method("fixed weight 0.03", "arac", {"beta": "fixed"}, NODES),
+    "linear": Method("linear weight", "arac", {"beta": "linear"}, NODES),
+    "published": Method("fixed weight 0.1", "arac", {"beta": "fixed", "beta_first": 0.1}, NODES),
+    "none": Method("MASAC, no reference", "arac", {"beta": "none"}, NODES),
+    "independent": Method("ARAC, agents decide at once", "arac", {"decoder": "independent"}, NODES),
+    "mappo": Method("MAPPO", "mappo", {"gamma": 0.97, "lanes": 128}),
+    "mappo_long": Method("MAPPO, 4 M decisions", "mappo", {"gamma": 0.97, "lanes": 128}),
 }
 """Method by the name that entries give it.
 
@@ -217,8 +211,7 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
         **entry.arguments,
         **more,
     }
-    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
-    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
+    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
 
 
 def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
@@ -231,9 +224,7 @@ def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dic
         ]
         for entry in entries
     }
-    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
-    first_seeds_first = [run for made in itertools.zip_longest(*in_turn) for run in made if run]
-    train_all(f"pursuit_{group}", first_seeds_first, args.workers)
+    train_in_turn(f"pursuit_{group}", runs, lambda key: METHODS[key[1]].module, args.workers)
     return runs
 
 
@@ -241,15 +232,8 @@ def pursuit_figure(group: str, args: FigureArgs) -> None:
     """Share of matches that learnt teams win, over decisions and at the end."""
     entries = GROUPS[group]
     runs = train_entries(group, entries, args)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.figures
-    curves = [
-        {"setting": setting, "method": method, "seed": seed, **row}
-        for (setting, method), made in logs.items()
-        for seed, log in enumerate(made)
-        for row in log
-    ]
-    write_rows(figures / f"pursuit_{group}.csv", curves)
+    logs, figures = read_logs(runs), args.figures
+    write_rows(figures / f"pursuit_{group}.csv", curve_rows(logs, "setting", "method"))
     title = f"{SETTINGS[entries[0].setting].title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
     plot_panels(figures / f"pursuit_{group}.png", [panel_of(entries, logs)], title)
     results = [
@@ -262,14 +246,13 @@ def pursuit_figure(group: str, args: FigureArgs) -> None:
         results += [row for entry in entries if entry.method != "arac" for row in head_to_head(runs, entry.method)]
     for entry in entries:
         if entry.weights:
-            last = [log[-1]["win_rate"] for log in logs[entry.setting, entry.method]]
-            best = runs[entry.setting, entry.method][int(np.argmax(last))]
-            install(best, args.assets, entry.weights)
+            key = (entry.setting, entry.method)
+            install_best(runs[key], logs[key], args.assets, entry.weights)
     write_rows(figures / f"pursuit_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
 
 
-def panel_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> dict[str, Any]:
+def panel_of(entries: Sequence[Entry], logs: Logs) -> dict[str, Any]:
     """The curves of all methods of a group, and the bars that are asked."""
     setting = SETTINGS[entries[0].setting]
     bars = sorted({entry.bar for entry in entries if entry.bar is not None})
@@ -387,9 +370,7 @@ def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def median_lines(
-    entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Mapping[Key, list[list[dict[str, float]]]]
-) -> list[str]:
+def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Logs) -> list[str]:
     """Medians over the seeds beside what the entries ask for."""
     lines = ["medians of the seeds, and what is asked:"]
     for entry in entries:
@@ -413,11 +394,10 @@ def median_lines(
             for other, lead in entry.ahead.items():
                 over = won - median([row for row in rows if row["method"] == other], test, "won")
                 asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
-            shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
             moves = f"{slower:.2f}x moves  " if slower else ""
             facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}"
-            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{shown}")
+            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{verdicts(asked)}")
     return lines
 
 

@@ -22,8 +22,6 @@ of QMIX or UNMAS fills 200 MB on 2s3z and up to 800 MB on the largest maps, and 
 
 from __future__ import annotations
 
-import importlib
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -35,10 +33,20 @@ import numpy as np
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import FigureArgs, plot_panels, train_all
-from palaestra_baselines.common.run_folder import RunArgs, read_rows
-from palaestra_baselines.common.training import WEIGHTS
-from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
+from palaestra_baselines.common.figures import (
+    FigureArgs,
+    Logs,
+    Method,
+    curve_by_evaluation,
+    curve_rows,
+    install_best,
+    plot_panels,
+    read_logs,
+    train_in_turn,
+    verdicts,
+    write_rows,
+)
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}
 """Arguments of all runs."""
@@ -69,21 +77,6 @@ PYMARL_DECISIONS, PYMARL_HOURS = 2_000_000, 7.5
 """QMIX of PyMARL on the game client with a V100, 5m_vs_6m, as the README of DI-engine's SMAC benchmark states it
 (github.com/opendilab/DI-engine, dizoo/smac/README.md, commit 09050db; 3s5z: 9.5 hours). We know of no published time on
 2s3z, whose teams have as many units."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method as it is compared.
-
-    Attributes:
-        title: Its name in figures.
-        module: Its module in `palaestra_baselines`.
-        arguments: What it is given on all battles.
-    """
-
-    title: str
-    module: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 METHODS: dict[str, Method] = {
@@ -199,8 +192,7 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
     """
     method = METHODS[entry.method]
     given = {**RED_LEARNS, **method.arguments, **BATTLES[entry.battle], **entry.arguments, **more}
-    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
-    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
+    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
 
 
 def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
@@ -214,9 +206,7 @@ def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dic
         ]
         for entry in entries
     }
-    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
-    first_seeds_first = [run for made in itertools.zip_longest(*in_turn) for run in made if run]
-    train_all(f"skirmish_{group}", first_seeds_first, args.workers)
+    train_in_turn(f"skirmish_{group}", runs, lambda key: METHODS[key[1]].module, args.workers)
     return runs
 
 
@@ -226,15 +216,8 @@ def battle_figure(group: str, args: FigureArgs) -> None:
     if not entries:
         return
     runs = train_entries(group, entries, args)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.figures
-    curves = [
-        {"battle": battle, "method": method, "seed": seed, **row}
-        for (battle, method), made in logs.items()
-        for seed, log in enumerate(made)
-        for row in log
-    ]
-    write_rows(figures / f"skirmish_{group}.csv", curves)
+    logs, figures = read_logs(runs), args.figures
+    write_rows(figures / f"skirmish_{group}.csv", curve_rows(logs, "battle", "method"))
     most = max(len(made) for made in runs.values())
     shown = f"{most} seeds: IQM and 95 % bootstrap interval" if most > 1 else "one seed"
     plot_panels(figures / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns\n{shown}")
@@ -247,13 +230,12 @@ def battle_figure(group: str, args: FigureArgs) -> None:
                 unseen = final_row(entry.unseen, entry.method, run, log)
                 results.append({**unseen, "learnt_on": entry.battle})
         if entry.weights:
-            last = [log[-1]["win_rate"] for log in logs[key]]
-            install(runs[key][int(np.argmax(last))], args.assets, entry.weights)
+            install_best(runs[key], logs[key], args.assets, entry.weights)
     write_rows(figures / f"skirmish_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results)]))
 
 
-def panels_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> list[dict[str, Any]]:
+def panels_of(entries: Sequence[Entry], logs: Logs) -> list[dict[str, Any]]:
     """A panel for each battle, with the curves of its methods and the bars that are asked on it."""
     panels = []
     for battle in dict.fromkeys(entry.battle for entry in entries):
@@ -349,8 +331,9 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]]) ->
         for other, lead in entry.ahead.items():
             over = won - median(rows, played, other, "won")
             asked.append((f"{lead:.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
-        shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
-        lines.append(f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{shown}")
+        lines.append(
+            f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{verdicts(asked)}"
+        )
     return lines
 
 

@@ -90,7 +90,9 @@ def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.
     entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], battle="again", seeds=3))
     monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
     trained: list[Any] = []
-    monkeypatch.setattr(skirmish_figures, "train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs))
+    monkeypatch.setattr(
+        "palaestra_baselines.common.figures.train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs)
+    )
     skirmish_figures.train_entries("solved", entries, args)
     assert [(run.directory.parent.name, run.seed) for run in trained] == [("3m", 0), ("again", 0), ("again", 1)]
 

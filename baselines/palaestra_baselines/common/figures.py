@@ -12,14 +12,15 @@ import csv
 import dataclasses
 import importlib
 import io
+import itertools
 import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -28,10 +29,35 @@ import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.run_folder import LOG, check_numbers, differences, read_rows
+from palaestra_baselines.common.run_folder import LOG, WEIGHTS, RunArgs, check_numbers, differences, read_rows
 
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""
+Runs = Mapping[Any, Sequence[RunArgs]]
+"""Arguments of runs by what they are compared by, then by seed."""
+Logs = Mapping[Any, Sequence[list[dict[str, float]]]]
+"""Curves of `Runs`."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as it is compared.
+
+    Attributes:
+        title: Its name in figures.
+        module: Its module in `palaestra_baselines`.
+        arguments: What it is given everywhere.
+        options: Keywords of the game that it needs.
+    """
+
+    title: str
+    module: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+    def make_args(self, **given: Any) -> Any:
+        """Arguments of a training."""
+        return importlib.import_module(f"palaestra_baselines.{self.module}").Args(**given)
 
 
 @dataclass
@@ -52,8 +78,8 @@ class FigureArgs:
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     seeds: int = 3
     runs: Path = Path("runs")
-    figures: Path = dataclasses.field(default_factory=lambda: figures_folder("palaestra-figures"))
-    assets: Path = dataclasses.field(default_factory=lambda: assets_folder("palaestra-figures"))
+    figures: Path = field(default_factory=lambda: figures_folder("palaestra-figures"))
+    assets: Path = field(default_factory=lambda: assets_folder("palaestra-figures"))
     trust_checkpoint: bool = False
     workers: int = 2
 
@@ -86,23 +112,7 @@ def _clone() -> Path | None:
     return clone if folder.name == "assets" and (clone / "pyproject.toml").exists() else None
 
 
-class Run(Protocol):
-    """Arguments of a training."""
-
-    total_steps: int
-
-    @property
-    def folder(self) -> Path:
-        """Where its files are."""
-        ...
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments that decide its result."""
-        ...
-
-
-def finished(run: Run) -> bool:
+def finished(run: RunArgs) -> bool:
     """Whether the run is complete.
 
     Raises:
@@ -123,7 +133,7 @@ def finished(run: Run) -> bool:
     return True
 
 
-def mark_finished(run: Run, **facts: Any) -> None:
+def mark_finished(run: RunArgs, **facts: Any) -> None:
     """Writes down that the run is complete."""
     content = json.dumps({"settings": run.settings, **facts}).encode()
     write_atomically(run.folder / DONE, lambda file: file.write(content))
@@ -165,6 +175,22 @@ def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: 
                 done.result()
             progress.update(steps_so_far(missing), runs=len(missing) - len(waiting))
             time.sleep(1.0)
+
+
+def train_in_turn(
+    title: str, runs: Runs, module_of: Callable[[Any], str], workers: int, evaluation: Any = None
+) -> None:
+    """Trains the runs that are missing, the first seeds of all first.
+
+    Args:
+        title: What the user sees.
+        runs: Arguments of the runs of each key, by seed.
+        module_of: Name of the method's module by key.
+        workers: Processes; 0 trains here.
+        evaluation: What evaluations measure; matches against the script if None.
+    """
+    in_turn = [[(module_of(key), run, evaluation) for run in group] for key, group in runs.items()]
+    train_all(title, [entry for seed in itertools.zip_longest(*in_turn) for entry in seed if entry], workers)
 
 
 def train_one(method: str, run: Any, evaluation: Any) -> None:
@@ -227,6 +253,13 @@ def curve_over_seeds(runs: Sequence[list[dict[str, float]]], x: str, y: str) -> 
     common = sorted(set.intersection(*(set(table) for table in tables)))
     rows = [(step, *bootstrap_interval(np.array([table[step] for table in tables]))) for step in common]
     return np.array(rows).reshape(-1, 4)
+
+
+def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
+    """`curve_over_seeds` where runs were evaluated at nearly the same steps: k-th evaluations are compared."""
+    steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
+    alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
+    return curve_over_seeds(alike, "steps", column)
 
 
 def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> None:
@@ -300,3 +333,42 @@ def copy_file(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     content = source.read_bytes()
     write_atomically(target, lambda file: file.write(content))
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows, whose columns may differ, as CSV."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    shown = [{n: f"{v:.5g}" if isinstance(v, float) else v for n, v in row.items()} for row in rows]
+    write_csv(path, [columns, *([row.get(name, "") for name in columns] for row in shown)])
+
+
+def read_logs(runs: Runs) -> Logs:
+    """The curves of all runs."""
+    return {key: [read_rows(run.folder / LOG) for run in group] for key, group in runs.items()}
+
+
+def curve_rows(logs: Logs, *names: str) -> list[dict[str, Any]]:
+    """The evaluations of all runs as rows of one table, the parts of the key under ``names`` and the seed first."""
+    return [
+        {**dict(zip(names, key, strict=True)), "seed": seed, **row}
+        for key, group in logs.items()
+        for seed, log in enumerate(group)
+        for row in log
+    ]
+
+
+def install(run: RunArgs, assets: Path, name: str) -> None:
+    """Copies the weights of a run to the assets."""
+    copy_file(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")
+
+
+def install_best(
+    runs: Sequence[RunArgs], logs: Sequence[Sequence[Mapping[str, float]]], assets: Path, name: str
+) -> None:
+    """Copies the weights of the run that won most matches in its last evaluation to the assets."""
+    install(runs[int(np.argmax([log[-1]["win_rate"] for log in logs]))], assets, name)
+
+
+def verdicts(asked: Iterable[tuple[str, bool]]) -> str:
+    """What was asked of a result, and whether it holds, for a line of text."""
+    return "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)

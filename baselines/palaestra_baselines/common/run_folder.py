@@ -35,6 +35,8 @@ from palaestra.core.files import FileError, write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint, user_key
 
 LOG = "log.csv"
+WEIGHTS = "last.safetensors"
+"""File of the last policy."""
 LOCK = "run.lock"
 RUN = "run"
 """Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""

@@ -23,11 +23,10 @@ from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder, evaluation_hint, run_command
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 
 EVALUATION_SEED = 2**30
 """Number of the run whose matches evaluate a training; final figures use others."""
-WEIGHTS = "last.safetensors"
 
 
 @dataclass
