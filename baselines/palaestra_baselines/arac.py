@@ -55,7 +55,7 @@ from palaestra_baselines.arac_graphs import (
     TARGET,
     GraphPlayer,
     GraphRoster,
-    Maps,
+    Graphs,
     Places,
     Reference,
     decide,
@@ -177,7 +177,7 @@ class PairAttention(nn.Module):
         return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
 
 
-class WaysNetwork(nn.Module):
+class MoveNetwork(nn.Module):
     """Numbers for each alternative of an agent, by attention over where opponents may go and over teammates.
 
     The encoder looks, from each node where an opponent may go, at all members of the team; the decoder from each node
@@ -185,68 +185,68 @@ class WaysNetwork(nn.Module):
     to go to and an opponent, and its numbers are the sum of one for the node and one for the opponent from there.
     """
 
-    def __init__(self, maps: Maps, width: int, heads: int, outputs: int) -> None:
+    def __init__(self, graphs: Graphs, width: int, heads: int, outputs: int) -> None:
         """Layers of random weights from torch's generator.
 
         Args:
-            maps: The graphs.
+            graphs: The graphs.
             width: Of all hidden layers.
             heads: Of the attention.
             outputs: Numbers for each alternative.
         """
         super().__init__()
-        self.maps = maps
+        self.graphs = graphs
         self.encode = PairAttention(width, NODE + 1, MEMBER, heads)
         self.encoded = nn.Linear(width + NODE + 1, width)
         self.decode_others = PairAttention(width, NODE, width, heads)
         self.decode_own = PairAttention(width, NODE, MEMBER, heads)
         self.hidden = nn.Linear(2 * width + NODE, width)
         self.output = nn.Linear(width, outputs)
-        if maps.targets:
+        if graphs.targets:
             self.aim_from, self.aim_pair = nn.Linear(width, width), nn.Linear(PAIR + TARGET, width)
             self.aim = nn.Linear(width, outputs)
 
     def forward(self, places: Places, agent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Numbers ``[S, M, outputs]`` of the alternatives and the nodes ``[S, D]`` that they lead to.
 
-        M is D, or D (1 + m) where agents aim: nodes, and for each nobody and every opponent.
+        M is D, or D (1 + m) where agents aim: nodes, and for each no target and every opponent.
 
         Args:
             places: Positions, in which those that have decided are where they are going.
             agent: Number of the member that decides, int64 ``[S]``.
         """
-        maps, graph, own = self.maps, places.graph, places.own
+        graphs, graph, own = self.graphs, places.graph, places.own
         far, is_there = graph[:, None, None], (own >= 0)[:, None]
-        ways = maps.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
-        ahead = maps.neighbours(graph[:, None], places.others)
-        life = places.other_life[:, :, None, None].expand(-1, -1, maps.ways, 1)
-        seen, ahead = torch.cat([maps.places(far, ahead), life], dim=-1).flatten(1, 2), ahead.flatten(1)
-        queries = maps.places(graph[:, None], ways)
+        moves = graphs.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
+        ahead = graphs.neighbours(graph[:, None], places.others)
+        life = places.other_life[:, :, None, None].expand(-1, -1, graphs.moves, 1)
+        seen, ahead = torch.cat([graphs.places(far, ahead), life], dim=-1).flatten(1, 2), ahead.flatten(1)
+        queries = graphs.places(graph[:, None], moves)
         is_self = torch.arange(own.shape[1]) == agent[:, None]
         kinds = [is_self, places.decided & ~is_self, ~places.decided & ~is_self, places.own_life]
         members = torch.stack([kind.float() for kind in kinds], dim=-1)
 
-        covered = self.encode(seen, members, maps.pairs(far, ahead[:, :, None], own[:, None]), is_there)
+        covered = self.encode(seen, members, graphs.pairs(far, ahead[:, :, None], own[:, None]), is_there)
         encoded = torch.relu(self.encoded(torch.cat([covered, seen], dim=-1)))
-        pairs = maps.pairs(far, ways[:, :, None], ahead[:, None])
+        pairs = graphs.pairs(far, moves[:, :, None], ahead[:, None])
         others = self.decode_others(queries, encoded, pairs, (ahead >= 0)[:, None])
-        pairs = maps.pairs(far, ways[:, :, None], own[:, None])
+        pairs = graphs.pairs(far, moves[:, :, None], own[:, None])
         teammates = self.decode_own(queries, members, pairs, is_there & ~is_self[:, None])
         hidden = torch.relu(self.hidden(torch.cat([others, teammates, queries], dim=-1)))
         numbers = self.output(hidden)
-        if maps.targets:
-            numbers = numbers[:, :, None] + self._aims(places, ways, hidden)
+        if graphs.targets:
+            numbers = numbers[:, :, None] + self._aims(places, moves, hidden)
             numbers = numbers.flatten(1, 2)
-        return numbers, ways
+        return numbers, moves
 
     def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         """The first number of each alternative, ``[S, M]``, as logits of a policy."""
         return self(places, agent)[0][..., 0]
 
-    def _aims(self, places: Places, ways: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-        """Numbers ``[S, D, 1 + m, outputs]`` of nobody and of every opponent as a target."""
-        pairs = self.maps.pairs(places.graph[:, None, None], ways[:, :, None], places.others[:, None])
-        target = torch.stack([places.other_life, places.aimed], dim=-1)[:, None].expand(-1, ways.shape[1], -1, -1)
+    def _aims(self, places: Places, moves: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Numbers ``[S, D, 1 + m, outputs]`` of no target and of every opponent as a target."""
+        pairs = self.graphs.pairs(places.graph[:, None, None], moves[:, :, None], places.others[:, None])
+        target = torch.stack([places.other_life, places.aimed], dim=-1)[:, None].expand(-1, moves.shape[1], -1, -1)
         aims = torch.relu(self.aim_from(hidden)[:, :, None] + self.aim_pair(torch.cat([pairs, target], dim=-1)))
         return torch.cat([torch.zeros_like(aims[:, :, :1, : self.aim.out_features]), self.aim(aims)], dim=2)
 
@@ -254,15 +254,15 @@ class WaysNetwork(nn.Module):
 class GraphPolicy(nn.Module):
     """The actor, and what a file of it holds."""
 
-    def __init__(self, maps: Maps, width: int, heads: int, decoder: str) -> None:
+    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str) -> None:
         """A network of random weights from torch's generator."""
         super().__init__()
-        self.network, self.decoder = WaysNetwork(maps, width, heads, 1), decoder
+        self.network, self.decoder = MoveNetwork(graphs, width, heads, 1), decoder
         self.width, self.heads, self.sequential = width, heads, decoder == "sequential"
 
     def choose(self, places: Places, legal: torch.Tensor) -> torch.Tensor:
         """The most probable alternatives int64 ``[S, k]``; ``legal [S, k, M]``."""
-        return decide(self.network.scores, self.network.maps, places, legal, None, self.sequential)
+        return decide(self.network.scores, self.network.graphs, places, legal, None, self.sequential)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name."""
@@ -288,7 +288,7 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
         GraphRoster(game, [team])
         try:
             policy = fitting_network(
-                lambda: GraphPolicy(Maps(game), shape["width"], shape["heads"], shape["decoder"]), arrays
+                lambda: GraphPolicy(Graphs(game), shape["width"], shape["heads"], shape["decoder"]), arrays
             )
             policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (RuntimeError, TypeError, KeyError, AssertionError, ZeroDivisionError) as error:
@@ -500,14 +500,14 @@ class Learner:
     def __init__(self, args: Args, training: GraphTraining) -> None:
         """Networks of random weights from torch's generator."""
         game = training.roster.game
-        self.args, self.maps = args, Maps(game)
+        self.args, self.graphs = args, Graphs(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules.alternating else 1
         self.length = args.steps_ahead * self.stride
-        self.policy = GraphPolicy(self.maps, args.width, args.heads, args.decoder)
-        self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)
+        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder)
+        self.critics = MoveNetwork(self.graphs, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
-        self.reference = Reference(args.reference, game, self.maps, args.team)
+        self.reference = Reference(args.reference, game, self.graphs, args.team)
         self.weight = ReferenceWeight(
             args.beta, args.beta_first, args.beta_least, args.beta_rate, args.advantage_wanted
         )
@@ -529,7 +529,7 @@ class Learner:
             if asked.any():
                 places = Places.of(torch.from_numpy(position.observations["nodes"][asked, 0]), self.members)
                 given = (torch.from_numpy(legal[asked]), torch.from_numpy(noise[asked]))
-                actions[asked] = decide(network.scores, self.maps, places, *given, self.policy.sequential).numpy()
+                actions[asked] = decide(network.scores, self.graphs, places, *given, self.policy.sequential).numpy()
         decision = collector.play(actions)
         self.returns.count(decision.rewards[:, self.team], decision.running)
 
@@ -547,12 +547,12 @@ class Learner:
         some = training.sample(self.length)
         nodes, legals = some.positions.observations["nodes"][:, :, 0], some.positions.legal
         places, legal = Places.of(nodes[0], self.members), legals[0].flatten(0, 1)
-        at, agent = prefixes(places, self.maps, some.actions[0], sequential=True)
-        before, _ = prefixes(places, self.maps, some.actions[0], self.policy.sequential)
+        at, agent = prefixes(places, self.graphs, some.actions[0], sequential=True)
+        before, _ = prefixes(places, self.graphs, some.actions[0], self.policy.sequential)
         present = places.own >= 0
         weights = present.float().flatten()
 
-        outputs, ways = self.critics(at, agent)
+        outputs, moves = self.critics(at, agent)
         values = outputs.detach().amin(dim=2)
         logits = self.policy.network(before, agent)[0][..., 0]
         with torch.no_grad():
@@ -564,7 +564,7 @@ class Learner:
         critic_loss = errors_of(outputs, some.actions[0].flatten(), targets, weights)
         gradient_step(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
 
-        reference = self.reference(at, agent, legal, ways)
+        reference = self.reference(at, agent, legal, moves)
         loss, entropy = policy_loss(logits, values, reference, legal, weights, alpha, self.weight.beta)
         gradient_step(self.policy_optimizer, loss, rate, args.max_gradient_norm)
         polyak_update(self.target, self.critics, args.tau)

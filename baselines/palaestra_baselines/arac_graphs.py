@@ -85,7 +85,7 @@ def nodes_of(observations: dict[str, Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Places:
-    """Where everybody is, tensors of S positions.
+    """Nodes and lives of all agents, tensors of S positions.
 
     Attributes:
         graph: int64 ``[S]``.
@@ -107,9 +107,9 @@ class Places:
 
     @staticmethod
     def of(nodes: torch.Tensor, members: int) -> Places:
-        """From rows of `GraphRoster`, ``[S, 1 + 2 agents]``; nobody has decided."""
-        everybody = (nodes.shape[1] - 1) // 2
-        places, lives = nodes[:, 1 : 1 + everybody].long(), nodes[:, 1 + everybody :] / FULL_LIFE
+        """From rows of `GraphRoster`, ``[S, 1 + 2 agents]``; no member has decided."""
+        agents = (nodes.shape[1] - 1) // 2
+        places, lives = nodes[:, 1 : 1 + agents].long(), nodes[:, 1 + agents :] / FULL_LIFE
         own, others = places[:, :members], places[:, members:]
         aimed, decided = torch.zeros(others.shape), torch.zeros(own.shape, dtype=torch.bool)
         return Places(nodes[:, 0].long(), own, others, lives[:, :members], lives[:, members:], aimed, decided)
@@ -119,12 +119,12 @@ class Places:
         return Places(*(value[rows] for value in vars(self).values()))
 
 
-class Maps:
+class Graphs:
     """The graphs of a game as tensors.
 
     Attributes:
-        ways: Alternatives of a move, D.
-        targets: Opponents that an agent may aim at, 0 where nobody aims.
+        moves: Alternatives of a move, D.
+        targets: Opponents that an agent may aim at, 0 where agents do not aim.
         nodes: Largest number of nodes.
     """
 
@@ -132,14 +132,16 @@ class Maps:
         """Reads `palaestra.pursuit.graph_ground.Ground`."""
         world = game.world
         choices = {choice.name: choice.n for role in game.roles for choice in role.action if isinstance(choice, Choice)}
-        self.ways, self.targets = choices["move"], choices.get("target", 1) - 1
+        self.moves, self.targets = choices["move"], choices.get("target", 1) - 1
         self.nodes = world.hops.shape[1]
-        self._neighbours = torch.from_numpy(world.neighbours[:, :, : self.ways].astype(np.int64)).reshape(-1, self.ways)
+        self._neighbours = torch.from_numpy(world.neighbours[:, :, : self.moves].astype(np.int64)).reshape(
+            -1, self.moves
+        )
         self._hops = torch.from_numpy(np.array(world.hops)).reshape(-1)
         self._exit_hops = torch.from_numpy(np.array(world.exit_hops)).reshape(-1)
         self._per_hop = torch.from_numpy(world.per_hop.astype(np.float32))
         self._has_exits = bool(world.rules.has_exits)
-        self._places = torch.from_numpy(places_of(world, self.ways))
+        self._places = torch.from_numpy(places_of(world, self.moves))
         hops = np.arange(FARTHEST + 1)
         known = [hops == k for k in range(NEAREST)] + [np.log1p(hops) / 4.0, hops % 2, hops == FARTHEST]
         self._table = torch.from_numpy(np.stack(known, axis=1).astype(np.float32))
@@ -171,27 +173,27 @@ class Maps:
         return torch.cat([stays, exits, self._places[at]], dim=-1)
 
 
-def places_of(world: Any, ways: int) -> np.ndarray:
+def places_of(world: Any, moves: int) -> np.ndarray:
     """Features of all nodes of all graphs in their graph, float32 ``[graphs * nodes, PLACE]``.
 
     Args:
         world: A `palaestra.pursuit.graph_ground.Ground`.
-        ways: Alternatives of a move, staying among them.
+        moves: Alternatives of a move, staying among them.
     """
     is_there = world.hops != FAR
     hops, counts = np.where(is_there, world.hops, 0), np.maximum(is_there.sum(axis=2), 1)
     per_hop = world.per_hop[:, None]
-    degrees = (world.neighbours[:, :, 1:ways] != NO_NODE).sum(axis=2) / max(ways - 1, 1)
+    degrees = (world.neighbours[:, :, 1:moves] != NO_NODE).sum(axis=2) / max(moves - 1, 1)
     features = (degrees, hops.max(axis=2) * per_hop, hops.sum(axis=2) / counts * per_hop)
     return np.stack(features, axis=-1).reshape(-1, PLACE).astype(np.float32)
 
 
-def prefixes(places: Places, maps: Maps, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
+def prefixes(places: Places, graphs: Graphs, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
     """The positions in which each member of the teams decides, after its earlier teammates.
 
     Args:
-        places: S positions in which nobody has decided.
-        maps: The graphs.
+        places: S positions in which no member has decided.
+        graphs: The graphs.
         actions: Alternatives that the members take, int64 ``[S, k]``.
         sequential: Members see the decisions of earlier ones; else all decide at once.
 
@@ -201,7 +203,7 @@ def prefixes(places: Places, maps: Maps, actions: torch.Tensor, sequential: bool
     count, members = places.own.shape
     order = torch.arange(members)
     decided = (order[None, :] < order[:, None]) & torch.tensor(sequential)
-    chosen, aims = results_of(places, maps, actions)
+    chosen, aims = results_of(places, graphs, actions)
     own = torch.where(decided, chosen[:, None], places.own[:, None])
     aimed = torch.einsum("ij,sjm->sim", decided.float(), aims)
     repeat = lambda value: value[:, None].expand(-1, members, *value.shape[1:]).flatten(0, 1)  # noqa: E731
@@ -216,26 +218,26 @@ def prefixes(places: Places, maps: Maps, actions: torch.Tensor, sequential: bool
     ), order.repeat(count)
 
 
-def results_of(places: Places, maps: Maps, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def results_of(places: Places, graphs: Graphs, actions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Nodes int64 ``[S, k]`` where members go, and shares of the team ``[S, k, m]`` that aim at each opponent."""
-    here = maps.neighbours(places.graph[:, None], places.own)
-    chosen = here.gather(2, (actions // (1 + maps.targets))[..., None])[..., 0]
+    here = graphs.neighbours(places.graph[:, None], places.own)
+    chosen = here.gather(2, (actions // (1 + graphs.targets))[..., None])[..., 0]
     others, members = places.others.shape[1], places.own.shape[1]
-    if not maps.targets:
+    if not graphs.targets:
         return chosen, torch.zeros(*actions.shape, others)
-    aims = nn.functional.one_hot(actions % (1 + maps.targets), 1 + others)[..., 1:].float()
+    aims = nn.functional.one_hot(actions % (1 + graphs.targets), 1 + others)[..., 1:].float()
     return chosen, aims / members
 
 
 Scores = Callable[[Places, torch.Tensor, torch.Tensor], torch.Tensor]
 """``scores(places, agent, legal)`` of the members that decide, ``[S, M]``; arguments as of
-`palaestra_baselines.arac.WaysNetwork`, and what is legal, bool ``[S, M]``."""
+`palaestra_baselines.arac.MoveNetwork`, and what is legal, bool ``[S, M]``."""
 
 
 @torch.no_grad()
 def decide(
     scores: Scores,
-    maps: Maps,
+    graphs: Graphs,
     places: Places,
     legal: torch.Tensor,
     draw: torch.Tensor | None = None,
@@ -245,8 +247,8 @@ def decide(
 
     Args:
         scores: Logarithms of the probabilities of alternatives, up to a constant.
-        maps: The graphs.
-        places: S positions in which nobody has decided.
+        graphs: The graphs.
+        places: S positions in which no member has decided.
         legal: bool ``[S, k, M]``.
         draw: Numbers float32 ``[S, k, M]`` that are added to the logits, of a Gumbel distribution for samples; None
             takes the most probable alternatives.
@@ -254,7 +256,7 @@ def decide(
     """
     actions = torch.zeros(places.own.shape, dtype=torch.int64)
     for member in range(places.own.shape[1]):
-        before, agent = prefixes(places, maps, actions, sequential)
+        before, agent = prefixes(places, graphs, actions, sequential)
         rows = agent == member
         logits = scores(before.at(rows), agent[rows], legal[:, member])
         logits = logits if draw is None else logits + draw[:, member]
@@ -291,19 +293,19 @@ FAST = 1 << 17
 class Reference:
     """A reference policy of one team."""
 
-    def __init__(self, name: str, game: Game, maps: Maps, team: str) -> None:
+    def __init__(self, name: str, game: Game, graphs: Graphs, team: str) -> None:
         """Prepares it.
 
         Args:
             name: One of `REFERENCES`.
             game: The rules.
-            maps: Its graphs.
+            graphs: Its graphs.
             team: The team that learns.
 
         Raises:
             ValueError: ``optimal`` of a team or a game that has none.
         """
-        self.name, self.maps = name, maps
+        self.name, self.graphs = name, graphs
         if name == "optimal":
             if not game.world.rules.solved or team != next(iter(game.teams)):
                 raise ValueError(
@@ -314,23 +316,23 @@ class Reference:
             self._size = game.world.times.shape[1]
 
     @torch.no_grad()
-    def __call__(self, places: Places, agent: torch.Tensor, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+    def __call__(self, places: Places, agent: torch.Tensor, legal: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
         """Probabilities float32 ``[S, M]`` of the alternatives.
 
         Args:
-            places: Positions in which ``agent`` decides, see `palaestra_baselines.arac.WaysNetwork`.
+            places: Positions in which ``agent`` decides, see `palaestra_baselines.arac.MoveNetwork`.
             agent: int64 ``[S]``.
             legal: bool ``[S, M]``.
-            ways: Nodes that moves lead to, ``[S, D]``.
+            moves: Nodes that moves lead to, ``[S, D]``.
         """
         if self.name == "random":
             good = legal
         elif self.name == "optimal":
-            good = self._optimal(places, agent, ways)
+            good = self._optimal(places, agent, moves)
         else:
-            good = self._nearest(places, ways)
-            if self.maps.targets:
-                good = good[:, :, None] & self._aims(places, legal.unflatten(1, (self.maps.ways, -1)), ways)
+            good = self._nearest(places, moves)
+            if self.graphs.targets:
+                good = good[:, :, None] & self._aims(places, legal.unflatten(1, (self.graphs.moves, -1)), moves)
                 good = good.flatten(1)
         good = good & legal
         good = torch.where(good.any(dim=1, keepdim=True), good, legal).float()
@@ -338,54 +340,54 @@ class Reference:
 
     def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
         """Logarithms of the probabilities, see `decide`."""
-        ways = self.maps.neighbours(places.graph, places.own.gather(1, agent[:, None])[:, 0])
-        return self(places, agent, legal, ways).clamp(min=1e-30).log()
+        moves = self.graphs.neighbours(places.graph, places.own.gather(1, agent[:, None])[:, 0])
+        return self(places, agent, legal, moves).clamp(min=1e-30).log()
 
-    def _nearest(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
-        hops = self._hops_to_others(places, ways).min(dim=2).values
-        taken = ((ways[:, :, None] == places.own[:, None]) & places.decided[:, None]).any(dim=2)
-        cost = (2 * hops + taken).masked_fill(ways < 0, 4 * UNREACHABLE)
+    def _nearest(self, places: Places, moves: torch.Tensor) -> torch.Tensor:
+        hops = self._hops_to_others(places, moves).min(dim=2).values
+        taken = ((moves[:, :, None] == places.own[:, None]) & places.decided[:, None]).any(dim=2)
+        cost = (2 * hops + taken).masked_fill(moves < 0, 4 * UNREACHABLE)
         return cost == cost.min(dim=1, keepdim=True).values
 
-    def _hops_to_others(self, places: Places, ways: torch.Tensor) -> torch.Tensor:
-        hops = self.maps.hops(places.graph[:, None, None], ways[:, :, None], places.others[:, None, :]).long()
+    def _hops_to_others(self, places: Places, moves: torch.Tensor) -> torch.Tensor:
+        hops = self.graphs.hops(places.graph[:, None, None], moves[:, :, None], places.others[:, None, :]).long()
         return hops.masked_fill((places.others < 0)[:, None], UNREACHABLE)
 
-    def _aims(self, places: Places, legal: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
-        """The nearest legal targets, bool ``[S, D, 1 + m]``; nobody where there are none."""
-        hops = self._hops_to_others(places, ways).masked_fill(~legal[..., 1:], 2 * UNREACHABLE)
+    def _aims(self, places: Places, legal: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
+        """The nearest legal targets, bool ``[S, D, 1 + m]``; no target where there are none."""
+        hops = self._hops_to_others(places, moves).masked_fill(~legal[..., 1:], 2 * UNREACHABLE)
         least = hops.min(dim=2, keepdim=True).values
         return torch.cat([least == 2 * UNREACHABLE, (hops == least) & legal[..., 1:]], dim=2)
 
-    def _optimal(self, places: Places, agent: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+    def _optimal(self, places: Places, agent: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
         """Every joint move of those that have not decided, against the evader's best answer."""
-        members, good = places.own.shape[1], torch.zeros_like(ways, dtype=torch.bool)
+        members, good = places.own.shape[1], torch.zeros_like(moves, dtype=torch.bool)
         for first in range(members):
             rows = (agent == first).nonzero()[:, 0]
-            some, own_ways = places.at(rows), ways[rows]
+            some, own_moves = places.at(rows), moves[rows]
             start = torch.zeros_like(some.graph)
             for member in range(first):
-                start = start * self.maps.nodes + some.own[:, member]
-            joint = (start[:, None] * self.maps.nodes + own_ways).masked_fill(own_ways < 0, -1)[:, :, None]
+                start = start * self.graphs.nodes + some.own[:, member]
+            joint = (start[:, None] * self.graphs.nodes + own_moves).masked_fill(own_moves < 0, -1)[:, :, None]
             for member in range(first + 1, members):
-                joint = self._append(joint, self.maps.neighbours(some.graph, some.own[:, member]))
+                joint = self._append(joint, self.graphs.neighbours(some.graph, some.own[:, member]))
             values = self._after(some, joint).amax(dim=2)
-            values = values.masked_fill(own_ways < 0, -1)
+            values = values.masked_fill(own_moves < 0, -1)
             good[rows] = values == values.max(dim=1, keepdim=True).values
         return good
 
-    def _append(self, joint: torch.Tensor, ways: torch.Tensor) -> torch.Tensor:
+    def _append(self, joint: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
         """Indices of joint moves ``[S, D, J]`` with the nodes ``[S, D]`` of one more member; -1 where it has none."""
-        more = joint[..., None] * self.maps.nodes + ways[:, None, None, :]
-        return more.masked_fill((joint[..., None] < 0) | (ways < 0)[:, None, None, :], -1).flatten(2)
+        more = joint[..., None] * self.graphs.nodes + moves[:, None, None, :]
+        return more.masked_fill((joint[..., None] < 0) | (moves < 0)[:, None, None, :], -1).flatten(2)
 
     def _after(self, places: Places, joint: torch.Tensor) -> torch.Tensor:
         """Values of joint moves for the pursuers."""
         start = places.graph * self._size
         evader = places.others[:, 0]
-        at = start[:, None, None] + joint.clamp(min=0) * self.maps.nodes
+        at = start[:, None, None] + joint.clamp(min=0) * self.graphs.nodes
         caught = self._times[at + evader.clamp(min=0)[:, None, None]] == 0
-        ahead = self.maps.neighbours(places.graph, evader)
+        ahead = self.graphs.neighbours(places.graph, evader)
         times = self._times[at[..., None] + ahead.clamp(min=0)[:, None, None]].long()
         value = torch.where(times < 0, SAFE, FAST - times)
         value = value.masked_fill((ahead < 0)[:, None, None], CAUGHT).min(dim=3).values

@@ -206,10 +206,10 @@ def test_a_method_that_plays_no_policies_is_an_error_of_the_file(
 
 @pytest.mark.parametrize("width", [100_000, 10**30, -3, "x", None])
 def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, tmp_path: Path):
-    from palaestra_baselines.arac import NETWORK, GraphPolicy, Maps, load_policy
+    from palaestra_baselines.arac import NETWORK, GraphPolicy, Graphs, load_policy
 
     game, path = registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0], tmp_path / "wide.safetensors"
-    policy = GraphPolicy(Maps(game), 16, 2, "sequential")
+    policy = GraphPolicy(Graphs(game), 16, 2, "sequential")
     notes = {NETWORK: {"width": width, "heads": 2, "decoder": "sequential"}}
     save_policy(path, policy.arrays(), method="arac", env_id="palaestra/GraphPursuit-v0", args={}, **notes)
     with pytest.raises(FileError, match=r"wide.safetensors: the weights do not fit"):
