@@ -42,6 +42,7 @@ from palaestra_baselines.common.flat_networks import (
     load_player,
     masked_log_softmax,
     scale_inputs,
+    unroll,
 )
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
@@ -362,14 +363,7 @@ class Samples:
 
 def logits_of(actor: Any, samples: Samples) -> torch.Tensor:
     """Logits ``[C, B, A, M]`` of sequences; with recurrence from the recurrent state before their first decision."""
-    if not actor.memory_size:
-        return actor(samples.observations)
-    memory, parts = samples.memory[0], []
-    for t, keeps in enumerate(samples.keeps):
-        observed = {role: seen[t] for role, seen in samples.observations.items()}
-        logits, memory = actor.evaluate(observed, memory * keeps)
-        parts.append(logits)
-    return torch.stack(parts)
+    return unroll(actor, samples.observations, samples.memory, samples.keeps)[0]
 
 
 def log_chosen(log_probabilities: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:

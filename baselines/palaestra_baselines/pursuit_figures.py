@@ -29,20 +29,9 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
+from palaestra_baselines.common import figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import (
-    FigureArgs,
-    Logs,
-    Method,
-    curve_by_evaluation,
-    curve_rows,
-    install_best,
-    plot_panels,
-    read_logs,
-    train_in_turn,
-    verdicts,
-    write_rows,
-)
+from palaestra_baselines.common.figures import FigureArgs, Logs, Method, Runs
 from palaestra_baselines.common.rollout import RUN_BITS
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
 from palaestra_baselines.common.training import play_both_sides
@@ -131,32 +120,16 @@ the grid.
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Runs of a method in a setting, and what is asked of the median of its seeds.
+class Entry(figures.Entry):
+    """Runs of a method in a setting, see `SETTINGS`.
 
     Attributes:
-        setting: See `SETTINGS`.
-        method: See `METHODS`.
-        steps: Decisions of a run.
-        bar: Least share of won matches.
-        minutes: Most processor time of a run.
         slower: Most moves of captures over those of optimal play.
         spread: Most difference between the shares of its tests.
-        ahead: Least lead over other methods; a negative one is how far it may be behind.
-        weights: Name under which the weights of the best seed are bundled; empty if they are not.
-        arguments: What the method is given here alone.
     """
 
-    setting: str
-    method: str
-    steps: int
-    bar: float | None = None
-    minutes: float | None = None
     slower: float | None = None
     spread: float | None = None
-    ahead: Mapping[str, float] = field(default_factory=dict)
-    weights: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 STEPS = 400_000
@@ -186,8 +159,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 """Entries by group; a group has one of a method and a setting."""
-Key = tuple[str, str]
-"""Setting and method of an entry."""
 
 
 def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
@@ -199,7 +170,7 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
         directory: Its folder.
         **more: Arguments that decide nothing, ``quiet`` for one.
     """
-    method, setting = METHODS[entry.method], SETTINGS[entry.setting]
+    method, setting = METHODS[entry.method], SETTINGS[entry.place]
     given = {
         "env_id": setting.env_id,
         "options": (*setting.options, *method.options),
@@ -214,65 +185,37 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
     return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
 
 
-def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
-    """Trains the missing runs of some entries, the first seeds of all first; runs by setting and method."""
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    folder = args.runs / f"pursuit_{group}"
-    runs = {
-        (entry.setting, entry.method): [
-            run_of(entry, seed, folder / entry.setting / entry.method, **shared) for seed in range(args.seeds)
-        ]
-        for entry in entries
-    }
-    train_in_turn(f"pursuit_{group}", runs, lambda key: METHODS[key[1]].module, args.workers)
-    return runs
-
-
 def pursuit_figure(group: str, args: FigureArgs) -> None:
     """Share of matches that learnt teams win, over decisions and at the end."""
     entries = GROUPS[group]
-    runs = train_entries(group, entries, args)
-    logs, figures = read_logs(runs), args.figures
-    write_rows(figures / f"pursuit_{group}.csv", curve_rows(logs, "setting", "method"))
-    title = f"{SETTINGS[entries[0].setting].title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(figures / f"pursuit_{group}.png", [panel_of(entries, logs)], title)
+    setting = SETTINGS[entries[0].place]
+    runs = figures.train_entries(f"pursuit_{group}", entries, METHODS, run_of, args)
+    logs, folder = figures.read_logs(runs), args.figures
+    figures.write_rows(folder / f"pursuit_{group}.csv", figures.curve_rows(logs, "setting", "method"))
+    title = f"{setting.title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
+    bars = {entry.bar for entry in entries if entry.bar is not None}
+    panel = figures.win_rate_panel(entries, METHODS, logs, setting.opponent, "decisions", bars)
+    figures.plot_panels(folder / f"pursuit_{group}.png", [panel], title)
     results = [
         {**costs(entry, run, log), **result}
         for entry in entries
-        for run, log in zip(runs[entry.setting, entry.method], logs[entry.setting, entry.method], strict=True)
+        for run, log in zip(runs[entry.key], logs[entry.key], strict=True)
         for result in results_of(entry, run)
     ]
     if group == "confront":
         results += [row for entry in entries if entry.method != "arac" for row in head_to_head(runs, entry.method)]
     for entry in entries:
         if entry.weights:
-            key = (entry.setting, entry.method)
-            install_best(runs[key], logs[key], args.assets, entry.weights)
-    write_rows(figures / f"pursuit_{group}_results.csv", results)
+            figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
+    figures.write_rows(folder / f"pursuit_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
-
-
-def panel_of(entries: Sequence[Entry], logs: Logs) -> dict[str, Any]:
-    """The curves of all methods of a group, and the bars that are asked."""
-    setting = SETTINGS[entries[0].setting]
-    bars = sorted({entry.bar for entry in entries if entry.bar is not None})
-    return {
-        "label": f"matches won against {setting.opponent}",
-        "x_label": "decisions",
-        "curves": {
-            METHODS[entry.method].title: curve_by_evaluation(logs[entry.setting, entry.method], "win_rate")
-            for entry in entries
-        },
-        "lines": {f"{bar:.0%}": bar for bar in bars},
-        "is_share": True,
-    }
 
 
 def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """First columns of a result."""
     return {
-        "setting": entry.setting,
-        "where": SETTINGS[entry.setting].title,
+        "setting": entry.place,
+        "where": SETTINGS[entry.place].title,
         "method": entry.method,
         "title": METHODS[entry.method].title,
         "reference": "" if getattr(run, "beta", "none") == "none" else getattr(run, "reference", ""),
@@ -284,7 +227,7 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
 
 def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     """Results of a run in new matches of each test."""
-    setting, method = SETTINGS[entry.setting], METHODS[entry.method]
+    setting, method = SETTINGS[entry.place], METHODS[entry.method]
     return [
         {
             "test": name,
@@ -304,7 +247,7 @@ def pursuit_references(args: FigureArgs) -> None:
             told = {"setting": name, "where": setting.title, "script": script, "test": test}
             rows.append({**told, "opponent": setting.opponent, **played})
             print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
-    write_rows(args.figures / "pursuit_references.csv", rows)
+    figures.write_rows(args.figures / "pursuit_references.csv", rows)
 
 
 def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:
@@ -334,7 +277,7 @@ def optimal_moves(sim: Simulation) -> np.ndarray:
     return world.times[states["graph"], index].astype(np.int64)
 
 
-def head_to_head(runs: Mapping[Key, list[RunArgs]], other: str) -> list[dict[str, Any]]:
+def head_to_head(runs: Runs, other: str) -> list[dict[str, Any]]:
     """Matches of ARAC against another method, seed by seed, both of both sides."""
     setting, rows = SETTINGS["confront"], []
     options = keywords((*setting.options, *METHODS["arac"].options))
@@ -379,7 +322,7 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], lo
         shares = [median(own, test, "won") for test in tests]
         for test in tests:
             won, slower = (median(own, test, column) for column in ("won", "slower"))
-            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.setting, entry.method], 0.5)
+            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.key], 0.5)
             asked = []
             if entry.bar is not None:
                 asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
@@ -397,7 +340,7 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], lo
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
             moves = f"{slower:.2f}x moves  " if slower else ""
             facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}"
-            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{verdicts(asked)}")
+            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{figures.verdicts(asked)}")
     return lines
 
 

@@ -49,6 +49,7 @@ from palaestra_baselines.common.flat_networks import (
     load_flat_player,
     load_player,
     q_of_actions,
+    unroll,
 )
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position, Sequences, generalised_advantages
@@ -159,20 +160,9 @@ class Factored(nn.Module):
         self.utilities, self.mixer = cast(Any, utilities), mixer
 
     def evaluate(self, sequences: Sequences) -> tuple[torch.Tensor, Any]:
-        """Utilities ``[L + 1, B, A, M]`` and features at all positions of sequences.
-
-        With recurrence the state at the beginning is the recorded one, and is kept as far as ``sequences.keeps`` says.
-        """
+        """Utilities ``[L + 1, B, A, M]`` and features at all positions of sequences, see `unroll`."""
         positions = sequences.positions
-        if not self.utilities.memory_size:
-            return self.utilities.evaluate(positions.observations)
-        memory, values, features = positions.memory[0], [], []
-        for t, keeps in enumerate(sequences.keeps):
-            observed = {role: rows[t] for role, rows in positions.observations.items()}
-            value, memory = self.utilities.evaluate(observed, memory * keeps)
-            values.append(value)
-            features.append(memory)
-        return torch.stack(values), torch.stack(features)
+        return unroll(self.utilities, positions.observations, positions.memory, sequences.keeps)
 
 
 def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:

@@ -106,11 +106,11 @@ def test_the_last_position_of_a_match_counts_at_the_time_limit_and_not_after_a_d
 
 @pytest.mark.learning
 @pytest.mark.parametrize(
-    "entry", [e for e in GROUPS["solved"] if e.method == "vdn" and e.bar is not None], ids=lambda entry: entry.battle
+    "entry", [e for e in GROUPS["solved"] if e.method == "vdn" and e.bar is not None], ids=lambda entry: entry.place
 )
 def test_vdn_wins_nine_of_ten_matches_within_three_minutes(entry: Entry, tmp_path: Path):
     run = run_of(entry, 0, tmp_path, quiet=True)
     report = vdn.train(run)  # type: ignore[arg-type]
     assert (entry.bar, entry.minutes) == (0.9, 3.0)
     assert report.cpu_s <= 180.0
-    assert final_row(entry.battle, "vdn", run, report.log)["won"] >= 0.9
+    assert final_row(entry.place, "vdn", run, report.log)["won"] >= 0.9

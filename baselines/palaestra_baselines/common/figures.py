@@ -60,6 +60,39 @@ class Method:
         return importlib.import_module(f"palaestra_baselines.{self.module}").Args(**given)
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Runs of a method in one place, and what is asked of the median of its seeds.
+
+    Attributes:
+        place: Battle or setting where it learns.
+        method: Who learns.
+        steps: Decisions of a run.
+        bar: Least share of won matches; None asks for nothing.
+        minutes: Most processor time of a run; likewise.
+        ahead: Least lead in won matches over other methods in the same place; a negative one is how far it may be
+            behind.
+        weights: Name under which the weights of the best seed are bundled; empty if they are not.
+        seeds: Runs, at most those that are asked for; None for all.
+        arguments: What the method is given here alone.
+    """
+
+    place: str
+    method: str
+    steps: int
+    bar: float | None = None
+    minutes: float | None = None
+    ahead: Mapping[str, float] = field(default_factory=dict)
+    weights: str = ""
+    seeds: int | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Place and method: a figure has one entry of each."""
+        return self.place, self.method
+
+
 @dataclass
 class FigureArgs:
     """Arguments.
@@ -193,6 +226,37 @@ def train_in_turn(
     train_all(title, [entry for seed in itertools.zip_longest(*in_turn) for entry in seed if entry], workers)
 
 
+def train_entries(
+    title: str,
+    entries: Iterable[Entry],
+    methods: Mapping[str, Method],
+    run_of: Callable[..., RunArgs],
+    args: FigureArgs,
+) -> dict[Any, list[RunArgs]]:
+    """Trains the missing runs of some entries, the first seeds of all first.
+
+    Args:
+        title: Name of the figure and of its folder.
+        entries: The entries.
+        methods: Methods by the name that entries give them.
+        run_of: ``run_of(entry, seed, directory, **more)``, the arguments of a run.
+        args: Of the figure.
+
+    Returns:
+        Runs by place and method.
+    """
+    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
+    runs = {
+        entry.key: [
+            run_of(entry, seed, args.runs / title / entry.place.replace(" ", "_") / entry.method, **shared)
+            for seed in range(args.seeds if entry.seeds is None else min(args.seeds, entry.seeds))
+        ]
+        for entry in entries
+    }
+    train_in_turn(title, runs, lambda key: methods[key[1]].module, args.workers)
+    return runs
+
+
 def train_one(method: str, run: Any, evaluation: Any) -> None:
     """Trains a run to its end, from its checkpoint where there is one, and marks it as complete."""
     report = importlib.import_module(f"palaestra_baselines.{method}").train(continued(run), evaluation)
@@ -260,6 +324,19 @@ def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> 
     steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
     alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
     return curve_over_seeds(alike, "steps", column)
+
+
+def win_rate_panel(
+    entries: Sequence[Entry], methods: Mapping[str, Method], logs: Logs, opponent: str, x_label: str, bars: set[float]
+) -> dict[str, Any]:
+    """A panel for `plot_panels`: share of won matches of each entry, and the bars that are asked."""
+    return {
+        "label": f"matches won against {opponent}",
+        "x_label": x_label,
+        "curves": {methods[entry.method].title: curve_by_evaluation(logs[entry.key], "win_rate") for entry in entries},
+        "lines": {f"{bar:.0%}": bar for bar in sorted(bars)},
+        "is_share": True,
+    }
 
 
 def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> None:

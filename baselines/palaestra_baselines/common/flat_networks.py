@@ -237,6 +237,27 @@ class FlatUtilities(nn.Module):
         return flat_player(self.arrays(), game, team, type(self))
 
 
+def unroll(
+    utilities: Any, observations: Mapping[str, torch.Tensor], memory: Any, keeps: torch.Tensor
+) -> tuple[torch.Tensor, Any]:
+    """Utilities ``[L, B, A, M]`` and features at all positions of sequences.
+
+    Args:
+        utilities: A module as `FlatUtilities`.
+        observations: ``[L, B, A_role, size]`` by role.
+        memory: ``[L, B, A, H]``, of which the recurrent state before the first position counts; only with recurrence.
+        keeps: ``[L, B, A, 1]``, by which the recurrent state before each position is multiplied.
+    """
+    if not utilities.memory_size:
+        return utilities.evaluate(observations)
+    state, values, features = memory[0], [], []
+    for t, keep in enumerate(keeps):
+        value, state = utilities.evaluate({role: rows[t] for role, rows in observations.items()}, state * keep)
+        values.append(value)
+        features.append(state)
+    return torch.stack(values), torch.stack(features)
+
+
 def q_of_actions(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
     """Utilities ``[..., A]`` of the actions ``[..., A]``; 0 for agents out of the match.
 
