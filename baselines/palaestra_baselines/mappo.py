@@ -33,18 +33,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.run.opponents import Opponent
 from palaestra.game import Game
-from palaestra_baselines.common.flat_networks import (
-    FlatUtilities,
-    Utilities,
-    load_flat_player,
-    load_player,
-    masked_log_softmax,
-    scale_inputs,
-    unroll,
-)
-from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.flat_networks import FlatUtilities, Utilities, masked_log_softmax, scale_inputs, unroll
 from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import (
@@ -57,9 +47,10 @@ from palaestra_baselines.common.training import (
     linear_schedule,
     weighted_mean,
 )
-from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
+from palaestra_baselines.common.unit_networks import UnitUtilities, load_utilities
 
 METHOD = "mappo"
+load_policy = load_utilities
 SLOPE = 10.0
 """Error, in deviations of the targets, beyond which the loss of the value grows linearly: the paper's."""
 
@@ -124,18 +115,6 @@ class Args(LaneArgs):
             raise ValueError(f"--rollout must be a multiple of --chunk, got {self.rollout} and {self.chunk}")
         if self.minibatches > self.lanes * self.rollout // self.length:
             raise ValueError(f"--minibatches {self.minibatches} are more than the sequences of a rollout")
-
-
-def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file.
-
-    Raises:
-        FileError: The file is no saved policy, or one of a game that it cannot play.
-    """
-    args = read_policy(path)[1].get("args", {})
-    if args.get("network") == "entity":
-        return load_unit_player(path, game, team)
-    return (load_flat_player if args.get("recurrent") else load_player)(path, game, team)
 
 
 # -------------------------------------------------------------------------------------------------------- the networks
@@ -448,13 +427,9 @@ def decide(training: LaneTraining, actor: Any) -> tuple[np.ndarray, np.ndarray |
     """Actions int64 ``[N, A]`` drawn from the policy, and the recurrent state ``[N, A, H]`` after them."""
     position = training.collector.position
     observed = {role: torch.from_numpy(seen) for role, seen in position.observations.items()}
-    memory = None
-    if actor.memory_size:
-        logits, after = actor.evaluate(observed, torch.from_numpy(position.memory))
-        memory = after.numpy()
-    else:
-        logits = actor(observed)
-    return draw_actions(training.collector.rng, position.legal, logits.numpy()), memory
+    logits, after = actor.evaluate(observed, torch.from_numpy(position.memory) if actor.memory_size else None)
+    actions = draw_actions(training.collector.rng, position.legal, logits.numpy())
+    return actions, after.numpy() if actor.memory_size else None
 
 
 def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:

@@ -39,19 +39,8 @@ from typing import Any, ClassVar, Literal, cast
 import torch
 from torch import nn
 
-from palaestra.core.run.opponents import Opponent
-from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.flat_networks import (
-    FlatUtilities,
-    Utilities,
-    greedy,
-    load_flat_player,
-    load_player,
-    q_of_actions,
-    unroll,
-)
-from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.flat_networks import FlatUtilities, Utilities, greedy, q_of_actions, unroll
 from palaestra_baselines.common.rollout import Position, Sequences, generalised_advantages
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import (
@@ -63,9 +52,10 @@ from palaestra_baselines.common.training import (
     learning_command,
     weighted_mean,
 )
-from palaestra_baselines.common.unit_networks import UNITS, UnitUtilities, load_unit_player
+from palaestra_baselines.common.unit_networks import UnitUtilities, load_utilities
 
 METHOD = "qmix"
+load_policy = load_utilities
 
 
 @dataclass
@@ -174,18 +164,6 @@ def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:
     else:
         utilities = Utilities(roster, args.hidden)
     return Factored(utilities, MonotoneMixer(state_size, roster.agents, args.embedding, args.mixer_hidden))
-
-
-def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file, by whichever network it holds.
-
-    Raises:
-        FileError: The file is no saved policy, or does not fit the team.
-    """
-    arrays, notes = read_policy(path)
-    if UNITS in notes:
-        return load_unit_player(path, game, team)
-    return (load_flat_player if "first.weight" in arrays else load_player)(path, game, team)
 
 
 # ------------------------------------------------------------------------------------------------------------- the loss

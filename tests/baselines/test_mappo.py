@@ -145,8 +145,8 @@ class Uniform(nn.Module):
 
     memory_size = 0
 
-    def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
-        return torch.zeros(*observations["all"].shape[:-1], 2)
+    def evaluate(self, observations: dict[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, None]:
+        return torch.zeros(*observations["all"].shape[:-1], 2), None
 
 
 class ReadsState(nn.Module):

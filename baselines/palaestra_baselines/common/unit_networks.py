@@ -21,9 +21,18 @@ import torch
 from torch import nn
 
 from palaestra.core.files import FileError, printable
+from palaestra.core.run.opponents import Opponent
 from palaestra.game import Choice, Field, Game, Role, Table
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.flat_networks import NEVER, NetworkPlayer, fitting_network, load_arrays, scale_inputs
+from palaestra_baselines.common.flat_networks import (
+    NEVER,
+    NetworkPlayer,
+    fitting_network,
+    load_arrays,
+    load_flat_player,
+    load_player,
+    scale_inputs,
+)
 from palaestra_baselines.common.policy_file import read_policy
 
 SEEN, TARGET = "seen", "can_be_target"
@@ -402,3 +411,15 @@ def load_unit_player(path: Path, game: Game, team: str) -> NetworkPlayer:
         raise FileError(
             f"{path}: cannot play {team} of {game.name}: {error} (it was trained in {printable(trained_in)})"
         ) from error
+
+
+def load_utilities(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file, by whichever network it holds.
+
+    Raises:
+        FileError: The file is no saved policy, or does not fit the team.
+    """
+    arrays, notes = read_policy(path)
+    if UNITS in notes:
+        return load_unit_player(path, game, team)
+    return (load_flat_player if "first.weight" in arrays else load_player)(path, game, team)
