@@ -9,7 +9,7 @@ last rollout.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -79,18 +79,6 @@ class Decision:
     running: np.ndarray
 
 
-class Store(Protocol):
-    """Storage that a collector writes to."""
-
-    def write_position(self, position: Position) -> None:
-        """Writes the position before the next decision."""
-        ...
-
-    def write_decision(self, decision: Decision) -> None:
-        """Writes the decision at the position that was written last."""
-        ...
-
-
 class Collector:
     """Plays all lanes.
 
@@ -109,7 +97,7 @@ class Collector:
         self,
         sim: Simulation,
         roster: Roster,
-        store: Store,
+        store: Replay,
         seed: int,
         *,
         with_state: bool = False,

@@ -159,12 +159,7 @@ class LaneTraining:
     """Whether a checkpoint holds the replay."""
 
     def __init__(
-        self,
-        args: LaneArgs,
-        folder: RunFolder,
-        evaluation: Evaluation | None,
-        rows: int,
-        **recorded: Any,
+        self, args: LaneArgs, folder: RunFolder, evaluation: Evaluation | None, rows: int, **recorded: Any
     ) -> None:
         """Starts the lanes.
 
