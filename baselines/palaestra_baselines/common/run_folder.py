@@ -149,10 +149,9 @@ class RunFolder:
                 left.unlink()
             rows = self._rows_before()
             self._look_for_key()
-            self._log = CurveLog(args.folder / LOG, rows)
-            self.rows = self._log.rows
+            self.rows = rows
             if self.before is not None:
-                self._log.restore()
+                write_curve(args.folder / LOG, rows)  # a process may have ended after its checkpoint and before its row
             self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
             self.progress = Progress(
                 "steps",
@@ -285,49 +284,28 @@ class RunFolder:
         if state is None:
             before.unlink(missing_ok=True)
         self._checkpoint = newest
-        self._log.write(rows[-1])
+        self.rows.append(rows[-1])
+        write_curve(self.args.folder / LOG, self.rows)
 
 
-class CurveLog:
-    """A CSV file with one row per evaluation, always written as a whole, in one piece.
+def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
+    """Writes a CSV file with one row per evaluation as a whole, in one piece, unless it holds the same already.
 
-    Attributes:
+    Args:
         path: The file.
-        rows: All rows in it.
+        rows: Its rows; the columns are those of the first one.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
     """
-
-    def __init__(self, path: Path, rows: Sequence[Mapping[str, float]] = ()) -> None:
-        """Writes nothing yet.
-
-        Args:
-            path: The file.
-            rows: The rows before the next one: those of the checkpoint from which a run continues.
-        """
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.rows: list[dict[str, float]] = [dict(row) for row in rows]
-
-    def write(self, row: Mapping[str, float]) -> None:
-        """Adds a row; the columns are those of the first one.
-
-        Raises:
-            OSError: It cannot be written; the old file is as it was.
-        """
-        self.rows.append(dict(row))
-        write_atomically(self.path, lambda file: file.write(self._text().encode()))
-
-    def restore(self) -> None:
-        """Writes the file where it does not hold the rows: a process ended after its checkpoint and before its row."""
-        if not self.path.exists() or self.path.read_bytes() != self._text().encode():
-            write_atomically(self.path, lambda file: file.write(self._text().encode()))
-
-    def _text(self) -> str:
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerow(self.rows[0] if self.rows else ())
-        for one in self.rows:
-            writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
-        return text.getvalue()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(rows[0] if rows else ())
+    for one in rows:
+        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
+    content = text.getvalue().encode()
+    if not path.exists() or path.read_bytes() != content:
+        write_atomically(path, lambda file: file.write(content))
 
 
 def read_rows(path: Path) -> list[dict[str, float]]:
