@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,12 @@ import numpy as np
 from palaestra import exact
 from palaestra.core.run.opponents import Opponent
 from palaestra.evaluation import wilson_interval
-from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
+from palaestra_baselines import fm3q, fm3q_tables
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.figures import (
     FigureArgs,
     Logs,
+    Method,
     bootstrap_interval,
     curve_by_evaluation,
     curve_rows,
@@ -38,7 +39,7 @@ from palaestra_baselines.common.figures import (
 )
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import WEIGHTS, read_rows
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 from palaestra_baselines.common.training import LearningArgs, play_both_sides
 
 MIXERS = ("monotone", "vdn", "pairwise")
@@ -77,25 +78,17 @@ GAMES: dict[str, dict[str, Any]] = {
     },
 }
 """Arguments of the comparison: the same for all methods."""
-METHODS: dict[str, Callable[..., LearningArgs]] = {
-    "fm3q": fm3q.Args,
-    "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
-    "vdn": vdn.Args,
-    "iql": iql.Args,
+METHODS: dict[str, Method] = {
+    "fm3q": Method("FM3Q", "fm3q"),
+    "fm3q_sums": Method("FM3Q, sums", "fm3q", {"mixer": "vdn"}),
+    "vdn": Method("VDN", "vdn"),
+    "iql": Method("IQL", "iql"),
 }
-"""Arguments by name of the method; the part before the underscore is its module."""
-TITLES = {
-    "fm3q": "FM3Q",
-    "fm3q_sums": "FM3Q, sums",
-    "vdn": "VDN",
-    "iql": "IQL",
-}
-AUXILIARY: dict[str, Callable[..., LearningArgs]] = {
-    "fm3q": fm3q.Args,
-    "fm3q_auxiliary": partial(fm3q.Args, auxiliary_weight=1.0),
+AUXILIARY: dict[str, Method] = {
+    "fm3q": Method("FM3Q", "fm3q"),
+    "fm3q_auxiliary": Method("FM3Q, auxiliary loss", "fm3q", {"auxiliary_weight": 1.0}),
 }
 """FM3Q as in the paper, and with the auxiliary loss of `palaestra_baselines.fm3q.td_loss`."""
-AUXILIARY_TITLES = {"fm3q": "FM3Q", "fm3q_auxiliary": "FM3Q, auxiliary loss"}
 WANTED = 0.7
 """Methods are compared by the decisions until they first win this share of the matches."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100
@@ -239,7 +232,7 @@ def team_learning(args: FigureArgs) -> None:
     """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
     runs = train_methods("team_learning", args, METHODS)
     logs = read_logs(runs)
-    write_curves("team_learning", args, logs, TITLES)
+    write_curves("team_learning", args, logs, METHODS)
     results = [script_row(game) for game in GAMES]
     results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
@@ -249,30 +242,31 @@ def team_learning(args: FigureArgs) -> None:
     print_rows([*results, *duels])
 
 
-def train_methods(
-    title: str, args: FigureArgs, methods: Mapping[str, Callable[..., LearningArgs]]
-) -> dict[tuple[str, str], list[LearningArgs]]:
+def train_methods(title: str, args: FigureArgs, methods: Mapping[str, Method]) -> dict[tuple[str, str], list[RunArgs]]:
     """Trains the missing runs of all methods on both games, the first seeds of all first; runs by game and method."""
     shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
-        (game, method): [
-            make(**GAMES[game], **shared, seed=seed, directory=args.runs / game / method) for seed in range(args.seeds)
+        (game, name): [
+            method.make_args(**GAMES[game], **method.arguments, **shared, seed=seed, directory=args.runs / game / name)
+            for seed in range(args.seeds)
         ]
         for game in GAMES
-        for method, make in methods.items()
+        for name, method in methods.items()
     }
-    train_in_turn(title, runs, lambda key: key[1].partition("_")[0], args.workers)
+    train_in_turn(title, runs, lambda key: methods[key[1]].module, args.workers)
     return runs
 
 
-def write_curves(name: str, args: FigureArgs, logs: Logs, titles: Mapping[str, str]) -> None:
+def write_curves(name: str, args: FigureArgs, logs: Logs, methods: Mapping[str, Method]) -> None:
     """Writes the evaluations of all runs as CSV, and their curves as a picture with a panel for each game."""
     write_rows(args.figures / f"{name}.csv", curve_rows(logs, "game", "method"))
     panels = [
         {
             "label": f"matches won against {GAMES[game]['opponent']}",
             "x_label": f"decisions, {game.replace('_', ' ')}",
-            "curves": {titles[m]: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game},
+            "curves": {
+                methods[m].title: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game
+            },
             "lines": {"70 %": WANTED},
         }
         for game in GAMES
@@ -348,7 +342,7 @@ def fm3q_features(args: FigureArgs) -> None:
     """FM3Q with and without the auxiliary loss, which trains the features of the utilities and nothing else."""
     runs = train_methods("fm3q_features", args, AUXILIARY)
     logs = read_logs(runs)
-    write_curves("fm3q_features", args, logs, AUXILIARY_TITLES)
+    write_curves("fm3q_features", args, logs, AUXILIARY)
     rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     write_rows(args.figures / "fm3q_features_results.csv", rows)
     print_rows(rows)
