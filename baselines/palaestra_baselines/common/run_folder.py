@@ -150,8 +150,9 @@ class RunFolder:
             rows = self._rows_before()
             self._look_for_key()
             self.rows = rows
-            if self.before is not None:
-                write_curve(args.folder / LOG, rows)  # a process may have ended after its checkpoint and before its row
+            log = args.folder / LOG
+            if self.before is not None and not (log.exists() and log.read_bytes() == curve_bytes(rows)):
+                write_curve(log, rows)  # a process ended after its checkpoint and before its row
             self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
             self.progress = Progress(
                 "steps",
@@ -289,7 +290,7 @@ class RunFolder:
 
 
 def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
-    """Writes a CSV file with one row per evaluation as a whole, in one piece, unless it holds the same already.
+    """Writes a CSV file with one row per evaluation as a whole, in one piece.
 
     Args:
         path: The file.
@@ -298,14 +299,18 @@ def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
     Raises:
         OSError: It cannot be written; the old file is as it was.
     """
+    content = curve_bytes(rows)
+    write_atomically(path, lambda file: file.write(content))
+
+
+def curve_bytes(rows: Sequence[Mapping[str, float]]) -> bytes:
+    """The content of the file that `write_curve` writes."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(rows[0] if rows else ())
     for one in rows:
         writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
-    content = text.getvalue().encode()
-    if not path.exists() or path.read_bytes() != content:
-        write_atomically(path, lambda file: file.write(content))
+    return text.getvalue().encode()
 
 
 def read_rows(path: Path) -> list[dict[str, float]]:
