@@ -398,7 +398,7 @@ class ReferenceWeight:
 # ----------------------------------------------------------------------------------------------------------- the losses
 
 
-def returns_ahead(some: Sequences, team: int, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def n_step_returns(some: Sequences, team: int, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Discounted rewards of sequences up to the end of their match, and the positions that stand for the rest.
 
     Args:
@@ -556,7 +556,7 @@ class Learner:
         values = outputs.detach().amin(dim=2)
         logits = self.policy.network(before, agent)[0][..., 0]
         with torch.no_grad():
-            total, row, discount = returns_ahead(some, self.team, args.gamma ** (1.0 / self.stride))
+            total, row, discount = n_step_returns(some, self.team, args.gamma ** (1.0 / self.stride))
             after = row, torch.arange(len(row))
             following = self.next_values(Places.of(nodes[after], self.members), legals[after], alpha)
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))

@@ -174,7 +174,7 @@ def until_last(position: Position) -> Position:
     return Position.from_named({name: value[:-1] for name, value in position.named().items()})
 
 
-def returns(
+def lambda_returns(
     target: Factored, choice: torch.Tensor, sequences: Sequences, rewards: torch.Tensor, args: FactoredArgs
 ) -> torch.Tensor:
     """Targets ``y [L, B, 1]``, see the module.
@@ -205,7 +205,7 @@ def td_loss(online: Factored, target: Factored, sequences: Sequences, team: int,
         args: Arguments of the run.
     """
     values, features = online.evaluate(sequences)
-    y = returns(target, values.detach(), sequences, args.reward_scale * sequences.rewards[..., team], args)
+    y = lambda_returns(target, values.detach(), sequences, args.reward_scale * sequences.rewards[..., team], args)
     before = until_last(sequences.positions)
     chosen = q_of_actions(values[:-1], sequences.actions, before)
     totals = online.mixer(chosen, before, None if features is None else features[:-1])

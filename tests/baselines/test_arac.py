@@ -28,8 +28,8 @@ from palaestra_baselines.arac import (
     WeightRule,
     critic_targets,
     errors_of,
+    n_step_returns,
     policy_loss,
-    returns_ahead,
     soft_values,
 )
 from palaestra_baselines.arac_graphs import (
@@ -139,9 +139,9 @@ def sequences_of(rewards: list[float], continues: list[float], weights: list[flo
     ],
 )
 def test_returns_go_to_the_end_of_the_match(rewards, continues, weights, expected):
-    total, row, discount = returns_ahead(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
+    total, row, discount = n_step_returns(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
     assert (total.item(), row.item(), discount.item()) == expected
-    assert returns_ahead(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
+    assert n_step_returns(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
 
 
 # -- the weight of the reference ---------------------------------------------------------------------------------------
