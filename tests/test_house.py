@@ -28,9 +28,10 @@ SOURCES = {
 }
 # Rooms of palaestra from the ground up, as in the table of CONTRIBUTING.md. A room imports from its own floor and from
 # those below; on the ground floor, and among the families (every other folder), each from itself alone.
-GROUND = ("core", "kernels")
+GROUND = ("core", "drawing", "kernels")
 FLOORS = (
     GROUND,
+    ("game",),
     ("<families>",),
     ("registry",),
     (
@@ -52,7 +53,8 @@ SERVICES = {room for floor in FLOORS for room in floor}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
-ROOT_FLOOR = 3
+FAMILY_FLOOR = 2
+ROOT_FLOOR = 4
 """`palaestra` itself hands on what the registry offers."""
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
 READERS = ("envs", "baselines", "benchmarks", "docs/tools", "examples", "tests")
@@ -147,7 +149,7 @@ def is_within(module: str, *packages: str) -> bool:
 
 
 def may_import(module: str, imported: str) -> bool:
-    """The layers: kernels, core <- families <- registry <- palaestra; methods are above them, data imports nothing."""
+    """The layers: core, drawing, kernels <- game <- families <- registry <- palaestra <- methods; data imports none."""
     if not is_within(imported, *SOURCES):
         return True
     if is_within(module, "palaestra_assets"):
@@ -158,7 +160,7 @@ def may_import(module: str, imported: str) -> bool:
         return False
     if is_within(imported, "palaestra_assets"):
         return floor(module) > 0
-    if floor(imported) == floor(module) and floor(module) < 2:
+    if floor(imported) == floor(module) and floor(module) <= FAMILY_FLOOR:
         return room(imported) == room(module)
     return floor(imported) <= floor(module)
 
@@ -171,7 +173,7 @@ def room(module: str) -> str:
 
 def floor(module: str) -> int:
     if room(module) in FAMILIES:
-        return 1
+        return FAMILY_FLOOR
     return next((k for k, rooms in enumerate(FLOORS) if room(module) in rooms), ROOT_FLOOR)
 
 
@@ -223,9 +225,9 @@ def late():
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
-        ("palaestra.core.linker", "palaestra.registry"),
+        ("palaestra.core.compile.linker", "palaestra.registry"),
         ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
-        ("palaestra.core.batch_loop", "palaestra.kernels.scalars"),
+        ("palaestra.core.compile.batch_loop", "palaestra.kernels.scalars"),
         ("palaestra.kernels.scalars", "palaestra.core.rng"),
         ("palaestra.kernels.scalars", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
@@ -252,6 +254,47 @@ def test_modules_do_not_import_each_other_in_a_circle():
     for package in SOURCES:
         sources = {module: file.read_text(encoding="utf-8") for module, file in modules_of(package).items()}
         assert circle_in(import_graph(sources)) == [], package
+
+
+CORE = ("core", "spec", "compile", "run", "faces")
+"""Rooms of the core from the ground up; "core" are the files beside them."""
+
+
+def core_room(module: str) -> int:
+    part = module.removeprefix("palaestra.core").strip(".").partition(".")[0]
+    return CORE.index(part) if part in CORE else 0
+
+
+def test_a_room_of_the_core_imports_from_those_below_it():
+    modules = modules_of("palaestra")
+    for module, file in modules.items():
+        if not is_within(module, "palaestra.core"):
+            continue
+        for line, imported in imported_modules(file.read_text(encoding="utf-8"), module, file.name == "__init__.py"):
+            if is_within(imported, "palaestra.core"):
+                target = imported if imported in modules else imported.rpartition(".")[0]
+                assert core_room(target) <= core_room(module), f"{file.relative_to(HOUSE)}:{line} imports {imported}"
+
+
+def test_the_core_is_seen_at_a_glance():
+    entries = {p.name for p in (SOURCES["palaestra"] / "core").iterdir()} - {"__pycache__"}
+    assert entries >= set(CORE[1:])
+    assert len(entries) <= 12, sorted(entries)
+
+
+def test_outside_the_core_what_authors_need_is_imported_from_its_one_place():
+    door = (SOURCES["palaestra"] / "game.py").read_text(encoding="utf-8")
+    offered = {name for _, name in imported_modules(door, "palaestra.game", is_package=False)}
+    assert {"palaestra.core.spec.rules.Game", "palaestra.core.rng.uniform"} <= offered
+    files = [
+        f
+        for folder in ("envs", "baselines", "benchmarks", "docs", "examples", "tests")
+        for f in python_files(HOUSE / folder)
+    ]
+    inside = SOURCES["palaestra"] / "core"
+    for file in (f for f in files if inside not in f.parents and f != SOURCES["palaestra"] / "game.py"):
+        found = {name for _, name in imported_modules(file.read_text(encoding="utf-8"), "x", is_package=False)}
+        assert not found & offered, f"{file.relative_to(HOUSE)}: import {sorted(found & offered)} from palaestra.game"
 
 
 def test_every_file_has_a_name_of_its_own():

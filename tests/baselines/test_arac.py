@@ -19,7 +19,7 @@ import torch
 import palaestra
 from palaestra import exact, registry
 from palaestra.core.files import FileError
-from palaestra.core.team_rows import team_rows
+from palaestra.core.run.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import (

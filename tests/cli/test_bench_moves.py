@@ -9,8 +9,7 @@ import pytest
 
 import palaestra
 from palaestra.cli import moves
-from palaestra.core.fields import Choice, Continuous, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Continuous, Field, Game, Role
 
 LANES = 16
 MIXED = "test/MovesMixed-v0"

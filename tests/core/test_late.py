@@ -13,12 +13,11 @@ import pytest
 from games.play import python
 
 from palaestra.cli.warm import play_one_decision
-from palaestra.core import binder, linker
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.late import LateFunction, late
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile import binder, linker
+from palaestra.core.compile.late import LateFunction
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Field, Game, Role, late
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = pytest.mark.jitless

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core import layout
-from palaestra.core.fields import Choice, Field, Table
-from palaestra.core.game import Game, Role
+from palaestra.core.spec import layout
+from palaestra.game import Choice, Field, Game, Role, Table
 
 
 def nothing(*arguments):

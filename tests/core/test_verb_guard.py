@@ -13,10 +13,10 @@ from games import body_game, logged_pucks, two_team
 from games.interrupted import call_interrupted
 from games.play import all_bytes, idle_actions, random_actions
 
-from palaestra.core.actions import ActionError
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.verb_guard import InterruptedVerbError
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.run.verb_guard import InterruptedVerbError
+from palaestra.core.spec.actions import ActionError
 
 ENGINES = {"saving": body_game.game(), "logged": logged_pucks.game()}
 N = 3
@@ -91,8 +91,8 @@ def test_an_interrupted_verb_is_named_by_the_next_one(verb: str, monkeypatch: py
     sim = raid()
     snapshot, target = sim.snapshot(), {"seed": "lane_keys"}.get(verb)
     if target is not None:
-        real = getattr(__import__("palaestra.core.simulation", fromlist=[target]), target)
-        monkeypatch.setattr(f"palaestra.core.simulation.{target}", after(real, 1))
+        real = getattr(__import__("palaestra.core.run.simulation", fromlist=[target]), target)
+        monkeypatch.setattr(f"palaestra.core.run.simulation.{target}", after(real, 1))
     else:
         monkeypatch.setattr(sim, "_play", after(lambda: None, 1))
     arguments = {"restore": [snapshot], "load_states": [snapshot.states], "seed": [3]}.get(verb, [])
@@ -215,10 +215,10 @@ def test_parameters_and_players_that_could_not_all_be_changed_are_as_before(monk
     before = sim.states.tobytes()
     with pytest.raises(ValueError, match="lanes must be"):
         sim.set_parameters(lanes=[0, N], damage=3.0)
-    monkeypatch.setattr("palaestra.core.parameters._records", after(lambda game: ["parameters"], 2))
+    monkeypatch.setattr("palaestra.core.run.parameters._records", after(lambda game: ["parameters"], 2))
     with pytest.raises(KeyboardInterrupt):
         sim.set_parameters(damage=3.0, horizon=9)
-    monkeypatch.setattr("palaestra.core.opponent_assignments.draw_integers", after(lambda *_: 0, 1))
+    monkeypatch.setattr("palaestra.core.run.opponent_assignments.draw_integers", after(lambda *_: 0, 1))
     with pytest.raises(KeyboardInterrupt):
         sim.set_opponent("blue", "mix")
     assert sim.states.tobytes() == before

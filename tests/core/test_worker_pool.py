@@ -16,10 +16,10 @@ import pytest
 from games import two_team
 from games.play import python
 
-from palaestra.core import shared_block, worker_pool
-from palaestra.core.shared_block import SharedBlock
-from palaestra.core.worker_pool import WorkerError, WorkerPool
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run import shared_block, worker_pool
+from palaestra.core.run.shared_block import SharedBlock
+from palaestra.core.run.worker_pool import WorkerError, WorkerPool
+from palaestra.core.run.workers import ProcessSimulation
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX")
 
@@ -172,8 +172,8 @@ FORK = """
 import os, sys, warnings
 from games import two_team
 from games.play import all_bytes, idle_actions
-from palaestra.core.workers import ProcessSimulation
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.workers import ProcessSimulation
+from palaestra.core.run.kernel import KernelSimulation
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -171,7 +171,7 @@ def test_the_example_of_an_environment_runs(path: Path, tmp_path: Path, monkeypa
 
 
 def docstrings(path: Path) -> Iterator[str]:
-    """Of the module, its classes and functions; none of a file that cannot hold an example: parsing all takes seconds."""
+    """Of the module, its classes and functions; of files that may hold an example: parsing all takes seconds."""
     text = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)) if re.search(r"::\n\n|>>>", text) else ():
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from reliability.planted import Patch, suite
 
-from palaestra.core import opponent_assignments, parameters, simulation, step_in_parts
-from palaestra.core.batch_loop import MIX, RANDOM
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import Simulation
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.compile.batch_loop import MIX, RANDOM
+from palaestra.core.run import opponent_assignments, parameters, simulation, step_in_parts
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.workers import ProcessSimulation
 
 # -- seeds and resets --------------------------------------------------------------------------------------------------
 

@@ -29,11 +29,11 @@ from games import body_game, logged_pucks, two_team
 from games.play import all_bytes, random_actions
 
 from palaestra import make_batch
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.simulation import Simulation
-from palaestra.core.verb_guard import InterruptedVerbError
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.verb_guard import InterruptedVerbError
+from palaestra.core.run.workers import ProcessSimulation
 
 HANG_SECONDS = 120.0
 BEFORE, AFTER, TORN, CLOSED, WRONG = "as before", "as after", "torn", "closed", "WRONG"

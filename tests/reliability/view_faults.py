@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from reliability.planted import Patch, rule, suite
 
-from palaestra.core import opponent_assignments, step_in_parts
 from palaestra.core.faces import agent_io, masks
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run import opponent_assignments, step_in_parts
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
 
 # -- a representation that is not the default --------------------------------------------------------------------------
 

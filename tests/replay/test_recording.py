@@ -13,8 +13,8 @@ import pytest
 from games.interrupted import call_interrupted
 
 import palaestra
-from palaestra.core.actions import ActionError
-from palaestra.core.verb_guard import InterruptedVerbError
+from palaestra.core.run.verb_guard import InterruptedVerbError
+from palaestra.core.spec.actions import ActionError
 from palaestra.replay import Recorder, ReplayError, frames, verify
 
 RAID = "test/Raid-v0"

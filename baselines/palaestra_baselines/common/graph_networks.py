@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
-from palaestra.core.team_rows import team_rows
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.team_rows import team_rows
+from palaestra.game import Choice, Game
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 from palaestra_baselines.common.agents import Roster
 

@@ -37,8 +37,8 @@ from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulat
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.parameters import no_parameter
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
 
 
 def rows(

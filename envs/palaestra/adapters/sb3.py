@@ -30,10 +30,10 @@ from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.keywords import check_flag
-from palaestra.core.parameters import no_parameter
 from palaestra.core.rng import check_seed
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import check_flag
 
 try:
     from stable_baselines3.common.monitor import Monitor

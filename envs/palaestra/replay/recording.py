@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.batch_loop import CALLER, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, RUNNING
+from palaestra.core.compile.identity import rules_digest
 from palaestra.core.file_keywords import file_of, hold_files, plain_file
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
-from palaestra.core.opponents import OpponentSpec
-from palaestra.core.recorder_protocol import Verb
-from palaestra.core.simulation import Simulation
-from palaestra.core.snapshot import Snapshot
+from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.recorder_protocol import Verb
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.snapshot import Snapshot
+from palaestra.game import Game
 from palaestra.registry import make_game
 from palaestra.replay.changes import (
     Change,
@@ -91,7 +91,7 @@ class Recorder:
             self._sim.recorder = None
 
     def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
-        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
+        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         self._pending = None
         self._drop_unfinished()
         lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
@@ -113,7 +113,7 @@ class Recorder:
         self._pending = (verb, lanes, what)
 
     def after(self) -> None:
-        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
+        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         if self._pending is None:
             return
         verb, lanes, what = self._pending
@@ -244,7 +244,7 @@ def record(
 
     Args:
         id: Registered id.
-        players: Players by team, see `palaestra.core.opponents.resolve`; the game's default opponent plays the
+        players: Players by team, see `palaestra.core.run.opponents.resolve`; the game's default opponent plays the
             others.
         seed: Lane i plays under ``seed + i``.
         num_envs: Matches side by side.

@@ -21,9 +21,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.game import TERMINATED
-from palaestra.core.late import late
-from palaestra.core.rng import integer
+from palaestra.game import TERMINATED, integer, late
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED

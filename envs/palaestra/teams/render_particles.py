@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import (
+from palaestra.drawing.canvas import (
     BACKGROUND,
     LINE,
     MUTED,
@@ -21,7 +21,7 @@ from palaestra.core.canvas import (
     fade,
     import_pillow,
 )
-from palaestra.core.game import DRAW, Game
+from palaestra.game import DRAW, Game
 from palaestra.teams.particles import ARENA_M
 
 SQUARE, MARGIN, HEADER = 540, 10, 34

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Role, uniform
 from palaestra.teams.particles import (
     OPEN_M,
     OPEN_MPS,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.core.canvas import (
+from palaestra.drawing.canvas import (
     BACKGROUND,
     GROUND,
     LINE,

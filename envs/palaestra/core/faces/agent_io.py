@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.actions import PLAIN_INTEGERS, ActionError, as_array, parts_by_role, write_actions, write_choice
 from palaestra.core.faces.blocks import (
     Form,
     action_space,
@@ -33,8 +32,17 @@ from palaestra.core.faces.masks import (
     mask_splitter,
     split_masks,
 )
-from palaestra.core.game import AgentView, Codec, Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.actions import (
+    PLAIN_INTEGERS,
+    ActionError,
+    as_array,
+    parts_by_role,
+    write_actions,
+    write_choice,
+)
+from palaestra.core.spec.game_parts import AgentView, Codec
+from palaestra.core.spec.rules import Game
 
 MaskMode = Literal["info", "obs", "auto"] | None
 """Where masks go. ``"auto"`` is the default of a face where the game forbids something, else None."""

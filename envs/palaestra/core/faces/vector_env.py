@@ -23,8 +23,8 @@ from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
 from palaestra.core.keywords import check_flag
-from palaestra.core.parameters import no_parameter
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
 
 GYMNASIUM_MODES = {
     "next_step": AutoresetMode.NEXT_STEP,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from palaestra.core.diagnosis import RuleError, explain_exception
-from palaestra.core.linker import hooks_of
-from palaestra.core.rehearsal import rehearse
+from palaestra.core.compile.diagnosis import RuleError, explain_exception
+from palaestra.core.compile.linker import hooks_of
+from palaestra.core.run.rehearsal import rehearse
 from palaestra.testing.harness import FIRST, CheckError, conformance
 from palaestra.testing.subject import Level, Subject
 
