@@ -78,14 +78,12 @@ class Facts:
 
     Attributes:
         imports: Imports anywhere: at the top, in functions, for types, by name.
-        for_types: Numbers of the lines under ``if TYPE_CHECKING``.
         private_definitions: Private names that the file defines: functions, classes, module and class variables,
             attributes of objects.
         private_uses: Line and name of every use of a private member of an object other than ``self`` and ``cls``.
     """
 
     imports: list[ast.Import | ast.ImportFrom | ast.Call] = field(default_factory=list)
-    for_types: set[int] = field(default_factory=set)
     private_definitions: set[str] = field(default_factory=set)
     private_uses: list[tuple[int, str]] = field(default_factory=list)
 
@@ -107,8 +105,6 @@ def facts(source: str) -> Facts:
         elif isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.append(node)
             found.private_uses += [(node.lineno, alias.name) for alias in node.names if is_private(alias.name)]
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            found.for_types.update(range(node.lineno, (node.end_lineno or 0) + 1))
         elif isinstance(node, ast.Call) and all(isinstance(a, ast.Constant) for a in node.args[:1]):
             found.imports.append(node)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MEMBER_BY_NAME:
@@ -182,14 +178,13 @@ def modules_of(package: str) -> dict[str, Path]:
 
 
 def import_graph(modules: dict[str, str]) -> dict[str, set[str]]:
-    """What each of the modules (sources by name) imports of the others, at the top or late, but for types alone."""
+    """What each of the modules (sources by name) imports of the others: at the top, in functions, for types."""
     graph: dict[str, set[str]] = {}
     for module, source in modules.items():
-        lines = facts(source).for_types
         graph[module] = set()
-        for line, name in imported_modules(source, module, is_package=False):
+        for _, name in imported_modules(source, module, is_package=False):
             target = name if name in modules else name.rpartition(".")[0]
-            if line not in lines and target in modules and target != module:
+            if target in modules and target != module:
                 graph[module].add(target)
     return graph
 
@@ -250,7 +245,7 @@ def test_modules_do_not_import_each_other_in_a_circle():
     late = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
     assert circle_in(import_graph(late)) == ["a", "b", "c", "d"]
     types = {"a": "import b", "b": "if TYPE_CHECKING:\n    from a import y"}
-    assert circle_in(import_graph(types)) == []
+    assert circle_in(import_graph(types)) == ["a", "b"]
     for package in SOURCES:
         sources = {module: file.read_text(encoding="utf-8") for module, file in modules_of(package).items()}
         assert circle_in(import_graph(sources)) == [], package

@@ -20,7 +20,7 @@ from palaestra.core.run import input_log
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation, engine_class
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.run.workers import ProcessSimulation, obey
+from palaestra.core.run.workers import ProcessSimulation, answered
 
 OUTSIDE, COMPILED, LOGGED = body_game.game(), body_game.game("compiled"), logged_pucks.game()
 ENGINES = {"saving": OUTSIDE, "logged": LOGGED}
@@ -449,11 +449,11 @@ def test_a_log_given_up_by_a_worker_is_an_answer_and_no_failure_of_the_worker(wo
         patch.setattr(input_log, "LOG_BYTES", 0)
         sim.reset(seed=0)
         play(sim, 0)
-        answer = obey(sim, "save", None)
+        answer = answered(sim, "save", None)
     assert "was given up" in str(answer)
     workers.reset(seed=0)
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "_ask", lambda verb: [answer, answer])
+        patch.setattr(workers, "_ask", lambda call: [answer, answer])
         with pytest.raises(RuntimeError, match="was given up"):
             workers.snapshot()
     workers.restore(workers.snapshot())

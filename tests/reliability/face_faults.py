@@ -16,7 +16,7 @@ from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.run import parameters
+from palaestra.core.run.parameters import ParameterRecords
 from palaestra.core.run.simulation import Simulation
 
 # -- snapshots and copies ----------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _() -> Iterator[Patch]:
 
     def setstate(sim: Any, saved: dict[str, Any]) -> None:
         honest(sim, saved)
-        parameters.write_defaults(sim.game, sim.states)
+        ParameterRecords(sim.game, sim.states).write_defaults()
 
     yield Simulation, "__setstate__", setstate
 

@@ -356,7 +356,7 @@ def silent_deaths(parallel: Any) -> None:
 @face("calls_out_of_order_raise", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
-    sim.started, sim._blocked = True, False
+    sim.guard.started, sim.guard.blocked = True, False
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------

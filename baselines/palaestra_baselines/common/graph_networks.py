@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.run.team_rows import team_rows
 from palaestra.game import Choice, Game
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 from palaestra_baselines.common.agents import Roster
@@ -65,7 +64,7 @@ class GraphRoster(Roster):
 
     def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
         """Graph, nodes and lives."""
-        return {"nodes": nodes_of(team_rows(sim, self.team, "observations", slice(None)))[:, None]}
+        return {"nodes": nodes_of(sim.team_view(self.team, "observations"))[:, None]}
 
 
 def nodes_of(observations: dict[str, Any]) -> np.ndarray:

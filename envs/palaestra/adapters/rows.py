@@ -188,7 +188,7 @@ class RowsVectorEnv(VectorEnv):
     def set_attr(self, name: str, values: Any) -> None:
         """Changes a parameter of the rules in all lanes (a number), or in each (a list ``[N]``)."""
         if name not in self.sim.parameters:
-            raise AttributeError(no_parameter(self.sim, name))
+            raise AttributeError(no_parameter(self.sim.game, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
 
     def render(self) -> Any:

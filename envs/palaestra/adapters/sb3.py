@@ -221,7 +221,7 @@ class SimulationVecEnv(VecEnv):
         elif hasattr(self, attr_name):
             setattr(self, attr_name, value)
         else:
-            raise AttributeError(no_parameter(self.sim, attr_name))
+            raise AttributeError(no_parameter(self.sim.game, attr_name))
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Calls a method once a row; ``action_masks`` is what MaskablePPO calls."""

@@ -15,7 +15,7 @@ from palaestra.core.compile.batch_loop import CALLER, RUNNING
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.file_keywords import file_of, hold_files, plain_file
 from palaestra.core.run.opponents import OpponentSpec
-from palaestra.core.run.recorder_protocol import Verb
+from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.snapshot import Snapshot
 from palaestra.game import Game
@@ -75,7 +75,7 @@ class Recorder:
         self._actions: list[np.ndarray] = []
         self._changes: list[tuple[int, Change]] = []
         self._snapshots: dict[bytes, int] = {}
-        self._pending: tuple[Verb, np.ndarray, Any] | None = None
+        self._pending: tuple[Call, np.ndarray, Any] | None = None
         self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a verb that is being added
         sim.recorder = self
 
@@ -90,7 +90,7 @@ class Recorder:
         if self._sim.recorder is self:
             self._sim.recorder = None
 
-    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
+    def before(self, verb: Call, which: np.ndarray | None = None, what: Any = None) -> None:
         """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         self._pending = None
         self._drop_unfinished()
@@ -148,7 +148,7 @@ class Recorder:
         self._trace.go_back(trace)
         self._unfinished = None
 
-    def _check(self, verb: Verb, lanes: np.ndarray, what: Any) -> None:
+    def _check(self, verb: Call, lanes: np.ndarray, what: Any) -> None:
         """Whether a replay can hold a verb, and all that happened since the last one."""
         if verb == "load_states":
             raise ReplayError(
@@ -168,7 +168,7 @@ class Recorder:
                 "set_opponent and restore instead"
             )
 
-    def _rows(self, verb: Verb, lanes: np.ndarray, what: Any) -> list[Change]:
+    def _rows(self, verb: Call, lanes: np.ndarray, what: Any) -> list[Change]:
         """What a verb that has just happened becomes."""
         sim = self._sim
         if verb == "seed":

@@ -1,6 +1,6 @@
 """Mistakes in the rules of a game, in words that name the author's file and line.
 
-A mistake is looked for by playing the rules as plain Python (`palaestra.core.run.rehearsal`): Python knows the line and
+A mistake is looked for by playing the rules as plain Python (`palaestra.core.run.dry_run`): Python knows the line and
 the name. What Python accepts and the compiler does not is explained by `palaestra.core.compile.compiler_messages`.
 """
 

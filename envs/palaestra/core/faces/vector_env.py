@@ -251,7 +251,7 @@ class GameVectorEnv(VectorEnv):
             ValueError: Not N values, or a value outside its range.
         """
         if name not in self.sim.parameters:
-            raise AttributeError(no_parameter(self.sim, name))
+            raise AttributeError(no_parameter(self.sim.game, name))
         if isinstance(values, list | tuple):
             if len(values) != self.num_envs:
                 raise ValueError(f"set_attr wants a value for each of the {self.num_envs} lanes, got {len(values)}")

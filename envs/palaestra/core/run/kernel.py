@@ -14,8 +14,8 @@ from palaestra.core.compile.compiler_messages import explain_refusal, plain_text
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import Kernel, hooks_of, link, record_view
 from palaestra.core.run.buffers import rows_of_bytes
+from palaestra.core.run.dry_run import find_mistake, refuse_certain_mistakes
 from palaestra.core.run.lane_threads import LaneThreads
-from palaestra.core.run.rehearsal import find_mistake, refuse_certain_mistakes
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.packing import mask_spans, observation_spans
 from palaestra.core.spec.rules import Game
@@ -30,9 +30,9 @@ class KernelSimulation(Simulation):
         self.kernel: Kernel = link(game, self.compiled)
         self._lane_threads: LaneThreads | None = None
         self._arguments = lane_arguments(self)
-        self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self._mode, 0, *self._arguments)
+        self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self.autoreset, 0, *self._arguments)
         if self.threads == 1:
-            self._machine_step = partial(self._step_driver, 0, self.num_envs, True, self._mode, 0, *self._arguments)
+            self._machine_step = partial(self._step_driver, 0, self.num_envs, True, self.autoreset, 0, *self._arguments)
             self._one_call = self._machine_step if self.compiled else None
         else:
             self._check_arguments = check_arguments(self)
@@ -47,7 +47,7 @@ class KernelSimulation(Simulation):
         return offender
 
     def _play(self) -> None:
-        self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self._mode, t, *self._arguments))
+        self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self.autoreset, t, *self._arguments))
 
     def _slices(self, call: Callable[[int, int, int], Any]) -> None:
         if self.threads == 1:
@@ -64,7 +64,7 @@ class KernelSimulation(Simulation):
         self._only(which, REFRESH)
 
     def _only(self, which: np.ndarray, task: int) -> None:
-        """Sends the lanes of ``which`` through the one driver on an errand; the others stay as they are."""
+        """Sends the lanes of ``which`` through the one driver for a task; the others stay as they are."""
         pending = self.states["pending"]
         if task == RESET_DUE and np.count_nonzero(which) == self.num_envs:
             pending.fill(task)
@@ -82,7 +82,7 @@ class KernelSimulation(Simulation):
         write_state(self, self.kernel, out)
 
     def _recover(self) -> None:
-        self._end_threads()  # slices of the interrupted verb may still be running
+        self._end_threads()  # slices of the interrupted call may still be running
 
     def close(self) -> None:
         """Ends the threads."""
@@ -112,7 +112,7 @@ def bound(
 ) -> Callable:
     """A driver for the arrays of a simulation: see `Kernel.bind`.
 
-    Before rules are compiled anew they are played as plain Python for a moment, and longer when the compiler refuses.
+    Before rules are compiled anew they are played as plain Python for a short time, longer if the compiler refuses.
 
     Args:
         sim: The simulation.

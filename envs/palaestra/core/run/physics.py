@@ -39,7 +39,7 @@ def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
     """The compiled pieces of a decision: prepare, command, evaluate, finish, start, observe."""
     bind = functools.partial(bound, sim, link(sim.game, sim.compiled), kind=PhysicsSimulation)
     rest = lane_arguments(sim)
-    mode, stage, results = sim._mode, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
+    mode, stage, results = sim.autoreset, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
     return (
         bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),
         bind("command_lanes", 0, 0, 0, stage, results, *rest),
@@ -92,7 +92,7 @@ class PhysicsSimulation(Simulation):
             self.engine.advance(self.states, lanes)
             if self._evaluate(0, n, 0, stage, results, *rest) < lanes.size:
                 lanes = np.flatnonzero((stage == RUNNING) & (results == 0))
-        self._finish_lanes(0, n, self._mode, 0, stage, results, *rest)
+        self._finish_lanes(0, n, self.autoreset, 0, stage, results, *rest)
         fresh = stage == RESET_DUE
         if fresh.any():
             self._start(fresh)
@@ -169,7 +169,7 @@ class PhysicsSimulation(Simulation):
 
     def close(self) -> None:
         """Frees the engine."""
-        if not self._closed:
+        if not self.guard.closed:
             self.engine.close()
         super().close()
 

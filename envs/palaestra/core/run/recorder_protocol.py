@@ -6,20 +6,20 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-Verb = Literal[
+Call = Literal[
     "seed", "reset", "step", "set_opponent", "set_parameters", "snapshot", "restore", "refresh", "load_states"
 ]
-"""The verbs of a simulation that decide how its matches go on."""
+"""The calls of a simulation that decide how its matches go on."""
 
 
 class RecorderProtocol(Protocol):
-    """Receives all verbs that a simulation is given."""
+    """Receives the calls that decide how the matches of a simulation go on."""
 
-    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
-        """A verb is about to happen; an exception refuses it, and nothing has changed.
+    def before(self, call: Call, which: np.ndarray | None = None, what: Any = None) -> None:
+        """A call is about to happen; an exception refuses it, and nothing has changed.
 
         Args:
-            verb: Which one. ``"step"`` finds the actions in the simulation's buffers.
+            call: Which one. ``"step"`` finds the actions in the simulation's buffers.
             which: Lanes that it is for, bool ``[N]``; None for all.
             what: ``set_opponent``: the name of the team or agent. ``set_parameters``: their names. ``snapshot`` and
                 ``restore``: the `Snapshot`. Else None.

@@ -1,6 +1,6 @@
 """N matches as arrays. Every face and adapter is a view on one Simulation; no rule is ever written twice.
 
-`Simulation` owns the arrays and the verbs. How a decision is carried out is the business of its three kinds:
+`Simulation` owns the arrays and offers the calls. How a decision is carried out is the business of its three kinds:
 `palaestra.core.run.kernel.KernelSimulation` (compiled rules), `palaestra.core.run.physics.PhysicsSimulation` (another
 engine moves the bodies) and `palaestra.core.run.workers.ProcessSimulation` (slices of the lanes in processes).
 """
@@ -14,55 +14,34 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core import keywords
 from palaestra.core.compile.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.compile.linker import jit_disabled, record_view
+from palaestra.core.keywords import check_count as check_number
 from palaestra.core.keywords import check_word, picked_lanes
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
-from palaestra.core.run.buffers import (
-    Allocate,
-    allocated,
-    check_count,
-    info_views,
-    mask_rows,
-    observation_rows,
-    write_observations_flat,
-)
-from palaestra.core.run.opponent_assignments import (
-    OpponentAssignments,
-    assign,
-    clear_memory,
-    memories_of,
-    open_slots,
-    restore_memories,
-)
+from palaestra.core.run.arrays import Arrays, ByRole
+from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
+from palaestra.core.run.call_guard import CallGuard, RollbackOnError, exclusive
+from palaestra.core.run.opponent_assignments import OpponentAssignments
 from palaestra.core.run.opponents import OpponentSpec
-from palaestra.core.run.parameters import parameter_views, write_defaults, write_parameters
-from palaestra.core.run.recorder_protocol import RecorderProtocol, Verb
+from palaestra.core.run.parameters import ParameterRecords
+from palaestra.core.run.recorder_protocol import Call, RecorderProtocol
 from palaestra.core.run.snapshot import Snapshot, check_records, check_snapshot
-from palaestra.core.run.step_in_parts import step_in_parts
-from palaestra.core.run.team_rows import team_rows, write_team_rows
-from palaestra.core.run.verb_guard import TakenBack, begin, check_whole, refusal_of_step, verb
-from palaestra.core.spec.actions import ActionTable, OutOfRange, parts_by_role, write_actions
+from palaestra.core.spec.actions import ActionTable, OutOfRange
 from palaestra.core.spec.factories import load
-from palaestra.core.spec.fields import Field
-from palaestra.core.spec.game_parts import Role
 from palaestra.core.spec.rules import Game
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
 
-Arrays = Any
-"""An array where the game has one role, else a dict of arrays by role."""
 
-
-class Simulation(ABC):
+class Simulation(Arrays, ABC):
     """N matches of one game.
 
-    A verb that an interrupt (Ctrl-C, an alarm) or an error of the engine ends has happened, or has not, or the next
-    verb raises `palaestra.core.run.verb_guard.InterruptedVerbError` until a reset of all lanes or a restore. Two
-    threads cannot play one simulation at the same time: the second verb is refused.
+    A call that an interrupt (Ctrl-C, an alarm) or an error of the engine ends has happened, or has not, or the next
+    call raises `palaestra.core.run.call_guard.InterruptedCallError` until a reset of all lanes or a restore. Two
+    threads cannot play one simulation at the same time: the second call is refused.
 
     Attributes:
         game: The rules.
@@ -92,10 +71,10 @@ class Simulation(ABC):
             tests. Fields of the rules are at capacity.
         buffers: The memory itself, of which the arrays above are views.
         action_table: What an action may hold.
-        seats: Python opponents by team.
-        started: Whether a match has been started in every lane.
+        opponent_assignments: Python opponents by team.
+        guard: Which call is running or was interrupted.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
-        recorder: Receives all verbs that the simulation is given, or None. A copy has none.
+        recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
     """
 
     origin: tuple[str, dict[str, Any]] | None = None
@@ -140,27 +119,22 @@ class Simulation(ABC):
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
         if out_of_range not in ("clip", "raise"):
             raise ValueError(f'out_of_range must be "clip" or "raise", got {out_of_range!r}')
-        self.game, self.num_envs, self.threads, self.out_of_range = game, num_envs, threads, out_of_range
+        self.threads, self.out_of_range = threads, out_of_range
         self.compiled = compiled and not jit_disabled()
         self.autoreset_mode = autoreset_mode
-        self._mode = MODES[autoreset_mode]
-        self.action_table = ActionTable(game, out_of_range)
-        self.buffers = allocated(game, num_envs, num_envs if self._mode == SAME_STEP else 1, threads, allocate)
-        self.states = self.buffers.states
+        self.autoreset = MODES[autoreset_mode]
+        buffers = allocated(game, num_envs, num_envs if self.autoreset == SAME_STEP else 1, threads, allocate)
+        super().__init__(game, num_envs, buffers, ActionTable(game, out_of_range))
         self.lane_seeds = np.zeros(num_envs, np.uint64)
-        self.opponent_assignments: OpponentAssignments = {}
-        self.started = False
-        self._closed = False
-        self._busy = ""  # the verb that is running, see `palaestra.core.run.verb_guard`
-        self._torn = ""  # the verb that has begun to change the matches, or was interrupted then
-        self._blocked = True  # step may not begin: closed, torn, busy or not started
-        self._name_views()
+        self.opponent_assignments = OpponentAssignments()
+        self.guard = CallGuard(game.name)
+        self._parameters = ParameterRecords(game, self.states)
         if not attach:
             self.states["strength"] = 1.0
             self.states["team"] = game.team_of_slots
             self.states["assigned_player"] = CALLER
             self.states["current_player"] = CALLER
-            write_defaults(game, self.states)
+            self._parameters.write_defaults()
             self.buffers.action_words[:] = self.action_table.idle
         if parameters:
             self.set_parameters(**parameters)
@@ -172,88 +146,66 @@ class Simulation(ABC):
         """Digest of the rules, see `palaestra.core.compile.identity.rules_digest`."""
         return rules_digest(self.game)
 
-    def _name_views(self) -> None:
-        """Names the parts of the buffers that users see."""
-        game, b = self.game, self.buffers
-        agents = slice(len(game.agents))
-        self.observations = self._per_role(lambda r: observation_rows(b.observations, r))
-        names = b.observations.dtype.names
-        self.team_observations: np.ndarray | None = b.observations["team"] if "team" in names else None
-        self.lane_observations: np.ndarray | None = b.observations["lane"] if "lane" in names else None
-        self.actions = self._per_role(lambda r: self.action_table.rows(b.action_words, r))
-        self.rewards, self.agent_terminated = b.rewards[:, agents], b.agent_terminated[:, agents]
-        self.terminated, self.truncated = b.terminated, b.truncated
-        self.alive = self.states["alive"].view("?")[:, agents]
-        self.acting = self.states["acting"].view("?")[:, agents]
-        self.final_observations = self._per_role(lambda r: observation_rows(b.final_observations, r))
-        has_legal = game.legal is not None
-        self.legal: Arrays | None = self._per_role(lambda r: mask_rows(b.masks, r)) if has_legal else None
-        self.final_legal: Arrays | None = self._per_role(lambda r: mask_rows(b.final_masks, r)) if has_legal else None
-        self.info = info_views(self.states["info"], game)
-        self.final_info = info_views(b.final_info, game)
-        self.world_observations = {
-            f.name: np.broadcast_to(getattr(game.world, f.world), (self.num_envs, *f.shape))
-            for f in game.lane_observation
-            if isinstance(f, Field) and f.world is not None
-        }
+    @property
+    def started(self) -> bool:
+        """Whether a match has been started in every lane."""
+        return self.guard.started
 
     def __repr__(self) -> str:
         """Kind, game and options in one line."""
-        state = "closed" if self._closed else "started" if self.started else "reset() starts it"
+        state = "closed" if self.guard.closed else "started" if self.started else "reset() starts it"
         lanes = f"{self.num_envs} lane{'s' * (self.num_envs > 1)}"
         return f"<{type(self).__name__} {self.game.name}: {lanes}, autoreset_mode={self.autoreset_mode!r}, {state}>"
 
-    # -- verbs ---------------------------------------------------------------------------------------------------------
+    # -- calls ---------------------------------------------------------------------------------------------------------
 
-    @verb
+    @exclusive
     def seed(self, seed: int | Sequence[int] | np.ndarray, mask: np.ndarray | None = None) -> None:
         """Gives lane i the stream ``seed + i``, or the i-th of N seeds; only where ``mask`` (bool ``[N]``) is set.
 
         Takes effect in the next draw. Without a mask all lanes are seeded.
         """
-        seeds = lane_seeds(seed, self.num_envs)
-        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
-        torn = self._torn  # a reset that helps may follow
-        begin(self, "seed", heals=True)
-        self._seed(seeds, which, torn)
-        self._torn = torn
+        seeds, which = lane_seeds(seed, self.num_envs), self._which(mask)
+        interrupted = self.guard.interrupted  # a reset that helps may follow
+        self._begin("seed", overwrites_all=True)
+        self._seed(seeds, which, interrupted)
+        self.guard.interrupted = interrupted
 
-    def _seed(self, seeds: np.ndarray, which: np.ndarray, torn: str) -> None:
-        self._about_to("seed", which, torn=torn)
+    def _seed(self, seeds: np.ndarray, which: np.ndarray, interrupted: str) -> None:
+        self._about_to("seed", which, interrupted=interrupted)
         self.lane_seeds[which] = seeds[which]
         self.states["rng"][which] = lane_keys(seeds, SALT_RULES)[which]
         self.states["script_rng"][which] = lane_keys(seeds, SALT_SCRIPTS)[which]
         self.states["seeded"][which] = 1
-        clear_memory(self.opponent_assignments, which)
+        self.opponent_assignments.clear_memory(which)
         self._has_done()
 
-    @verb
-    def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> Arrays:
+    @exclusive
+    def reset(self, mask: np.ndarray | None = None, *, seed: int | Sequence[int] | np.ndarray | None = None) -> ByRole:
         """Starts a new match in all lanes, or where ``mask`` (bool ``[N]``) is set. Returns `observations`.
 
         Without a seed the streams go on; lanes that never had one get one from the operating system. A seed is for the
         same lanes as the reset.
         """
-        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
-        is_whole = mask is None or bool(which.all())
+        which = self._which(mask)
+        is_whole = bool(which.all())
         if not self.started and not is_whole:
             raise ValueError("the first reset starts all lanes: call reset() without a mask")
         seeds = None if seed is None else lane_seeds(seed, self.num_envs)
-        if torn := self._torn:
-            begin(self, "reset", heals=is_whole)
-        self._torn = "reset"
+        if interrupted := self.guard.interrupted:
+            self._begin("reset", overwrites_all=is_whole)
+        self.guard.interrupted = "reset"
         if seeds is not None:
-            self._seed(seeds, which, torn)
+            self._seed(seeds, which, interrupted)
         unseeded = None if self.started else self.states["seeded"] == 0
         if unseeded is not None and unseeded.any():
             drawn = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-            self._seed(lane_seeds(drawn, self.num_envs), unseeded, torn)
-        if self.recorder is not None:
-            self._about_to("reset", which, torn=torn)
+            self._seed(lane_seeds(drawn, self.num_envs), unseeded, interrupted)
+        self._about_to("reset", which, interrupted=interrupted)
         self._reset_lanes(which)
-        self.started = True
+        self.guard.started = True
         self._has_done()
-        self._torn = ""
+        self.guard.interrupted = ""
         return self.observations
 
     def step(self, actions: Any = None) -> None:
@@ -266,58 +218,88 @@ class Simulation(ABC):
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
             RuntimeError: Before the first reset, or after close.
         """
-        if self._blocked:
-            raise refusal_of_step(self)
-        self._blocked = True  # no thread switch lies between the test and this
+        guard = self.guard
+        if guard.blocked:
+            raise guard.refusal_of_step()
+        guard.blocked = True  # no thread switch lies between the test and this
         try:
             if actions is not None:
-                self._take_actions(actions)
+                self.write_actions(actions)
             step = self._one_call
             if step is not None and not self.opponent_assignments and self.recorder is None:
                 offender = step()
             else:
-                offender = step_in_parts(self)
+                offender = self._step_in_parts()
         except BaseException:
-            self._blocked = self._closed or self._torn != ""
+            guard.blocked = guard.closed or guard.interrupted != ""
             raise
-        self._blocked = False
+        guard.blocked = False
         if offender >= 0:
             raise self.action_table.refusal(self.buffers.action_words, offender)
 
-    @verb
+    def _step_in_parts(self) -> int:
+        """A decision that is more than one call of machine code: Python opponents, a recorder, threads or an engine.
+
+        Where it is interrupted before the matches move, nothing has happened; later, the mark of the guard stays.
+
+        Returns:
+            The place of an action that was refused, or -1.
+        """
+        guard = self.guard
+        guard.running = "step"
+        try:
+            remembered = self.opponent_assignments.query(self, self.lane_seeds)
+            self._about_to("step")
+            guard.interrupted = "step"
+            offender = self._step_lanes()
+            if offender < 0:
+                for assignment, lanes, memory in remembered:
+                    assignment.memory[lanes] = memory
+                self._has_done()
+            guard.interrupted = ""
+        except BaseException as error:
+            if guard.interrupted:
+                guard.interrupted = f"step (by {type(error).__name__})"
+            raise
+        finally:
+            guard.running = ""
+        return offender
+
+    @exclusive
     def snapshot(self) -> Snapshot:
         """A copy of everything that decides how the matches go on."""
-        check_whole(self, "snapshot")
-        states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), memories_of(self.opponent_assignments)
+        self.guard.check_whole("snapshot")
+        states, seeds, memories = self.states.copy(), self.lane_seeds.copy(), self.opponent_assignments.memories()
         made = Snapshot(self.game.name, self.rules, states, seeds, memories, self._save_engine())
         self._about_to("snapshot", what=made)
         self._has_done()
         return made
 
-    @verb
-    def restore(self, snapshot: Snapshot) -> Arrays:
+    @exclusive
+    def restore(self, snapshot: Snapshot) -> ByRole:
         """Goes back to a snapshot of this or an equal simulation. Returns `observations`.
 
         Raises:
             ValueError: The snapshot is of another game, of other rules or sizes, or of other python opponents.
         """
-        check_snapshot(self, snapshot)
+        sizes = self.opponent_assignments.memory_sizes()
+        check_snapshot(snapshot, self.game.name, self.num_envs, self.rules, sizes)
         self._about_to("restore", what=snapshot)
-        begin(self, "restore", heals=True)
+        self._begin("restore", overwrites_all=True)
         self.states[...] = snapshot.states
         self.lane_seeds[...] = snapshot.lane_seeds
-        restore_memories(self.opponent_assignments, snapshot.memories)
+        self.opponent_assignments.restore_memories(snapshot.memories)
         self._load_engine(snapshot.engine)
         everywhere = np.ones(self.num_envs, np.bool_)
         self.buffers.clear_results(everywhere)
-        self.started = True
+        self.guard.started = True
         self._refresh_lanes(everywhere)
         self._has_done()
-        self._torn = ""
+        self.guard.interrupted = ""
         return self.observations
 
-    @verb
-    def load_states(self, records: np.ndarray, mask: np.ndarray | None = None) -> Arrays:
+    @exclusive
+    def load_states(self, records: np.ndarray, mask: np.ndarray | None = None) -> ByRole:
         """Lets lanes go on from match records: for search, curricula and tests. Returns `observations`.
 
         A record holds all that decides how a match goes on, its streams, parameters and players included: take them
@@ -330,33 +312,33 @@ class Simulation(ABC):
         Raises:
             ValueError: Records of another game, of other agents, or not one a lane.
         """
-        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
+        which = self._which(mask)
         records = np.asarray(records)
-        check_records(self, records, int(which.sum()))
+        check_records(self.game, records, int(which.sum()))
         if not self.started and not which.all():
             raise ValueError("no match has started yet: load records into all lanes, or call reset() first")
-        check_whole(self, "load_states")
+        self.guard.check_whole("load_states")
         self._about_to("load_states", which)
-        begin(self, "load_states")
+        self._begin("load_states")
         self.states[which] = records
         self._load_bodies(which)
         self.buffers.clear_results(which)
-        self.started = True
+        self.guard.started = True
         self._refresh_lanes(which)
         self._has_done()
-        self._torn = ""
+        self.guard.interrupted = ""
         return self.observations
 
-    @verb
-    def refresh(self, mask: np.ndarray | None = None) -> Arrays:
+    @exclusive
+    def refresh(self, mask: np.ndarray | None = None) -> ByRole:
         """Writes observations and masks anew after `states` were changed by hand. Returns `observations`."""
-        which = np.ones(self.num_envs, np.bool_) if mask is None else self._lane_mask(mask)
-        check_whole(self, "refresh")
+        which = self._which(mask)
+        self.guard.check_whole("refresh")
         self._about_to("refresh", which)
-        begin(self, "refresh")
+        self._begin("refresh")
         self._refresh_lanes(which)
         self._has_done()
-        self._torn = ""
+        self.guard.interrupted = ""
         return self.observations
 
     def render(self, lane: int = 0) -> np.ndarray:
@@ -365,7 +347,7 @@ class Simulation(ABC):
         Raises:
             NotImplementedError, ValueError: The game has no picture; there is no such lane.
         """
-        keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
+        check_number("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render is None:
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
@@ -378,18 +360,18 @@ class Simulation(ABC):
         Raises:
             NotImplementedError, ValueError: The game has no text; there is no such lane.
         """
-        keywords.check_count("lane", lane, -self.num_envs, self.num_envs - 1)
+        check_number("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
         return load(self.game.render_text)(self.game, self.game.world, record_view(self.states)[lane])
 
     def close(self) -> None:
         """Frees threads and engines; may be called twice."""
-        self._closed = self._blocked = True
+        self.guard.close()
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 
-    @verb
+    @exclusive
     def set_opponent(
         self, team_or_agent: str, opponent: OpponentSpec, lanes: np.ndarray | Sequence[int] | None = None
     ) -> None:
@@ -407,19 +389,20 @@ class Simulation(ABC):
         Raises:
             ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
         """
-        check_whole(self, "set_opponent")
-        which = np.zeros(self.num_envs, np.bool_)
-        which[picked_lanes(lanes, self.num_envs)] = True
+        self.guard.check_whole("set_opponent")
+        which = self._picked(lanes)
         self._about_to("set_opponent", which, team_or_agent)
-        with TakenBack(self, "strength", "assigned_player", "current_player", "script_rng"):
-            assign(self, team_or_agent, opponent, which)
+        with RollbackOnError(
+            self.states, self.opponent_assignments, "strength", "assigned_player", "current_player", "script_rng"
+        ):
+            self.opponent_assignments.assign(self, team_or_agent, opponent, which, self.started)
         self._has_done()
 
     def open_slots(self, team: str) -> tuple[int, ...]:
         """Slots of a team that, in some lane, the caller of `step` plays."""
-        return open_slots(self, team)
+        return self.opponent_assignments.open_slots(self.game, self.states, team)
 
-    @verb
+    @exclusive
     def set_parameters(
         self, lanes: np.ndarray | Sequence[int] | None = None, **values: float | str | np.ndarray
     ) -> None:
@@ -427,26 +410,25 @@ class Simulation(ABC):
 
         They change at once, but for those that say ``at_start``: these wait for the lane's next match.
         """
-        check_whole(self, "set_parameters")
-        which = np.zeros(self.num_envs, np.bool_)
-        which[picked_lanes(lanes, self.num_envs)] = True
+        self.guard.check_whole("set_parameters")
+        which = self._picked(lanes)
         self._about_to("set_parameters", which, tuple(values))
-        with TakenBack(self, "parameters", "next_parameters"):
-            write_parameters(self, lanes, values)
+        with RollbackOnError(self.states, self.opponent_assignments, "parameters", "next_parameters"):
+            self._parameters.write(lanes, values, self.started)
         self._has_done()
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """Read-only views ``[N]`` of the parameters by name."""
-        return parameter_views(self.game, self.states)
+        return self._parameters.views()
 
-    @verb
+    @exclusive
     def state(self) -> np.ndarray:
         """Global state float32 ``[N, S]`` for centralised critics: the game's own, or all observations side by side.
 
         The array is the simulation's own: the next call writes it again.
         """
-        check_whole(self, "state")
+        self.guard.check_whole("state")
         if self.game.global_state is not None:
             self._write_state(self.buffers.state)
         else:
@@ -462,10 +444,10 @@ class Simulation(ABC):
     # -- what the kinds supply -----------------------------------------------------------------------------------------
 
     _one_call: Callable[[], int] | None = None
-    """A decision as one call of machine code, which no interrupt can tear; None where it takes more than that."""
+    """A decision as one call of machine code, which no interrupt can end halfway; None where it takes more."""
 
-    def _recover(self) -> None:  # noqa: B027 (a kind of one thread has nothing to wait for)
-        """Called before a verb that writes everything anew follows an interrupted one: waits for what still runs."""
+    def _recover(self) -> None:
+        """Called before a call that writes everything anew follows an interrupted one: waits for what still runs."""
 
     @abstractmethod
     def _reset_lanes(self, which: np.ndarray) -> None: ...
@@ -493,17 +475,17 @@ class Simulation(ABC):
 
     # -- copying -------------------------------------------------------------------------------------------------------
 
-    @verb
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What pickle and deepcopy take: rules, options, arrays, opponents and the engine's way to where it is."""
-        check_whole(self, "copy")
+        self.guard.check_whole("copy")
         return {
             "game": self.game,
             "num_envs": self.num_envs,
             "options": self._copy_options(),
             "arrays": {name: array.copy() for name, array in self.buffers.live().items()},
             "lane_seeds": self.lane_seeds.copy(),
-            "opponent_assignments": self.opponent_assignments,
+            "opponent_assignments": dict(self.opponent_assignments),
             "started": self.started,
             "origin": self.origin,
             "engine": self._save_engine() if self.started else None,
@@ -515,12 +497,12 @@ class Simulation(ABC):
         for name, value in saved["arrays"].items():
             getattr(self.buffers, name)[...] = value
         self.lane_seeds[...] = saved["lane_seeds"]
-        self.opponent_assignments = saved["opponent_assignments"]
-        self.started = saved["started"]
+        self.opponent_assignments.update(saved["opponent_assignments"])
+        self.guard.started = saved["started"]
         self.origin = saved["origin"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
-        self._blocked = not self.started
+        self.guard.blocked = not self.started
 
     def _copy_options(self) -> dict[str, Any]:
         return {
@@ -532,50 +514,51 @@ class Simulation(ABC):
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
+    def _begin(self, call: str, overwrites_all: bool = False) -> None:
+        """Marks the matches that a call is about to change; ``guard.interrupted = ""`` takes the mark away.
+
+        Args:
+            call: Its name.
+            overwrites_all: Whether it writes everything anew, so that it may follow an interrupted call.
+
+        Raises:
+            InterruptedCallError: An earlier call was interrupted.
+        """
+        if not overwrites_all:
+            self.guard.check_whole(call)
+        elif self.guard.interrupted:
+            self._recover()
+        self.guard.interrupted = call
+
     def _about_to(
-        self, verb: Verb, which: np.ndarray | None = None, what: Any = None, *, torn: str | None = None
+        self, call: Call, which: np.ndarray | None = None, what: Any = None, *, interrupted: str | None = None
     ) -> None:
-        """Tells the recorder; ``torn`` is how the matches are if it refuses, where `begin` has marked them already."""
+        """Tells the recorder; ``interrupted`` is the mark to leave if it refuses, where `_begin` has set one."""
         if self.recorder is not None:
-            mark = self._torn
-            self._torn = mark if torn is None else torn
-            self.recorder.before(verb, which, what)
-            self._torn = mark
+            mark = self.guard.interrupted
+            self.guard.interrupted = mark if interrupted is None else interrupted
+            self.recorder.before(call, which, what)
+            self.guard.interrupted = mark
 
     def _has_done(self) -> None:
         if self.recorder is not None:
             self.recorder.after()
 
-    def _per_role(self, view: Callable[[Role], np.ndarray]) -> Arrays:
-        roles = self.game.roles
-        return view(roles[0]) if len(roles) == 1 else {r.name: view(r) for r in roles}
+    def _which(self, mask: np.ndarray | None) -> np.ndarray:
+        """The lanes of a mask, bool ``[N]``; all without one.
 
-    def _take_actions(self, actions: Any) -> None:
-        if isinstance(self.actions, np.ndarray):
-            write_actions(self.game.roles[0], self.actions, actions)
-            return
-        parts = parts_by_role(actions, list(self.actions))
-        for role in self.game.roles:
-            write_actions(role, self.actions[role.name], parts[role.name])
-
-    def team_view(self, team: str, what: str, lanes: np.ndarray | slice = slice(None)) -> Any:
-        """Rows of one team in ``observations`` or ``legal``: see `palaestra.core.run.team_rows.team_rows`."""
-        return team_rows(self, team, what, lanes)
-
-    def write_team_actions(self, team: str, actions: Any, lanes: np.ndarray | slice = slice(None)) -> None:
-        """Writes the actions of one team: see `palaestra.core.run.team_rows.write_team_rows`."""
-        write_team_rows(self, team, actions, lanes)
-
-    def _lane_mask(self, mask: np.ndarray) -> np.ndarray:
+        Raises:
+            ValueError: The mask is not bool ``[N]``.
+        """
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
         which = np.ascontiguousarray(mask)
         if which.dtype != np.bool_ or which.shape != (self.num_envs,):
             raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
         return which
 
-    def _check_open(self) -> None:
-        if self._closed:
-            why = self._why_closed()
-            raise RuntimeError(f"this simulation is closed{why and f' ({why})'}: make another")
-
-    def _why_closed(self) -> str:
-        return ""
+    def _picked(self, lanes: np.ndarray | Sequence[int] | None) -> np.ndarray:
+        """The lanes of a mask or of indices, bool ``[N]``; all if None."""
+        which = np.zeros(self.num_envs, np.bool_)
+        which[picked_lanes(lanes, self.num_envs)] = True
+        return which

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.rules import Game
 
 
 @dataclass(frozen=True)
@@ -36,39 +35,41 @@ class Snapshot:
     engine: Any = None
 
 
-def check_snapshot(sim: Simulation, snapshot: Snapshot) -> None:
+def check_snapshot(snapshot: Snapshot, game: str, lanes: int, rules: str, memory_sizes: dict[str, int]) -> None:
     """Whether a simulation can go back to a snapshot.
 
+    Args:
+        snapshot: The snapshot.
+        game: Name of the simulation's game.
+        lanes: Number of its lanes.
+        rules: Digest of its rules.
+        memory_sizes: How many numbers its Python opponents remember in a lane, by team.
+
     Raises:
-        ValueError: The snapshot is of another game, of other rules or sizes, or of other python opponents.
+        ValueError: The snapshot is of another game, of other rules or sizes, or of other Python opponents.
     """
-    if snapshot.game != sim.game.name or snapshot.states.shape != sim.states.shape:
+    if snapshot.game != game or snapshot.states.shape != (lanes,):
         raise ValueError(
-            f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {sim.game.name} "
-            f"with {sim.num_envs}"
+            f"snapshot of {snapshot.game} with {len(snapshot.states)} lanes does not fit {game} with {lanes}"
         )
-    if snapshot.rules != sim.rules:
+    if snapshot.rules != rules:
         raise ValueError(
-            f"the snapshot was taken under other rules of {sim.game.name} (code, numbers, agents or world): "
+            f"the snapshot was taken under other rules of {game} (code, numbers, agents or world): "
             "restore it into a simulation of the same id and keywords"
         )
-    widths = {
-        team: sum(assignment.memory.shape[1] for assignment in assignments)
-        for team, assignments in sim.opponent_assignments.items()
-    }
-    if widths != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
+    if memory_sizes != {team: memory.shape[1] for team, memory in snapshot.memories.items()}:
         raise ValueError(
-            f"the snapshot was taken against other opponents (memory sizes {widths} here): set_opponent them first"
+            f"the snapshot was taken against other opponents (memory sizes {memory_sizes} here): "
+            "set_opponent them first"
         )
 
 
-def check_records(sim: Simulation, records: np.ndarray, count: int) -> None:
-    """Whether match records are those of a simulation's game, one for each of ``count`` lanes.
+def check_records(game: Game, records: np.ndarray, count: int) -> None:
+    """Whether match records are those of a game, one for each of ``count`` lanes.
 
     Raises:
         ValueError: Records of another game, of other agents, or not one a lane.
     """
-    game = sim.game
     if records.dtype != game.state_dtype or records.shape != (count,):
         raise ValueError(
             f"load_states takes {count} records of {game.name} (game.state_dtype), "

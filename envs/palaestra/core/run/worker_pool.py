@@ -1,8 +1,8 @@
-"""Processes that carry out errands over pipes: numbered messages, a limit for each answer, and nothing after a fork.
+"""Processes that answer requests over pipes, with a time limit for each answer; unusable after a fork.
 
-An errand is a message ``(number, verb, argument)``; the answer carries its number. Whoever waits may be interrupted at
-any moment: the answer that then comes late is known by its number and dropped. An interrupt in the middle of a long
-message, or of reading one, would leave half of it in the pipe, so the pool is ended then.
+A request is a message ``(number, call, argument)``; its answer carries the number. The wait for an answer may be
+interrupted at any moment: an answer that arrives after that is recognised by its number and dropped. An interrupt in
+the middle of a long message, or of reading one, would leave half of it in the pipe, so the pool is ended then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTICE_SECONDS = 10.0
 """A worker that has not answered for so long is named on the standard error output."""
 ANSWER_SECONDS = 600.0
 """A worker that has not answered for so long is given up; `ANSWER_VARIABLE` says another number."""
-FAREWELL_SECONDS = 2.0
+SHUTDOWN_SECONDS = 2.0
 """A worker that has not left by then is killed."""
 ANSWER_VARIABLE = "PALAESTRA_WORKER_SECONDS"
 WHOLE_BYTES = 4096
@@ -48,7 +48,7 @@ class WorkerPool:
     Attributes:
         processes: The processes.
         pipes: Their pipes.
-        ended: Why the pool takes no more errands; empty while it does.
+        ended: Why the pool takes no more requests; empty while it does.
     """
 
     def __init__(self, owner: str, spans: Sequence[tuple[int, int]], seconds: float | None = None) -> None:
@@ -72,7 +72,7 @@ class WorkerPool:
         self._end = weakref.finalize(self, _end_processes, self.processes, self.pipes)
 
     def start(self, target: Callable[..., None], arguments: Sequence[tuple[Any, ...]], context: Any = None) -> None:
-        """Starts ``target(pipe, *arguments[k])`` in process k; returns when all have sent the answer to errand 0.
+        """Starts ``target(pipe, *arguments[k])`` in process k; returns when all have sent the answer to request 0.
 
         Args:
             target: What a worker runs.
@@ -94,8 +94,8 @@ class WorkerPool:
         self._collect("start", list(range(len(arguments))), START_SECONDS)
         self._has_started = True
 
-    def ask(self, verb: str, arguments: dict[int, Any]) -> list[Any]:
-        """Sends workers, by number, on an errand. Returns their answers in the same order.
+    def ask(self, call: str, arguments: dict[int, Any]) -> list[Any]:
+        """Sends workers, by number, on a request. Returns their answers in the same order.
 
         Raises:
             WorkerError: A worker failed, died or did not answer; the pool has ended.
@@ -106,8 +106,8 @@ class WorkerPool:
             raise RuntimeError(f"the workers of {self._owner} have ended ({self.ended}): make the simulation anew")
         self._number += 1
         for k, argument in arguments.items():
-            self._send(k, (self._number, verb, argument))
-        return self._collect(verb, list(arguments), self._seconds)
+            self._send(k, (self._number, call, argument))
+        return self._collect(call, list(arguments), self._seconds)
 
     def _send(self, k: int, message: tuple[int, str, Any]) -> None:
         pickled = ForkingPickler.dumps(message)
@@ -120,15 +120,15 @@ class WorkerPool:
                 self._tear(error, f"while worker {k} was told to {message[1]!r}")
             raise
 
-    def _collect(self, verb: str, workers: list[int], limit: float) -> list[Any]:
-        """Answers of the workers to the latest errand, in their order."""
+    def _collect(self, call: str, workers: list[int], limit: float) -> list[Any]:
+        """Answers of the workers to the latest request, in their order."""
         answers: dict[int, Any] = {}
         open_, failure = set(workers), None
-        for ready in self._ready(verb, open_, limit):
+        for ready in self._ready(call, open_, limit):
             for k in sorted(open_):
                 if self.pipes[k] in ready:
                     number, failed, answer = self._receive(k)
-                    if number == self._number:  # else the answer to an errand whose sender was interrupted
+                    if number == self._number:  # else the answer to a request whose sender was interrupted
                         answers[k] = answer
                         failure = answer if failed else failure
                         open_.discard(k)
@@ -141,9 +141,9 @@ class WorkerPool:
             raise WorkerError(f"a worker failed:\n{failure}")
         return [answers[k] for k in workers]
 
-    def _ready(self, verb: str, open_: set[int], limit: float) -> Any:
+    def _ready(self, call: str, open_: set[int], limit: float) -> Any:
         """Yields what has news of the open workers until there are none; names those that are late."""
-        begun, is_told = time.monotonic(), verb == "start"
+        begun, is_told = time.monotonic(), call == "start"
         while open_:
             waited = time.monotonic() - begun
             until = limit if is_told else min(limit, NOTICE_SECONDS)
@@ -154,12 +154,12 @@ class WorkerPool:
                 continue
             late = "; ".join(self._named(k) for k in sorted(open_))
             if until >= limit:
-                self.end(f"no answer to {verb!r} within {limit:g} s")
-                more = "" if verb == "start" else f" ({ANSWER_VARIABLE} says another number of seconds)"
-                raise WorkerError(f"no answer to {verb!r} within {limit:g} s{more} from {late} of {self._owner}")
+                self.end(f"no answer to {call!r} within {limit:g} s")
+                more = "" if call == "start" else f" ({ANSWER_VARIABLE} says another number of seconds)"
+                raise WorkerError(f"no answer to {call!r} within {limit:g} s{more} from {late} of {self._owner}")
             is_told = True
             print(
-                f"palaestra: still waiting for {late} of {self._owner}: no answer to {verb!r} for {until:g} s; "
+                f"palaestra: still waiting for {late} of {self._owner}: no answer to {call!r} for {until:g} s; "
                 f"given up after {limit:g} s",
                 file=sys.stderr,
                 flush=True,
@@ -231,7 +231,7 @@ def _end_processes(processes: list[Any], pipes: list[Connection]) -> None:
             pipe.send(None)
         pipe.close()
     for process in processes:
-        process.join(FAREWELL_SECONDS)
+        process.join(SHUTDOWN_SECONDS)
         if process.is_alive():
             process.kill()
             process.join()

@@ -22,6 +22,7 @@ import numpy as np
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import link
 from palaestra.core.run.buffers import check_count
+from palaestra.core.run.call_guard import CallGuard
 from palaestra.core.run.kernel import KernelSimulation, check_arguments
 from palaestra.core.run.physics import PhysicsSimulation, engine_drivers, join_saved, part_of
 from palaestra.core.run.shared_block import SharedBlock
@@ -29,7 +30,7 @@ from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.worker_pool import WorkerError, WorkerPool
 from palaestra.core.spec.rules import Game
 
-__all__ = ["ProcessSimulation", "WorkerError", "obey"]
+__all__ = ["ProcessSimulation", "WorkerError", "answered"]
 
 ALIGNMENT = 64
 
@@ -80,6 +81,7 @@ class ProcessSimulation(Simulation):
         self.processes = self._pool.processes
         self._block = SharedBlock(size, f"{game.name} with {num_envs} lanes")
         self.memory = self._block.memory
+        self.guard = CallGuard(game.name)  # a fork may happen while the workers start
         _simulations.add(self)
         try:
             self._start(game, num_envs, plan, probe_options, options)
@@ -111,15 +113,15 @@ class ProcessSimulation(Simulation):
         shared = (self.memory.name, plan, game, num_envs)
         self._pool.start(_work, [(*shared, span, probe_options) for span in self._spans])
 
-    def _ask(self, verb: str, arguments: list[Any] | None = None) -> list[Any]:
-        """Sends all workers on an errand; their answers in their order."""
-        return self._ask_some(verb, dict(enumerate(arguments or [None] * self.workers)))
+    def _ask(self, call: str, arguments: list[Any] | None = None) -> list[Any]:
+        """Sends a request to all workers. Returns their answers in order."""
+        return self._ask_some(call, dict(enumerate(arguments or [None] * self.workers)))
 
-    def _ask_some(self, verb: str, arguments: dict[int, Any]) -> list[Any]:
+    def _ask_some(self, call: str, arguments: dict[int, Any]) -> list[Any]:
         """The same with some of the workers, by number."""
-        self._check_open()
+        self.guard.check_open()
         try:
-            return self._pool.ask(verb, arguments)
+            return self._pool.ask(call, arguments)
         finally:
             if self._pool.ended:
                 self.close()
@@ -134,7 +136,7 @@ class ProcessSimulation(Simulation):
         self._ask("reset", [which[lo:hi] for lo, hi in self._spans])
 
     def _refresh_lanes(self, which: np.ndarray) -> None:
-        self._ask("see", [which[lo:hi] for lo, hi in self._spans])
+        self._ask("refresh", [which[lo:hi] for lo, hi in self._spans])
 
     def _write_state(self, out: np.ndarray) -> None:
         out[...] = np.concatenate(self._ask("state"))
@@ -169,18 +171,17 @@ class ProcessSimulation(Simulation):
 
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""
-        if not self._closed:
+        if not self.guard.closed:
             super().close()
             self._pool.end("closed")
+            self.guard.why_closed = self._pool.ended
             self._block.free()
-
-    def _why_closed(self) -> str:
-        return self._pool.ended
 
     def leave(self) -> None:
         """Called in the child of a fork: what there is belongs to the parent, and this copy is closed."""
-        self._closed = True
+        self.guard.close()
         self._pool.leave()
+        self.guard.why_closed = self._pool.ended
         self._block.leave()
 
     def _copy_options(self) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def _work(
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
         answer: tuple[int, bool, Any] = (0, False, None)
     except BaseException as error:
-        pipe.send((0, True, _words_of(error)))
+        pipe.send((0, True, _report_of(error)))
         return
     while True:
         try:
@@ -245,42 +246,42 @@ def _work(
         if message is None:
             sim.close()
             return
-        number, *errand = message
+        number, *request = message
         try:
-            answer = (number, False, obey(sim, *errand))
+            answer = (number, False, answered(sim, *request))
         except BaseException as error:
-            answer = (number, True, _words_of(error))
+            answer = (number, True, _report_of(error))
 
 
-def _words_of(error: BaseException) -> Any:
-    """What the parent is told of an error; one of the rules goes to their author as it is."""
+def _report_of(error: BaseException) -> Any:
+    """The report of an error to the parent; an error of the rules is sent as it is."""
     return error if isinstance(error, RuleError) else traceback.format_exc()
 
 
-def obey(sim: Simulation, verb: str, argument: Any) -> Any:
-    """Runs an errand of the parent on a worker's simulation. Returns the answer."""
-    if verb == "wait":
+def answered(sim: Simulation, call: str, argument: Any) -> Any:
+    """Carries out a request of the parent on a worker's simulation. Returns the answer."""
+    if call == "wait":
         return None
-    if verb == "step":
+    if call == "step":
         return sim._step_lanes()
-    if verb == "reset":
+    if call == "reset":
         return sim._reset_lanes(np.ascontiguousarray(argument))
-    if verb == "see":
+    if call == "refresh":
         return sim._refresh_lanes(np.ascontiguousarray(argument))
-    if verb == "save":
+    if call == "save":
         try:
             return sim._save_engine()
         except RuntimeError as error:  # such as a log that was given up: an answer, no failure of this process
             return error
-    if verb == "load":
+    if call == "load":
         return sim._load_engine(argument)
-    if verb == "load_bodies":
+    if call == "load_bodies":
         return sim._load_bodies(np.ascontiguousarray(argument))
-    if verb == "render":
+    if call == "render":
         try:
             return sim.render(argument)
         except NotImplementedError as error:
             return error
-    if verb == "state":
+    if call == "state":
         return sim.state()
-    raise ValueError(f"unknown verb {verb!r}")
+    raise ValueError(f"unknown request {call!r}")

@@ -71,7 +71,7 @@ def actions_by_role(game: Game, team: str, actions: Any, n: int) -> Mapping[str,
     Args:
         game: The rules.
         team: Name of the team.
-        actions: See `palaestra.core.run.team_rows.write_team_rows`.
+        actions: See `palaestra.core.run.arrays.Arrays.write_team_actions`.
         n: Number of lanes.
 
     Raises:

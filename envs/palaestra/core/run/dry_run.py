@@ -1,4 +1,4 @@
-"""Plays a game's rules as plain Python for a moment, to find mistakes that machine code cannot tell of."""
+"""Plays a game's rules as plain Python for a short time, to find mistakes that machine code cannot report."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import time
 import types
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.compile.diagnosis import RuleError, explain_exception, is_arithmetic, is_certain, runs_through
 from palaestra.core.compile.linker import hooks_of
+from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.rules import Game
-
-if TYPE_CHECKING:
-    from palaestra.core.run.simulation import Simulation
 
 BEFORE_COMPILING = (20, 0.1)
 """Decisions, and seconds of processor time, played before a game is compiled anew."""
@@ -31,7 +29,7 @@ MakeTwin = Callable[[int], Any]
 """Makes an interpreted simulation of so many lanes."""
 
 
-def rehearse(game: Game, make_twin: MakeTwin, decisions: int, seconds: float) -> Exception | None:
+def dry_run(game: Game, make_twin: MakeTwin, decisions: int, seconds: float) -> Exception | None:
     """Plays decisions at random and by every script; what the rules print is not shown, breakpoints are passed over.
 
     Args:
@@ -97,7 +95,7 @@ def refuse_certain_mistakes(sim: Simulation, make_twin: MakeTwin, natives: Colle
     """
     if sim.game.physics is not None:
         return
-    error = rehearse(sim.game, make_twin, *BEFORE_COMPILING)
+    error = dry_run(sim.game, make_twin, *BEFORE_COMPILING)
     if error is not None and is_certain(error) and not runs_through(error, natives):
         wrong = explain_exception(sim.game, hooks_of(sim.game), error)
         if wrong is not None:
@@ -106,7 +104,7 @@ def refuse_certain_mistakes(sim: Simulation, make_twin: MakeTwin, natives: Colle
 
 def find_mistake(sim: Simulation, make_twin: MakeTwin) -> RuleError | None:
     """What many decisions find in rules that the compiler has refused."""
-    error = rehearse(sim.game, make_twin, *AFTER_A_REFUSAL)
+    error = dry_run(sim.game, make_twin, *AFTER_A_REFUSAL)
     if error is None or is_arithmetic(error):
         return None
     return error if isinstance(error, RuleError) else explain_exception(sim.game, hooks_of(sim.game), error)

@@ -1,4 +1,4 @@
-"""A verb that ends in the middle says so until the matches are whole again; one verb at a time."""
+"""After a call that was interrupted all others are refused until the matches are whole again; one call at a time."""
 
 import copy
 import itertools
@@ -13,9 +13,10 @@ from games import body_game, logged_pucks, two_team
 from games.interrupted import call_interrupted
 from games.play import all_bytes, idle_actions, random_actions
 
+from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.parameters import ParameterRecords
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.core.run.verb_guard import InterruptedVerbError
 from palaestra.core.spec.actions import ActionError
 
 ENGINES = {"saving": body_game.game(), "logged": logged_pucks.game()}
@@ -48,8 +49,8 @@ def after(call: Callable[..., Any], calls: int, error: type[BaseException] = Key
 
 
 @pytest.mark.parametrize("game", ENGINES.values(), ids=ENGINES)
-@pytest.mark.parametrize("heal", ["reset", "restore"])
-def test_a_step_that_is_interrupted_between_periods_is_torn_until_all_lanes_start_anew(game, heal: str):
+@pytest.mark.parametrize("recovery", ["reset", "restore"])
+def test_a_step_that_is_interrupted_between_periods_is_refused_until_all_lanes_start_anew(game, recovery: str):
     sim, twin = bodies(game), bodies(game)
     rng = np.random.default_rng(0)
     first, second = random_actions(sim, rng), random_actions(sim, rng)
@@ -70,10 +71,10 @@ def test_a_step_that_is_interrupted_between_periods_is_torn_until_all_lanes_star
         lambda: copy.deepcopy(sim),
         lambda: pickle.dumps(sim),
     ]
-    for verb in refused:
-        with pytest.raises(InterruptedVerbError, match=r"interrupted step \(by KeyboardInterrupt\).*reset\(\)"):
-            verb()
-    if heal == "reset":
+    for call in refused:
+        with pytest.raises(InterruptedCallError, match=r"interrupted step \(by KeyboardInterrupt\).*reset\(\)"):
+            call()
+    if recovery == "reset":
         sim.reset(seed=1)
         for each in (sim, twin):
             each.reset(seed=1)
@@ -86,20 +87,20 @@ def test_a_step_that_is_interrupted_between_periods_is_torn_until_all_lanes_star
     np.testing.assert_array_equal(all_bytes(sim), all_bytes(twin))
 
 
-@pytest.mark.parametrize("verb", ["reset", "restore", "load_states", "refresh", "seed"])
-def test_an_interrupted_verb_is_named_by_the_next_one(verb: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("call", ["reset", "restore", "load_states", "refresh", "seed"])
+def test_an_interrupted_call_is_named_by_the_next_one(call: str, monkeypatch: pytest.MonkeyPatch):
     sim = raid()
-    snapshot, target = sim.snapshot(), {"seed": "lane_keys"}.get(verb)
+    snapshot, target = sim.snapshot(), {"seed": "lane_keys"}.get(call)
     if target is not None:
         real = getattr(__import__("palaestra.core.run.simulation", fromlist=[target]), target)
         monkeypatch.setattr(f"palaestra.core.run.simulation.{target}", after(real, 1))
     else:
         monkeypatch.setattr(sim, "_play", after(lambda: None, 1))
-    arguments = {"restore": [snapshot], "load_states": [snapshot.states], "seed": [3]}.get(verb, [])
+    arguments = {"restore": [snapshot], "load_states": [snapshot.states], "seed": [3]}.get(call, [])
     with pytest.raises(KeyboardInterrupt):
-        getattr(sim, verb)(*arguments)
+        getattr(sim, call)(*arguments)
     monkeypatch.undo()
-    with pytest.raises(InterruptedVerbError, match=rf"step\(\) after an interrupted {verb} \(by KeyboardInterrupt\)"):
+    with pytest.raises(InterruptedCallError, match=rf"step\(\) after an interrupted {call} \(by KeyboardInterrupt\)"):
         sim.step(idle_actions(sim))
     sim.restore(snapshot)
     twin = raid()
@@ -124,7 +125,7 @@ def test_an_interrupt_among_threads_waits_for_them_before_the_next_match_begins(
     monkeypatch.setattr(sim, "_step_driver", slow)
     with pytest.raises(KeyboardInterrupt):
         sim.step(idle_actions(sim))
-    with pytest.raises(InterruptedVerbError):
+    with pytest.raises(InterruptedCallError):
         sim.step(idle_actions(sim))
     monkeypatch.undo()
     threading.Timer(0.05, go_on.set).start()
@@ -150,9 +151,9 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("verb", CALLS)
-def test_an_interrupt_at_any_python_function_of_a_verb_leaves_it_undone_done_or_torn(verb: str, threads: int):
-    """Each function that the verb enters is interrupted at its entry, one after the other."""
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interrupt_at_any_python_function_of_a_call_leaves_it_undone_done_or_marked(call: str, threads: int):
+    """Each function that the call enters is interrupted at its entry, one after the other."""
 
     def start() -> tuple[Any, Any]:
         sim = KernelSimulation(two_team.game(), N, threads=threads)
@@ -163,18 +164,18 @@ def test_an_interrupt_at_any_python_function_of_a_verb_leaves_it_undone_done_or_
 
     sim, earlier = start()
     before = all_bytes(sim)
-    CALLS[verb](sim, earlier)
+    CALLS[call](sim, earlier)
     after = all_bytes(sim)
     for number in itertools.count():
         sim, earlier = start()
         was_interrupted, seen = call_interrupted(
-            lambda sim=sim, earlier=earlier: CALLS[verb](sim, earlier), number, lambda sim=sim: all_bytes(sim)
+            lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number, lambda sim=sim: all_bytes(sim)
         )
         if not was_interrupted:
             break
         try:
             sim.snapshot()
-        except InterruptedVerbError:
+        except InterruptedCallError:
             sim.restore(earlier)
             np.testing.assert_array_equal(sim.states, earlier.states)
         else:
@@ -215,7 +216,8 @@ def test_parameters_and_players_that_could_not_all_be_changed_are_as_before(monk
     before = sim.states.tobytes()
     with pytest.raises(ValueError, match="lanes must be"):
         sim.set_parameters(lanes=[0, N], damage=3.0)
-    monkeypatch.setattr("palaestra.core.run.parameters._records", after(lambda game: ["parameters"], 2))
+    real = ParameterRecords.write
+    monkeypatch.setattr(ParameterRecords, "write", after(real, 1))
     with pytest.raises(KeyboardInterrupt):
         sim.set_parameters(damage=3.0, horizon=9)
     monkeypatch.setattr("palaestra.core.run.opponent_assignments.draw_integers", after(lambda *_: 0, 1))
@@ -224,14 +226,14 @@ def test_parameters_and_players_that_could_not_all_be_changed_are_as_before(monk
     assert sim.states.tobytes() == before
 
 
-def test_a_second_verb_at_the_same_time_is_refused():
+def test_a_second_call_at_the_same_time_is_refused():
     class Nested:
         memory_size = 0
 
         def act(self, *arguments: Any) -> Any:
-            for verb in (sim.step, sim.reset, sim.snapshot):
+            for call in (sim.step, sim.reset, sim.snapshot):
                 with pytest.raises(RuntimeError, match=r"was called while step\(\) of the same simulation is running"):
-                    verb()
+                    call()
             inside.set()
             go_on.wait()
             raise ZeroDivisionError
