@@ -37,8 +37,9 @@ test: $(READY) ## The fast tests
 mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
 
-# Kills, interrupts, full disks, spoilt files and planted faults. What has passed at a commit is not run again.
+# All is compiled first: a file whose game is being compiled would count as one that hangs. What has passed at a commit is not run again.
 reliability: $(READY) ## Whether runs survive kills, full disks, spoilt files (MINUTES=15, can be resumed)
+	$(BIN)/palaestra doctor --warm --jobs 2 >/dev/null
 	$(BIN)/python tests/reliability/nightly.py --minutes $(or $(MINUTES),15)
 
 check: $(READY) ## The full conformance test of every environment
