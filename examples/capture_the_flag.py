@@ -48,7 +48,9 @@ from __future__ import annotations
 import numpy as np
 
 import palaestra
-from palaestra.game import DRAW, TERMINATED, Choice, Field, Game, Parameter, Role, integer
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import DRAW, TERMINATED, Game, Role
+from palaestra.core.rng import integer
 
 COLUMNS, ROWS = 9, 7
 HALF = 4  # columns of each half

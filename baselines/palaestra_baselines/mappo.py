@@ -32,8 +32,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.run.opponents import Opponent
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.collector import draw_actions, epsilon_greedy
 from palaestra_baselines.common.critics import Critic, UnitCritic, ValueScale
 from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player

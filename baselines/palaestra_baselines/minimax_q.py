@@ -39,12 +39,12 @@ import numba
 import numpy as np
 
 from palaestra import exact, registry
-from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.game import Game
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.core.run.snapshot import Snapshot
+from palaestra.core.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
 from palaestra.exact.sweeps import solve_positions
-from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.collector import check_rules
 from palaestra_baselines.common.policy_file import policy_for, save_policy
@@ -297,7 +297,7 @@ def train(args: Args) -> Report:
 
 
 class MinimaxPlayer:
-    """Plays a team by a table of probabilities: an `palaestra.core.run.opponents.Opponent`.
+    """Plays a team by a table of probabilities: an `palaestra.core.opponents.Opponent`.
 
     It recognises a position by the observations of its team. The random draws of a lane come from its seed and the
     number of decisions.
@@ -349,7 +349,7 @@ class MinimaxPlayer:
         return self.policy[[self.known[key] for key in self._keys(observations)]]
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
         with np.errstate(over="ignore"):
             streams = mix64(seeds) + (memory[:, 0].astype(np.uint64) + np.uint64(1)) * GOLDEN
             draws = (mix64(streams) >> SHIFT_11) * TO_UNIT
@@ -360,7 +360,7 @@ class MinimaxPlayer:
 
 
 def load_policy(path: Path, game: Game, team: str) -> MinimaxPlayer:
-    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
+    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.

@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.fields import Parameter
 from palaestra.core.files import FileError
-from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.game import Game, Parameter
+from palaestra.core.game import Game
+from palaestra.core.physics import PhysicsSimulation
 from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
 from palaestra_baselines.common.number_checks import check_numbers

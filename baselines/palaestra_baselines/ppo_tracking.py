@@ -37,7 +37,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 from palaestra.core.files import write_atomically
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
 from palaestra_baselines.common.policy_file import (
     Layers,
@@ -207,7 +207,7 @@ def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
 
 
 def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
-    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
+    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.collector import RUN_BITS

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import exact
-from palaestra.core.run.opponents import Opponent
+from palaestra.core.opponents import Opponent
 from palaestra.evaluation import wilson_interval
 from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
 from palaestra_baselines.common.agents import keywords

@@ -40,8 +40,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from palaestra.core.run.opponents import Opponent
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, train_factored

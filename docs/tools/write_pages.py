@@ -16,7 +16,7 @@ from pathlib import Path
 
 import gallery
 from palaestra import pages, registry
-from palaestra.game import Page, Row
+from palaestra.core.catalog import Page, Row
 
 COMMAND = "python docs/tools/write_pages.py --write"
 PAGES = Path("docs", "environments")

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.spec.spaces import action_space, box_space, dict_space
-from palaestra.game import Choice, Game, ObservationField, Role
+from palaestra.core.fields import Choice, ObservationField
+from palaestra.core.game import Game, Role
+from palaestra.core.spaces import action_space, box_space, dict_space
 from palaestra.players.shapes import PlayerShape, player_shapes
 
 Cells = dict[str, str]

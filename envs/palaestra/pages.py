@@ -16,11 +16,12 @@ from typing import Any, Literal, NamedTuple
 from gymnasium import spaces
 
 from palaestra import registry
+from palaestra.core import factories
+from palaestra.core.catalog import Page, Row
 from palaestra.core.faces.screen import render_modes
-from palaestra.core.spec import factories
-from palaestra.core.spec.fields import table_rows
-from palaestra.core.spec.spaces import action_space
-from palaestra.game import Choice, Field, Game, Page, Role, Row
+from palaestra.core.fields import Choice, Field, table_rows
+from palaestra.core.game import Game, Role
+from palaestra.core.spaces import action_space
 from palaestra.page_spaces import names_of, space_rows, with_indices
 
 SECTIONS = (

@@ -13,15 +13,14 @@ import numpy as np
 import pettingzoo
 
 from palaestra import calibration, pursuit, skirmish, teams, ucav
-from palaestra.core.compile.diagnosis import short_traceback
-from palaestra.core.keywords import nearest
-from palaestra.core.run import recipes
-from palaestra.core.spec import factories
-from palaestra.core.spec.catalog import by_page
-from palaestra.game import Game, Page, Row, check_count, check_flag, check_word
+from palaestra.core import factories, recipes
+from palaestra.core.catalog import Page, Row, by_page
+from palaestra.core.diagnosis import short_traceback
+from palaestra.core.game import Game
+from palaestra.core.keywords import check_count, check_flag, check_word, nearest
 
 if TYPE_CHECKING:
-    from palaestra.core.run.simulation import Simulation
+    from palaestra.core.simulation import Simulation
 
 ROWS: dict[str, Row] = {
     row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS, *pursuit.ROWS)
@@ -125,8 +124,7 @@ def page_of(id: str) -> tuple[Page, list[Row]]:
 def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     """The rules of an id, and the parameters among the keywords.
 
-    The same structural keywords give the same `Game`, whose world is read-only (see
-    `palaestra.core.spec.factories.make`).
+    The same structural keywords give the same `Game`, whose world is read-only (see `palaestra.core.factories.make`).
 
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
@@ -137,7 +135,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
 
 def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, Any]]:
     """The rules, the form of their observations (``"flat"`` or ``"dict"``), and the parameters among the keywords."""
-    from palaestra.core.spec.fields import unknown_keyword
+    from palaestra.core.fields import unknown_keyword
 
     entry = row(id)
     factory = factories.load(entry.factory)
@@ -189,7 +187,7 @@ def _join_horizons(given: dict[str, Any], keywords: Mapping[str, Any]) -> None:
 
 @short_traceback
 def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Simulation:
-    """N matches as arrays, a `palaestra.core.run.simulation.Simulation`: the main face for multi-agent learners.
+    """N matches as arrays: the `palaestra.core.simulation.Simulation` itself, the main face for multi-agent learners.
 
     Args:
         id: Registered id.
@@ -223,15 +221,15 @@ def _simulation(
 def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     """The class that plays a game; takes ``workers`` out of the options where there are none."""
     if options.get("workers"):
-        from palaestra.core.run.workers import ProcessSimulation
+        from palaestra.core.workers import ProcessSimulation
 
         return ProcessSimulation
     options.pop("workers", None)
     if game.physics is not None:
-        from palaestra.core.run.physics import PhysicsSimulation
+        from palaestra.core.physics import PhysicsSimulation
 
         return PhysicsSimulation
-    from palaestra.core.run.kernel import KernelSimulation
+    from palaestra.core.kernel import KernelSimulation
 
     return KernelSimulation
 

@@ -16,9 +16,10 @@ import palaestra
 from palaestra import zoo
 from palaestra.adapters.padding import ActionPadding, common_action
 from palaestra.adapters.rows import rows
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.actions import ActionError
-from palaestra.game import Choice, Continuous, Field, Game, Role
+from palaestra.core.actions import ActionError
+from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.kernel import KernelSimulation
 
 TAG, CARTPOLE, SPEAKER = "palaestra/TeamTag-v0", "palaestra/CartPole-v0", "palaestra/SpeakerListener-v0"
 LAST = 4

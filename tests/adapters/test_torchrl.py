@@ -20,10 +20,11 @@ from gymnasium.vector import AutoresetMode
 
 import palaestra
 from palaestra import zoo
+from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.actions import ActionError
-from palaestra.game import Choice, Field, Game, Role
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.kernel import KernelSimulation
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch")

@@ -15,8 +15,9 @@ pytest.importorskip("tyro")
 from games import body_game, depot, duel, relay
 
 from palaestra import registry
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Choice, Game
+from palaestra.core.fields import Choice
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
 from palaestra.pursuit import graph_pursuit
 from palaestra_baselines.common.agents import Roster, keywords, two_team_roster
 

@@ -19,6 +19,7 @@ import torch
 import palaestra
 from palaestra import exact, registry
 from palaestra.core.files import FileError
+from palaestra.core.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import (
@@ -379,8 +380,8 @@ def test_the_greedy_player_gives_legal_moves_of_the_network():
     torch.manual_seed(0)
     policy = arac.GraphPolicy(Maps(sim.game), 8, 2, "sequential")
     player = policy.player(sim.game, "pursuer")
-    rows = sim.team_view("pursuer", "observations")
-    legal = sim.team_view("pursuer", "legal")
+    rows = team_rows(sim, "pursuer", "observations", slice(None))
+    legal = team_rows(sim, "pursuer", "legal", slice(None))
     nothing = np.zeros(0)
     moves = np.asarray(player.act(rows, legal, nothing, nothing, nothing, nothing))
     assert moves.shape == (8, 2)

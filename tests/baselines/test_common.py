@@ -14,9 +14,10 @@ pytest.importorskip("tyro")
 
 from games import body_game, size_game
 
+from palaestra.core.fields import Continuous, Field
 from palaestra.core.files import FileError
-from palaestra.core.run.opponents import policy_metadata
-from palaestra.game import Continuous, Field, Game, Role
+from palaestra.core.game import Game, Role
+from palaestra.core.opponents import policy_metadata
 from palaestra.kernels.networks import WIDEST, make_network, mlp
 from palaestra_baselines.common.curves import (
     CurveLog,

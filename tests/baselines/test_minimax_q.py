@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselines]")
 pytest.importorskip("safetensors", reason="the methods need the extra palaestra[baselines]")
 from palaestra import exact, make_batch, registry
-from palaestra.core.run.opponents import load_policy as load_any
+from palaestra.core.opponents import load_policy as load_any
 from palaestra_baselines import minimax_q
 from palaestra_baselines.common.curves import read_rows
 

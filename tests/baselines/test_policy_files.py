@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 import palaestra_assets
 from palaestra import registry
 from palaestra.core.files import FileError
-from palaestra.core.run.opponents import load_policy
+from palaestra.core.opponents import load_policy
 from palaestra_baselines import minimax_q
 from palaestra_baselines.common.checked_arrays import write_arrays
 from palaestra_baselines.common.policy_file import read_policy, reseal, save_policy
@@ -199,7 +199,7 @@ def test_a_method_that_plays_no_policies_is_an_error_of_the_file(
     arrays, _ = read_policy(policy)
     save_policy(policy, arrays, method=method, env_id=PONG, args={})
     entries = [EntryPoint("pid", "palaestra_baselines.pid", "palaestra.baselines")]
-    monkeypatch.setattr("palaestra.core.run.opponents.entry_points", lambda group: entries)
+    monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: entries)
     with pytest.raises(FileError, match=rf"policy\.safetensors: was made by .*{message}"):
         load_policy(policy, game(PONG), "red")
 

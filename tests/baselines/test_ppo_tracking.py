@@ -93,7 +93,7 @@ def test_an_interrupted_run_resumes(tmp_path: Path):
 
 def test_a_saved_policy_plays_as_an_opponent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = ppo_tracking.train(small(tmp_path, total_steps=256, evaluations=1)).weights
-    monkeypatch.setattr("palaestra.core.run.opponents.entry_points", lambda group: [EntryPoint()])
+    monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: [EntryPoint()])
     sim = palaestra.make_batch(ENV_ID, 2, opponents={"pilot": str(path)})
     sim.reset(seed=0)
     first = np.array(sim.observations)

@@ -12,7 +12,7 @@ pytest.importorskip("tyro")
 import torch
 from games import relay
 
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.collector import Collector, Decision, Position, epsilon_greedy
 from palaestra_baselines.common.stores import Replay, Sequences, generalised_advantages

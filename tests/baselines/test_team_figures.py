@@ -15,7 +15,7 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jsbsim")
 
-from palaestra.core.run.opponents import policy_metadata
+from palaestra.core.opponents import policy_metadata
 from palaestra_baselines import fm3q, team_figures
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.runs import FigureArgs, finished, train_all

@@ -16,8 +16,9 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra import registry
+from palaestra.core.fields import Table
 from palaestra.core.files import FileError
-from palaestra.game import Game, Role, Table
+from palaestra.core.game import Game, Role
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.collector import Collector
 from palaestra_baselines.common.flat_networks import FlatUtilities, flat_player

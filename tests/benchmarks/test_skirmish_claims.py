@@ -14,7 +14,7 @@ import open_loop
 import palaestra_assets
 import skirmish_claims as claims
 from figure import Figure
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable
 from palaestra.evaluation.matches import MATCH
 from palaestra.skirmish import games, maps

@@ -9,7 +9,8 @@ import pytest
 
 import palaestra
 from palaestra.cli import moves
-from palaestra.game import Choice, Continuous, Field, Game, Role
+from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.game import Game, Role
 
 LANES = 16
 MIXED = "test/MovesMixed-v0"

@@ -20,9 +20,9 @@ from palaestra import console, registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.cli.doctor import NO_CACHE
-from palaestra.core.compile.linker import jit_disabled
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import jit_disabled
 from palaestra.replay import record
 
 MELEE, CARTPOLE = "test/Melee-v0", "palaestra/CartPole-v0"

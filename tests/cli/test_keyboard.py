@@ -10,7 +10,8 @@ from games import two_team, two_team_homogeneous
 
 from palaestra.calibration import cartpole
 from palaestra.cli.keyboard import FULL_SWING_S, RESERVED, REST_KEY, Hands, Keyboard, bind
-from palaestra.game import Choice, Continuous, Field, Game, Role
+from palaestra.core.fields import Choice, Continuous, Field
+from palaestra.core.game import Game, Role
 
 RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.game()
 

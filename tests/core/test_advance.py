@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from games.play import simulation
 
-from palaestra.game import TERMINATED, TRUNCATED, Choice, Field, Game, Parameter, Role
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
 
 pytestmark = pytest.mark.jitless
 

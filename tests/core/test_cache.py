@@ -12,14 +12,14 @@ import pytest
 from games import two_team
 from games.play import python
 
-from palaestra.core.compile.linker import jit_disabled, link
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.linker import jit_disabled, link
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
 RULES = """
-from palaestra.game import Choice, Field
-from palaestra.game import Game, Role
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
 from tools import GAIN, HELD, bonus
 import tools
 {extra}
@@ -47,7 +47,7 @@ def bonus(x):
 """
 PLAY = """
 from rules import game
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 sim = KernelSimulation(game(), 1)
 sim.reset(seed=1)
 sim.step([[0]])
@@ -195,8 +195,8 @@ def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_pa
 import warnings
 import numba.core.caching
 from games import two_team
-from palaestra.core.compile.linker import link
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.linker import link
+from palaestra.core.kernel import KernelSimulation
 from rules import game
 
 numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: no folder for a cache

@@ -12,11 +12,12 @@ import pytest
 from games.play import python
 
 from palaestra.cli.warm import play_one_decision
-from palaestra.core.compile import binder, linker
-from palaestra.core.compile.late import LateFunction
-from palaestra.core.compile.linker import jit_disabled, link
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Choice, Field, Game, Role, late
+from palaestra.core import binder, linker
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.late import LateFunction, late
+from palaestra.core.linker import jit_disabled, link
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = pytest.mark.jitless
@@ -268,7 +269,7 @@ PLAY = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import test_late as t
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 sim = KernelSimulation(t.game(), 2)
 names = t.compiled_names(lambda: t.played(sim, "dance"))
 print(names, t.played(sim, "dance").hex()[:400])

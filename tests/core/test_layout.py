@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.spec import layout
-from palaestra.game import Choice, Field, Game, Role, Table
+from palaestra.core import layout
+from palaestra.core.fields import Choice, Field, Table
+from palaestra.core.game import Game, Role
 
 
 def nothing(*arguments):

@@ -10,8 +10,8 @@ from games.play import idle_actions, random_actions, simulation
 
 import palaestra
 from palaestra import registry
-from palaestra.core.compile.linker import link
-from palaestra.game import Representation
+from palaestra.core.game import Representation
+from palaestra.core.linker import link
 
 pytestmark = pytest.mark.jitless
 

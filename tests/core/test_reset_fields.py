@@ -9,7 +9,8 @@ from games import orchard
 from games.orchard import started
 from games.play import idle_actions, random_actions
 
-from palaestra.game import Choice, Field, Game, Representation, Role
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Representation, Role
 
 pytestmark = pytest.mark.jitless
 

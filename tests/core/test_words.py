@@ -11,11 +11,12 @@ from gymnasium.vector import AutoresetMode
 
 from palaestra import registry
 from palaestra.adapters.rows import rows
-from palaestra.core.compile.batch_loop import CALLER, MIX
+from palaestra.core.actions import ActionError
+from palaestra.core.batch_loop import CALLER, MIX
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import ActionError
-from palaestra.game import Game, Parameter
+from palaestra.core.fields import Parameter
+from palaestra.core.game import Game
+from palaestra.core.simulation import Simulation
 from palaestra.wrappers import SelfPlayPool
 
 DUEL, MELEE, ALONE, TALK = "words/Duel-v0", "words/Melee-v0", "palaestra/CartPole-v0", "words/Talk-v0"

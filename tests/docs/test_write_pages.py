@@ -14,8 +14,8 @@ from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
 import palaestra
 import write_pages as docs
 from palaestra import pages, registry
-from palaestra.core.spec.fields import table_rows
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.core.catalog import Page, Preset, Row, presets
+from palaestra.core.fields import table_rows
 
 HOUSE = Path(__file__).parents[2]
 ID, SMALL = "palaestra/CartPole-v0", "palaestra/TeamGridSoccer-3x3-v0"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import palaestra
-from palaestra.game import Choice, Field, Game, Role
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
 
 
 def reset(s, world):

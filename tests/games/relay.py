@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.game import Choice, Field, Game, Parameter, Role
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
 
 ARRIVES, LEAVES, HORIZON, OVER = 2, 3, 5, 2
 LATE, LEAVER = 2, 1

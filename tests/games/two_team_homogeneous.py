@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import Continuous, Field, Game, Parameter, Role, uniform
+from palaestra.core.fields import Continuous, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import uniform
 
 SIDE = 5
 POINTS = 2 * SIDE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palaestra import registry
-from palaestra.game import Game
+from palaestra.core.game import Game
 
 
 def pursuit_by_node() -> Game:

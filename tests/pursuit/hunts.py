@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 from palaestra.pursuit.confront import game as confront_game
 from palaestra.pursuit.graph_pursuit import game
 

@@ -11,8 +11,8 @@ import pytest
 from pursuit.hunts import act, confront, ended, nodes_of, place, wound
 
 from palaestra import make_batch
-from palaestra.core.compile.linker import jit_disabled
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.actions import ActionError
+from palaestra.core.linker import jit_disabled
 from palaestra.pursuit.confront import game
 from palaestra.pursuit.confront_scripts import NAMES
 from palaestra.pursuit.graphs import Graph

@@ -10,7 +10,7 @@ import pytest
 from pursuit.hunts import ID, ended, go, hunt, nodes_of, place
 
 from palaestra import make_batch
-from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.linker import jit_disabled, link
 from palaestra.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless

@@ -13,8 +13,8 @@ import pytest
 from pursuit.hunts import ID, hunt, nodes_of
 
 from palaestra import make_batch
-from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.files import FileError
+from palaestra.core.linker import jit_disabled
 from palaestra.exact import pursuit
 from palaestra.exact.positions import enumerate_positions
 from palaestra.pursuit.graph_pursuit import game

@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.cli.play import Session
-from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
-from palaestra.game import Game, Parameter
+from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
+from palaestra.core.fields import Parameter
+from palaestra.core.game import Game
+from palaestra.core.linker import record_view
 from palaestra.pursuit import graph_pursuit
 from palaestra.pursuit.graph_ground import ground_of
 from palaestra.pursuit.graph_render import click, draw, seats, write

@@ -9,7 +9,7 @@ from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
 from palaestra import registry
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 
 COURIERS, LARGE = "tests/Couriers-v0", "tests/CouriersLarge-v0"

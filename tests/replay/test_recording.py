@@ -13,8 +13,8 @@ import pytest
 from games.interrupted import call_interrupted
 
 import palaestra
-from palaestra.core.run.call_guard import InterruptedCallError
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.actions import ActionError
+from palaestra.core.verb_guard import InterruptedVerbError
 from palaestra.replay import Recorder, ReplayError, frames, verify
 
 RAID = "test/Raid-v0"
@@ -229,7 +229,7 @@ def test_an_interrupt_at_any_python_function_of_a_verb_leaves_a_recording_that_v
         sim.step()
         is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: VERBS[verb](sim, earlier), number)
         try:
-            with contextlib.suppress(InterruptedCallError):
+            with contextlib.suppress(InterruptedVerbError):
                 sim.step()
             sim.restore(earlier)
             outcomes.add("goes on")

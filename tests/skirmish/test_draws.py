@@ -12,7 +12,7 @@ import pytest
 from skirmish.battles import SMAC, start, write_groups
 
 from palaestra import make_batch
-from palaestra.core.compile.linker import jit_disabled, record_view
+from palaestra.core.linker import jit_disabled, record_view
 from palaestra.skirmish import games
 from palaestra.skirmish.battle_records import World
 from palaestra.skirmish.draws import draw_battle

@@ -12,7 +12,7 @@ import pytest
 from skirmish.battles import OPEN, SMAC, at_red, decide, life, put, start, unit, write_groups, write_map
 
 from palaestra import make_batch
-from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.linker import jit_disabled
 from palaestra.skirmish import build, games, maps, movement
 from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.orders import EAST, FIRST, NOTHING, STOP

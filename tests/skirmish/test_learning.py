@@ -16,7 +16,7 @@ pytest.importorskip("tyro")
 import torch
 
 import palaestra
-from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.batch_loop import RUNNING
 from palaestra.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, make_lanes

@@ -11,10 +11,10 @@ from skirmish.battles import at_red, decide, fight, put, unit
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.core.compile.linker import record_view
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.drawing.canvas import SIGNAL, TEAMS, TEXT, blend
-from palaestra.game import Game
+from palaestra.core.canvas import SIGNAL, TEAMS, TEXT, blend
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
+from palaestra.core.linker import record_view
 from palaestra.skirmish import battle, games, maps, ruleset
 from palaestra.skirmish.battle_records import NEVER
 from palaestra.skirmish.combat import NOBODY

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from skirmish.battles import SMAC, at_red, decide, life, put, write_map
 
-from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.kernel import KernelSimulation
 from palaestra.skirmish import battle_records, games, maps
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, SOUTH, STOP, WEST
 from palaestra.skirmish.smac_view import layout_of, sizes

@@ -21,7 +21,7 @@ from testing.planting import (
     rule,
 )
 
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.actions import ActionError
 from palaestra.testing import Subject
 
 # -- Gymnasium's and PettingZoo's own ----------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ def silent_deaths(parallel: Any) -> None:
 @face("calls_out_of_order_raise", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
-    sim.guard.started, sim.guard.blocked = True, False
+    sim.started, sim._blocked = True, False
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------

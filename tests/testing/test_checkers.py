@@ -19,7 +19,8 @@ import pytest
 
 from palaestra import registry
 from palaestra.core.faces.joint_choices import MOST
-from palaestra.game import Choice, Game
+from palaestra.core.fields import Choice
+from palaestra.core.game import Game
 from palaestra.pages import forms_of
 from palaestra.testing import Subject, check
 

@@ -16,7 +16,7 @@ from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.simulation import Simulation
 from palaestra.testing import Report, check
 
 CLASSES = (Simulation, GameEnv, GameVectorEnv, GameParallelEnv, GameAECEnv)

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from palaestra import registry
-from palaestra.core.compile.linker import link
+from palaestra.core.linker import link
 from palaestra.testing import check, levels
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]

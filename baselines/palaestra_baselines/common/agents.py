@@ -1,7 +1,7 @@
 """Which agents of a game learn, which of them share weights, what they observe and what they may do.
 
-A `Roster` turns the arrays of a `palaestra.core.run.simulation.Simulation`, one per role, into arrays over one axis of
-A learning agents: all agents of the game, or those of the teams that learn while opponents play the others.
+A `Roster` turns the arrays of a `palaestra.core.simulation.Simulation`, one per role, into arrays over one axis of A
+learning agents: all agents of the game, or those of the teams that learn while opponents play the others.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.run.opponents import OpponentSpec
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.rules import teams_are_alike
-from palaestra.game import Game, Role
+from palaestra.core.game import Game, Role, teams_are_alike
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.simulation import Simulation
 from palaestra_baselines.common.combined_choices import JointChoice
 
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import RUNNING
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.run.snapshot import Snapshot
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.simulation import Simulation
+from palaestra.core.snapshot import Snapshot
 from palaestra_baselines.common.agents import Roster
 
 RUN_BITS = 32

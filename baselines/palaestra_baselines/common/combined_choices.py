@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from palaestra.core.spec.fields import is_homogeneous
-from palaestra.game import Choice, Game, Role
+from palaestra.core.fields import Choice, is_homogeneous
+from palaestra.core.game import Game, Role
 
 MOST = 4096
 """Combinations that an agent may have."""

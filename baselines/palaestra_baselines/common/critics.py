@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.game import Game
+from palaestra.core.game import Game
 
 FLATTEST = 0.05
 """Least standard deviation of an input: one that hardly ever changes is not magnified."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.policy_file import policy_for
 from palaestra_baselines.common.unit_networks import NetworkPlayer, UnitLayout, UnitStream, fitting_network, load_arrays

@@ -15,8 +15,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.run.simulation import Simulation
-from palaestra.game import Choice, Game
+from palaestra.core.fields import Choice
+from palaestra.core.game import Game
+from palaestra.core.simulation import Simulation
+from palaestra.core.team_rows import team_rows
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 from palaestra_baselines.common.agents import Roster
 
@@ -64,7 +66,7 @@ class GraphRoster(Roster):
 
     def read_observations(self, sim: Simulation) -> dict[str, np.ndarray]:
         """Graph, nodes and lives."""
-        return {"nodes": nodes_of(sim.team_view(self.team, "observations"))[:, None]}
+        return {"nodes": nodes_of(team_rows(sim, self.team, "observations", slice(None)))[:, None]}
 
 
 def nodes_of(observations: dict[str, Any]) -> np.ndarray:

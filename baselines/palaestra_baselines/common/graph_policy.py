@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from palaestra.core.files import FileError
-from palaestra.core.run.opponents import Opponent
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
 from palaestra_baselines.common.combined_choices import JointChoice
 from palaestra_baselines.common.graph_networks import (
     GraphRoster,
@@ -72,7 +72,7 @@ class Player:
         self.joint = JointChoice(game, game.role_of(game.teams[team][0])[0])
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Moves of the team; see `palaestra.core.run.opponents.Opponent`."""
+        """Moves of the team; see `palaestra.core.opponents.Opponent`."""
         places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
         allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
         return self.joint.split(self.policy.choose(places, allowed).numpy())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra_baselines.common.graph_networks import Maps, Places
 
 REFERENCES = ("shortest_path", "optimal", "random")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.opponents import OpponentSpec
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
 
 PlayerOfTeam = OpponentSpec | Mapping[str, OpponentSpec]

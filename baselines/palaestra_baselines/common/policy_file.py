@@ -1,7 +1,7 @@
 """Saved policies: a safetensors file whose metadata names the method, the game and the arguments, with a checksum.
 
-`palaestra.core.run.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns
-the arrays into a player with its own ``load_policy(path, game, team)``.
+`palaestra.core.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns the
+arrays into a player with its own ``load_policy(path, game, team)``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from safetensors import safe_open
 
 from palaestra import registry
+from palaestra.core.fields import Continuous, bounds
 from palaestra.core.files import FileError, printable
-from palaestra.core.run.opponents import policy_metadata
-from palaestra.core.spec.fields import bounds
-from palaestra.game import Continuous, Game
+from palaestra.core.game import Game
+from palaestra.core.opponents import policy_metadata
 from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
 
 Layers = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -159,7 +159,7 @@ def arrays_to_layers(arrays: Mapping[str, np.ndarray], prefix: str = "") -> list
 
 
 class PerceptronPlayer:
-    """An opponent (`palaestra.core.run.opponents`) that clips a tanh perceptron's output to the bounds of its action.
+    """An `palaestra.core.opponents.Opponent` that clips the output of a tanh perceptron to the bounds of its action.
 
     Attributes:
         memory_size: 0, it remembers nothing.
@@ -188,7 +188,7 @@ class PerceptronPlayer:
         return np.clip(hidden, self.low, self.high)
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
         return self(observations)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import palaestra
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.simulation import Simulation
 from palaestra_baselines.pid import SETTLED_AFTER_S
 
 ENV_ID = "palaestra/UcavTrack-v0"

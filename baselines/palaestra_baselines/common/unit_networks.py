@@ -1,6 +1,6 @@
 """Networks without a fixed number of units: for games whose agents see a row for each other unit.
 
-An agent observes fields about itself and one `palaestra.game.Table` of other units: teammates in the order of
+An agent observes fields about itself and one `palaestra.core.fields.Table` of other units: teammates in the order of
 names without itself, then opponents. Its choice has named alternatives, and after them an alternative per target:
 opponents, or teammates where an agent may aim at these (a healer). The same weights encode every row, so they fit any
 number of agents, rows and targets: weights that were made on one battle play another one.
@@ -20,8 +20,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from palaestra.core.fields import Choice, Field, Table
 from palaestra.core.files import FileError, printable
-from palaestra.game import Choice, Field, Game, Role, Table
+from palaestra.core.game import Game, Role
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.utilities import FLATTEST, NEVER, ranges
@@ -384,7 +385,7 @@ class Evaluating(Protocol):
 
 
 class NetworkPlayer:
-    """Plays one team, whose agents have one role, greedily: an `palaestra.core.run.opponents.Opponent`.
+    """Plays one team, whose agents have one role, greedily: an `palaestra.core.opponents.Opponent`.
 
     Attributes:
         memory_size: Numbers that the player remembers per lane: the recurrent states of all agents, or 0.
@@ -402,7 +403,7 @@ class NetworkPlayer:
         self.network, self.memory_size = network, roster.agents * network.memory_size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
         kept, observed = None, {self.role: torch.from_numpy(np.ascontiguousarray(observations))}
         if self.memory_size:
             kept = torch.from_numpy(memory.astype(np.float32)).unflatten(-1, (-1, self.network.memory_size))

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.spec.fields import checked_bounds
-from palaestra.game import Game, ObservationField
+from palaestra.core.fields import ObservationField, checked_bounds
+from palaestra.core.game import Game
 from palaestra_baselines.common.agents import Roster, group_rows
 from palaestra_baselines.common.collector import Position
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
@@ -186,7 +186,7 @@ def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
 
 
 class UtilityPlayer:
-    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.run.opponents.Opponent`.
+    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.opponents.Opponent`.
 
     Attributes:
         memory_size: 0, the player is memoryless.
@@ -237,7 +237,7 @@ class UtilityPlayer:
         return hidden
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
-        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
         chosen = {}
         for name in self.layers:
             values = self.values(name, observations[name] if isinstance(observations, dict) else observations)

@@ -17,9 +17,9 @@ import torch
 from torch import nn
 
 from palaestra import registry
-from palaestra.core.run.opponents import Opponent
+from palaestra.core.game import Game
+from palaestra.core.opponents import Opponent
 from palaestra.evaluation import evaluate
-from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
 from palaestra_baselines.common.collector import Collector, epsilon_greedy
 from palaestra_baselines.common.match_evaluation import play_both_sides

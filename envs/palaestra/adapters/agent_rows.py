@@ -19,11 +19,11 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.adapters.padding import Part, common_action, common_observation
+from palaestra.core.actions import ActionError, as_array
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import ActionError, as_array
-from palaestra.game import check_flag
+from palaestra.core.keywords import check_flag
+from palaestra.core.simulation import Simulation
 
 AgentsMode = Literal["rows", "joint"]
 

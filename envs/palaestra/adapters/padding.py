@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.blocks import choice_sizes as choice_sizes_of
-from palaestra.core.spec.actions import ActionError
-from palaestra.game import Choice
+from palaestra.core.fields import Choice
 
 
 def common_observation(name: str, own: Sequence[spaces.Space]) -> spaces.Space:

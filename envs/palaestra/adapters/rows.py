@@ -37,8 +37,8 @@ from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulat
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.run.parameters import no_parameter
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.parameters import no_parameter
+from palaestra.core.simulation import Simulation
 
 
 def rows(
@@ -188,7 +188,7 @@ class RowsVectorEnv(VectorEnv):
     def set_attr(self, name: str, values: Any) -> None:
         """Changes a parameter of the rules in all lanes (a number), or in each (a list ``[N]``)."""
         if name not in self.sim.parameters:
-            raise AttributeError(no_parameter(self.sim.game, name))
+            raise AttributeError(no_parameter(self.sim, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
 
     def render(self) -> Any:

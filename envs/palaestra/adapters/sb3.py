@@ -30,10 +30,10 @@ from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import check_render_mode
+from palaestra.core.keywords import check_flag
+from palaestra.core.parameters import no_parameter
 from palaestra.core.rng import check_seed
-from palaestra.core.run.parameters import no_parameter
-from palaestra.core.run.simulation import Simulation
-from palaestra.game import check_flag
+from palaestra.core.simulation import Simulation
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -221,7 +221,7 @@ class SimulationVecEnv(VecEnv):
         elif hasattr(self, attr_name):
             setattr(self, attr_name, value)
         else:
-            raise AttributeError(no_parameter(self.sim.game, attr_name))
+            raise AttributeError(no_parameter(self.sim, attr_name))
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Calls a method once a row; ``action_masks`` is what MaskablePPO calls."""

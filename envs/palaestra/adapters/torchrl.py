@@ -35,7 +35,7 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form, blocks_of
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.simulation import Simulation
 
 try:
     import torch

@@ -45,7 +45,9 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, uniform
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import uniform
 from palaestra.kernels.scalars import clip
 
 POSITION_LIMIT_M = 2.4

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from palaestra.console import near
-from palaestra.core.compile.diagnosis import RuleError
+from palaestra.core.diagnosis import RuleError
 
 COMMANDS = {
     "list": "palaestra.cli.listing",

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.spec.fields import bounds
-from palaestra.game import ActionField, Choice, Continuous, Game
+from palaestra.core.fields import ActionField, Choice, Continuous, bounds
+from palaestra.core.game import Game
 
 RESERVED = {"space": "pause", "n": "next match", "return": "next match", "r": "again", "escape": "quit"}
 """Keys of the program, by their names in pygame."""

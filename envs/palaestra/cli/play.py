@@ -25,11 +25,11 @@ from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_num
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
 from palaestra.cli.named_players import named_player
 from palaestra.console import find_id, near, print_table
-from palaestra.core.compile.linker import record_view
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
-from palaestra.core.run.opponents import OpponentSpec
-from palaestra.core.run.simulation import Simulation
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.linker import record_view
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.simulation import Simulation
 
 ABOUT = "play a game yourself, with the keyboard"
 EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
@@ -296,7 +296,7 @@ class Session:
                 rows[role.name][name][0, index] = value
 
     def _legend(self, width: int) -> np.ndarray:
-        from palaestra.drawing.canvas import MUTED, SIGNAL, TEXT, Canvas, font
+        from palaestra.core.canvas import MUTED, SIGNAL, TEXT, Canvas, font
 
         entries = [self.entry(key) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []

@@ -10,7 +10,7 @@ import numpy as np
 from palaestra import registry
 from palaestra.cli.measure import Subject
 from palaestra.cli.moves import POOL, batch_call, episodes, samples, stepper
-from palaestra.game import Game
+from palaestra.core.game import Game
 
 CALIBRATION = "palaestra/CartPole-v0"
 CALIBRATION_LANES = 1024

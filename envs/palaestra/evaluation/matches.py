@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import RUNNING
-from palaestra.core.run.opponents import OpponentSpec, player_name
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.rules import teams_are_alike
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.game import Game, teams_are_alike
+from palaestra.core.opponents import OpponentSpec, player_name
+from palaestra.core.simulation import Simulation
 from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
-from palaestra.game import Game
 
 EVALUATION_RUN = 2**31
 """Number of the evaluation's run: match k has seed (run << 32) + k. Training runs count from 0."""
@@ -263,7 +262,7 @@ def play_pair(
         id: Name for the table.
         game: The rules.
         make: ``make(n)`` gives a simulation of n lanes with ``autoreset_mode="off"``.
-        a: First player, see `palaestra.core.run.opponents.resolve`.
+        a: First player, see `palaestra.core.opponents.resolve`.
         b: Second player; None where the game has one team.
         matches: Number of matches.
         seed: Number of the run; see `EVALUATION_RUN`.

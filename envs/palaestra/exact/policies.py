@@ -1,9 +1,9 @@
 """Any policy as probabilities of joint actions in every position of a table.
 
 What a policy may be: an array of probabilities; a callable on batched observations; an
-`palaestra.core.run.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)``
-if it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that
-gives logits or action values. Policies on observations get those that the
+`palaestra.core.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)`` if
+it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that gives
+logits or action values. Policies on observations get those that the
 simulation writes, in batches of `BATCH` positions, with masks and active agents as in a match.
 """
 
@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.run.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
-from palaestra.core.spec.actions import ActionTable
+from palaestra.core.actions import ActionTable
+from palaestra.core.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
 from palaestra.exact.positions import Board, PositionTable
 
 BATCH = 8192

@@ -1,6 +1,6 @@
 """All positions and transitions of a small game, found by playing its own step from each position.
 
-A game says in its `palaestra.game.Enumeration` how its positions are counted. Here each of them is written into
+A game says in its `palaestra.core.game.Enumeration` how its positions are counted. Here each of them is written into
 lanes of a simulation, one lane for every joint action and every outcome of the rules' draw, and one decision is played.
 So the table is exact for the environment, and the rules are written once.
 
@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.actions import ActionTable
+from palaestra.core.fields import Continuous
+from palaestra.core.game import Game
+from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import GOLDEN, stream_before
-from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.run.simulation import Simulation
 from palaestra.core.short_repr import short_repr
-from palaestra.core.spec.actions import ActionTable
-from palaestra.game import Continuous, Game
+from palaestra.core.simulation import Simulation
 
 CHUNK = 1 << 15
 """Lanes that are played at once."""

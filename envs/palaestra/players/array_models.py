@@ -9,7 +9,7 @@ import numpy as np
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.run.opponents import player_name
+from palaestra.core.opponents import player_name
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose
 from palaestra.players.errors import first_line
 from palaestra.players.views import TeamView

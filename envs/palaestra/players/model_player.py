@@ -11,7 +11,7 @@ from palaestra.adapters.agent_rows import AgentsMode
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.players.choosing import Chance
 from palaestra.players.views import TeamView, Way, views_of
 
@@ -51,7 +51,7 @@ class Model(Protocol):
 
 
 class ModelPlayer:
-    """A model that becomes an `palaestra.core.run.opponents.Opponent` of a team when it is assigned to one.
+    """A model that becomes an `palaestra.core.opponents.Opponent` of a team when it is assigned to one.
 
     Attributes:
         name: What to call it in tables.
@@ -101,7 +101,7 @@ class ModelPlayer:
 
 
 class TeamPlayer:
-    """A model as the player of one team: an `palaestra.core.run.opponents.Opponent`.
+    """A model as the player of one team: an `palaestra.core.opponents.Opponent`.
 
     Attributes:
         name: What to call it in tables.
@@ -126,7 +126,7 @@ class TeamPlayer:
         seeds: np.ndarray,
         memory: np.ndarray,
     ) -> Any:
-        """See `palaestra.core.run.opponents.Opponent`.
+        """See `palaestra.core.opponents.Opponent`.
 
         Raises:
             ValueError: The model cannot draw, or gave NaN; names it.

@@ -16,12 +16,12 @@ from gymnasium import spaces
 
 from palaestra.adapters.agent_rows import AgentRows, AgentsMode
 from palaestra.adapters.padding import choice_sizes
-from palaestra.core.compile.batch_loop import RANDOM
+from palaestra.core.batch_loop import RANDOM
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import values_of
-from palaestra.game import Game
+from palaestra.core.fields import values_of
+from palaestra.core.game import Game
+from palaestra.core.simulation import Simulation
 
 
 class Board(Simulation):
@@ -102,7 +102,7 @@ class TeamView:
         """What a player is handed, as rows.
 
         Args:
-            observations: See `palaestra.core.run.opponents.Opponent.act`.
+            observations: See `palaestra.core.opponents.Opponent.act`.
             legal: Likewise.
             acting: Likewise.
 

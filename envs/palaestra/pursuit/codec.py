@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.spec.spaces import action_space
-from palaestra.game import AgentView, GraphSpace, Role
+from palaestra.core.codec_spaces import GraphSpace
+from palaestra.core.game import AgentView, Role
+from palaestra.core.spaces import action_space
 from palaestra.pursuit.graph_sight import UNSEEN
 from palaestra.pursuit.graphs import Graph
 

@@ -73,7 +73,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_count, check_word, integer
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import integer
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit import confront_scripts, graph_sight
 from palaestra.pursuit.codec import GraphCodec

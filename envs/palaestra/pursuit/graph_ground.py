@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.files import printable_name
-from palaestra.game import check_count
+from palaestra.core.keywords import check_count
 from palaestra.pursuit.graphs import Graph, class_of
 from palaestra.pursuit.solver import MOST_GIGABYTES, NEVER, PursuitSolution, solve_pursuit
 

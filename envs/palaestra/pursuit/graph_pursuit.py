@@ -100,8 +100,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from palaestra.core.fields import Field, Parameter
 from palaestra.core.files import printable_name
-from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import uniform
 from palaestra.pursuit import graph_sight, pursuit_scripts
 from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.enumeration import counting

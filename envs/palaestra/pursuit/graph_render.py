@@ -16,21 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
-    BACKGROUND,
-    MUTED,
-    PANEL,
-    SIGNAL,
-    TEAMS,
-    TEXT,
-    Canvas,
-    Color,
-    Point,
-    blend,
-    fade,
-    font,
-)
-from palaestra.game import Game
+from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade, font
+from palaestra.core.game import Game
 from palaestra.pursuit.graph_ground import FAR, NO_NODE, Ground
 from palaestra.pursuit.sheet import (
     FOOTER,

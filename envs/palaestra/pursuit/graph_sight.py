@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.game import Choice, Field
+from palaestra.core.fields import Choice, Field
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 

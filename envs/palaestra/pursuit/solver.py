@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.compiler import compile_cached
-from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.compiler import compile_cached
 from palaestra.core.files import printable_name
-from palaestra.game import check_count
+from palaestra.core.keywords import check_count
+from palaestra.core.linker import jit_disabled
 from palaestra.pursuit.graphs import MOST_NODES, Graph, read
 
 NEVER = -1

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.game import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.run.snapshot import Snapshot
-from palaestra.game import Game
+from palaestra.core.simulation import Simulation
+from palaestra.core.snapshot import Snapshot
 from palaestra.replay.file import (
     LARGEST,
     REFRESH,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.canvas import import_pillow
 from palaestra.core.files import open_atomically
-from palaestra.drawing.canvas import import_pillow
 from palaestra.replay.file import Replay, ReplayError
 from palaestra.replay.playback import frames
 

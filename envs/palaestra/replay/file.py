@@ -39,7 +39,7 @@ class Replay:
     """Everything that came from outside in a run of N lanes, K operations (resets and decisions) long.
 
     It holds verbs and their arguments, never the memory of a match: what it says goes through the same checks as a
-    call of `palaestra.core.run.simulation.Simulation`.
+    call of `palaestra.core.simulation.Simulation`.
 
     Attributes:
         id: Id of the environment.
@@ -52,7 +52,7 @@ class Replay:
         teams: Names of the teams.
         end_reasons: Names of the numbers of end reasons.
         palaestra: Version of the package that recorded.
-        rules: Digest of the rules, see `palaestra.core.compile.identity`.
+        rules: Digest of the rules, see `palaestra.core.identity`.
         engine: Engine and platform that a per-platform game's bits depend on; empty for a cross-platform game.
         check_every: Operations between two entries of `checks`.
         digest: SHA-256 of the whole run.
@@ -60,7 +60,7 @@ class Replay:
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
         actions: int64 ``[steps, N, W]``, the words of the actions that came from outside, in the order of
-            `palaestra.core.spec.actions.ActionTable.words`; reals as the bits of their float64.
+            `palaestra.core.actions.ActionTable.words`; reals as the bits of their float64.
         change_operations: int64 ``[C]``, number of the operation before which another verb was called.
         change_verbs: int64 ``[C, 3]``, which verb, of what, and a number: see `palaestra.replay.changes`.
         change_lanes: bool ``[C, N]``, in which lanes.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, registry
-from palaestra.core.compile.identity import rules_digest
 from palaestra.core.files import printable_error
-from palaestra.core.run.simulation import MODES, Simulation
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.identity import rules_digest
+from palaestra.core.simulation import MODES, Simulation
 from palaestra.replay.changes import ChangePlayer
 from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
 from palaestra.replay.player_words import player_words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
-from palaestra.core.run.opponents import player_name
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.opponents import player_name
+from palaestra.core.simulation import Simulation
 
 LONGEST_NAME = 80
 MOST_STRENGTHS = 8

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.compile.batch_loop import CALLER, RUNNING
-from palaestra.core.compile.identity import rules_digest
+from palaestra.core.batch_loop import CALLER, RUNNING
 from palaestra.core.file_keywords import file_of, hold_files, plain_file
-from palaestra.core.run.opponents import OpponentSpec
-from palaestra.core.run.recorder_protocol import Call
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.run.snapshot import Snapshot
-from palaestra.game import Game
+from palaestra.core.game import Game
+from palaestra.core.identity import rules_digest
+from palaestra.core.opponents import OpponentSpec
+from palaestra.core.recorder_protocol import Verb
+from palaestra.core.simulation import Simulation
+from palaestra.core.snapshot import Snapshot
 from palaestra.registry import make_game
 from palaestra.replay.changes import (
     Change,
@@ -75,7 +75,7 @@ class Recorder:
         self._actions: list[np.ndarray] = []
         self._changes: list[tuple[int, Change]] = []
         self._snapshots: dict[bytes, int] = {}
-        self._pending: tuple[Call, np.ndarray, Any] | None = None
+        self._pending: tuple[Verb, np.ndarray, Any] | None = None
         self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a verb that is being added
         sim.recorder = self
 
@@ -90,8 +90,8 @@ class Recorder:
         if self._sim.recorder is self:
             self._sim.recorder = None
 
-    def before(self, verb: Call, which: np.ndarray | None = None, what: Any = None) -> None:
-        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
+    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
+        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         self._pending = None
         self._drop_unfinished()
         lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
@@ -113,7 +113,7 @@ class Recorder:
         self._pending = (verb, lanes, what)
 
     def after(self) -> None:
-        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
+        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
         if self._pending is None:
             return
         verb, lanes, what = self._pending
@@ -148,7 +148,7 @@ class Recorder:
         self._trace.go_back(trace)
         self._unfinished = None
 
-    def _check(self, verb: Call, lanes: np.ndarray, what: Any) -> None:
+    def _check(self, verb: Verb, lanes: np.ndarray, what: Any) -> None:
         """Whether a replay can hold a verb, and all that happened since the last one."""
         if verb == "load_states":
             raise ReplayError(
@@ -168,7 +168,7 @@ class Recorder:
                 "set_opponent and restore instead"
             )
 
-    def _rows(self, verb: Call, lanes: np.ndarray, what: Any) -> list[Change]:
+    def _rows(self, verb: Verb, lanes: np.ndarray, what: Any) -> list[Change]:
         """What a verb that has just happened becomes."""
         sim = self._sim
         if verb == "seed":
@@ -244,7 +244,7 @@ def record(
 
     Args:
         id: Registered id.
-        players: Players by team, see `palaestra.core.run.opponents.resolve`; the game's default opponent plays the
+        players: Players by team, see `palaestra.core.opponents.resolve`; the game's default opponent plays the
             others.
         seed: Lane i plays under ``seed + i``.
         num_envs: Matches side by side.

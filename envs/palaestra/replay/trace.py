@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import RUNNING, WAITING
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.batch_loop import RUNNING, WAITING
+from palaestra.core.simulation import Simulation
 from palaestra.replay.lane_bytes import HashChain, LaneBytes
 
 

@@ -7,7 +7,7 @@ seconds of 16 loops; a decision lasts 8 loops. Red is the team that learns, blue
 ``palaestra.register("mine/Crossing-v0", "palaestra.skirmish.games:battle", map="crossing.json")``.
 """
 
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.core.catalog import Page, Preset, Row, presets
 
 
 def _battle(name: str, about: str) -> Preset:

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from palaestra.game import integer, late
+from palaestra.core.late import late
+from palaestra.core.rng import integer
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, gap
 from palaestra.skirmish.draws import place_anywhere

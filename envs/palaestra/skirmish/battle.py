@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import TERMINATED, integer, late
+from palaestra.core.game import TERMINATED
+from palaestra.core.late import late
+from palaestra.core.rng import integer
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED

@@ -108,7 +108,7 @@ class World(NamedTuple):
 
 
 def match_fields(slots: int) -> tuple[tuple, ...]:
-    """The fields of a match besides those of the suite, for `palaestra.game.Game.state`.
+    """The fields of a match besides those of the suite, for `palaestra.core.game.Game.state`.
 
     ======================  =====================================================================================
     ``map``                 variant that is played
@@ -151,7 +151,7 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
 
 
 def scratch_fields(slots: int) -> tuple[tuple, ...]:
-    """Work memory of a decision, for `palaestra.game.Game.scratch`."""
+    """Work memory of a decision, for `palaestra.core.game.Game.scratch`."""
     return (
         *((name, "i8") for name in ("count", "suicides", "prizes", "chosen")),
         ("focus", "i8", (2,)),

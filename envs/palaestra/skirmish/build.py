@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Role
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Game, Role
 from palaestra.skirmish import battle, observe, orders, ruleset, smac_view, tactics
 from palaestra.skirmish.battle_records import (
     GO_TO,

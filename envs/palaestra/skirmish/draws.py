@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.game import integer, late, uniform
+from palaestra.core.late import late
+from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, integer, mix64, uniform
 from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.movement import GROUND, is_open
 
@@ -142,7 +142,7 @@ def draw_luck(s):
 
 
 def lucky_integer(s, team, n):
-    """An int in [0, n) from the stream of one side's weapons, as `palaestra.game.integer`."""
+    """An int in [0, n) from the stream of one side's weapons, as `palaestra.core.rng.integer`."""
     s.luck[team] += GOLDEN
     return int(float(mix64(s.luck[team]) >> SHIFT_11) * TO_UNIT * n)
 

@@ -67,7 +67,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.files import TextSource
-from palaestra.game import Game, check_count, check_word
+from palaestra.core.game import Game
+from palaestra.core.keywords import check_count, check_word
 from palaestra.skirmish import orders
 from palaestra.skirmish.battle_records import MOST_CHANGES
 from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
@@ -449,7 +450,7 @@ def is_mirrored(ground: BattleMap) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Mirror:
-    """Reflects matches of a duel in x and exchanges the sides, see `palaestra.game.Game.mirror`."""
+    """Reflects matches of a duel in x and exchanges the sides, see `palaestra.core.game.Game.mirror`."""
 
     ground: BattleMap
 

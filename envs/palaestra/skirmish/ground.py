@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
+from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, HEIGHT
 
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 52, 34

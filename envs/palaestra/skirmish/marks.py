@@ -23,7 +23,7 @@ import functools
 import math
 from typing import Any
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, SIGNAL, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.core.canvas import BACKGROUND, LINE, SIGNAL, TEXT, Canvas, Color, Point, blend, fade
 from palaestra.skirmish.combat import CIRCLE
 from palaestra.skirmish.ruleset import ATTRIBUTES
 

@@ -24,8 +24,8 @@ import math
 
 import numpy as np
 
-from palaestra.core.compile.compiler import compile_cached
-from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.compiler import compile_cached
+from palaestra.core.linker import jit_disabled
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.battle_records import RED
 

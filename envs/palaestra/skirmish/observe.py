@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import Field, Table
+from palaestra.core.fields import Field, Table
 from palaestra.kernels.inlining import inlined
 from palaestra.kernels.scalars import clip
 from palaestra.skirmish.battle_records import BLUE

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
-from palaestra.game import Game
+from palaestra.core.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.core.game import Game
+from palaestra.core.linker import record_view
 from palaestra.skirmish.battle_records import ARRIVED, RED
 from palaestra.skirmish.combat import CIRCLE, NOBODY
 from palaestra.skirmish.ground import MARGIN, WIDTH, View, empty_ground, view_of

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from palaestra.game import Field
+from palaestra.core.fields import Field
 from palaestra.skirmish.battle_records import BLUE, LAYOUT, RED
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.maps import BattleMap

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import late
+from palaestra.core.late import late
 from palaestra.skirmish.combat import NOBODY, can_hit, gap, is_wounded
 from palaestra.skirmish.movement import is_open
 from palaestra.skirmish.observe import is_free, is_target, reach_of, standing

@@ -1,6 +1,6 @@
 """Teams: two-team zero-sum games, many small enough to be solved exactly, and the cooperative particle tasks."""
 
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.core.catalog import Page, Preset, Row, presets
 
 ROWS: tuple[Row, ...] = (
     *presets(

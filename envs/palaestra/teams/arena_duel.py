@@ -74,7 +74,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_word, uniform
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
+from palaestra.core.rng import uniform
 from palaestra.kernels.scalars import clip
 from palaestra.teams.arena_fire import NO_AGENT, fire_all, plate_facing
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build

@@ -61,7 +61,10 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from palaestra.game import DRAW, Field, Game, Parameter, Role, check_count, check_word, integer, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import DRAW, Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import integer, uniform
 from palaestra.kernels.pairing import pair_nearest
 from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (

@@ -79,7 +79,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import integer
 
 Table = Literal["saddle", "pennies", "climb", "nonmonotone", "repeated"]
 

@@ -25,7 +25,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from palaestra.game import ActionField, Choice, Continuous, check_word
+from palaestra.core.fields import ActionField, Choice, Continuous
+from palaestra.core.keywords import check_word
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import distance
 

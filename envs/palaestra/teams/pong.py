@@ -67,7 +67,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_count, integer, uniform
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count
+from palaestra.core.rng import integer, uniform
 
 HALF_WIDTH, HALF_HEIGHT = 117.5, 100.0
 """Of the arena, units. The origin is in its middle, red's wall on the left, y points up."""

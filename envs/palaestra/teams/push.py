@@ -63,7 +63,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import DRAW, Choice, Field, Game, Parameter, Role, check_count, uniform
+from palaestra.core.fields import Choice, Field, Parameter
+from palaestra.core.game import DRAW, Game, Role
+from palaestra.core.keywords import check_count
+from palaestra.core.rng import uniform
 from palaestra.kernels.scalars import clip
 from palaestra.teams.particles import (
     ARENA_M,

@@ -56,7 +56,10 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, integer, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
+from palaestra.core.rng import integer, uniform
 from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
     COAST_S,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend
-from palaestra.game import Game
+from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend
+from palaestra.core.game import Game
 
 WIDTH, HEADER, MARGIN = 600, 40, 18
 LABELS = 56

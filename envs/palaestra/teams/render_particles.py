@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
+from palaestra.core.canvas import (
     BACKGROUND,
     LINE,
     MUTED,
@@ -21,7 +21,7 @@ from palaestra.drawing.canvas import (
     fade,
     import_pillow,
 )
-from palaestra.game import DRAW, Game
+from palaestra.core.game import DRAW, Game
 from palaestra.teams.particles import ARENA_M
 
 SQUARE, MARGIN, HEADER = 540, 10, 34

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
-from palaestra.game import Game
+from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
+from palaestra.core.game import Game
 from palaestra.teams.soccer import BLUE, RED, team_of
 
 WIDTH, HEADER, MARGIN = 600, 40, 18

@@ -81,7 +81,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer, script_integer
+from palaestra.core.fields import Choice, Field
+from palaestra.core.game import Enumeration, Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import integer, script_integer
 from palaestra.teams.soccer_positions import Count, canonical, mirror, state_index, write_state
 
 Order = Literal["simultaneous", "alternating"]

@@ -53,7 +53,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.game import Field, Game, Parameter, Role, integer, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import integer, uniform
 from palaestra.teams.particles import (
     COAST_S,
     OPEN_M,

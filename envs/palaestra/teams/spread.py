@@ -58,7 +58,10 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_count, check_word
+from palaestra.core.rng import uniform
 from palaestra.kernels.pairing import pair_nearest
 from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (

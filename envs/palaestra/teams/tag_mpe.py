@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import Field, Game, Parameter, Role, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.rng import uniform
 from palaestra.teams.particles import (
     OPEN_M,
     OPEN_MPS,

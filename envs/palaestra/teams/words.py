@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palaestra.game import ActionField, Choice, Continuous
+from palaestra.core.fields import ActionField, Choice, Continuous
 
 
 def say_of(actions: str, words: int) -> ActionField:

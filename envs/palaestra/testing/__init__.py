@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from palaestra import registry
-from palaestra.core.compile.linker import link
+from palaestra.core.linker import link
 from palaestra.testing import checks  # noqa: F401 (it enters the checks into CHECKS)
 from palaestra.testing.harness import CHECKS, Check, CheckError, Report, Result, Skipped, conformance, run
 from palaestra.testing.subject import Level, Subject

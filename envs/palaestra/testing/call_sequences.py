@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.opponents import OpponentSpec
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import CheckError, require
 from palaestra.testing.players import Player, RememberingPlayer

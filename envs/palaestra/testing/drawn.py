@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from palaestra.game import Parameter
+from palaestra.core.fields import Parameter
 
 Option = TypeVar("Option")
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from palaestra import make_batch, registry
 from palaestra.console import find_id, print_table
-from palaestra.core.compile.batch_loop import CALLER
-from palaestra.game import Game
+from palaestra.core.batch_loop import CALLER
+from palaestra.core.game import Game
 from palaestra.testing.checks.mirror_checks import walk, why_no_mirror
 from palaestra.testing.harness import CheckError
 from palaestra.testing.players import Player

@@ -10,8 +10,8 @@ players and by the game's scripts. It is one for all machines where a game is ``
 ``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform without a recorded hash
 is no failure. Playthroughs are compared word by word, the numbers of per-platform games within `TOLERANCE`.
 
-Recorded is the digest of the rules of each id too (`palaestra.core.compile.identity.rules_digest`): it is one for all
-machines, versions of Python and NumPy. Where it changes, replays and snapshots of before are refused.
+Recorded is the digest of the rules of each id too (`palaestra.core.identity.rules_digest`): it is one for all machines,
+versions of Python and NumPy. Where it changes, replays and snapshots of before are refused.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.compile.identity import rules_digest
-from palaestra.core.spec.fields import values_of
-from palaestra.game import Choice, Game, ObservationField
+from palaestra.core.fields import Choice, ObservationField, values_of
+from palaestra.core.game import Game
+from palaestra.core.identity import rules_digest
 from palaestra.testing.harness import CheckError, Skipped
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import snapshot_view

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from palaestra.console import tell
-from palaestra.core.compile.reachable import unchanged_rules
+from palaestra.core.reachable import unchanged_rules
 from palaestra.testing.drawn import Draw
 from palaestra.testing.subject import Level, Subject
 

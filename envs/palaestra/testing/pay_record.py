@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER
-from palaestra.game import Game
+from palaestra.core.batch_loop import CALLER
+from palaestra.core.game import Game
 from palaestra.testing.players import Player
 
 MOST_ENTRIES = 400

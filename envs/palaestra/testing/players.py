@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.fields import Choice
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.game import Choice
 
 STYLES = ("uniform", "sticky", "corners", "constant")
 """What lane seed modulo 4 means: new values each decision, held for 8; bounds held for 16 and for 256 decisions."""
@@ -133,7 +133,7 @@ class RememberingPlayer:
         return next((team for team in sim.game.teams if cls.fits(sim, team)), None)
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: np.ndarray, memory: np.ndarray) -> Any:
-        """See `palaestra.core.run.opponents.Opponent`."""
+        """See `palaestra.core.opponents.Opponent`."""
         n, count = len(seeds), int(np.prod(self._shape))
         self.decisions += n
         if memory[first, 1].any():

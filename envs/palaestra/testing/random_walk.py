@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import HORIZON
-from palaestra.core.spec.fields import checked_bounds, values_of
-from palaestra.game import ObservationField, Table
+from palaestra.core.batch_loop import HORIZON
+from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require
 from palaestra.testing.pay_record import PayRecord

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core import factories
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.agent_io import NO_CODEC
-from palaestra.core.spec import factories
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.testing.drawn import Draw
 from palaestra.testing.players import Player
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import HORIZON
-from palaestra.game import Game
+from palaestra.core.batch_loop import HORIZON
+from palaestra.core.game import Game
 
 MATCHES = 3
 """Matches that contradict a rule before it is called broken."""

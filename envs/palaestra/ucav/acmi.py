@@ -29,7 +29,7 @@ from types import TracebackType
 import numpy as np
 
 from palaestra.core.files import open_atomically
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.ucav.records import match_time_s, outcome, reason
 

@@ -81,7 +81,10 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.game import Continuous, Field, Game, Parameter, Role, check_word, uniform
+from palaestra.core.fields import Continuous, Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
+from palaestra.core.rng import uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, INSTANT_LOAD_G, RED, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of

@@ -11,8 +11,7 @@ import math
 from pathlib import Path
 
 import palaestra_assets
-from palaestra.core.spec.fields import record_dtype
-from palaestra.game import Continuous, Field
+from palaestra.core.fields import Continuous, Field, record_dtype
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, load_network, mlp
 from palaestra.kernels.scalars import clip

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
+from palaestra.core.canvas import (
     BACKGROUND,
     GROUND,
     LINE,

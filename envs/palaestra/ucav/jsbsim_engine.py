@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 import palaestra_assets
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.ucav.body import BODY
 
 FOOT_M = 0.3048

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.ucav.dogfight import PERIOD_S
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
+from palaestra.core.canvas import (
     BACKGROUND,
     GROUND,
     LINE,
@@ -26,7 +26,7 @@ from palaestra.drawing.canvas import (
     fade,
     import_pillow,
 )
-from palaestra.game import Game
+from palaestra.core.game import Game
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad

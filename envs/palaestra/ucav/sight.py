@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import Continuous, Field
+from palaestra.core.fields import Continuous, Field
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 from palaestra.ucav.geometry import (

@@ -72,7 +72,10 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
+from palaestra.core.fields import Field, Parameter
+from palaestra.core.game import Game, Role
+from palaestra.core.keywords import check_word
+from palaestra.core.rng import uniform
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (

@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
+from palaestra.core.game import teams_are_alike
 from palaestra.core.rng import check_seed
-from palaestra.core.spec.rules import teams_are_alike
 
 
 class SwapSides(gymnasium.Env):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.actions import PLAIN_INTEGERS, ActionError, as_array, parts_by_role, write_actions, write_choice
 from palaestra.core.faces.blocks import (
     Form,
     action_space,
@@ -32,17 +33,8 @@ from palaestra.core.faces.masks import (
     mask_splitter,
     split_masks,
 )
-from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import (
-    PLAIN_INTEGERS,
-    ActionError,
-    as_array,
-    parts_by_role,
-    write_actions,
-    write_choice,
-)
-from palaestra.core.spec.game_parts import AgentView, Codec
-from palaestra.core.spec.rules import Game
+from palaestra.core.game import AgentView, Codec, Game
+from palaestra.core.simulation import Simulation
 
 MaskMode = Literal["info", "obs", "auto"] | None
 """Where masks go. ``"auto"`` is the default of a face where the game forbids something, else None."""

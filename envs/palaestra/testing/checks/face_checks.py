@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.compile.batch_loop import HORIZON
+from palaestra.core.batch_loop import HORIZON
 from palaestra.core.faces.joint_choices import MOST
-from palaestra.game import Choice
+from palaestra.core.fields import Choice
 from palaestra.testing.call_sequences import opponent_specs
 from palaestra.testing.drivers import EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import Skipped, conformance, require

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import OFF, RUNNING
-from palaestra.core.run.kernel import lane_arguments
-from palaestra.core.spec.fields import values_of
+from palaestra.core.batch_loop import OFF, RUNNING
+from palaestra.core.fields import values_of
+from palaestra.core.kernel import lane_arguments
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers
 from palaestra.testing.harness import PRESET, Skipped, conformance, require

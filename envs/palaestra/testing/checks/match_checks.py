@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import HORIZON
+from palaestra.core.batch_loop import HORIZON
 from palaestra.testing.drivers import LANES, EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.parallel_walk import report_on_parallel, wrong_info

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import RUNNING
-from palaestra.core.spec.fields import values_of
+from palaestra.core.batch_loop import RUNNING
+from palaestra.core.fields import values_of
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import unlike
@@ -33,7 +33,7 @@ class WatchingPlayer:
         self.wrong, self.decisions = "", 0
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
-        """See `palaestra.core.run.opponents.Opponent`."""
+        """See `palaestra.core.opponents.Opponent`."""
         sim, game = self._sim, self._sim.game
         lanes = np.flatnonzero(self._lanes & (sim.states["pending"] == RUNNING))
         slots = list(game.teams[self._team])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, RANDOM, RUNNING
+from palaestra.core.batch_loop import CALLER, RANDOM, RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.core.faces.aec_env import GameAECEnv
-from palaestra.game import Choice
+from palaestra.core.fields import Choice
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject, without_display
 

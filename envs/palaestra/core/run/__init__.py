@@ -1,1 +1,0 @@
-"""Simulations and their parts: buffers, parameters, opponents, snapshots, worker processes, engines outside."""
