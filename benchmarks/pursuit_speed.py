@@ -16,9 +16,9 @@ from team_speed import LANES, TAG, next_to_tag, parallel, random_play, ratio
 PURSUIT, CONFRONT = "palaestra/GraphPursuit-v0", "palaestra/GraphConfront-v0"
 PURSUERS = 3
 GRAPHS = ("grid:10x10", "regular:200x4")
-VIEWS = {"local": (3e6, 64.0), "hops": (4e6, 85.0), "nodes": (1.5e6, 32.0)}
-"""Bars by view on each of `GRAPHS`: decisions a second of a match on one core, and their share of TeamTag's in per
-cent; see `team_speed.next_to_tag`."""
+SHOWN = {"flat": (3e6, 64.0), "hops": (4e6, 85.0), "nodes": (1.5e6, 32.0)}
+"""Bars by ``observation=`` on each of `GRAPHS`: decisions a second of a match on one core, and their share of TeamTag's
+in per cent; see `team_speed.next_to_tag`."""
 CONFRONT_BARS = (1.5e6, 32.0)
 SISL, SISL_SIDE, SISL_PURSUERS, SISL_BAR = "pettingzoo.sisl.pursuit_v5", 16, 8, 80.0
 GYMNASIUM_BAR = 80e3
@@ -37,9 +37,9 @@ def speeds(report_progress: Report) -> list[Figure]:
     matches start anew.
     """
     rows: list[tuple[str, str, dict[str, Any], tuple[float, float]]] = [
-        (f"GraphPursuit {PURSUERS}v1 on {graph}, view {view}", PURSUIT, {"graph": graph, "view": view}, bars)
+        (f"GraphPursuit {PURSUERS}v1 on {graph}, {shown}", PURSUIT, {"graph": graph, "observation": shown}, bars)
         for graph in GRAPHS
-        for view, bars in VIEWS.items()
+        for shown, bars in SHOWN.items()
     ]
     for _, _, keywords, _ in rows:
         keywords["pursuers"] = PURSUERS

@@ -90,7 +90,7 @@ class Plan:
 
 
 def sizes(plan: Plan) -> list[Figure]:
-    """Observations, state and actions of all maps with ``compat="smac"`` next to SMAC's own formulas."""
+    """Observations, state and actions of all maps with ``observation="smac"`` next to SMAC's own formulas."""
     wrong = []
     for done, map in enumerate(SMAC_MAPS):
         plan.report_progress(done, len(SMAC_MAPS), map)
@@ -104,7 +104,7 @@ def sizes(plan: Plan) -> list[Figure]:
 
 def sizes_of(map: str) -> tuple[int, int, int]:
     """Numbers in an observation of an agent and in the state, and actions of an agent, of the simulation itself."""
-    sim = registry.make_batch(f"palaestra/Skirmish-{map}-v0", 1, compat="smac", compiled=False)
+    sim = registry.make_batch(f"palaestra/Skirmish-{map}-v0", 1, observation="smac", compiled=False)
     sim.reset(seed=0)
     legal: Any = sim.legal
     sizes = sim.observations["red"].shape[-1], sim.state().shape[-1], legal["red"].shape[-1]

@@ -104,7 +104,7 @@ class Args(LaneArgs):
     SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "average", "reference_share", "return_decay")
 
     env_id: str = "palaestra/GraphPursuit-Grid10-v0"
-    options: tuple[str, ...] = ("view=nodes",)
+    options: tuple[str, ...] = ("observation=nodes",)
     team: str = "pursuer"
     opponent: str = "optimal"
     total_steps: int = 400_000

@@ -117,7 +117,7 @@ class Method:
     title: str
     module: str = "arac"
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    options: tuple[str, ...] = ("view=nodes",)
+    options: tuple[str, ...] = ("observation=nodes",)
 
 
 METHODS: dict[str, Method] = {

@@ -160,10 +160,18 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
             instead = ": make_batch takes opponents={team: player}" if name in ("opponent", "control") else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}: it is for Gymnasium and PettingZoo{instead}")
         if name not in known:
+            _refuse_if_it_names_a_representation(name, parameters[name], game)
             everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     game, form = game.shown_as(observation)
     return game, form, parameters
+
+
+def _refuse_if_it_names_a_representation(name: str, value: Any, game: Game) -> None:
+    """Refuses ``view="nodes"``, say, and tells its user of ``observation="nodes"``."""
+    if isinstance(value, str) and value in game.representations:
+        about = game.representations[value].about
+        raise TypeError(f'got an unexpected keyword argument {name!r}: say observation="{value}" ({about})')
 
 
 def _keywords_of(factory: Callable[..., Game]) -> list[str]:

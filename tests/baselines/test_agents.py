@@ -103,7 +103,7 @@ def spelled() -> Game:
     ("game", "lacks"),
     [
         (lambda: duel.game(listed=True), "the legal alternatives of 'move' are a list of candidates, .* not support"),
-        (lambda: graph_pursuit.game("path:3", view="nodes"), "shows things to a whole team or match"),
+        (lambda: graph_pursuit.game("path:3").represented("nodes"), "shows things to a whole team or match"),
         (lambda: body_game.game(), "is no zero-sum game of two teams"),
         (lambda: depot.game(), "is no zero-sum game of two teams"),
         (lambda: spelled(), "have other actions than single choices"),

@@ -49,7 +49,7 @@ PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])
 TINY: dict[str, Any] = {
     "env_id": PURSUIT,
-    "options": ("view=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
+    "options": ("observation=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
     "lanes": 16,
     "batch_size": 32,
     "width": 8,
@@ -64,7 +64,7 @@ TINY: dict[str, Any] = {
 
 
 def game_on(graph: str = "path:5", **keywords: Any) -> Any:
-    return registry.make_game(PURSUIT, graph=graph, view="nodes", **keywords)[0]
+    return registry.make_game(PURSUIT, graph=graph, observation="nodes", **keywords)[0]
 
 
 def places_at(own: list[list[int]], others: list[list[int]]) -> Places:
@@ -303,7 +303,7 @@ def test_decisions_take_the_most_probable_legal_alternative_given_earlier_ones()
 
 
 def test_positions_are_read_from_what_the_team_sees():
-    sim = palaestra.make_batch(PURSUIT, 4, view="nodes", graph="path:9", pursuers=3, fewest_pursuers=2, vision=2)
+    sim = palaestra.make_batch(PURSUIT, 4, observation="nodes", graph="path:9", pursuers=3, fewest_pursuers=2, vision=2)
     sim.reset(seed=0)
     roster = GraphRoster(sim.game, ["pursuer"])
     rows = roster.read_observations(sim)["nodes"][:, 0]
@@ -353,8 +353,8 @@ def test_an_interrupted_run_resumes_bitwise_equal(tmp_path: Path):
         {"beta": "none"},
         {"decoder": "independent", "beta": "linear"},
         {"reference": "optimal", "beta": "fixed"},
-        {"options": ("view=nodes", "graph=cycle:8", "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
-        {"options": ("view=nodes", "graph=cycle:8"), "team": "evader", "opponent": "greedy"},
+        {"options": ("observation=nodes", "graph=cycle:8", "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
+        {"options": ("observation=nodes", "graph=cycle:8"), "team": "evader", "opponent": "greedy"},
     ],
 )
 def test_every_kind_of_run_goes_through(arguments: dict[str, Any], tmp_path: Path):
@@ -366,15 +366,15 @@ def test_a_saved_policy_plays_other_graphs_and_teams(tmp_path: Path):
     report = arac.train(arac.Args(**{**TINY, "evaluations": 1}, directory=tmp_path))
     for keywords in ({"graph": "grid:4x4", "pursuers": 3}, {"graph": "petersen", "evaders": 2}):
         table = evaluate(
-            PURSUIT, str(report.weights), "flee", matches=4, swap=False, num_envs=4, view="nodes", **keywords
+            PURSUIT, str(report.weights), "flee", matches=4, swap=False, num_envs=4, observation="nodes", **keywords
         )
         assert table.matches == 4
-    with pytest.raises(FileError, match='make it with view="nodes"'):
+    with pytest.raises(FileError, match='make it with observation="nodes"'):
         evaluate(PURSUIT, str(report.weights), "flee", matches=4, swap=False)
 
 
 def test_the_greedy_player_gives_legal_moves_of_the_network():
-    sim = palaestra.make_batch(PURSUIT, 8, view="nodes", graph="grid:4x4")
+    sim = palaestra.make_batch(PURSUIT, 8, observation="nodes", graph="grid:4x4")
     sim.reset(seed=0)
     torch.manual_seed(0)
     policy = arac.GraphPolicy(Maps(sim.game), 8, 2, "sequential")

@@ -31,7 +31,7 @@ GAMMA = 0.81
 def learner_on(graph: str = "path:9", game: dict[str, Any] | None = None, **arguments: Any) -> Learner:
     """A learner of two pursuers without a run."""
     torch.manual_seed(0)
-    rules = registry.make_game(PURSUIT, graph=graph, view="nodes", **(game or {}))[0]
+    rules = registry.make_game(PURSUIT, graph=graph, observation="nodes", **(game or {}))[0]
     args = arac.Args(**{"width": 8, "heads": 2, "lanes": 8, "gamma": GAMMA, "entropy": (0.0, 0.0), **arguments})
     training: Any = SimpleNamespace(roster=GraphRoster(rules, [args.team]))
     return Learner(args, training)
@@ -211,7 +211,7 @@ def test_the_averaged_policy_is_the_one_that_is_saved(tmp_path: Path, monkeypatc
     monkeypatch.setattr(arac.Learner, "__init__", lambda own, *given: (honest(own, *given), made.append(own))[0])
     sizes: dict[str, Any] = {"lanes": 8, "batch_size": 8, "replay_size": 80, "warmup_steps": 8, "total_steps": 64}
     sizes |= {"width": 8, "heads": 2, "evaluations": 1, "quiet": True, "directory": tmp_path}
-    args = arac.Args(env_id=PURSUIT, options=("view=nodes", "graph=cycle:8"), opponent="flee", **sizes)
+    args = arac.Args(env_id=PURSUIT, options=("observation=nodes", "graph=cycle:8"), opponent="flee", **sizes)
     report = arac.train(args, lambda player_of: {})
     (learner,) = made
     arrays = read_policy(report.weights)[0]

@@ -208,7 +208,7 @@ def test_a_method_that_plays_no_policies_is_an_error_of_the_file(
 def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, tmp_path: Path):
     from palaestra_baselines.common.graph_policy import NETWORK, GraphPolicy, Maps, load_graph_player
 
-    game, path = registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0], tmp_path / "wide.safetensors"
+    game, path = registry.make_game("palaestra/GraphPursuit-v0", observation="nodes")[0], tmp_path / "wide.safetensors"
     policy = GraphPolicy(Maps(game), 16, 2, "sequential")
     notes = {NETWORK: {"width": width, "heads": 2, "decoder": "sequential"}}
     save_policy(path, policy.arrays(), method="arac", env_id="palaestra/GraphPursuit-v0", args={}, **notes)

@@ -56,8 +56,9 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     assert [share.value for _, share in pairs] == pytest.approx([100 * speed / tag for speed in speeds])
     assert [pair[decisive].holds for pair in pairs] == [True, True, True, False, False, False, True]
     assert [pair[1 - decisive].holds for pair in pairs] == [None] * 7
-    views = [(graph, view) for graph in ("grid:10x10", "regular:200x4") for view in ("local", "hops", "nodes")]
-    assert [(words["graph"], words["view"], words["pursuers"]) for _, words in asked[:6]] == [(*v, 3) for v in views]
+    shown = [(graph, word) for graph in ("grid:10x10", "regular:200x4") for word in ("flat", "hops", "nodes")]
+    given = [(words["graph"], words["observation"], words["pursuers"]) for _, words in asked[:6]]
+    assert given == [(*words, 3) for words in shown]
     assert [id for id, _ in asked] == [pursuit.PURSUIT] * 6 + [pursuit.CONFRONT, team_speed.TAG]
 
 

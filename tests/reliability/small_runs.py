@@ -78,10 +78,10 @@ FLIGHTS = {
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
-    "arac": {**ON_GRAPHS, "options": ("view=nodes", "graph=petersen", "pursuers=3")},
+    "arac": {**ON_GRAPHS, "options": ("observation=nodes", "graph=petersen", "pursuers=3")},
     "arac alternating": {
         **ON_GRAPHS,
-        "options": ("view=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
+        "options": ("observation=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
     },
     "qmix": OF_UNITS,
     "qmix recurrent": {**OF_UNITS, "recurrent": True, "network": "entity"},

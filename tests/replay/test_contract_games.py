@@ -81,6 +81,8 @@ def test_a_replay_keeps_the_representation_that_was_played(monkeypatch: pytest.M
     assert last.observations.shape[-1] == 2
     with pytest.raises(ReplayError, match="the rules of tests/Couriers-v0 are other ones"):
         verify(altered(replay, keywords={"observation": "dict"}))
+    with pytest.raises(ReplayError, match="unexpected keyword argument 'view': say observation=\"nearest\""):
+        verify(altered(replay, keywords={"view": "nearest"}))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class GraphRoster(Roster):
             ValueError: The game does not show nodes, or `Roster` refuses it.
         """
         if not any(f.name == "node_hops" for f in game.team_observation):
-            raise ValueError(f'{game.name} does not show its nodes: make it with view="nodes"')
+            raise ValueError(f'{game.name} does not show its nodes: make it with observation="nodes"')
         super().__init__(game, teams)
         (self.team,) = teams
 
@@ -68,7 +68,7 @@ class GraphRoster(Roster):
 
 
 def nodes_of(observations: dict[str, Any]) -> np.ndarray:
-    """Graph, nodes and lives int16 ``[N, 1 + 2 agents]`` of what a team observes with ``view="nodes"``."""
+    """Graph, nodes and lives int16 ``[N, 1 + 2 agents]`` of what a team observes with ``observation="nodes"``."""
     team = observations["team"]
     at = team["node_hops"][:, 1:] == 0
     is_seen = at.any(axis=2)

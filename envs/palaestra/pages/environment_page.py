@@ -446,7 +446,8 @@ def _views(game: Game) -> str:
     if not game.representations and game.default_observation == "flat":
         return ""
     text = f'{_quoted([*forms_of(game), *game.representations])}; the default is `"{game.default_observation}"`'
-    return text + "".join(f'; `"{name}:dict"` by name' for name in game.representations)
+    flat = [name for name, shown in game.representations.items() if shown.default_form == "flat"]
+    return text + "".join(f'; `"{name}:dict"` by name' for name in flat)
 
 
 def _rewards(game: Game) -> str:
@@ -474,6 +475,8 @@ def listed_choices(game: Game) -> list[Choice]:
 
 def _codecs(game: Game) -> str:
     texts = [f'`codec="{name}"`' + (" (default)" if name == game.default_codec else "") for name in game.codecs]
+    for word, shown in game.representations.items():
+        texts += [f'`codec="{name}"` (with `observation="{word}"`)' for name in shown.codecs]
     return ", ".join([*texts, *(['`codec="none"` (arrays)'] if game.default_codec else [])])
 
 

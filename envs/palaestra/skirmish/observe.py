@@ -294,7 +294,7 @@ def write_legal(s, world, slot, allowed):
 
 
 def is_allowed(s, world, slot, order):
-    """Whether a unit may get an order that aims at nobody."""
+    """Whether a unit may get an order that has no target."""
     if NORTH <= order <= WEST:
         return is_free(s, world, slot, order)
     if BOOST <= order < LOOK:

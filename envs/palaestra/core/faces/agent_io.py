@@ -455,7 +455,10 @@ def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None
     if name is None or name == NO_CODEC:
         return None
     if not isinstance(name, str) or name not in game.codecs:
-        raise ValueError(f"codec: {game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
+        known = ", ".join(game.codecs) or "none"
+        having = (word for word, shown in game.representations.items() if str(name) in shown.codecs)
+        hint = "".join(f'; say observation="{word}"' for word in having)
+        raise ValueError(f"codec: {game.name} has no codec {name!r} (it has: {known}){hint}")
     if len(slots) > 1:
         raise ValueError(f"codec={name!r} speaks for one agent, not for a team of {len(slots)}")
     return game.codecs[name]

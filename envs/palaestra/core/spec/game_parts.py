@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Role:
 class Representation:
     """Another way to see the same match, chosen by ``observation="name"``; it is compiled when it is first used.
 
+    It changes nothing in the rules: what agents may do and are paid is the same.
+
     Attributes:
         about: One line for the documentation.
         observe: Like `Game.observe`.
@@ -48,6 +50,10 @@ class Representation:
         lane_observation: Like `Game.lane_observation`.
         team_observation: Like `Game.team_observation`.
         observe_reset: Like `Game.observe_reset`.
+        global_state: Like `Game.global_state`, by default the game's own.
+        global_state_size: Its length.
+        default_form: What ``"name"`` alone means: ``"name:flat"`` or ``"name:dict"``.
+        codecs: Codecs that read what this representation shows, besides the game's.
     """
 
     about: str
@@ -56,6 +62,10 @@ class Representation:
     lane_observation: tuple[ObservationField, ...] = ()
     team_observation: tuple[ObservationField, ...] = ()
     observe_reset: Callable | None = None
+    global_state: Callable | None = None
+    global_state_size: int = 0
+    default_form: Literal["flat", "dict"] = "flat"
+    codecs: Mapping[str, Codec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,8 @@ class Game:
             return self, name
         if form not in ("", "flat", "dict"):
             raise ValueError(f'observation={observation!r}: the form of {name!r} is "flat" or "dict", got {form!r}')
-        return self.represented(name), form or "flat"
+        shown = self.represented(name)
+        return shown, form or shown.default_observation
 
     def represented(self, name: str) -> Game:
         """The game as one of its representations shows it; the same object each time.
@@ -273,6 +274,10 @@ class Game:
                 observe_reset=other.observe_reset,
                 lane_observation=other.lane_observation,
                 team_observation=other.team_observation,
+                global_state=other.global_state or self.global_state,
+                global_state_size=other.global_state_size or self.global_state_size,
+                default_observation=other.default_form,
+                codecs={**self.codecs, **other.codecs},
             )
             vars(variants[name])["shown_from"] = (self, name)
         return variants[name]

@@ -45,7 +45,8 @@ def _walk(subject: Subject, word: str, opponents: dict[str, str]) -> int:
     if not opponents:
         options["horizon"] = draw.integer("horizon", 5, 40)
     plain, other = subject.batch(LANES, **options), subject.batch(LANES, observation=word, **options)
-    leave_out = SEEN if plain.game.global_state is not None else (*SEEN, "global state")
+    is_same = other.game.global_state is plain.game.global_state is not None
+    leave_out = SEEN if is_same else (*SEEN, "global state")
     seed, players = draw.seed(), (Player(plain), Player(other))
     for sim in (plain, other):
         sim.reset(seed=seed)

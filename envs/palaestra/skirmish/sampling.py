@@ -136,7 +136,7 @@ def draw_abilities(s, world, slot):
 
 
 def draw_luck(s):
-    """Streams for the weapons of both sides."""
+    """Starts the random streams of both sides' weapons."""
     for team in (RED, BLUE):
         s.luck[team] = np.uint64(integer(s, 1 << 52))
 

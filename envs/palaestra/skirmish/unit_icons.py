@@ -1,6 +1,6 @@
 """What units look like, and what they are called, in pictures: both follow from their numbers alone.
 
-The middle of a unit says what it does, its body what it is. A ruleset of one's own needs no drawings.
+The middle of a unit shows what it does, its body what it is. A ruleset of one's own needs no drawings.
 
 =================  =====================================================================================
 middle             meaning

@@ -18,7 +18,7 @@ WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 58, 34
 LOWEST, HIGHEST = 180, 560
 """Pixels of the part that shows the graph; the most where a match draws one of several graphs."""
 PADDING = 38
-"""Pixels around the graph, for agents that stand at its border."""
+"""Pixels around the graph, for agents that are at its border."""
 STUB = 26.0
 """Pixels of an edge that leaves the picture, at most."""
 LABELLED = 7.5
@@ -36,7 +36,7 @@ NODE: Color = blend(LINE, MUTED, 0.75)
 Polyline = Sequence[Point]
 
 
-class Sheet(NamedTuple):
+class GraphBackground(NamedTuple):
     """A graph on its picture.
 
     Attributes:
@@ -70,10 +70,10 @@ class Sheet(NamedTuple):
         return self.bent.get((min(start, end), max(start, end)), [straight])
 
 
-_sheets: OrderedDict[tuple, Sheet] = OrderedDict()
+_backgrounds: OrderedDict[tuple, GraphBackground] = OrderedDict()
 
 
-def sheet_of(world: Ground, graph: int) -> Sheet:
+def background_of(world: Ground, graph: int) -> GraphBackground:
     """The empty picture of a graph. It is kept, so that the next call is fast: copy its canvas to draw on it."""
     nodes = int(world.nodes[graph])
     neighbours = world.neighbours[graph, :nodes]
@@ -84,14 +84,14 @@ def sheet_of(world: Ground, graph: int) -> Sheet:
         world.places[graph, :nodes].tobytes(),
         world.exits[graph].tobytes(),
     )
-    if key not in _sheets:
-        if len(_sheets) >= MOST_CACHED:
-            _sheets.popitem(last=False)
-        _sheets[key] = make_sheet(world, graph)
-    return _sheets[key]
+    if key not in _backgrounds:
+        if len(_backgrounds) >= MOST_CACHED:
+            _backgrounds.popitem(last=False)
+        _backgrounds[key] = make_background(world, graph)
+    return _backgrounds[key]
 
 
-def make_sheet(world: Ground, graph: int) -> Sheet:
+def make_background(world: Ground, graph: int) -> GraphBackground:
     """Places nodes and edges, and draws what never changes."""
     nodes, places = int(world.nodes[graph]), places_of(world, graph)
     neighbours = world.neighbours[graph, :nodes, 1:]
@@ -109,14 +109,14 @@ def make_sheet(world: Ground, graph: int) -> Sheet:
     bent = {} if len(edges) == 0 else bend(points, edges, spacing, node_radius)
     canvas = Canvas(WIDTH, HEADER + tall + FOOTER, BACKGROUND)
     agent_radius = min(max(0.36 * spacing, SMALLEST), 16.0)
-    sheet = Sheet(points, edges, bent, spacing, node_radius, agent_radius, canvas.height, canvas)
+    background = GraphBackground(points, edges, bent, spacing, node_radius, agent_radius, canvas.height, canvas)
     canvas.rectangle(MARGIN, HEADER, WIDTH - MARGIN, HEADER + tall, PANEL, 6)
-    draw_edges(canvas, sheet)
+    draw_edges(canvas, background)
     for node in range(nodes):
-        canvas.circle(sheet.point(node), node_radius, node_color(node_radius))
+        canvas.circle(background.point(node), node_radius, node_color(node_radius))
     for node in world.exits[graph][world.exits[graph] != NO_NODE].tolist():
-        draw_exit(canvas, sheet.point(node), exit_radius(sheet))
-    return sheet
+        draw_exit(canvas, background.point(node), exit_radius(background))
+    return background
 
 
 def node_color(node_radius: float) -> Color:
@@ -186,19 +186,19 @@ def curve(start: np.ndarray, end: np.ndarray, spacing: float) -> Polyline:
     return [tuple(point) for point in found.tolist()]
 
 
-def draw_edges(canvas: Canvas, sheet: Sheet) -> None:
+def draw_edges(canvas: Canvas, background: GraphBackground) -> None:
     """All edges, thinner and fainter where there are more of them than room."""
-    crowd = len(sheet.edges) / max(1.0, len(sheet.points))
-    width = 2.0 if sheet.spacing > 26.0 and crowd < 6.0 else 1.0 if sheet.spacing > 8.0 else 0.5
-    color = fade(EDGE, min(1.0, max(0.25, 2.5 / crowd, sheet.spacing / 30.0)) if crowd > 2.5 else 1.0)
-    for a, b in sheet.edges.tolist():
-        for line in sheet.lines(a, b):
+    crowd = len(background.edges) / max(1.0, len(background.points))
+    width = 2.0 if background.spacing > 26.0 and crowd < 6.0 else 1.0 if background.spacing > 8.0 else 0.5
+    color = fade(EDGE, min(1.0, max(0.25, 2.5 / crowd, background.spacing / 30.0)) if crowd > 2.5 else 1.0)
+    for a, b in background.edges.tolist():
+        for line in background.lines(a, b):
             canvas.line(line, color, width)
 
 
-def exit_radius(sheet: Sheet) -> float:
+def exit_radius(background: GraphBackground) -> float:
     """Pixels from the middle of the mark of an exit to its corners."""
-    return max(1.9 * sheet.node_radius, 7.0)
+    return max(1.9 * background.node_radius, 7.0)
 
 
 def draw_exit(canvas: Canvas, center: Point, radius: float) -> None:
@@ -209,6 +209,6 @@ def draw_exit(canvas: Canvas, center: Point, radius: float) -> None:
 
 
 def lozenge(center: Point, radius: float) -> list[Point]:
-    """The corners of a square that stands on one of them."""
+    """The corners of a square, one of them below the others."""
     x, y = center
     return [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
