@@ -54,7 +54,7 @@ test-peers: $(READY) ## Plug palaestra into other libraries, each in its own ven
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
-bench: $(READY) ## The speed figures with their thresholds
+bench: $(READY) ## The speed measurements with their thresholds
 	$(BIN)/python benchmarks/speed.py
 
 compare: $(READY) ## The speed of this checkout next to another one: make compare AGAINST=../before

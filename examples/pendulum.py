@@ -123,7 +123,7 @@ class Rods:
         self.damping = damping
 
     def load(self, states: Any, lanes: np.ndarray) -> None:
-        """Starts rods where their records say, at rest."""
+        """Starts rods at the angles in their records, at rest."""
         states["rods"]["velocity_radps"][lanes] = 0.0
 
     def advance(self, states: Any, lanes: np.ndarray) -> None:

@@ -88,7 +88,7 @@ def table(*cases: tuple[tuple[str, ...], dict[str, Any], str]) -> Any:
     (GYMNASIUM, {"control": 0}, "control is one of red, blue"),
     (PETTINGZOO, {"control": "red"}, "control= is for Gymnasium"),
     (("batch",), {"control": "red"}, "unexpected keyword argument 'control'"),
-    (("rows",), {"control": "red"}, "say team='red'"),
+    (("rows",), {"control": "red"}, "give team='red'"),
     (("rows",), {"team": "green"}, "no team 'green'"),
     (("rows",), {"team": ""}, "no team ''"),
     (("rows",), {"agents": "all"}, "agents must be .*'all'"),

@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [ROOT / folder for folder in ("envs", "baselines", "assets")]
-QUOTING = ("writing_a_game_of_many_sizes.md", "writing_a_physics_game.md", "add_a_game.md", "wrap_an_engine.md")
+QUOTING = ("many_sizes.md", "add_a_game.md", "wrap_an_engine.md")
 """Pages that quote parts of files (tests/core/test_author_pages.py compares them): their commands are run alone."""
 PAGES = [
     ROOT / "README.md",

@@ -75,7 +75,7 @@ def rows(
             and, with ``team``, ``opponent``.
 
     Raises:
-        ValueError: The simulation cannot be seen in this way; says what to change.
+        ValueError: The simulation cannot be seen in this way; the message gives what to change.
         TypeError: An unknown keyword, or one that goes with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "rows")
@@ -126,9 +126,9 @@ class RowsVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._own_fields = [f.name for f in sim.game.info]
         self._all = np.ones(self.num_envs, np.bool_)
-        nobody, no_reason = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
-        self._running = {"winner": nobody, "end_reason": no_reason, "team": self.team}  # of all matches that go on
-        for constant in (self._all, nobody, no_reason):
+        no_winner, no_reason = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
+        self._running = {"winner": no_winner, "end_reason": no_reason, "team": self.team}  # of all matches that go on
+        for constant in (self._all, no_winner, no_reason):
             constant.flags.writeable = False
 
     def reset(

@@ -74,7 +74,7 @@ def as_vec_env(
             ``opponent``.
 
     Raises:
-        ValueError: The simulation cannot be seen in this way; says what to change.
+        ValueError: The simulation cannot be seen in this way; the message gives what to change.
         TypeError: Keywords that go with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "as_vec_env")
@@ -115,7 +115,7 @@ class SimulationVecEnv(VecEnv):
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._started_s = time.time()
 
-    # -- SB3's verbs ---------------------------------------------------------------------------------------------------
+    # -- SB3's methods-------------------------------------------------------------------------------------------------
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Gives lane i the stream ``seed + i`` at the next reset; all rows of a lane report the lane's seed.

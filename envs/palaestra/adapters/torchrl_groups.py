@@ -79,7 +79,7 @@ class Group:
     # -- what is seen --------------------------------------------------------------------------------------------------
 
     def read(self, paid: bool) -> dict[str, Any]:
-        """Copies of what stands in the rows; of the rewards too if ``paid``."""
+        """Copies of the rows' entries; of the rewards too if ``paid``."""
         found: dict[str, Any] = {"observation": self._observe(), "mask": torch.from_numpy(self._acting.copy())}
         if self._masks is not None:
             found["action_mask"] = torch.from_numpy(self._joint_masks(self._masks()))

@@ -1,4 +1,4 @@
-"""A pole stands on a cart: push the cart left or right so that the pole does not fall.
+"""A pole is hinged to a cart: push the cart left or right so that the pole does not fall.
 
 ## Description
 

@@ -39,7 +39,7 @@ OPTIONAL = {
 }
 """Package and the extra that installs it."""
 YARDSTICK = "palaestra/CartPole-v0"
-"""Game whose cache says where all are kept."""
+"""Game whose cache folder holds those of all games."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """The page of an environment as Markdown, made from the docstring of its factory's module and its games' own tables.
 
 A docstring writes ``<!-- table: action -->``, ``<!-- table: observation -->`` and ``<!-- table: parameters -->`` where
-the tables go, so that text stands beside the rules and numbers are never copied by hand. `page` is about one id with
+the tables go, so that text is beside the rules and numbers are never copied by hand. `page` is about one id with
 its own sizes, `shared_page` about all presets of a factory: there, one table has the quantities of all of them.
 """
 
@@ -35,7 +35,7 @@ SECTIONS = (
 )
 """Headings that every page has, in this order."""
 MARKERS = tuple(f"<!-- table: {name} -->" for name in ("action", "observation", "parameters"))
-"""Where the tables go: each stands in every docstring."""
+"""Where the tables go: each is in every docstring."""
 TEMPLATE = """MyGame: what it is, in one line.
 
 ## Description
@@ -81,7 +81,7 @@ SUITE_INFO = (
 )
 ILLEGAL = Field("illegal", about="actions so far that the mask forbade, each replaced by its no-op")
 MOST_LISTED = 3
-"""Values of the presets that are listed in one cell; where there are more, the cell says ``by preset``."""
+"""Values of the presets that are listed in one cell; where there are more, the cell has ``by preset``."""
 OWN_PAGE = "The tables below are of all presets: `palaestra info ID` prints those of one."
 
 Rows = list[dict[str, str]]
@@ -147,7 +147,7 @@ def _completed(own: str, shared: str) -> str:
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """What stands above the first heading, and the sections: title and text."""
+    """The text above the first heading, and the sections: title and text."""
     head, *parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return head.strip(), [(title.strip(), section.strip()) for title, section in pairs]
@@ -191,15 +191,15 @@ def observation_tables(*games: Game) -> str:
 
 
 def forms_of(game: Game) -> list[str]:
-    """The words of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
+    """Options of ``observation=`` besides representations: ``"flat"`` where all that an agent sees is of one type."""
     shared = {f.dtype for f in (*game.team_observation, *game.lane_observation)}
     flat = all(len({f.dtype for f in role.observation} | shared) == 1 for role in game.roles)
     return ["flat", "dict"] if flat else ["dict"]
 
 
-def _quoted(words: Sequence[str], between: str = ", ") -> str:
+def _quoted(options: Sequence[str], between: str = ", ") -> str:
     """``observation="flat"`` or ``"dict"``, in code."""
-    return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(words))
+    return between.join(f'`observation="{w}"`' if k == 0 else f'`"{w}"`' for k, w in enumerate(options))
 
 
 def _observation_tables(games: Sequence[Game]) -> str:
@@ -282,7 +282,7 @@ def _observed(game: Game, role: Role) -> Rows:
 
 
 def _shared_table(games: Sequence[Game], of: Callable[[Game], Any], before: Callable[[Game], Any]) -> Rows:
-    """Rows of what several agents see, which stands behind what each sees itself in the flat vector."""
+    """Rows of shared observations, which follow the agent's own in the flat vector."""
     tables = []
     for game in games:
         own = {sum(f.size for f in role.observation) for role in game.roles}
@@ -308,7 +308,7 @@ def _by_role(games: Sequence[Game], kind: Literal["action", "observation"]) -> s
     return "\n\n".join(f"{title}:\n\n{table}" for title, table in tables.items())
 
 
-# -- a game in a few words ---------------------------------------------------------------------------------------------
+# -- a game in a few lines ---------------------------------------------------------------------------------------------
 
 
 def keywords_of(row: Row) -> str:

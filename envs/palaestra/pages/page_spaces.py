@@ -1,4 +1,4 @@
-"""What a page says of spaces: as Gymnasium prints them, what players are shown and return, where each field stands."""
+"""Spaces on a page: as Gymnasium prints them, what players receive and return, the place of each field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palaestra.players.shapes import PlayerShape, player_shapes
 Cells = dict[str, str]
 
 
-class Row(NamedTuple):
+class SpaceRow(NamedTuple):
     """One interface: who, and what it observes and does."""
 
     who: str
@@ -23,7 +23,7 @@ class Row(NamedTuple):
     action: str
 
 
-def space_rows(game: Game) -> list[Row]:
+def space_rows(game: Game) -> list[SpaceRow]:
     """Spaces by interface, in the representation that the game shows by default.
 
     Gymnasium's are those of a team, PettingZoo's those of an agent, a player's those of a team in n lanes. Teams and
@@ -31,12 +31,15 @@ def space_rows(game: Game) -> list[Row]:
     """
     shown, form = game.shown_as(None)
     rows = [
-        *(Row(f'Gymnasium, `control="{team}"`', *_team_spaces(shown, team, form == "flat")) for team in game.teams),
         *(
-            Row(f"PettingZoo, {names_of(role.agents)}", *_agent_spaces(shown, role, form == "flat"))
+            SpaceRow(f'Gymnasium, `control="{team}"`', *_team_spaces(shown, team, form == "flat"))
+            for team in game.teams
+        ),
+        *(
+            SpaceRow(f"PettingZoo, {names_of(role.agents)}", *_agent_spaces(shown, role, form == "flat"))
             for role in shown.roles
         ),
-        *(Row(f"player of {team}", *_player_shapes(shown, team)) for team in game.teams),
+        *(SpaceRow(f"player of {team}", *_player_shapes(shown, team)) for team in game.teams),
     ]
     return _shared(rows)
 
@@ -124,11 +127,11 @@ def _shape(row: PlayerShape) -> str:
     return f"{row.part + ': ' if row.part else ''}`{row.shape}`{also} {row.dtype}"
 
 
-def _shared(rows: Sequence[Row]) -> list[Row]:
+def _shared(rows: Sequence[SpaceRow]) -> list[SpaceRow]:
     """Rows that differ in nothing but who they are of, as one."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         kind, _, who = row.who.partition(" of ") if row.who.startswith("player") else row.who.partition(", ")
         found.setdefault((kind, row.observation, row.action), []).append(who)
     between = {"player": " of ", "Gymnasium": ", ", "PettingZoo": ", "}
-    return [Row(kind + between[kind] + " or ".join(who), seen, act) for (kind, seen, act), who in found.items()]
+    return [SpaceRow(kind + between[kind] + " or ".join(who), seen, act) for (kind, seen, act), who in found.items()]

@@ -48,7 +48,7 @@ def simulation_of(
         form: Any = observation  # its agent interface refuses what is no form
         return given, form
     if "control" in keywords:
-        raise TypeError(f"control: not a keyword of {caller}, say team={keywords['control']!r}")
+        raise TypeError(f"control: not a keyword of {caller}, give team={keywords['control']!r}")
     num_envs = 1 if num_envs is None else num_envs
     if keywords.setdefault("autoreset_mode", "same_step") != "same_step":
         raise ValueError(f'{caller} knows autoreset_mode="same_step" only, not {keywords["autoreset_mode"]!r}')
@@ -102,7 +102,7 @@ class AgentRows:
             pad: Whether agents of unlike roles are padded to one space; else they are refused.
 
         Raises:
-            ValueError: The simulation cannot be seen in this way; says what to change.
+            ValueError: The simulation cannot be seen in this way; the message gives what to change.
         """
         check_flag("pad", pad)
         game = sim.game
@@ -122,7 +122,7 @@ class AgentRows:
         first = (ios[0].observation_space, ios[0].action_space)
         if not pad and any((io.observation_space, io.action_space) != first for io in ios):
             names = ", ".join(dict.fromkeys(game.role_of(slot)[0].name for slot in self.slots))
-            raise ValueError(f"{game.name}: the roles {names} have different spaces: say pad=True, or choose a team")
+            raise ValueError(f"{game.name}: the roles {names} have different spaces: give pad=True, or choose a team")
         self.observation_space = common_observation(game.name, [io.observation_space for io in ios])
         self.action_space = common_action(game.name, [io.action_space for io in ios])
         by_slot = [Part(io, k, 1, io.action_space, self.action_space) for k, io in enumerate(ios)]
@@ -183,7 +183,7 @@ class AgentRows:
         return own.any(axis=1) if own.dtype == np.bool_ else own.sum(axis=1)
 
     def of_lanes(self, by_lane: np.ndarray) -> np.ndarray:
-        """What stands in the lanes (``[N, ...]``) of the rows, ``[rows, ...]``, a copy."""
+        """The entries of the lanes (``[N, ...]``) of the rows, ``[rows, ...]``, a copy."""
         return by_lane.repeat(self.rows_per_lane, axis=0)
 
     # -- what rows may choose and do -----------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class Model(Protocol):
         forms: Forms of observation that it may have been trained on, in the order in which to try them; (None,) is the
             game's default.
         choices: Likewise how its choices may be joined.
-        says: What it sees and gives, in words; empty if it does not say. Such models are tried with zeros, and have
+        spaces: What it sees and gives, as text; empty if unknown. Such models are tried with zeros, and have
             to fit in one way only.
     """
 
@@ -35,7 +35,7 @@ class Model(Protocol):
     @property
     def choices(self) -> tuple[ChoicesMode, ...]: ...  # noqa: D102
     @property
-    def says(self) -> str: ...  # noqa: D102
+    def spaces(self) -> str: ...  # noqa: D102
 
     def refusal(self, view: TeamView) -> str:
         """Why the model does not fit the rows of a view; empty if it does."""
@@ -85,14 +85,14 @@ class ModelPlayer:
         reasons = [self.model.refusal(view) for view in views]
         fitting = [view for view, reason in zip(views, reasons, strict=True) if not reason]
         if not fitting:
-            says = self.model.says or "; ".join(dict.fromkeys(reasons))
+            spaces = self.model.spaces or "; ".join(dict.fromkeys(reasons))
             raise self._error(
-                f"the model does not fit {team} of {game.name}. The model: {says or 'nothing'}. The team, "
+                f"the model does not fit {team} of {game.name}. The model: {spaces or 'nothing'}. The team, "
                 f"{'; '.join(map(str, views)) or 'nothing that a model of this kind can see'}"
             )
-        if not self.model.says and len({view.way.agents for view in fitting}) > 1:
+        if not self.model.spaces and len({view.way.agents for view in fitting}) > 1:
             raise self._error(
-                f'the model takes both {" and ".join(map(str, fitting))}: say which by agents="joint" or agents="rows"'
+                f'the model takes both {" and ".join(map(str, fitting))}: choose by agents="joint" or agents="rows"'
             )
         return TeamPlayer(self, game, team, fitting[0].way)
 

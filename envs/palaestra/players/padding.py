@@ -23,7 +23,7 @@ def common_observation(name: str, own: Sequence[spaces.Space]) -> spaces.Space:
     """The space of rows that see ``own``: the same, or a Box ``[size of the largest]`` that holds zeros behind each.
 
     Raises:
-        ValueError: They cannot be padded; names the game ``name`` and says what to change.
+        ValueError: They cannot be padded; names the game ``name`` and gives what to change.
     """
     if all(space == own[0] for space in own):
         return own[0]
@@ -31,7 +31,7 @@ def common_observation(name: str, own: Sequence[spaces.Space]) -> spaces.Space:
     if len(boxes) < len(own) or len({box.dtype for box in boxes}) > 1:
         raise ValueError(
             f"{name}: roles with different observations are padded only where each is one vector of the same dtype: "
-            'say observation="flat", or choose a team'
+            'give observation="flat", or choose a team'
         )
     size = max(box.low.size for box in boxes)
     low = np.min([_with_zeros(box.low, size) for box in boxes], axis=0)
@@ -44,7 +44,7 @@ def common_action(name: str, own: Sequence[spaces.Space]) -> spaces.Space:
     """The space of rows that act in ``own``: the same, or one that is as large as the largest in each number.
 
     Raises:
-        ValueError: They cannot be padded; names the game ``name`` and says what to change.
+        ValueError: They cannot be padded; names the game ``name`` and gives what to change.
     """
     if all(space == own[0] for space in own):
         return own[0]

@@ -1,4 +1,4 @@
-"""A team as a learner saw it: the rows that a Gymnasium face or an adapter shows, from what a Python player is handed.
+"""A team as a learner saw it: the rows that a Gymnasium face or an adapter shows, from the arrays of a Python player.
 
 A model is trained on the observations of a face (one vector or dict of a team, or of each agent). As a player it is
 handed arrays of the team instead. A `TeamView` writes these into the memory of a simulation that plays nothing and
@@ -99,7 +99,7 @@ class TeamView:
         self._rows = AgentRows(self._board, team, self.way.agents, self.way.form, self.way.choices)
 
     def show(self, observations: Any, legal: Any, acting: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        """What a player is handed, as rows.
+        """The arrays of a player, as rows.
 
         Args:
             observations: See `palaestra.core.run.opponents.Opponent.act`.

@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
     *presets(
         "teams",
         "palaestra.teams.reference:game",
-        Preset("palaestra/Reference-v0", "two agents tell each other where to go"),
+        Preset("palaestra/Reference-v0", "two agents send each other their goals"),
     ),
     *presets(
         "teams",

@@ -3,7 +3,7 @@
 ## Description
 
 A zero-sum game of two teams after the "physical deception" and "keep-away" tasks of Lowe et al. ("Multi-agent
-actor-critic for mixed cooperative-competitive environments", NeurIPS 2017). Two landmarks stand in a walled square;
+actor-critic for mixed cooperative-competitive environments", NeurIPS 2017). Two landmarks are in a walled square;
 one of them, drawn for each match, is the goal. Red sees which, blue does not. The team whose nearest member is nearer
 to the goal gains. Red can bluff, blue can shove: all players are discs that thrust, drift and push each other away
 (`palaestra.teams.particles`); landmarks can be passed through. The arena is the square of 2 m around the origin, and
@@ -260,7 +260,7 @@ def game(
     """The rules of `palaestra/TeamKeepAway-v0`.
 
     Raises:
-        ValueError: A number out of range, or an unknown word.
+        ValueError: A number out of range, or an unknown option.
     """
     check_count("red", red, 1, MOST)
     check_count("blue", blue, 1, MOST)

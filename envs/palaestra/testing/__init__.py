@@ -110,7 +110,7 @@ def check_all(
         seed: As for `check`.
 
     Returns:
-        One report an id. Where an optional package is missing it holds one skipped result that says so.
+        One report an id. Where an optional package is missing it holds one skipped result that names it.
     """
     reports = []
     for id in list(registry.ROWS) if ids is None else ids:

@@ -45,7 +45,7 @@ class Episode:
     Attributes:
         whole: The batch.
         alone: Simulations of one lane, by the lane of the batch that they repeat.
-        calls: What was called, in words.
+        calls: What was called, as text.
     """
 
     def __init__(self, subject: Subject, draw: Draw, modes: Sequence[str] = MODES, workers: int = 0) -> None:
@@ -410,7 +410,7 @@ def seeds_of(seeds: Any, lanes: int) -> list[int]:
 
 
 def lanes_text(lanes: Any) -> str:
-    """Lanes of a mask or of indices, in words."""
+    """Lanes of a mask or of indices, as text."""
     if lanes is None:
         return "all lanes"
     array = np.asarray(lanes)

@@ -48,7 +48,7 @@ class Verdict:
         matches: Matches that ended.
         ends: How, by name.
         mirrored: Lane-steps that were compared with their mirror.
-        violation: The broken promise in words, or ``""``.
+        violation: The broken promise as text, or ``""``.
         seconds: Wall time.
     """
 

@@ -100,7 +100,7 @@ class SpacePlayer:
 class RememberingPlayer:
     """An `Opponent` whose moves depend on its memory: it counts its decisions there, of all matches and of this one.
 
-    It says so if the count of the match is not 0 when a match starts.
+    It records a violation if the count of the match is not 0 when a match starts.
     It plays simulations of games whose team has one role of choices or of reals; see `fits`.
 
     Attributes:
@@ -149,7 +149,7 @@ class RememberingPlayer:
 def mask_of(agent_io: Any, lane: int = 0) -> Any:
     """What the slots of a face's agent interface may choose in a lane now; None where nothing can be forbidden.
 
-    None for joint choices too: numbers that stand for illegal ones are played as no-ops.
+    None for joint choices too: numbers of illegal ones are played as no-ops.
 
     Returns:
         A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where

@@ -24,7 +24,7 @@ the ground.
 
 ## Observation Space
 
-Own instruments, the three errors, the age of the command and the last action. Units are scaled as the table says and
+Own instruments, the three errors, the age of the command and the last action. Units are scaled as in the table and
 every number is clipped to its bounds. Nothing in it depends on where the aircraft is or where north is. The flight
 control system has hidden state (integrators, actuators), so the problem is partially observable, mildly.
 

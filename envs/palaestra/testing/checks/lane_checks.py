@@ -38,7 +38,7 @@ def lanes_equal_single_envs(subject: Subject) -> None:
 
 
 @conformance(order=207)
-def calls_keep_lanes_apart(subject: Subject) -> None:
+def call_lanes_are_independent(subject: Subject) -> None:
     """Calls for chosen lanes do to them what they do to a single simulation, and nothing to the others, bitwise.
 
     Random sequences of step, reset, seed, set_parameters, set_opponent, load_states, refresh, snapshot, restore, copies
@@ -302,7 +302,7 @@ def compiled_rules_equal_plain_python(subject: Subject) -> None:
 
 
 @conformance(order=217)
-def decisions_equal_the_rules(subject: Subject) -> None:
+def decisions_match_hooks(subject: Subject) -> None:
     """One decision of the hooks, as plain Python on a copy of a lane's record, gives the lane's record and results.
 
     Looks at decisions that pay, that end a match or in which an agent leaves or arrives, and at some others.

@@ -123,7 +123,7 @@ def dead_agents_get_final_reward(subject: Subject) -> None:
 def agents_keep_their_order(subject: Subject) -> None:
     """`agents` are all that are in the match, and every dict of a ParallelEnv holds the agents in their order.
 
-    The order is that of `possible_agents`; in the dicts of a step those who have just arrived stand last.
+    The order is that of `possible_agents`; in the dicts of a step agents that have just arrived are last.
     """
     report_on_parallel(subject, "order")
 
@@ -146,7 +146,7 @@ def infos_are_numbers(subject: Subject) -> None:
 
 @conformance(order=704)
 def calls_out_of_order_raise(subject: Subject) -> None:
-    """A step before the first reset and a step after close say so (RuntimeError); close may be called twice."""
+    """A step before the first reset and a step after close raise RuntimeError; close may be called twice."""
     for make in (lambda: subject.batch(2), subject.env, lambda: subject.vec(2), subject.parallel):
         face = make()
         name = type(face).__name__

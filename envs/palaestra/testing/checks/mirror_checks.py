@@ -180,7 +180,7 @@ def compare_sides(sim: Any, seed: int) -> None:
                     f"symmetric_teams=True, but {place} are not distributed alike over {len(ours)} matches: "
                     f"{ours[:, far.argmax()].min():g} to {ours[:, far.argmax()].max():g} and "
                     f"{theirs[:, far.argmax()].min():g} to {theirs[:, far.argmax()].max():g}: let each side see itself "
-                    "in the same way, or say symmetric_teams=False",
+                    "in the same way, or declare symmetric_teams=False",
                 )
         player.play(sim)
         sim.step()

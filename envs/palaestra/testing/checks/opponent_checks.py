@@ -1,4 +1,4 @@
-"""Python opponents: each is handed the rows of its own team in its own lanes."""
+"""Python opponents: each gets the rows of its own team in its own lanes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LANES = 5
 
 
 class WatchingPlayer:
-    """An `Opponent` that plays what a `Player` has written, and compares what it is handed with the batch's memory.
+    """An `Opponent` that plays what a `Player` has written, and compares its arrays with the memory of the batch.
 
     Attributes:
-        wrong: The first difference in words, or ``""``.
+        wrong: The first difference as text, or ``""``.
         decisions: Lanes that it was asked for, all calls together.
     """
 
@@ -73,7 +73,7 @@ class WatchingPlayer:
 
 
 @conformance(order=1008)
-def opponents_are_handed_their_rows(subject: Subject) -> None:
+def opponents_get_their_rows(subject: Subject) -> None:
     """A Python opponent gets observations, masks, acting agents and seeds of its team, of the lanes that it plays."""
     game, draw = subject.game, subject.draw
     if len(game.teams) < 2:

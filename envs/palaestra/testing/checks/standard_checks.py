@@ -77,7 +77,7 @@ def zoo_options(subject: Subject) -> dict[str, Any]:
 
     They hand a mask to ``space.sample`` as it is, but know no lists of candidates: beside these, masks are left out
     where there are several choices, and illegal samples are the no-ops that they ought to be. Before version 1.27
-    parallel_api_test draws one number from a mask that it observes: masks of several choices stand in the infos there.
+    parallel_api_test draws one number from a mask that it observes: masks of several choices are in the infos there.
     """
     if subject.game.legal is None and subject.keywords.get("mask") != "obs":
         return {}

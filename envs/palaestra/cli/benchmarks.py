@@ -8,15 +8,15 @@ import gymnasium
 import numpy as np
 
 from palaestra import registry
-from palaestra.cli.measure import Subject
-from palaestra.cli.moves import POOL, batch_call, episodes, samples, stepper
+from palaestra.cli.measure import Benchmark
+from palaestra.cli.random_actions import POOL, batch_call, episodes, samples, stepper
 from palaestra.game import Game
 
 CALIBRATION = "palaestra/CartPole-v0"
 CALIBRATION_LANES = 1024
 
 
-def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) -> list[Subject]:
+def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) -> list[Benchmark]:
     """All faces that can have so many lanes.
 
     Args:
@@ -36,36 +36,36 @@ def faces(id: str, num_envs: int, opponent: str | None = None, **keywords: Any) 
     return made
 
 
-def calibration() -> Subject:
+def calibration() -> Benchmark:
     """The reference on all machines: a well-known compiled game."""
     return batch(CALIBRATION, CALIBRATION_LANES, None, name="calibration")
 
 
-def batch(id: str, num_envs: int, opponent: str | None = None, *, name: str = "batch", **keywords: Any) -> Subject:
+def batch(id: str, num_envs: int, opponent: str | None = None, *, name: str = "batch", **keywords: Any) -> Benchmark:
     """The simulation itself, moved as a learner moves it: actions of one team written, one step."""
     sim = registry.make_batch(id, num_envs, **keywords)
     control, *others = sim.game.teams
     for team in others:
         sim.set_opponent(team, sim.game.default_opponent if opponent is None else opponent)
     call = batch_call(sim, sim.game.teams[control])
-    return Subject(name, call, num_envs * len(sim.game.agents), sim.close)
+    return Benchmark(name, call, num_envs * len(sim.game.agents), sim.close)
 
 
-def vector(id: str, num_envs: int, opponent: str | None = None, *, copy: bool, **keywords: Any) -> Subject:
+def vector(id: str, num_envs: int, opponent: str | None = None, *, copy: bool, **keywords: Any) -> Benchmark:
     """Gymnasium's VectorEnv."""
     env: Any = registry.make_vec(id, num_envs, copy=copy, **_against(opponent), **keywords)
     name = "vector, copies" if copy else "vector, no copies"
-    return Subject(name, stepper(env, samples(env.action_space)), num_envs * len(env.sim.game.agents), env.close)
+    return Benchmark(name, stepper(env, samples(env.action_space)), num_envs * len(env.sim.game.agents), env.close)
 
 
-def single(id: str, opponent: str | None = None, **keywords: Any) -> Subject:
+def single(id: str, opponent: str | None = None, **keywords: Any) -> Benchmark:
     """``gymnasium.make`` with its default wrappers."""
     env = gymnasium.make(id, **_against(opponent), **keywords)
     agents = len(env.unwrapped.sim.game.agents)  # type: ignore[attr-defined]
-    return Subject("gymnasium.make", episodes(env, samples(env.action_space)), agents, env.close)
+    return Benchmark("gymnasium.make", episodes(env, samples(env.action_space)), agents, env.close)
 
 
-def parallel(id: str, opponent: str | None = None, **keywords: Any) -> Subject:
+def parallel(id: str, opponent: str | None = None, **keywords: Any) -> Benchmark:
     """PettingZoo's ParallelEnv, the first team in the user's hands."""
     game, _ = registry.make_game(id, **keywords)
     _, *others = game.teams
@@ -83,14 +83,14 @@ def parallel(id: str, opponent: str | None = None, **keywords: Any) -> Subject:
         else:
             env.step({agent: spaces[agent][count[0] % POOL] for agent in env.agents})
 
-    return Subject("PettingZoo", call, len(game.agents), env.close)
+    return Benchmark("PettingZoo", call, len(game.agents), env.close)
 
 
-def peer(name: str, env: gymnasium.Env | gymnasium.vector.VectorEnv, size: float) -> Subject:
+def peer(name: str, env: gymnasium.Env | gymnasium.vector.VectorEnv, size: float) -> Benchmark:
     """An environment of another package, moved in the same way."""
     actions = samples(env.action_space)
     is_vector = isinstance(env, gymnasium.vector.VectorEnv)
-    return Subject(name, stepper(env, actions) if is_vector else episodes(env, actions), size, env.close)
+    return Benchmark(name, stepper(env, actions) if is_vector else episodes(env, actions), size, env.close)
 
 
 def _against(opponent: str | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A figure with its bar: how it is measured, judged and printed."""
+"""A measured number with its bar: how it is measured, judged and printed."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing, measure
+from palaestra.cli.measure import Benchmark, Timing, measure
 from palaestra.console import print_table
 
-Report = Callable[[str], object]
+ReportProgress = Callable[[str], object]
 """Called with what is being measured."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """One measured number.
 
     Attributes:
         letter: Name of the measurement.
         about: What is compared with what.
-        value: The figure; None where it could not be measured.
+        value: The number; None where it could not be measured.
         bar: What it is held to; None where it is reported for comparison.
         at_least: Whether more is better.
         note: Absolute numbers, or why it could not be measured.
@@ -48,7 +48,7 @@ def holds(value: float | None, bar: float | None, at_least: bool) -> bool | None
 
 
 VERDICTS = {True: "holds", False: "MISSED", None: ""}
-"""What tables say of a bar."""
+"""What tables print of a bar."""
 
 
 def value_text(value: float | None) -> str:
@@ -64,29 +64,29 @@ def bar_text(bar: float | None, at_least: bool) -> str:
 
 
 class NotHere(Exception):
-    """Cannot be measured here; says why."""
+    """Cannot be measured here; the message gives the reason."""
 
 
-def timed(*subjects: Subject, **options: Any) -> list[Timing]:
-    """`measure`, and closes the subjects."""
+def timed(*benchmarks: Benchmark, **options: Any) -> list[Timing]:
+    """`measure`, and closes the benchmarks."""
     try:
-        return measure(subjects, **options)
+        return measure(benchmarks, **options)
     finally:
-        for subject in subjects:
-            subject.close()
+        for benchmark in benchmarks:
+            benchmark.close()
 
 
 def register_game(id: str, spec: str) -> str:
     """Registers the game of ``module:function`` under an id, once; returns the id."""
     if id not in registry.ROWS:
-        registry.register(id, spec, about="for the speed figures")
+        registry.register(id, spec, about="for the speed measurements")
     return id
 
 
-def print_figures(figures: Sequence[Figure]) -> None:
-    """Prints the table of figures."""
+def print_measurements(measurements: Sequence[Measurement]) -> None:
+    """Prints the table of measurements."""
     rows = [
         [f.letter, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
-        for f in figures
+        for f in measurements
     ]
-    print_table(rows, ["", "figure", "measured", "bar", "", ""])
+    print_table(rows, ["", "measurement", "measured", "bar", "", ""])

@@ -1,4 +1,4 @@
-"""The players of a simulation in words."""
+"""The players of a simulation as text."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def outside_names(sim: Simulation) -> dict[str, list[str]]:
     }
 
 
-def player_words(sim: Simulation, outside: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def player_texts(sim: Simulation, outside: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Players by team; agent by agent where a team has several.
 
     Args:
-        sim: Its match records say which scripts play.
+        sim: Its match records hold which scripts play.
         outside: What to call those whose actions come from outside, by team.
     """
-    words = {}
+    texts = {}
     for team, slots in sim.game.teams.items():
         by_agent = {sim.game.agents[slot]: _player_of(sim, slot, list(outside.get(team, []))) for slot in slots}
         one = len(set(by_agent.values())) == 1
-        words[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
-    return words
+        texts[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
+    return texts
 
 
 def _player_of(sim: Simulation, slot: int, outside: list[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import palaestra
-from palaestra.cli import moves
+from palaestra.cli import random_actions
 from palaestra.game import Choice, Continuous, Field, Game, Role
 
 LANES = 16
@@ -55,8 +55,8 @@ def sim():
 
 
 def test_all_of_every_range_is_drawn_and_nothing_else(sim):
-    move, drawn = moves.mover(sim), []
-    for _ in range(moves.POOL):
+    move, drawn = random_actions.mover(sim), []
+    for _ in range(random_actions.POOL):
         move()
         drawn.append({name: block.copy() for name, block in sim.actions.items()})
         sim.step()  # refuses what is outside its space
@@ -72,7 +72,7 @@ def test_all_of_every_range_is_drawn_and_nothing_else(sim):
 
 def test_only_the_named_slots_move(sim):
     idle = {name: block.copy() for name, block in sim.actions.items()}
-    moves.mover(sim, (1,))()
+    random_actions.mover(sim, (1,))()
     assert (sim.actions["plane"][:, 0] != idle["plane"][:, 0]).all()
     assert (sim.actions["plane"][:, 1] == idle["plane"][:, 1]).all()
     assert all((sim.actions[name] == idle[name]).all() for name in ("tank", "radar"))
@@ -80,14 +80,14 @@ def test_only_the_named_slots_move(sim):
 
 def test_every_call_brings_another_batch_and_the_same_seed_the_same_ones(sim):
     def batches(seed: int) -> list[bytes]:
-        move, seen = moves.mover(sim, seed=seed), []
-        for _ in range(moves.POOL + 1):
+        move, seen = random_actions.mover(sim, seed=seed), []
+        for _ in range(random_actions.POOL + 1):
             move()
             seen.append(sim.actions["plane"].tobytes())
         return seen
 
     first = batches(0)
-    assert len(set(first)) == moves.POOL
+    assert len(set(first)) == random_actions.POOL
     assert first[-1] == first[0]
     assert batches(0) == first
     assert batches(1) != first
