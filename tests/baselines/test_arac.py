@@ -22,28 +22,29 @@ from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import (
+    MatchReturns,
+    MoveNetwork,
+    ReferenceWeight,
+    WeightRule,
     critic_targets,
     errors_of,
+    n_step_returns,
     policy_loss,
-    returns_ahead,
     soft_values,
 )
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.graph_networks import (
+from palaestra_baselines.arac_graphs import (
     ABSENT,
     FULL_LIFE,
     GraphRoster,
-    Maps,
+    Graphs,
     Places,
-    WaysNetwork,
+    Reference,
     decide,
     nodes_of,
     prefixes,
 )
-from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])
@@ -138,9 +139,9 @@ def sequences_of(rewards: list[float], continues: list[float], weights: list[flo
     ],
 )
 def test_returns_go_to_the_end_of_the_match(rewards, continues, weights, expected):
-    total, row, discount = returns_ahead(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
+    total, row, discount = n_step_returns(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
     assert (total.item(), row.item(), discount.item()) == expected
-    assert returns_ahead(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
+    assert n_step_returns(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
 
 
 # -- the weight of the reference ---------------------------------------------------------------------------------------
@@ -194,14 +195,14 @@ def test_returns_are_those_of_either_policy_discounted_over_a_match():
 
 
 def reference_of(name: str, game: Any, places: Places, agent: int = 0) -> np.ndarray:
-    maps = Maps(game)
+    graphs = Graphs(game)
     agents = torch.full((len(places.graph),), agent)
-    ways = maps.neighbours(places.graph, places.own[:, agent])
-    return Reference(name, game, maps, "pursuer")(places, agents, ways >= 0, ways).numpy()
+    moves = graphs.neighbours(places.graph, places.own[:, agent])
+    return Reference(name, game, graphs, "pursuer")(places, agents, moves >= 0, moves).numpy()
 
 
 def test_the_shortest_path_is_shared_by_equal_ways_and_avoids_where_teammates_go():
-    grid = game_on("grid:3x3", pursuers=2)  # ways of node 0: stay, 1, 3
+    grid = game_on("grid:3x3", pursuers=2)  # moves of node 0: stay, 1, 3
     apart = places_at([[0, 6]], [[8]])
     assert reference_of("shortest_path", grid, apart)[0].tolist() == [0.0, 0.5, 0.5, 0.0, 0.0]
     decided = dataclasses.replace(places_at([[3, 0]], [[8]]), decided=torch.tensor([[True, False]]))
@@ -214,8 +215,8 @@ def test_a_random_reference_is_uniform_over_what_is_legal():
 
 def test_the_optimal_reference_takes_optimal_moves_alone():
     game = game_on("grid:4x4", pursuers=2, order="alternating", solve=True)
-    solution, maps = exact.pursuit("grid:4x4", 2), Maps(game)
-    reference = Reference("optimal", game, maps, "pursuer")
+    solution, graphs = exact.pursuit("grid:4x4", 2), Graphs(game)
+    reference = Reference("optimal", game, graphs, "pursuer")
     ways_of = solution.graph.neighbours
 
     def moves_of(a: int, b: int, e: int) -> int:
@@ -233,8 +234,8 @@ def test_the_optimal_reference_takes_optimal_moves_alone():
         assert {ways_of[a][k] for k in np.flatnonzero(first)} == expected
         went = min(expected)
         after = dataclasses.replace(places_at([[went, b]], [[e]]), decided=torch.tensor([[True, False]]))
-        agent, ways = torch.tensor([1]), maps.neighbours(after.graph, after.own[:, 1])
-        second = reference(after, agent, ways >= 0, ways)[0].numpy()
+        agent, moves = torch.tensor([1]), graphs.neighbours(after.graph, after.own[:, 1])
+        second = reference(after, agent, moves >= 0, moves)[0].numpy()
         assert {ways_of[b][k] for k in np.flatnonzero(second)} == {
             y for (x, y), moves in joint.items() if x == went and moves == best
         }
@@ -243,15 +244,15 @@ def test_the_optimal_reference_takes_optimal_moves_alone():
 def test_an_optimal_reference_needs_a_solution():
     game = game_on("cycle:5")
     with pytest.raises(ValueError, match="add --options solve=True"):
-        Reference("optimal", game, Maps(game), "pursuer")
+        Reference("optimal", game, Graphs(game), "pursuer")
 
 
 # -- the network -------------------------------------------------------------------------------------------------------
 
 
-def network_on(game: Any, outputs: int = 1) -> WaysNetwork:
+def network_on(game: Any, outputs: int = 1) -> MoveNetwork:
     torch.manual_seed(0)
-    return WaysNetwork(Maps(game), 16, 2, outputs)
+    return MoveNetwork(Graphs(game), 16, 2, outputs)
 
 
 def test_one_network_plays_all_graphs_and_team_sizes_and_does_not_see_the_order_of_others():
@@ -276,30 +277,30 @@ def test_who_is_absent_or_unseen_changes_nothing():
 
 def test_teammates_decide_one_after_the_other():
     game = game_on("path:9", pursuers=3)
-    maps, places = Maps(game), places_at([[0, 4, 8]], [[2]])
+    graphs, places = Graphs(game), places_at([[0, 4, 8]], [[2]])
     actions = torch.tensor([[1, 2, 1]])  # to 1, to 5, to 7
-    at, agent = prefixes(places, maps, actions, sequential=True)
+    at, agent = prefixes(places, graphs, actions, sequential=True)
     assert agent.tolist() == [0, 1, 2]
     assert at.own.tolist() == [[0, 4, 8], [1, 4, 8], [1, 5, 8]]
     assert at.decided.int().tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
-    at_once, _ = prefixes(places, maps, actions, sequential=False)
+    at_once, _ = prefixes(places, graphs, actions, sequential=False)
     assert at_once.own.tolist() == [[0, 4, 8]] * 3
     assert not at_once.decided.any()
 
 
 def test_decisions_take_the_most_probable_legal_alternative_given_earlier_ones():
     game = game_on("grid:4x4", pursuers=2)
-    network, maps = network_on(game), Maps(game)
+    network, graphs = network_on(game), Graphs(game)
     places = places_at([[5, 6]], [[15]])
     legal = torch.ones(1, 2, 5, dtype=torch.bool)
-    found = decide(network.scores, maps, places, legal, None)
-    at, agent = prefixes(places, maps, found, sequential=True)
+    found = decide(network.scores, graphs, places, legal, None)
+    at, agent = prefixes(places, graphs, found, sequential=True)
     assert network(at, agent)[0][..., 0].argmax(dim=1).tolist() == found[0].tolist()
     legal[0, 0, found[0, 0]] = False
-    assert decide(network.scores, maps, places, legal, None)[0, 0] != found[0, 0]
+    assert decide(network.scores, graphs, places, legal, None)[0, 0] != found[0, 0]
     drawn = torch.zeros(1, 2, 5)
     drawn[0, 1, 3] = 100.0
-    assert decide(network.scores, maps, places, legal, drawn)[0, 1] == 3
+    assert decide(network.scores, graphs, places, legal, drawn)[0, 1] == 3
 
 
 def test_positions_are_read_from_what_the_team_sees():
@@ -377,7 +378,7 @@ def test_the_greedy_player_gives_legal_moves_of_the_network():
     sim = palaestra.make_batch(PURSUIT, 8, observation="nodes", graph="grid:4x4")
     sim.reset(seed=0)
     torch.manual_seed(0)
-    policy = arac.GraphPolicy(Maps(sim.game), 8, 2, "sequential")
+    policy = arac.GraphPolicy(Graphs(sim.game), 8, 2, "sequential")
     player = policy.player(sim.game, "pursuer")
     rows = sim.team_view("pursuer", "observations")
     legal = sim.team_view("pursuer", "legal")

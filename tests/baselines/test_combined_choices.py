@@ -15,8 +15,7 @@ pytest.importorskip("tyro")
 
 from palaestra import make_batch
 from palaestra.game import Choice, Continuous, Field, Role
-from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.combined_choices import MOST, JointChoice
+from palaestra_baselines.common.agents import MOST, JointChoice, Roster
 
 CONFRONT = "palaestra/GraphConfront-v0"
 SIGHT = (Field("turn", (), 0, 1),)

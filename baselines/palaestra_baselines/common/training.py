@@ -7,7 +7,7 @@ networks, the loss, the exploration and the loop of a method stand in its own fi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -17,21 +17,16 @@ import torch
 from torch import nn
 
 from palaestra import registry
-from palaestra.core.run.opponents import Opponent
-from palaestra.evaluation import evaluate
+from palaestra.core.run.opponents import Opponent, OpponentSpec
+from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
 from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
-from palaestra_baselines.common.collector import Collector, epsilon_greedy
-from palaestra_baselines.common.match_evaluation import play_both_sides
 from palaestra_baselines.common.policy_file import save_policy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.stores import Batch, Replay, Sequences
-from palaestra_baselines.common.training_command import evaluation_hint, run_command
-from palaestra_baselines.common.utilities import Utilities
+from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 
 EVALUATION_SEED = 2**30
 """Number of the run whose matches evaluate a training; final figures use others."""
-WEIGHTS = "last.safetensors"
 
 
 @dataclass
@@ -160,14 +155,11 @@ class LaneTraining:
     """Columns of the curve about a gradient step."""
     ROSTER: ClassVar[type[Roster]] = Roster
     """What a team that learns observes."""
+    KEEPS_REPLAY: ClassVar[bool] = False
+    """Whether a checkpoint holds the replay."""
 
     def __init__(
-        self,
-        args: LaneArgs,
-        folder: RunFolder,
-        evaluation: Evaluation | None,
-        rows: int,
-        **recorded: Any,
+        self, args: LaneArgs, folder: RunFolder, evaluation: Evaluation | None, rows: int, **recorded: Any
     ) -> None:
         """Starts the lanes.
 
@@ -217,10 +209,13 @@ class LaneTraining:
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds beside the learnt parts."""
         counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
-        return {"collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
+        replay = {"replay": self.replay.state()} if self.KEEPS_REPLAY else {}
+        return {**replay, "collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
 
     def restore(self, before: dict[str, Any]) -> None:
         """Restores what `state` returned."""
+        if self.KEEPS_REPLAY:
+            self.replay.restore(before["replay"])
         self.collector.restore(before["collector"])
         self.rng.bit_generator.state = before["rng"]
         self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
@@ -240,10 +235,10 @@ class LaneTraining:
         self._began_s = time.process_time()
         return steps < self.args.total_steps
 
-    def count_update(self, *losses: torch.Tensor) -> None:
+    def count_update(self, *losses: torch.Tensor | float) -> None:
         """Counts a gradient step, whose `LOSSES` these are."""
         self.updates += 1
-        self.losses = {name: float(loss.detach()) for name, loss in zip(self.LOSSES, losses, strict=True)}
+        self.losses = {name: float(torch.as_tensor(x).detach()) for name, x in zip(self.LOSSES, losses, strict=True)}
 
     def _evaluate(self, policy: Policy) -> None:
         game, steps = self.roster.game, self.collector.steps
@@ -295,6 +290,7 @@ class LaneTraining:
 class Training(LaneTraining):
     """One run of a value-based method: decisions at random first, then batches from a replay."""
 
+    KEEPS_REPLAY = True
     args: LearningArgs
 
     def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None, **recorded: Any) -> None:
@@ -302,28 +298,28 @@ class Training(LaneTraining):
         rows = max(args.replay_size // args.lanes, 2)
         super().__init__(args, folder, evaluation, rows, random_starts=args.random_starts, **recorded)
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint holds beside the learnt parts."""
-        return {"replay": self.replay.state(), **super().state()}
-
-    def restore(self, before: dict[str, Any]) -> None:
-        """Restores what `state` returned."""
-        self.replay.restore(before["replay"])
-        super().restore(before)
-
     @property
     def is_warming_up(self) -> bool:
         """Whether decisions are still random and nothing is learnt."""
         return self.collector.steps < self.args.warmup_steps
 
-    def play(self, utilities: Utilities, epsilon: float) -> None:
-        """One epsilon-greedy decision in all lanes, at random while the run warms up."""
-        collector, values = self.collector, None
-        if not self.is_warming_up:
-            observed = {name: torch.from_numpy(rows) for name, rows in collector.position.observations.items()}
+    def play(self, utilities: Any, epsilon: float) -> None:
+        """One epsilon-greedy decision in all lanes, at random while the run warms up.
+
+        Args:
+            utilities: A module as `palaestra_baselines.common.flat_networks.FlatUtilities`.
+            epsilon: Probability of a random action.
+        """
+        collector, values, memory = self.collector, None, None
+        position, is_recurrent = collector.position, bool(utilities.memory_size)
+        if is_recurrent or not self.is_warming_up:
+            observed = {name: torch.from_numpy(rows) for name, rows in position.observations.items()}
+            before = torch.from_numpy(position.memory) if is_recurrent else None
             with torch.no_grad():
-                values = utilities(observed).numpy()
-        collector.play(epsilon_greedy(collector.rng, collector.position.legal, values, epsilon))
+                values, features = utilities.evaluate(observed, before)
+            memory = features.numpy() if is_recurrent else None
+            values = None if self.is_warming_up else values.numpy()
+        collector.play(epsilon_greedy(collector.rng, position.legal, values, epsilon), memory)
 
     def sample(self) -> Batch:
         """A batch for the next gradient step."""
@@ -339,7 +335,6 @@ def learn(
     online: nn.Module,
     target: nn.Module,
     loss: Callable[[], torch.Tensor],
-    play: Callable[[float], None],
     utilities_of: Callable[[Any], Any] = lambda network: network,
     average: Any = None,
 ) -> Report:
@@ -353,7 +348,6 @@ def learn(
         online: Networks that learn.
         target: Their target networks, which follow by ``tau`` at each gradient step.
         loss: Draws a batch and returns its loss.
-        play: ``play(epsilon)`` plays one decision in all lanes.
         utilities_of: The utilities among ``online`` or ``target``: their inputs are scaled when learning starts.
         average: Averaged weights of the utilities, which follow by ``average`` at each gradient step.
     """
@@ -363,7 +357,7 @@ def learn(
     averaged = {} if average is None else {"average": average}
     training.resume(online=online, target=target, **averaged, optimizer=optimizer)
     while training.should_continue(played):
-        play(linear_schedule(args.epsilon, training.progress / args.epsilon_until))
+        training.play(utilities_of(online), linear_schedule(args.epsilon, training.progress / args.epsilon_until))
         if training.is_warming_up:
             continue
         if training.updates == 0:
@@ -397,7 +391,7 @@ def opponents_of(args: LaneArgs) -> dict[str, str]:
 def learning_command(
     kind: type[LaneArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
 ) -> None:
-    """The command of a method, see `palaestra_baselines.common.training_command.run_command`."""
+    """The command of a method, see `palaestra_baselines.common.run_folder.run_command`."""
     args, report = run_command(kind, method, about, argv, train)
     print(report)
     game, _ = registry.make_game(args.env_id, **keywords(args.options))
@@ -437,3 +431,66 @@ def polyak_update(target: nn.Module, online: nn.Module, tau: float) -> None:
 def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match; 0 where all are."""
     return (values * weights).sum() / weights.sum().clamp(min=1.0)
+
+
+PlayerOfTeam = OpponentSpec | Mapping[str, OpponentSpec]
+"""A player of either team: a script, the file of a policy, or a player for each team by its name."""
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """Matches of a player against an opponent, half of them as each team.
+
+    Attributes:
+        as_first: The player has the first team.
+        as_second: The player has the second team; the table counts wins of the opponent.
+    """
+
+    as_first: MatchTable
+    as_second: MatchTable
+
+    @property
+    def win_rates(self) -> tuple[float, float]:
+        """Share of matches that the player won as first and as second team."""
+        return self.as_first.wins / self.as_first.matches, self.as_second.losses / self.as_second.matches
+
+    @property
+    def win_rate(self) -> float:
+        """Share of all matches that the player won."""
+        return sum(self.win_rates) / 2
+
+    @property
+    def score(self) -> float:
+        """Share of the points of the player: a win is 1, a draw 1/2."""
+        return (self.as_first.score + 1.0 - self.as_second.score) / 2
+
+
+def play_both_sides(
+    id: str,
+    player: PlayerOfTeam,
+    opponent: PlayerOfTeam,
+    matches: int,
+    seed: int = EVALUATION_RUN,
+    num_envs: int = 64,
+    **keywords: Any,
+) -> BothSides:
+    """Plays matches of a two-team game, half of them with the player as each team; both halves have the same seeds.
+
+    Args:
+        id: Registered id.
+        player: Its wins are counted.
+        opponent: The other player.
+        matches: Number of matches, rounded down to an even number.
+        seed: Number of the run, as for `palaestra.evaluation.evaluate`.
+        num_envs: Matches at once.
+        **keywords: Of the game.
+    """
+    options: dict[str, Any] = {"matches": matches // 2, "seed": seed, "swap": False, "num_envs": num_envs, **keywords}
+    first = evaluate(id, in_team(player, 0), in_team(opponent, 1), **options)
+    second = evaluate(id, in_team(opponent, 0), in_team(player, 1), **options)
+    return BothSides(first, second)
+
+
+def in_team(player: PlayerOfTeam, number: int) -> OpponentSpec:
+    """The player of the team with this number."""
+    return list(player.values())[number] if isinstance(player, Mapping) else player
