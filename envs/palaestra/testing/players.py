@@ -40,6 +40,10 @@ class Player:
     def __init__(self, sim: Any) -> None:
         """Starts counting decisions."""
         self._decisions = np.zeros(sim.num_envs, np.int64)
+        words = sim.action_table.words
+        self._reals, self._lists = np.flatnonzero(words["n"] == 0), np.flatnonzero(words["candidates"] > 0)
+        sizes = np.where(words["candidates"] == 0, words["n"], 0)
+        self._sized = [(size, np.flatnonzero(sizes == size)) for size in np.unique(sizes[sizes > 0])]
 
     def play(self, sim: Any) -> None:
         """Writes the actions of the next decision; lanes that are about to be reset do not count it."""
@@ -53,16 +57,15 @@ class Player:
         values = draws(sim.lane_seeds, self._decisions // HELD[style], len(words))
         chosen = np.zeros((n, len(words)), np.int64)
         reals = chosen.view(np.float64)
-        for number in np.flatnonzero(words["n"] == 0):
+        for number in self._reals:
             share = np.where(TO_BOUNDS[style], np.floor(3 * values[:, number]) / 2, values[:, number])
             low, high = words["low"][number], words["high"][number]
             reals[:, number] = np.clip(low + share * (high - low), low, high)
         masks = sim.buffers.mask_bytes
-        for number in np.flatnonzero(words["candidates"] > 0):
+        for number in self._lists:
             ids, counts = sim.action_table.listed(masks, number)
             chosen[:, number] = ids[np.arange(n), (values[:, number] * counts).astype(np.int64)]
-        for size in np.unique(words["n"][(words["n"] > 0) & (words["candidates"] == 0)]):
-            which = np.flatnonzero((words["n"] == size) & (words["candidates"] == 0))
+        for size, which in self._sized:
             if sim.legal is None:
                 chosen[:, which] = values[:, which] * size
                 continue

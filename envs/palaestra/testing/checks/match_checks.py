@@ -152,7 +152,10 @@ def calls_out_of_order_raise(subject: Subject) -> None:
         name = type(face).__name__
         if name != "GameParallelEnv":  # a ParallelEnv without agents expects no actions: its step is empty
             _refused(face, f"{name}: step before reset")
+        sim = getattr(face, "sim", face)
+        require(not sim.started, f"{name}: started before its first reset")
         face.reset(seed=subject.draw.seed())
+        require(sim.started, f"{name}: not started after a reset")
         face.close()
         face.close()
         _refused(face, f"{name}: step after close")
