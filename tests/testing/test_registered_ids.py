@@ -35,7 +35,7 @@ def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
 def test_an_id_passes_the_conformance_kit(id: str, level_of: dict):
     try:
         is_large = len(registry.make_game(id)[0].agents) >= MANY
-        skip = () if id in FIRST else ("representations_show_the_same_matches",)
+        skip = () if id in FIRST else ("representations_match",)
         report = check(id, "preset" if is_large else level_of[id], skip=skip)
     except ImportError as error:
         pytest.skip(str(error))
