@@ -195,9 +195,11 @@ def read(source: Any) -> tuple[Graph, ...]:
         FileError: A damaged file; names file and line.
     """
     pool: list[Graph] = []
+    largest = 0
     for graph in _graphs(source, 0):
         pool.append(graph)
-        check_pool(len(pool), max(one.nodes for one in pool))
+        largest = max(largest, graph.nodes)
+        check_pool(len(pool), largest)
     return tuple(pool)
 
 
