@@ -17,7 +17,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate check lint test-lowest test-peers learn bench compare pages docs clean distclean
+.PHONY: help setup demo test mutate reliability check lint test-lowest test-peers learn bench compare pages docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,11 @@ test: $(READY) ## The fast tests
 mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
 
+# All is compiled first: a file whose game is being compiled would count as one that hangs. What has passed at a commit is not run again.
+reliability: $(READY) ## Whether runs survive kills, full disks, spoilt files (MINUTES=15, can be resumed)
+	$(BIN)/palaestra doctor --warm --jobs 2 >/dev/null
+	$(BIN)/python tests/reliability/nightly.py --minutes $(or $(MINUTES),15)
+
 check: $(READY) ## The full conformance test of every environment
 	$(BIN)/palaestra check --all --level full
 
@@ -54,7 +59,7 @@ test-peers: $(READY) ## Plug palaestra into other libraries, each in its own ven
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
 	$(BIN)/python -m palaestra_baselines.figures
 
-bench: $(READY) ## The speed figures with their thresholds
+bench: $(READY) ## The speed measurements with their thresholds
 	$(BIN)/python benchmarks/speed.py
 
 compare: $(READY) ## The speed of this checkout next to another one: make compare AGAINST=../before

@@ -4,14 +4,14 @@
 
     git worktree add ../before v0.1.0
     python benchmarks/compare.py --against ../before                              # everything
-    python benchmarks/compare.py --against ../before --figures actions scripts
+    python benchmarks/compare.py --against ../before --measurements actions scripts
     python benchmarks/compare.py --against ../before TeamPong --num-envs 64
 
 Each version has a process of its own. They take turns in short rounds, so that other work on the machine slows both. Of
 the rounds of a process the fast tenth counts: slower ones show other load, and the single best one is an outlier. How
 the memory of a process lies changes its speed by some percent too, so there are several pairs of processes, and the
-median of their ratios is the figure. Both versions play the same matches: the same seeds, the same random actions,
-equally long. Where the results still differ, the row says so.
+median of their ratios is the measurement. Both versions play the same matches: the same seeds, the same random actions,
+equally long. Where the results still differ, a note marks the row.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from figure import VERDICTS, bar_text, holds
+from measurement import VERDICTS, bar_text, holds
 from palaestra import registry
+from palaestra.cli.benchmarks import is_kernel_game
 from palaestra.cli.common import add_id, add_json, positive_count, print_json
 from palaestra.cli.progress_bar import Progress
-from palaestra.cli.subjects import is_kernel_game
 from palaestra.console import find_id, print_table
 from processes import Child, ChildError, Installation, find_installation, start, this_installation
 
@@ -47,11 +47,11 @@ Part = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Row:
+class Comparison:
     """One thing that both versions do.
 
     Attributes:
-        figure: Name of the measurement in `KINDS`.
+        measurement: Name in `KINDS`.
         id: Environment.
         unit: Of ``before`` and ``after``.
         before: The other version; None where it could not be measured.
@@ -60,11 +60,11 @@ class Row:
             time before.
         bar: What the ratio is held to.
         at_least: Whether a larger ratio is better.
-        note: What else there is to say.
+        note: Further remarks.
         failed: Whether an error kept it from being measured; ``note`` is the error.
     """
 
-    figure: str
+    measurement: str
     id: str
     unit: str
     before: float | None
@@ -89,7 +89,7 @@ class Kind:
         unit: Of the numbers.
         number: ``number(seconds a call, lanes)`` in that unit.
         ids: ``ids(all kernel ids)`` that have it.
-        at_least: As in `Row`.
+        at_least: As in `Comparison`.
     """
 
     unit: str
@@ -133,7 +133,7 @@ def kernel_ids() -> list[str]:
     return [id for id in own if is_kernel_game(registry.make_game(id)[0])]
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 if a bar was missed or something failed, 2 if it could not begin."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_id(parser, optional=True)
@@ -144,7 +144,7 @@ def main(words: Sequence[str] | None = None) -> int:
         help="another palaestra: a checkout, an interpreter or a virtual environment",
     )
     parser.add_argument(
-        "--figures",
+        "--measurements",
         nargs="+",
         choices=KINDS,
         metavar="NAME",
@@ -161,10 +161,10 @@ def main(words: Sequence[str] | None = None) -> int:
         help=f"rounds of each process (default {ROUNDS}); to compile at most {COLD_ROUNDS}",
     )
     add_json(parser)
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     try:
         other = find_installation(args.against)
-        parts = parts_of(args.figures, None if args.id is None else find_id(args.id))
+        parts = parts_of(args.measurements, None if args.id is None else find_id(args.id))
         rows = _measure(parts, other, args.num_envs, args.rounds)
     except (ValueError, ChildError) as error:
         print(f"compare.py: {error}", file=sys.stderr)
@@ -176,39 +176,39 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if any(row.holds is False or row.failed for row in rows) else 0
 
 
-def parts_of(figures: Sequence[str], id: str | None) -> list[Part]:
+def parts_of(measurements: Sequence[str], id: str | None) -> list[Part]:
     """What is measured of one id, or of all.
 
     Raises:
-        ValueError: The id is moved by an engine, or has none of the figures.
+        ValueError: The id is moved by an engine, or has none of the measurements.
     """
     if id is not None and not is_kernel_game(registry.make_game(id)[0]):
         raise ValueError(f"{id} is moved by an engine: compiled games are compared")
     ids = kernel_ids() if id is None else [id]
-    parts = [(name, part) for name in figures for part in KINDS[name].ids(ids)]
+    parts = [(name, part) for name in measurements for part in KINDS[name].ids(ids)]
     if not parts:
-        raise ValueError(f"{id} has none of the figures {', '.join(figures)}")
+        raise ValueError(f"{id} has none of the measurements {', '.join(measurements)}")
     return parts
 
 
-def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Row]:
+def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) -> list[Comparison]:
     """The rows of all parts. The pairs of processes come one after the other, each for all that is played in turns."""
     found: dict[Part, list[Seconds]] = {part: [] for part in parts}
-    missing: dict[Part, Row] = {}
+    missing: dict[Part, Comparison] = {}
     installations = (other, this_installation())
     work = [(part, k) for k in range(PAIRS) for part in parts if part[0] != "compile" or k == 0]
     with Progress("measurements") as report_progress, Pair(installations, lanes) as pair:
         for done, (part, number) in enumerate(work):
-            figure, id = part
-            report_progress(done, len(work), f"{figure} {short(id)}")
+            measurement, id = part
+            report_progress(done, len(work), f"{measurement} {short(id)}")
             if part in missing:
                 continue
             try:
-                if figure == "compile":
+                if measurement == "compile":
                     found[part] = [_compile(installations, id, min(rounds, COLD_ROUNDS))]
                 else:
                     pair.renew(number)
-                    found[part].append(pair.take_turns(figure, id, rounds))
+                    found[part].append(pair.take_turns(measurement, id, rounds))
             except Unknown as reason:
                 missing[part] = row_of(part, [], lanes, str(reason))
             except ChildError as error:  # the other rows are worth having
@@ -218,7 +218,7 @@ def _measure(parts: list[Part], other: Installation, lanes: int, rounds: int) ->
 
 
 class Unknown(Exception):
-    """A version has no such id; says which."""
+    """A version has no such id; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class Pair:
             self.close()
             raise
 
-    def take_turns(self, figure: str, id: str, rounds: int) -> Seconds:
+    def take_turns(self, measurement: str, id: str, rounds: int) -> Seconds:
         """Both are prepared, then play round by round; the first one changes with each round.
 
         Raises:
@@ -281,7 +281,13 @@ class Pair:
             ChildError: A process failed.
         """
         self._start()
-        request = {"kind": figure, "id": id, "lanes": self.lanes, "warm_up_calls": WARM_UP_CALLS, "round_s": ROUND_S}
+        request = {
+            "kind": measurement,
+            "id": id,
+            "lanes": self.lanes,
+            "warm_up_calls": WARM_UP_CALLS,
+            "round_s": ROUND_S,
+        }
         ready = [child.ask("prepare", **request) for child in self._children]
         for child, answer in zip(self._children, ready, strict=True):
             if answer.get("unknown"):
@@ -313,10 +319,10 @@ def _compile(installations: tuple[Installation, Installation], id: str, rounds: 
     return Seconds(seconds)
 
 
-def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
+def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Comparison:
     """What all pairs of processes found together; nothing was found where the list is empty."""
-    figure, id = part
-    kind = KINDS[figure]
+    measurement, id = part
+    kind = KINDS[measurement]
     before = after = ratio = None
     if found:
         fast = np.array([np.quantile(seconds.rounds, FAST, axis=0) for seconds in found])
@@ -324,14 +330,14 @@ def row_of(part: Part, found: list[Seconds], lanes: int, note: str = "") -> Row:
         shares = fast[:, 1] / fast[:, 0]
         ratio = float(np.median(1 / shares if kind.at_least else shares))
         note = note or ("" if all(seconds.same for seconds in found) else "results differ: not the same matches")
-    return Row(figure, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
+    return Comparison(measurement, id, kind.unit, before, after, ratio, kind.bar, kind.at_least, note)
 
 
-def _print(rows: list[Row], place: str) -> None:
+def _print(rows: list[Comparison], place: str) -> None:
     number = lambda value: "-" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"  # noqa: E731
     table = [
         [
-            row.figure,
+            row.measurement,
             short(row.id),
             number(row.before),
             number(row.after),
@@ -344,7 +350,7 @@ def _print(rows: list[Row], place: str) -> None:
         for row in rows
     ]
     print(f"before: {place}; after: this installation")
-    print_table(table, ["figure", "game", "before", "after", "unit", "ratio", "bar", "", ""])
+    print_table(table, ["measurement", "game", "before", "after", "unit", "ratio", "bar", "", ""])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 
 import palaestra
 from palaestra.cli.measure import calls_of, no_garbage_collection, time_calls, warm_up
-from palaestra.cli.moves import batch_call, episodes, parallel_episodes, samples, stepper
+from palaestra.cli.random_actions import batch_call, episodes, parallel_episodes, samples, stepper
 
 Prepared = tuple[Callable[[], object], Callable[[], object], Callable[[], str]]
 """One call, what closes it, and what shows the results after the warm-up."""
@@ -28,7 +28,7 @@ Prepared = tuple[Callable[[], object], Callable[[], object], Callable[[], str]]
 class Worker:
     """Holds what is being timed.
 
-    Every method answers one request; its arguments are the request's words.
+    Every method answers one request; its arguments are the request's keywords.
     """
 
     def __init__(self) -> None:
@@ -132,11 +132,11 @@ def _digest(sim: Any) -> str:
     return sha.hexdigest()
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Answers requests until stdin ends.
 
     Args:
-        words: None.
+        arguments: None.
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing that the compiler or a game prints may come between the answers
@@ -145,6 +145,6 @@ def main(words: list[str]) -> None:
         request = json.loads(line)
         try:
             answer = getattr(worker, request.pop("do"))(**request)
-        except Exception as error:  # whatever it is, the other side says it
+        except Exception as error:  # whatever it is, the other side reports it
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)

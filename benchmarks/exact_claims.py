@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from figure import Figure, print_figures
+from measurement import Measurement, print_measurements
 from palaestra.exact.matrix_solver import matrix_games
 from palaestra.exact.positions import enumerate_positions
 from palaestra.exact.values import solve
-from pursuit_claims import pursuit_figures
+from pursuit_claims import pursuit_measurements
 
 SOCCER = "palaestra/GridSoccer-v0"
 SHAPES = ((1, 1), (2, 2), (3, 3), (2, 5), (5, 5), (9, 4), (9, 9), (13, 25), (25, 13), (25, 25))
@@ -48,7 +48,7 @@ def near_saddle(rng: np.random.Generator, count: int, m: int, n: int) -> np.ndar
     return a
 
 
-def matrix_accuracy(matrices: int = MATRICES) -> list[Figure]:
+def matrix_accuracy(matrices: int = MATRICES) -> list[Measurement]:
     """Largest certified gap over random and near-saddle matrices."""
     found = []
     each = -(-matrices // len(SHAPES))
@@ -62,11 +62,11 @@ def matrix_accuracy(matrices: int = MATRICES) -> list[Figure]:
         methods, counts = np.unique(np.concatenate([s.method for s in solved]), return_counts=True)
         note = ", ".join(f"{count} {method}" for method, count in zip(methods, counts, strict=True))
         about = f"{each * len(SHAPES):,} {name} matrices up to 25x25: largest relative gap"
-        found.append(Figure("", about, max(float(s.gap.max()) for s in solved), 1e-9, False, note))
+        found.append(Measurement("", about, max(float(s.gap.max()) for s in solved), 1e-9, False, note))
     return found
 
 
-def matrix_speed() -> list[Figure]:
+def matrix_speed() -> list[Measurement]:
     """Random matrix games next to scipy's linprog with HiGHS, the best of some rounds that take turns.
 
     Raises:
@@ -100,12 +100,12 @@ def matrix_speed() -> list[Figure]:
                 theirs.append(time.perf_counter() - start)
         note = f"{1e6 * min(ours):.2f} to {1e6 * min(theirs):,.0f} us a game"
         found.append(
-            Figure("", f"{size}x{size}: faster than scipy's linprog", min(theirs) / min(ours), bar, True, note)
+            Measurement("", f"{size}x{size}: faster than scipy's linprog", min(theirs) / min(ours), bar, True, note)
         )
     return found
 
 
-def littman() -> list[Figure]:
+def littman() -> list[Measurement]:
     """Littman's soccer, enumerated and solved with all bounds, once compiled."""
     solve(SOCCER)
     seconds, solution = [], None
@@ -123,24 +123,26 @@ def littman() -> list[Figure]:
     note = ", ".join(f"{name} {v:+.6f}" for name, v in zip(LITTMAN, values, strict=True))
     off = abs(mixed - 324)
     return [
-        Figure("", "Littman's soccer: s to enumerate and solve", min(seconds), 0.2, False, f"{solution.sweeps} sweeps"),
-        Figure("", "Littman's soccer: guaranteed error", solution.error, 1e-8, False),
-        Figure("", "Littman's soccer at kick-off: off the known values by", error, 1e-6, False, note),
-        Figure("", "Littman's soccer: positions without a pure saddle, off 324 by", off, 0, False, f"{mixed}"),
+        Measurement(
+            "", "Littman's soccer: s to enumerate and solve", min(seconds), 0.2, False, f"{solution.sweeps} sweeps"
+        ),
+        Measurement("", "Littman's soccer: guaranteed error", solution.error, 1e-8, False),
+        Measurement("", "Littman's soccer at kick-off: off the known values by", error, 1e-6, False, note),
+        Measurement("", "Littman's soccer: positions without a pure saddle, off 324 by", off, 0, False, f"{mixed}"),
     ]
 
 
-def figures() -> Iterator[Figure]:
+def measurements() -> Iterator[Measurement]:
     """All of them."""
-    for measure in (matrix_accuracy, matrix_speed, littman, pursuit_figures):
+    for measure in (matrix_accuracy, matrix_speed, littman, pursuit_measurements):
         yield from measure()
 
 
 def main() -> int:
-    """Prints all figures. Returns 1 if a bar was missed."""
-    found = list(figures())
-    print_figures(found)
-    return 1 if any(figure.holds is False for figure in found) else 0
+    """Prints all measurements. Returns 1 if a bar was missed."""
+    found = list(measurements())
+    print_measurements(found)
+    return 1 if any(measurement.holds is False for measurement in found) else 0
 
 
 if __name__ == "__main__":

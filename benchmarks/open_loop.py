@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Game
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, STOP, WEST
 
 CANDIDATES, GENERATIONS, SURVIVORS = 64, 40, 16

@@ -1,8 +1,8 @@
 """Processes that measure, under this palaestra or another version of it.
 
 The measuring code is that of this checkout in every process, so that two versions are timed alike: the process loads
-the worker from this folder, and under their usual names `palaestra.cli.measure` and `palaestra.cli.moves`, which import
-nothing of palaestra, from this palaestra.
+the worker from this folder, and under their usual names `palaestra.cli.measure` and `palaestra.cli.random_actions` of
+this palaestra, which import nothing of palaestra.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def load(name, file):
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-for name in ("measure", "moves"):
+for name in ("measure", "random_actions"):
     load(f"palaestra.cli.{name}", f"{sys.argv[1]}/palaestra/cli/{name}.py")
 load("worker", sys.argv[2]).main(sys.argv[3:])
 """
@@ -64,9 +64,9 @@ class Installation:
         path = os.pathsep.join(self.path)
         return {**os.environ, "PYTHONPATH": path, **variables}
 
-    def command(self, module: str, *words: str) -> list[str]:
-        """The command that runs ``main(words)`` of a module in this folder."""
-        return [self.python, "-P", "-c", BOOT, str(OURS), str(FOLDER / f"{module}.py"), *words]
+    def command(self, module: str, *arguments: str) -> list[str]:
+        """The command that runs ``main(arguments)`` of a module in this folder."""
+        return [self.python, "-P", "-c", BOOT, str(OURS), str(FOLDER / f"{module}.py"), *arguments]
 
 
 def this_installation() -> Installation:
@@ -132,7 +132,7 @@ class Child:
             self.close()
             raise
 
-    def ask(self, what: str, **words: Any) -> dict[str, Any]:
+    def ask(self, what: str, **keywords: Any) -> dict[str, Any]:
         """Sends one request and waits for its answer.
 
         Raises:
@@ -142,18 +142,18 @@ class Child:
         assert stdin is not None
         assert stdout is not None
         try:
-            print(json.dumps({"do": what, **words}), file=stdin, flush=True)
+            print(json.dumps({"do": what, **keywords}), file=stdin, flush=True)
             line = stdout.readline()
         except BrokenPipeError:
             line = ""
         if not line:
-            raise ChildError(_ended(self.name, self._process.wait(), self._said()))
+            raise ChildError(_ended(self.name, self._process.wait(), self._output()))
         answer = json.loads(line)
         if "error" in answer:
             raise ChildError(f"{self.name}: {answer['error']}")
         return answer
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         self._errors.seek(0)
         return self._errors.read()
 
@@ -209,7 +209,7 @@ def _check_home(installation: Installation, file: str) -> None:
         raise ChildError(f"{installation.name}: its python imports another palaestra, {file}")
 
 
-def _ended(name: str, code: int, said: str) -> str:
-    """Why a process ended: a missing package in the user's words, else the last line that it wrote."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return f"{name}: its process ended with code {code}: {lines[-1] if lines else 'it said nothing'}"
+def _ended(name: str, code: int, output: str) -> str:
+    """Why a process ended: a missing package by its pip line, else the last line that it wrote."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"{name}: its process ended with code {code}: {lines[-1] if lines else 'it printed nothing'}"

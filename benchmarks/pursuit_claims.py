@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from figure import Figure
+from measurement import Measurement
 from palaestra import registry
 from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
 from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
@@ -71,18 +71,18 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
 """Players that optimal play of the other side meets, by team."""
 LANES = 1 << 14
 LONGER = 20
-"""Decisions by which matches that nobody can win are longer than the longest of those that somebody can."""
+"""Decisions by which unwinnable matches are longer than the longest winnable ones."""
 
 
-def pursuit_figures() -> list[Figure]:
+def pursuit_measurements() -> list[Measurement]:
     """Wrong cop numbers and capture times, seconds and bytes of solutions, all once compiled."""
     wrong_cops = [name for name, cops, _ in COPS if cop_number(name) != cops]
     wrong_times = [name for name, cops, moves, _ in CAPTURES if capture_time(name, cops) != moves]
-    rows: list[Figure] = [
-        Figure(
+    rows: list[Measurement] = [
+        Measurement(
             "", f"cop numbers of {len(COPS)} graphs: not as proven", len(wrong_cops), 0, False, ", ".join(wrong_cops)
         ),
-        Figure(
+        Measurement(
             "",
             f"capture times of {len(CAPTURES)} graphs: not as proven",
             len(wrong_times),
@@ -96,7 +96,9 @@ def pursuit_figures() -> list[Figure]:
         positions = solve_pursuit(name, pursuers).times.size
         seconds = time.perf_counter() - start
         rows.append(
-            Figure("", f"{pursuers} pursuers on {name}: s to solve", seconds, bar, False, f"{positions:,} positions")
+            Measurement(
+                "", f"{pursuers} pursuers on {name}: s to solve", seconds, bar, False, f"{positions:,} positions"
+            )
         )
     name, pursuers, _ = SPEEDS[-1]
     tracemalloc.start()
@@ -105,8 +107,8 @@ def pursuit_figures() -> list[Figure]:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    rows.append(Figure("", f"{pursuers} pursuers on {name}: bytes at a time", most, MOST_BYTES, False, ""))
-    return rows + play_figures()
+    rows.append(Measurement("", f"{pursuers} pursuers on {name}: bytes at a time", most, MOST_BYTES, False, ""))
+    return rows + play_measurements()
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +129,12 @@ class Matches:
 
     @property
     def as_solved(self) -> np.ndarray:
-        """Where the match ended as the solution says, bool ``[S]``: pursuers move first, in every other decision."""
+        """Where the match ended as solved, bool ``[S]``: pursuers move first, in every other decision."""
         is_captured = (self.reasons == CAPTURED) & (self.decisions == 2 * self.times - 1)
         is_escaped = (self.reasons == ESCAPED) & (self.decisions == 2 * self.escapes)
         goes_on = (self.reasons != CAPTURED) & (self.reasons != ESCAPED)
-        nobody = (self.times == NEVER) & (self.escapes == NEVER)
-        return np.select([self.times != NEVER, nobody], [is_captured, goes_on], is_escaped)
+        undecided = (self.times == NEVER) & (self.escapes == NEVER)
+        return np.select([self.times != NEVER, undecided], [is_captured, goes_on], is_escaped)
 
     @property
     def pursuers_gained(self) -> np.ndarray:
@@ -218,7 +220,7 @@ def _play(sim: Any, nodes: np.ndarray) -> np.ndarray:
     return ends[:, :count]
 
 
-def play_figures() -> list[Figure]:
+def play_measurements() -> list[Measurement]:
     """Starts from which optimal sides do not end as solved, and from which a script beats optimal play."""
     off, beaten, starts, games, where = 0, 0, 0, 0, []
     pairs = [(OPTIMAL, OPTIMAL)]
@@ -236,9 +238,11 @@ def play_figures() -> list[Figure]:
     (large,) = play_all_starts(graph, pursuers)
     note = ", ".join(where)
     return [
-        Figure("", f"optimal play from {starts:,} starts on {len(PLAYED)} graphs: not as solved", off, 0, False, note),
-        Figure("", f"scripts against optimal play, {games:,} matches: beat it", beaten, 0, False, note),
-        Figure(
+        Measurement(
+            "", f"optimal play from {starts:,} starts on {len(PLAYED)} graphs: not as solved", off, 0, False, note
+        ),
+        Measurement("", f"scripts against optimal play, {games:,} matches: beat it", beaten, 0, False, note),
+        Measurement(
             "",
             f"optimal play from {len(large.times):,} starts on {graph}: not as solved",
             int((~large.as_solved).sum()),

@@ -1,14 +1,14 @@
-"""The figures of Skirmish that need matches, not a clock: ``python benchmarks/skirmish_claims.py``.
+"""The measurements of Skirmish that need matches, not a clock: ``python benchmarks/skirmish_claims.py``.
 
 ::
 
     python benchmarks/skirmish_claims.py                          # all of them, about a quarter of an hour
     python benchmarks/skirmish_claims.py --only random scripts
     python benchmarks/skirmish_claims.py --matches 200            # quicker, less certain
-    python benchmarks/skirmish_claims.py --out FOLDER             # writes FOLDER/skirmish_figures.csv too
+    python benchmarks/skirmish_claims.py --out FOLDER             # writes FOLDER/skirmish_measurements.csv too
 
-It prints every figure with its bar and verdict; the exit code is 1 where a bar is missed. The speed figures are part of
-``python benchmarks/speed.py``, those of learning of ``python -m palaestra_baselines.figures``.
+It prints every measurement with its bar and verdict; the exit code is 1 where a bar is missed. Those of speed are part
+of ``python benchmarks/speed.py``, figures of learning of ``python -m palaestra_baselines.figures``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import open_loop
-from figure import VERDICTS, Figure, print_figures
+from measurement import VERDICTS, Measurement, print_measurements
 from palaestra import registry
 from palaestra.cli.common import positive_count
 from palaestra.cli.progress_bar import Progress
@@ -72,10 +72,10 @@ d6aab33)."""
 
 @dataclass(frozen=True)
 class Plan:
-    """How figures are measured.
+    """How measurements are measured.
 
     Attributes:
-        matches: Of each number; None for the number that the figure asks for.
+        matches: Of each number; None for the number that the measurement asks for.
         report_progress: Called with the numbers of finished and of all matches and what is played.
     """
 
@@ -89,8 +89,8 @@ class Plan:
         return evaluate(id, a, b, matches=count, swap=False, progress=report, **keywords)  # type: ignore[arg-type]
 
 
-def sizes(plan: Plan) -> list[Figure]:
-    """Observations, state and actions of all maps with ``compat="smac"`` next to SMAC's own formulas."""
+def sizes(plan: Plan) -> list[Measurement]:
+    """Observations, state and actions of all maps with ``observation="smac"`` next to SMAC's own formulas."""
     wrong = []
     for done, map in enumerate(SMAC_MAPS):
         plan.report_progress(done, len(SMAC_MAPS), map)
@@ -99,12 +99,12 @@ def sizes(plan: Plan) -> list[Figure]:
             wrong.append(f"{map} {ours}, SMAC {theirs}")
     wrong += [f"{map} missing" for map in sorted(set(SMAC_MAPS) ^ set(maps.names()))]
     about = f"maps of {len(SMAC_MAPS)} whose observations, state or actions differ in size from SMAC's"
-    return [Figure("sizes", about, float(len(wrong)), 0.0, False, "; ".join(wrong))]
+    return [Measurement("sizes", about, float(len(wrong)), 0.0, False, "; ".join(wrong))]
 
 
 def sizes_of(map: str) -> tuple[int, int, int]:
     """Numbers in an observation of an agent and in the state, and actions of an agent, of the simulation itself."""
-    sim = registry.make_batch(f"palaestra/Skirmish-{map}-v0", 1, compat="smac", compiled=False)
+    sim = registry.make_batch(f"palaestra/Skirmish-{map}-v0", 1, observation="smac", compiled=False)
     sim.reset(seed=0)
     legal: Any = sim.legal
     sizes = sim.observations["red"].shape[-1], sim.state().shape[-1], legal["red"].shape[-1]
@@ -125,16 +125,18 @@ def smac_sizes(ally: str, enemy: str, types: int, agents: int, enemies: int) -> 
     return observation, state, actions
 
 
-def random_play(plan: Plan) -> list[Figure]:
+def random_play(plan: Plan) -> list[Measurement]:
     """Uniformly random legal orders against the built-in script."""
-    figures = []
+    measurements = []
     for map in RANDOM_MAPS:
         table = plan.played(f"palaestra/Skirmish-{map}-v0", "random", "builtin", 1024, f"random {map}")
-        figures.append(Figure("random", f"{map}: random wins, %", percent_won(table), RANDOM_BAR, False, ends(table)))
-    return figures
+        measurements.append(
+            Measurement("random", f"{map}: random wins, %", percent_won(table), RANDOM_BAR, False, ends(table))
+        )
+    return measurements
 
 
-def scripts(plan: Plan) -> list[Figure]:
+def scripts(plan: Plan) -> list[Measurement]:
     """Scripts that fight well where their idea matters."""
     focus = plan.played("palaestra/Skirmish-2s3z-v0", "focus_fire", "builtin", 1024, "focus_fire 2s3z")
     kite, nearest = (
@@ -144,36 +146,36 @@ def scripts(plan: Plan) -> list[Figure]:
     gained = percent_won(kite) - percent_won(nearest)
     note = f"kite {ends(kite)}; nearest {ends(nearest)}"
     return [
-        Figure("scripts", "2s3z: focus_fire wins, %", percent_won(focus), FOCUS_BAR, True, ends(focus)),
-        Figure("scripts", "3s_vs_5z: kite wins more than nearest by, points", gained, KITE_BAR, True, note),
+        Measurement("scripts", "2s3z: focus_fire wins, %", percent_won(focus), FOCUS_BAR, True, ends(focus)),
+        Measurement("scripts", "3s_vs_5z: kite wins more than nearest by, points", gained, KITE_BAR, True, note),
     ]
 
 
-def mirrored(plan: Plan) -> list[Figure]:
+def mirrored(plan: Plan) -> list[Measurement]:
     """The same script on both sides of a mirrored map."""
-    figures = []
+    measurements = []
     for map in MIRRORED_MAPS:
         for script in MIRRORED_SCRIPTS:
             table = plan.played(DUEL, script, script, 10_000, f"{script} {map}", map=map)
-            figures.append(mirrored_figure(map, script, table, MIRRORED_BAR))
-    return figures
+            measurements.append(mirrored_measurement(map, script, table, MIRRORED_BAR))
+    return measurements
 
 
-def mirrored_figure(map: str, script: str, table: MatchTable, bar: float | None) -> Figure:
+def mirrored_measurement(map: str, script: str, table: MatchTable, bar: float | None) -> Measurement:
     """How far red's share of the decided matches is from 50 %."""
     decided = table.wins + table.losses
     about = f"{map}: red's share of {script} against {script}, from 50 %, points"
     if decided == 0:
-        return Figure("mirrored", about, None, bar, False, f"no decided match, draws {table.draws}")
+        return Measurement("mirrored", about, None, bar, False, f"no decided match, draws {table.draws}")
     low, high = wilson_interval(table.wins, decided)
     note = (
         f"{100 * table.wins / decided:.1f} % of {decided} decided ({100 * low:.1f} to {100 * high:.1f}), "
         f"draws {table.draws}, {100 * table.score:.1f} % if a draw is half"
     )
-    return Figure("mirrored", about, abs(100 * table.wins / decided - 50), bar, False, note)
+    return Measurement("mirrored", about, abs(100 * table.wins / decided - 50), bar, False, note)
 
 
-def open_loops(plan: Plan) -> list[Figure]:
+def open_loops(plan: Plan) -> list[Measurement]:
     """The best of 64 fixed sequences of actions, searched on eight seeds and played on others.
 
     All of them are played on the other seeds, and the best there counts: its share is a little too high, never too low.
@@ -189,10 +191,10 @@ def open_loops(plan: Plan) -> list[Figure]:
         plan.report_progress(k, len(found.sequences), "sequences")
         won, _ = open_loop.play(game, sequence[None], seeds)
         wins.append(int(won.sum()))
-    return [open_loop_figure(found.wins.tolist(), wins, matches)]
+    return [open_loop_measurement(found.wins.tolist(), wins, matches)]
 
 
-def open_loop_figure(searched: Sequence[float], wins: Sequence[int], matches: int) -> Figure:
+def open_loop_measurement(searched: Sequence[float], wins: Sequence[int], matches: int) -> Measurement:
     """The most wins on the other seeds; the first of the sequences is the best of the search."""
     low, high = (100 * end for end in wilson_interval(max(wins), matches))
     note = (
@@ -200,7 +202,7 @@ def open_loop_figure(searched: Sequence[float], wins: Sequence[int], matches: in
         f"{100 * wins[0] / matches:.1f} % there, {100 * searched[0]:.0f} % on its {len(SEARCH_SEEDS)} seeds"
     )
     about = f"{GENERATED.split('/')[1]}: best of {len(wins)} fixed sequences of actions wins, %"
-    return Figure("open_loop", about, 100 * max(wins) / matches, OPEN_LOOP_BAR, False, note)
+    return Measurement("open_loop", about, 100 * max(wins) / matches, OPEN_LOOP_BAR, False, note)
 
 
 def percent_won(table: MatchTable) -> float:
@@ -214,7 +216,7 @@ def ends(table: MatchTable) -> str:
     return f"{table.wins} of {table.matches} ({low:.1f} to {high:.1f} %), draws {table.draws}"
 
 
-GROUPS: dict[str, Callable[[Plan], list[Figure]]] = {
+GROUPS: dict[str, Callable[[Plan], list[Measurement]]] = {
     "sizes": sizes,
     "random": random_play,
     "scripts": scripts,
@@ -223,35 +225,35 @@ GROUPS: dict[str, Callable[[Plan], list[Figure]]] = {
 }
 
 
-def write_csv(path: Path, figures: Sequence[Figure]) -> None:
-    """Writes one row a figure: group, figure, measured, bar, at_least, verdict, note."""
+def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
+    """Writes one row a measurement: group, measurement, measured, bar, at_least, verdict, note."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["group", "figure", "measured", "bar", "at_least", "verdict", "note"])
-    for figure in figures:
-        row = [figure.letter, figure.about, figure.value, figure.bar, figure.at_least]
-        writer.writerow([*row, VERDICTS[figure.holds], figure.note])
+    writer.writerow(["group", "measurement", "measured", "bar", "at_least", "verdict", "note"])
+    for measurement in measurements:
+        row = [measurement.letter, measurement.about, measurement.value, measurement.bar, measurement.at_least]
+        writer.writerow([*row, VERDICTS[measurement.holds], measurement.note])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints; returns 1 where a bar was missed."""
-    parser = argparse.ArgumentParser(description="The figures of Skirmish")
+    parser = argparse.ArgumentParser(description="The measurements of Skirmish")
     parser.add_argument("--only", nargs="+", choices=GROUPS, metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument("--matches", type=positive_count, help="of each number (default: 1,024; mirrored maps 10,000)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write skirmish_figures.csv there")
-    args = parser.parse_args(words)
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write skirmish_measurements.csv there")
+    args = parser.parse_args(arguments)
     plan = Plan(args.matches)
-    figures: list[Figure] = []
+    measurements: list[Measurement] = []
     for group in args.only or GROUPS:
         with Progress(group) as bar:
-            figures += GROUPS[group](replace(plan, report_progress=bar))
-    print_figures(figures)
+            measurements += GROUPS[group](replace(plan, report_progress=bar))
+    print_measurements(measurements)
     print(f"learning, hours: {LEARNING}")
     if args.out:
-        write_csv(args.out / "skirmish_figures.csv", figures)
-    return 1 if any(figure.holds is False for figure in figures) else 0
+        write_csv(args.out / "skirmish_measurements.csv", measurements)
+    return 1 if any(measurement.holds is False for measurement in measurements) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Speed figures of Skirmish: decisions a second next to SMAX and TeamTag, faces, memory, and first starts."""
+"""Speed measurements of Skirmish: decisions a second next to SMAX and TeamTag, faces, memory, and first starts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from figure import Figure, NotHere, Report, timed
+from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
-from palaestra.cli import subjects
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli import benchmarks
+from palaestra.cli.measure import Benchmark, Timing
 from processes import start, this_installation
 from team_speed import TAG, next_to_tag, random_play
 
@@ -43,25 +43,25 @@ def id_of(map: str) -> str:
     return f"palaestra/Skirmish-{map}-v0"
 
 
-def speeds(report_progress: Report) -> list[Figure]:
+def speeds(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions a second of one match on one core, with observations and masks, TeamTag in the same run."""
     *timings, tag = timed(*(battle(map) for map in SPEEDS), random_play(TAG))
-    figures = []
+    measurements = []
     for (map, bars), timing in zip(SPEEDS.items(), timings, strict=True):
-        figures += next_to_tag(f"Skirmish {map}, {LANES} lanes", timing, bars, tag)
-    return figures
+        measurements += next_to_tag(f"Skirmish {map}, {LANES} lanes", timing, bars, tag)
+    return measurements
 
 
-def battle(map: str) -> Subject:
+def battle(map: str) -> Benchmark:
     """Matches with observations and masks: red by random legal orders, blue by its script."""
     sim = registry.make_batch(id_of(map), LANES)
     sim.set_opponent("red", "random")
     sim.set_opponent("blue", "builtin")
     sim.reset(seed=0)
-    return Subject(map, sim.step, LANES, sim.close)
+    return Benchmark(map, sim.step, LANES, sim.close)
 
 
-def next_to_smax(report_progress: Report) -> list[Figure]:
+def next_to_smax(report_progress: ReportProgress) -> list[Measurement]:
     """Battles of `MAP` next to JaxMARL's SMAX on one core, by the clock on the wall, as XLA has threads of its own.
 
     Raises:
@@ -69,17 +69,17 @@ def next_to_smax(report_progress: Report) -> list[Figure]:
     """
     with one_core():
         ours, theirs = timed(battle(MAP), smax(MAP), round_s=0.3)
-    return [smax_figure(ours, theirs)]
+    return [smax_measurement(ours, theirs)]
 
 
-def smax_figure(ours: Timing, theirs: Timing) -> Figure:
+def smax_measurement(ours: Timing, theirs: Timing) -> Measurement:
     """How many times more decisions a second are ours."""
     note = f"decisions/s by the wall: {ours.per_second:,.0f} to {theirs.per_second:,.0f}"
     about = f"Skirmish {MAP} over JaxMARL's SMAX on the CPU, {LANES} lanes"
-    return Figure("", about, ours.per_second / theirs.per_second, SMAX_BAR, True, note)
+    return Measurement("", about, ours.per_second / theirs.per_second, SMAX_BAR, True, note)
 
 
-def smax(map: str) -> Subject:
+def smax(map: str) -> Benchmark:
     """SMAX: one compiled loop over `SMAX_STEPS` decisions of `LANES` matches.
 
     Its agents play random legal actions, its opponents their heuristic; finished matches start anew. The masks and
@@ -126,7 +126,7 @@ def smax(map: str) -> Subject:
         used.block_until_ready()
 
     call()  # compiles
-    return Subject("SMAX", call, LANES * SMAX_STEPS)
+    return Benchmark("SMAX", call, LANES * SMAX_STEPS)
 
 
 @contextmanager
@@ -144,26 +144,26 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def faces(report_progress: Report) -> list[Figure]:
+def faces(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions a second of one match that hand out observations and masks; red's actions are drawn before."""
-    single, parallel = timed(subjects.single(id_of(MAP), "builtin"), subjects.parallel(id_of(MAP), "builtin"))
+    single, parallel = timed(benchmarks.single(id_of(MAP), "builtin"), benchmarks.parallel(id_of(MAP), "builtin"))
     rows = (("gymnasium.make", single, GYMNASIUM_BAR), ("ParallelEnv", parallel, PARALLEL_BAR))
-    return [face_figure(face, timing, bar) for face, timing, bar in rows]
+    return [face_measurement(face, timing, bar) for face, timing, bar in rows]
 
 
-def face_figure(face: str, timing: Timing, bar: float) -> Figure:
+def face_measurement(face: str, timing: Timing, bar: float) -> Measurement:
     """Decisions of the match; the size of a face's `Timing` is the number of agents of both sides."""
     agents = timing.size
     note = f"us a decision: {agents * timing.ns / 1e3:.1f}"
-    return Figure(
+    return Measurement(
         "", f"{face} Skirmish {MAP} with masks, decisions a second", 1e9 / timing.ns / agents, bar, True, note
     )
 
 
-def memory(report_progress: Report) -> list[Figure]:
+def memory(report_progress: ReportProgress) -> list[Measurement]:
     """Bytes that each further lane allocates, all arrays."""
     return [
-        Figure("", f"Skirmish {map}, bytes a lane, all arrays", bytes_a_lane(id_of(map)), bar, False)
+        Measurement("", f"Skirmish {map}, bytes a lane, all arrays", bytes_a_lane(id_of(map)), bar, False)
         for map, bar in BYTES.items()
     ]
 
@@ -201,47 +201,47 @@ def traced_array_bytes() -> int:
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([of_arrays]).traces)
 
 
-def first_starts(report_progress: Report) -> list[Figure]:
+def first_starts(report_progress: ReportProgress) -> list[Measurement]:
     """Fresh processes: compiling a layout, further maps of it in the same process, and a start with compiled code."""
-    figures = []
+    measurements = []
     for factory, maps in LAYOUTS.items():
         runs, warms = [], []
         for number in range(TRIES):
             report_progress(f"{factory} {number + 1}/{TRIES}")
             with tempfile.TemporaryDirectory() as cache:
-                words = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
-                runs.append(start(this_installation(), "presets", cache=cache, **words))
+                keywords = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
+                runs.append(start(this_installation(), "presets", cache=cache, **keywords))
                 if factory == "battle":
                     start(this_installation(), "make", cache=cache, id=id_of(MAP))  # keeps what the face needs
                     warms.append(start(this_installation(), "make", cache=cache, id=id_of(MAP)))
-        figures += layout_figures(factory, maps, runs)
+        measurements += layout_measurements(factory, maps, runs)
         if warms:
-            figures.append(warm_figure(warms))
-    return figures
+            measurements.append(warm_measurement(warms))
+    return measurements
 
 
-def layout_figures(factory: str, maps: tuple[str, ...], runs: list[Any]) -> list[Figure]:
+def layout_measurements(factory: str, maps: tuple[str, ...], runs: list[Any]) -> list[Measurement]:
     """Compiling, and the slowest of the further maps, of the fastest processes."""
     cold = min(runs, key=lambda run: run["wall_s"][0])
     compiled = f"Skirmish {factory}, compiling a layout: make to first step, cold, s"
     further = f"Skirmish {factory}, a further map of the layout: make to first step, ms"
     return [
-        Figure("", compiled, cold["wall_s"][0], COLD_BAR_S, False, f"CPU s: {cold['cpu_s'][0]:.2f}"),
-        further_figure(further, maps, runs, FURTHER_BAR_MS),
+        Measurement("", compiled, cold["wall_s"][0], COLD_BAR_S, False, f"CPU s: {cold['cpu_s'][0]:.2f}"),
+        further_measurement(further, maps, runs, FURTHER_BAR_MS),
     ]
 
 
-def further_figure(about: str, names: Sequence[str], runs: list[Any], bar: float) -> Figure:
+def further_measurement(about: str, names: Sequence[str], runs: list[Any], bar: float) -> Measurement:
     """Milliseconds of the slowest game after the first, each that of the fastest process."""
     ms = [1e3 * min(run["wall_s"][k] for run in runs) for k in range(1, len(names))]
     each = ", ".join(f"{name} {further:.1f}" for name, further in zip(names[1:], ms, strict=True))
-    return Figure("", about, max(ms), bar, False, f"the slowest of {each}")
+    return Measurement("", about, max(ms), bar, False, f"the slowest of {each}")
 
 
-def warm_figure(warms: list[Any]) -> Figure:
+def warm_measurement(warms: list[Any]) -> Measurement:
     """From the imports to the first step, where compiled code is on the disk."""
     names = ("import_s", "wall_s", "step_s")
     best = min(warms, key=lambda found: sum(found[name] for name in names))
-    note = ", ".join(f"{word} {best[name]:.2f}" for word, name in zip(("import", "make", "step"), names, strict=True))
+    note = ", ".join(f"{part} {best[name]:.2f}" for part, name in zip(("import", "make", "step"), names, strict=True))
     about = f"Skirmish {MAP}, warm process: imports to first step, s"
-    return Figure("", about, sum(best[name] for name in names), WARM_BAR_S, False, note)
+    return Measurement("", about, sum(best[name] for name in names), WARM_BAR_S, False, note)

@@ -1,9 +1,9 @@
-"""The suite's speed figures: ratios measured on this machine, each with its bar.
+"""The suite's speed measurements: ratios measured on this machine, each with its bar.
 
 ::
 
     python benchmarks/speed.py                     # all of them, an hour
-    python benchmarks/speed.py --figures a d k     # some
+    python benchmarks/speed.py --measurements a d k     # some
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import pursuit_speed
 import skirmish_speed
 import start_speed
 import team_speed
-from figure import Figure, NotHere, Report, print_figures, register_game, timed
+from measurement import Measurement, NotHere, ReportProgress, print_measurements, register_game, timed
 from palaestra import registry
+from palaestra.cli.benchmarks import batch, peer, single, vector
 from palaestra.cli.common import add_json, print_json
-from palaestra.cli.measure import Subject, Timing
-from palaestra.cli.moves import POOL, episodes, samples, stepper
+from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.progress_bar import Progress
-from palaestra.cli.subjects import batch, peer, single, vector
+from palaestra.cli.random_actions import POOL, episodes, samples, stepper
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
 DOGFIGHT = "palaestra/UcavDogfight-v0"
@@ -46,32 +46,34 @@ FRAMES = 12
 """FDM frames of one decision of two aircraft: six each."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--figures", nargs="*", metavar="LETTER", choices=FIGURES, help="a to x (default: all)")
+    parser.add_argument(
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to x (default: all)"
+    )
     add_json(parser)
-    args = parser.parse_args(words)
+    args = parser.parse_args(arguments)
     sys.path.append(str(TESTS))
-    chosen = args.figures or list(FIGURES)
-    found: list[Figure] = []
-    with Progress("figures") as progress:
+    chosen = args.measurements or list(MEASUREMENTS)
+    found: list[Measurement] = []
+    with Progress("measurements") as progress:
         for done, letter in enumerate(chosen):
-            function, about, bar, at_least = FIGURES[letter]
+            function, about, bar, at_least = MEASUREMENTS[letter]
             progress(done, len(chosen), letter)
             report = lambda note, done=done, letter=letter: progress(done, len(chosen), f"{letter} {note}")  # noqa: E731
             try:
-                found += [replace(figure, letter=letter) for figure in function(report)]
+                found += [replace(measurement, letter=letter) for measurement in function(report)]
             except (NotHere, ImportError) as reason:
-                found.append(Figure(letter, about, None, bar, at_least, str(reason)))
+                found.append(Measurement(letter, about, None, bar, at_least, str(reason)))
     if args.json:
-        print_json([{**asdict(figure), "holds": figure.holds} for figure in found])
+        print_json([{**asdict(measurement), "holds": measurement.holds} for measurement in found])
     else:
-        print_figures(found)
-    return 1 if any(figure.holds is False for figure in found) else 0
+        print_measurements(found)
+    return 1 if any(measurement.holds is False for measurement in found) else 0
 
 
-def _vector_peers(report_progress: Report) -> list[Figure]:
+def _vector_peers(report_progress: ReportProgress) -> list[Measurement]:
     """CartPole next to Gymnasium's two ways to run many of it, all returning fresh arrays."""
     native = gymnasium.make_vec(PEER, BATCH, vectorization_mode="vector_entry_point")
     sync = gymnasium.make_vec(PEER, SYNC_BATCH, vectorization_mode="sync")
@@ -82,45 +84,53 @@ def _vector_peers(report_progress: Report) -> list[Figure]:
         peer("SyncVectorEnv", sync, SYNC_BATCH),
     )
 
-    def figure(ours: Timing, face: str, other: Timing, name: str, bar: float | None) -> Figure:
+    def measurement(ours: Timing, face: str, other: Timing, name: str, bar: float | None) -> Measurement:
         note = f"M lane-steps/s: {1e3 / ours.ns:.1f} to {1e3 / other.ns:.2f}"
-        return Figure("a", f"CartPole, {face} of {BATCH} over Gymnasium's {name}", other.ns / ours.ns, bar, True, note)
+        return Measurement(
+            "a", f"CartPole, {face} of {BATCH} over Gymnasium's {name}", other.ns / ours.ns, bar, True, note
+        )
 
     return [
-        figure(bare, "batch", theirs, f"vector env of {BATCH}", VECTOR_BAR),
-        figure(copies, "vector env, copies,", theirs, f"vector env of {BATCH}", VECTOR_BAR),
-        figure(bare, "batch", slow, f"SyncVectorEnv of {SYNC_BATCH}", 100.0),
+        measurement(bare, "batch", theirs, f"vector env of {BATCH}", VECTOR_BAR),
+        measurement(copies, "vector env, copies,", theirs, f"vector env of {BATCH}", VECTOR_BAR),
+        measurement(bare, "batch", slow, f"SyncVectorEnv of {SYNC_BATCH}", 100.0),
     ]
 
 
-def _face_overhead(report_progress: Report) -> list[Figure]:
+def _face_overhead(report_progress: ReportProgress) -> list[Measurement]:
     """The vector face over the bare batch loop: the same matches, actions and opponents, calls of a millisecond."""
     name = register_game(GAME_ID, TWO_TEAMS)
     lanes = _lanes_of_a_millisecond(name)
-    subjects = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
-    bare, copies, views = timed(*subjects, rounds=25, round_s=0.03)
+    benchmarks = [_equal_run(name, lanes, face) for face in ("batch", "copies", "no copies")]
+    bare, copies, views = timed(*benchmarks, rounds=25, round_s=0.03)
     note = f"{lanes} lanes, {1e3 * bare.cpu_s:.2f} ms a call"
     return [
-        Figure("b", "VectorEnv over the bare batch loop, copies", copies.cpu_s / bare.cpu_s - 1, 0.10, False, note),
-        Figure("b", "VectorEnv over the bare batch loop, no copies", views.cpu_s / bare.cpu_s - 1, 0.02, False, note),
+        Measurement(
+            "b", "VectorEnv over the bare batch loop, copies", copies.cpu_s / bare.cpu_s - 1, 0.10, False, note
+        ),
+        Measurement(
+            "b", "VectorEnv over the bare batch loop, no copies", views.cpu_s / bare.cpu_s - 1, 0.02, False, note
+        ),
     ]
 
 
-def _single(report_progress: Report) -> list[Figure]:
+def _single(report_progress: ReportProgress) -> list[Measurement]:
     """One CartPole behind ``gymnasium.make`` with its default wrappers, next to Gymnasium's own."""
     ours, theirs = timed(single(CARTPOLE), peer(PEER, gymnasium.make(PEER), 1))
     note = f"us a step: {ours.ns / 1e3:.2f} to {theirs.ns / 1e3:.2f}"
     return [
-        Figure("c", "gymnasium.make CartPole, time of Gymnasium's own", ours.ns / theirs.ns, SINGLE_BAR, False, note)
+        Measurement(
+            "c", "gymnasium.make CartPole, time of Gymnasium's own", ours.ns / theirs.ns, SINGLE_BAR, False, note
+        )
     ]
 
 
-def _threads(report_progress: Report) -> list[Figure]:
+def _threads(report_progress: ReportProgress) -> list[Measurement]:
     """Two threads next to one."""
     name = register_game(GAME_ID, TWO_TEAMS)
     one, two = timed(*(_equal_run(name, THREAD_BATCH, "batch", threads=k) for k in (1, 2)), rounds=5, round_s=0.2)
     note = f"ms a call: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
-    return [Figure("d", f"two threads, {THREAD_BATCH} lanes, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
+    return [Measurement("d", f"two threads, {THREAD_BATCH} lanes, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
 
 IMPORT = """
@@ -132,38 +142,40 @@ print(json.dumps([spent, [m for m in ("numba", "torch", "jsbsim", "mujoco") if m
 """
 
 
-def _import_time(report_progress: Report) -> list[Figure]:
+def _import_time(report_progress: ReportProgress) -> list[Measurement]:
     """``import palaestra`` next to ``import gymnasium``, each in fresh processes, the least of nine."""
     best = {"palaestra": float("inf"), "gymnasium": float("inf")}
     loaded: list[str] = []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     for _ in range(9):
         for name in best:
-            words = [sys.executable, "-c", IMPORT.format(name=name)]
-            answer = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+            command = [sys.executable, "-c", IMPORT.format(name=name)]
+            answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             seconds, heavy = json.loads(answer.stdout)
             best[name] = min(best[name], seconds)
             loaded = heavy if name == "palaestra" else loaded
     note = f"CPU s: {best['palaestra']:.2f} to {best['gymnasium']:.2f}; loads {', '.join(loaded) or 'nothing heavy'}"
     ratio = best["palaestra"] / best["gymnasium"]
     return [
-        Figure("e", "import palaestra, time of import gymnasium", ratio, 1.6, False, note),
-        Figure("e", "compilers, learners and engines that the import loads", float(len(loaded)), 0.0, False),
+        Measurement("e", "import palaestra, time of import gymnasium", ratio, 1.6, False, note),
+        Measurement("e", "compilers, learners and engines that the import loads", float(len(loaded)), 0.0, False),
     ]
 
 
-def _flight_frames(report_progress: Report) -> list[Figure]:
+def _flight_frames(report_progress: ReportProgress) -> list[Measurement]:
     """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
     env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
     rng = np.random.default_rng(0)
     sticks = rng.uniform(-0.05, 0.05, (POOL, *env.action_space.shape)).astype(np.float32)  # flies on for minutes
-    face = Subject("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
+    face = Benchmark("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
     ours, bare = timed(face, _bare_flight(), rounds=9)
     note = f"frames/s: {1e9 / ours.ns:,.0f} to {1e9 / bare.ns:,.0f}"
-    return [Figure("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)]
+    return [
+        Measurement("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)
+    ]
 
 
-def _bare_flight() -> Subject:
+def _bare_flight() -> Benchmark:
     """Two aircraft of JSBSim, six frames each a call, and nothing else."""
     from palaestra.ucav.body import BODY
     from palaestra.ucav.jsbsim_engine import JsbsimEngine
@@ -185,31 +197,31 @@ def _bare_flight() -> Subject:
             for _ in range(FRAMES // 2):
                 run_frame()
 
-    return Subject("bare JSBSim", fly, FRAMES, engine.close)
+    return Benchmark("bare JSBSim", fly, FRAMES, engine.close)
 
 
-def _flight_workers(report_progress: Report) -> list[Figure]:
+def _flight_workers(report_progress: ReportProgress) -> list[Measurement]:
     """A vector of dogfights in two worker processes next to one."""
     made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
     one, two = timed(*made, rounds=5, round_s=0.3)
     note = f"ms a call of {UCAV_LANES} lanes: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
-    return [Figure("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
+    return [Measurement("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
 
 
-def _flight_reset(report_progress: Report) -> list[Figure]:
+def _flight_reset(report_progress: ReportProgress) -> list[Measurement]:
     """Start of a dogfight, two aircraft."""
     sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
     sim.reset(seed=0)
-    (timing,) = timed(Subject("reset", sim.reset, UCAV_LANES, sim.close))
-    return [Figure("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
+    (timing,) = timed(Benchmark("reset", sim.reset, UCAV_LANES, sim.close))
+    return [Measurement("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
 
 
-def _exact(report_progress: Report) -> list[Figure]:
+def _exact(report_progress: ReportProgress) -> list[Measurement]:
     """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
-    return list(exact_claims.figures())
+    return list(exact_claims.measurements())
 
 
-def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
+def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Benchmark:
     """The first team by random actions, the other by the default opponent; every face plays the same matches.
 
     The batch loop writes the same float32 arrays as the face gets, and reads no result.
@@ -217,7 +229,7 @@ def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
     env: Any = registry.make_vec(id, lanes, copy=face == "copies", **options)
     actions = samples(env.action_space)
     if face != "batch":
-        return Subject(face, stepper(env, actions), lanes, env.close)
+        return Benchmark(face, stepper(env, actions), lanes, env.close)
     env.reset(seed=0)
     count = [0]
     sim = env.sim
@@ -232,7 +244,7 @@ def _equal_run(id: str, lanes: int, face: str, **options: Any) -> Subject:
         count[0] += 1
         sim.step()
 
-    return Subject(face, bare, lanes, env.close)
+    return Benchmark(face, bare, lanes, env.close)
 
 
 def _lanes_of_a_millisecond(id: str) -> int:
@@ -245,7 +257,7 @@ def _lanes_of_a_millisecond(id: str) -> int:
         lanes *= 2
 
 
-FIGURES: dict[str, tuple[Callable[[Report], list[Figure]], str, float, bool]] = {
+MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str, float, bool]] = {
     "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
     "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
     "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),

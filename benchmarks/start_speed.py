@@ -1,4 +1,4 @@
-"""Speed figures of first starts, of presets that share a kernel, and of what a simulation with an engine keeps."""
+"""Speed measurements of first starts, of presets that share a kernel, and of what a simulation with an engine keeps."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 from compare import kernel_ids, short
-from figure import Figure, Report, register_game, timed
+from measurement import Measurement, ReportProgress, register_game, timed
 from palaestra import registry
-from palaestra.cli.measure import Subject
-from palaestra.cli.moves import batch_call
+from palaestra.cli.measure import Benchmark
+from palaestra.cli.random_actions import batch_call
 from processes import start, this_installation
 from start_worker import BODY_ID
 
@@ -24,9 +24,9 @@ MEMORY_START, MEMORY_END, MEMORY_BAR_MB = 1000, 10_000, 1.0
 """A log of one number a lane and decision would grow by 4.6 MB between the looks."""
 
 
-def makes(report_progress: Report) -> list[Figure]:
+def makes(report_progress: ReportProgress) -> list[Measurement]:
     """``gymnasium.make`` of every compiled game in fresh processes, without and with compiled code on the disk."""
-    figures, quiet, imports = [], [], []
+    measurements, quiet, imports = [], [], []
     ids = kernel_ids()
     for number, id in enumerate(ids):
         report_progress(f"{number + 1}/{len(ids)} {short(id)}")
@@ -35,12 +35,14 @@ def makes(report_progress: Report) -> list[Figure]:
         lines = [_compiler_lines(found) for found in colds]
         if any(len(line) != 1 for line in lines) or any(map(_compiler_lines, warms)):
             quiet.append(short(id))
-        figures.append(_start_figure(id, "cold cache", colds, COLD_BAR_S, f'"{lines[0][0]}"' if lines[0] else ""))
-        figures.append(_start_figure(id, "warm cache", warms, WARM_BAR_S, ""))
-    about = "games that do not say in one line that they are being compiled, or say it of a warm cache"
-    figures.append(Figure("", about, float(len(quiet)), 0.0, False, ", ".join(quiet)))
+        measurements.append(
+            _start_measurement(id, "cold cache", colds, COLD_BAR_S, f'"{lines[0][0]}"' if lines[0] else "")
+        )
+        measurements.append(_start_measurement(id, "warm cache", warms, WARM_BAR_S, ""))
+    about = "games that do not report in one line that they are being compiled, or report it of a warm cache"
+    measurements.append(Measurement("", about, float(len(quiet)), 0.0, False, ", ".join(quiet)))
     about = "importing gymnasium and palaestra, before make, s"
-    return [*figures, Figure("", about, min(imports), None, False, f"the least of {len(imports)}")]
+    return [*measurements, Measurement("", about, min(imports), None, False, f"the least of {len(imports)}")]
 
 
 def _starts(id: str) -> tuple[list[Any], list[Any]]:
@@ -57,21 +59,21 @@ def _compiler_lines(found: Any) -> list[str]:
     return [line for line in found["lines"] if "compil" in line.lower()]
 
 
-def _start_figure(id: str, about: str, found: list[Any], bar: float, note: str) -> Figure:
+def _start_measurement(id: str, about: str, found: list[Any], bar: float, note: str) -> Measurement:
     best = {name: min(one[name] for one in found) for name in ("wall_s", "cpu_s", "step_s")}
-    words = (f"CPU s: {best['cpu_s']:.2f}", f"first reset and step {1e3 * best['step_s']:.1f} ms", note)
+    notes = (f"CPU s: {best['cpu_s']:.2f}", f"first reset and step {1e3 * best['step_s']:.1f} ms", note)
     about = f"gymnasium.make {short(id)}, {about}, s"
-    return Figure("", about, best["wall_s"], bar, False, "; ".join(filter(None, words)))
+    return Measurement("", about, best["wall_s"], bar, False, "; ".join(filter(None, notes)))
 
 
-def presets(report_progress: Report) -> list[Figure]:
+def presets(report_progress: ReportProgress) -> list[Measurement]:
     """Sizes of one game, one after the other in one fresh process, each from make to its first step."""
     runs = []
     for number in range(TRIES):
         report_progress(f"{number + 1}/{TRIES}")
         with tempfile.TemporaryDirectory() as cache:
-            words = {"game": SIZE_GAME, "keyword": "agents", "values": list(PRESETS)}
-            runs.append(start(this_installation(), "presets", cache=cache, **words))
+            keywords = {"game": SIZE_GAME, "keyword": "agents", "values": list(PRESETS)}
+            runs.append(start(this_installation(), "presets", cache=cache, **keywords))
     all_s = min(sum(run["wall_s"]) for run in runs)
     cpu_s = min(sum(run["cpu_s"]) for run in runs)
     best = min(runs, key=lambda run: run["cpu_s"][1])
@@ -80,12 +82,12 @@ def presets(report_progress: Report) -> list[Figure]:
     second = "a second preset of a kernel, make to first step, CPU ms"
     note = f"of {len(further_ms)} further ones: median {median(further_ms):.1f}, largest {max(further_ms):.1f}"
     return [
-        Figure("", all_of, all_s, PRESETS_BAR_S, False, f"CPU s: {cpu_s:.2f}"),
-        Figure("", second, further_ms[0], PRESET_BAR_MS, False, note),
+        Measurement("", all_of, all_s, PRESETS_BAR_S, False, f"CPU s: {cpu_s:.2f}"),
+        Measurement("", second, further_ms[0], PRESET_BAR_MS, False, note),
     ]
 
 
-def bodies(report_progress: Report) -> list[Figure]:
+def bodies(report_progress: ReportProgress) -> list[Measurement]:
     """A game whose bodies an engine moves: how long a restore takes, what a long run keeps."""
     sim = registry.make_batch(register_game(BODY_ID, BODY_GAME), BODY_LANES)
     call = batch_call(sim)
@@ -93,10 +95,10 @@ def bodies(report_progress: Report) -> list[Figure]:
         call()
     snapshot = sim.snapshot()
     call()
-    (restore,) = timed(Subject("restore", lambda: sim.restore(snapshot), 1, sim.close))
+    (restore,) = timed(Benchmark("restore", lambda: sim.restore(snapshot), 1, sim.close))
     report_progress("memory")
-    words = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
-    grown = start(this_installation(), "memory", **words)
+    keywords = {"game": BODY_GAME, "lanes": BODY_LANES, "start": MEMORY_START, "end": MEMORY_END}
+    grown = start(this_installation(), "memory", **keywords)
     allocated, resident = grown["allocated_bytes"], grown["resident_bytes"]
     note = f"MB: {allocated / 1e6:.2f} by Python and NumPy"
     note += "" if resident is None else f", {resident / 1e6:.2f} of the process"
@@ -104,6 +106,6 @@ def bodies(report_progress: Report) -> list[Figure]:
     restored = f"restore of {BODY_LANES} lanes after {BODY_DECISIONS} decisions, ms"
     about = f"growth of a simulation from {MEMORY_START} to {MEMORY_END} decisions of {BODY_LANES} lanes, MB"
     return [
-        Figure("", restored, 1e3 * restore.wall_s, RESTORE_BAR_MS, False, f"CPU ms: {1e3 * restore.cpu_s:.2f}"),
-        Figure("", about, value, MEMORY_BAR_MB, False, note),
+        Measurement("", restored, 1e3 * restore.wall_s, RESTORE_BAR_MS, False, f"CPU ms: {1e3 * restore.cpu_s:.2f}"),
+        Measurement("", about, value, MEMORY_BAR_MB, False, note),
     ]

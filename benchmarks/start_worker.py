@@ -1,7 +1,8 @@
 """Measurements that need a fresh process: time of a first start, memory of a long run.
 
 A process makes one measurement and ends. It runs under another version of palaestra too, as ``compare_worker.py`` does.
-Its words are the name of a function in `MEASUREMENTS` and its keywords as JSON; the answer is a JSON object on stdout.
+Its arguments are the name of a function in `MEASUREMENTS` and its keywords as JSON; the answer is a JSON object on
+stdout.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 import tracemalloc
 from typing import Any
 
-from palaestra.cli.moves import batch_call
+from palaestra.cli.random_actions import batch_call
 
 SIZE_ID, BODY_ID = "palaestra-bench/Size-v0", "palaestra-bench/Body-v0"
 
@@ -63,10 +64,10 @@ def make(id: str) -> dict[str, Any]:
     import palaestra  # noqa: F401
 
     imported = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as output:
         kept = os.dup(1), os.dup(2)
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
         cpu, called = cpu_s(), time.perf_counter()
         env = gymnasium.make(id)
         made, cpu = time.perf_counter(), cpu_s() - cpu
@@ -77,8 +78,8 @@ def make(id: str) -> dict[str, Any]:
         sys.stderr.flush()
         os.dup2(kept[0], 1)
         os.dup2(kept[1], 2)
-        said.seek(0)
-        lines = said.read().splitlines()
+        output.seek(0)
+        lines = output.read().splitlines()
     seconds = {"wall_s": made - called, "cpu_s": cpu, "import_s": imported - start, "step_s": stepped - made}
     return {**seconds, "lines": lines}
 
@@ -98,7 +99,7 @@ def presets(game: str, keyword: str, values: list[int]) -> dict[str, list[float]
 
     import palaestra
 
-    palaestra.register(SIZE_ID, load(game), about="for the speed figures")
+    palaestra.register(SIZE_ID, load(game), about="for the speed measurements")
     walls, cpus = [], []
     for value in values:
         wall, cpu = time.perf_counter(), cpu_s()
@@ -125,7 +126,7 @@ def memory(game: str, lanes: int, start: int, end: int) -> dict[str, float | Non
     """
     import palaestra
 
-    palaestra.register(BODY_ID, load(game), about="for the speed figures")
+    palaestra.register(BODY_ID, load(game), about="for the speed measurements")
     sim = palaestra.make_batch(BODY_ID, lanes, max_episode_steps=10 * end)
     call = batch_call(sim)
     looks = []
@@ -189,13 +190,13 @@ def load(spec: str) -> Any:
 MEASUREMENTS = {"compile_cold": compile_cold, "make": make, "presets": presets, "memory": memory, "further": further}
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Measures once and answers.
 
     Args:
-        words: Name of the measurement, its keywords as JSON.
+        arguments: Name of the measurement, its keywords as JSON.
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    name, keywords = words
+    name, keywords = arguments
     print(json.dumps(MEASUREMENTS[name](**json.loads(keywords))), file=answers, flush=True)

@@ -1,4 +1,4 @@
-"""Speed figures of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
+"""Speed measurements of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from figure import Figure, NotHere, Report, timed
+from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
-from palaestra.cli.moves import POOL, batch_call
+from palaestra.cli.measure import Benchmark, Timing
+from palaestra.cli.random_actions import POOL, batch_call
 
 LANES = 4096
 TAG, SPREAD, PONG, SOCCER = (f"palaestra/{name}-v0" for name in ("TeamTag", "Spread", "TeamPong", "GridSoccer"))
@@ -19,7 +19,7 @@ REFERENCE = 4.7e6
 """TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
 
-def particles(report_progress: Report) -> list[Figure]:
+def particles(report_progress: ReportProgress) -> list[Measurement]:
     """Tag and spread next to mpe2: all agents move at random, all results are discarded.
 
     Raises:
@@ -39,23 +39,23 @@ def particles(report_progress: Report) -> list[Figure]:
     ]
 
 
-def decisions(report_progress: Report) -> list[Figure]:
+def decisions(report_progress: ReportProgress) -> list[Measurement]:
     """Decisions of a match a second on one core, all agents at random."""
     names = (PONG, SOCCER, TAG, SPREAD)
     timings = timed(*(random_play(name) for name in names))
     return [
-        Figure("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
+        Measurement("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
         for name, timing in zip(names, timings, strict=True)
     ]
 
 
-def random_play(id: str, **keywords: Any) -> Subject:
+def random_play(id: str, **keywords: Any) -> Benchmark:
     """The batch loop of a game; all its agents by random actions."""
     sim = registry.make_batch(id, LANES, **keywords)
-    return Subject(id, batch_call(sim), LANES, sim.close)
+    return Benchmark(id, batch_call(sim), LANES, sim.close)
 
 
-def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Figure]:
+def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timing) -> list[Measurement]:
     """Decisions a second, and their share of TeamTag's in the same run.
 
     Where TeamTag makes fewer than `REFERENCE`, the machine is slower or busy, and the share is held to its bar instead
@@ -74,12 +74,12 @@ def next_to_tag(about: str, timing: Timing, bars: tuple[float, float], tag: Timi
     decisions = f"{about}: decisions a second on one core (bar {bar:,.0f} at the reference)"
     share = f"{about}: % of TeamTag's decisions a second (bar {share_bar:g} below it)"
     return [
-        Figure("", decisions, speed, None if is_slow else bar, True, note),
-        Figure("", share, 100 * speed / rate, share_bar if is_slow else None, True),
+        Measurement("", decisions, speed, None if is_slow else bar, True, note),
+        Measurement("", share, 100 * speed / rate, share_bar if is_slow else None, True),
     ]
 
 
-def parallel(env: Any) -> Subject:
+def parallel(env: Any) -> Benchmark:
     """A ParallelEnv of PettingZoo, ours or another's; all its agents by random actions, a reset after each match."""
     env.reset(seed=0)
     rng, count = np.random.default_rng(0), [0]
@@ -91,7 +91,7 @@ def parallel(env: Any) -> Subject:
         if not env.agents:
             env.reset()
 
-    return Subject(str(env), call, 1, env.close)
+    return Benchmark(str(env), call, 1, env.close)
 
 
 def mpe2(scenario: str) -> Any:
@@ -106,7 +106,7 @@ def mpe2(scenario: str) -> Any:
         raise NotHere('needs mpe2: pip install "mpe2>=1.1"') from error
 
 
-def ratio(about: str, ours: Timing, theirs: Timing, bar: float) -> Figure:
+def ratio(about: str, ours: Timing, theirs: Timing, bar: float) -> Measurement:
     """How many times more decisions a second are ours."""
     note = f"decisions/s: {1e9 / ours.ns:,.0f} to {1e9 / theirs.ns:,.0f}"
-    return Figure("", about, theirs.ns / ours.ns, bar, True, note)
+    return Measurement("", about, theirs.ns / ours.ns, bar, True, note)

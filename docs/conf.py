@@ -58,7 +58,7 @@ def lead_to_the_first_page(app: Any, error: Exception | None) -> None:
 
 
 CONSTANTS = ("attribute", "data", "property")
-"""What napoleon reads as ``type: text``; the docstrings here hold sentences, and annotations say the types."""
+"""What napoleon reads as ``type: text``; the docstrings here hold sentences, and annotations give the types."""
 
 
 def keep_sentence(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -1,9 +1,7 @@
 """Red and blue pull a rope: pulling costs breath, resting brings it back. Who drags the knot one metre wins."""
 
 import palaestra
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Choice, Field, Game, Role, uniform
 
 KNOT = Field("knot_m", (), -1.5, 1.5, "m", "of the knot, positive towards me")
 BREATH, OTHER = (Field(name, (), 0.0, 1.0, "1", "breath left") for name in ("breath", "opponent_breath"))

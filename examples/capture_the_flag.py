@@ -2,9 +2,9 @@
 
 ## Description
 
-Red and blue play on a grid of 9 x 7 cells. Columns 0 to 3 are red's half, 5 to 8 are blue's, column 4 is nobody's. Each
+Red and blue play on a grid of 9 x 7 cells. Columns 0 to 3 are red's half, 5 to 8 are blue's, column 4 is neutral. Each
 team has a flag in the middle of its outermost column. A runner that reaches the other team's flag carries it. A runner
-in the other team's half is tagged where an opponent that is not waiting stands in its cell or beside it: it drops the
+in the other team's half is tagged where an opponent that is not waiting is in its cell or beside it: it drops the
 flag, which returns to its place, goes back to its own outermost column and waits `penalty_decisions` decisions.
 
 ## Action Space
@@ -28,7 +28,7 @@ same decision.
 
 ## Starting State
 
-Each runner stands in its team's outermost column, in a row drawn uniformly.
+Each runner starts in its team's outermost column, in a row drawn uniformly.
 
 ## Episode End
 
@@ -48,9 +48,7 @@ from __future__ import annotations
 import numpy as np
 
 import palaestra
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import DRAW, TERMINATED, Game, Role
-from palaestra.core.rng import integer
+from palaestra.game import DRAW, TERMINATED, Choice, Field, Game, Parameter, Role, integer
 
 COLUMNS, ROWS = 9, 7
 HALF = 4  # columns of each half
@@ -76,7 +74,7 @@ RUNNER = Role(
 
 
 def reset(s, world):
-    """Puts everybody into the outermost column."""
+    """Places all runners in their outermost column."""
     for k in range(PLAYERS):
         s.ahead[k] = 0
         s.row[k] = integer(s, ROWS)
@@ -161,21 +159,21 @@ def observe(s, world, observations, scratch):
         seen = observations.runner[k]
         seen.position[0], seen.position[1] = s.ahead[k], s.row[k]
         seen.carries, seen.waits = s.carries[k], s.waits[k]
-        mates = others = 0
+        teammates = opponents = 0
         for j in range(PLAYERS):
             ahead, rows = offset_ahead(s, k, j), s.row[j] - s.row[k]
             if s.team[j] != s.team[k]:
-                seen.opponent_offset[others, 0], seen.opponent_offset[others, 1] = ahead, rows
-                seen.opponent_carries[others] = s.carries[j]
-                seen.opponent_waits[others] = 1.0 if s.waits[j] > 0 else 0.0
-                others += 1
+                seen.opponent_offset[opponents, 0], seen.opponent_offset[opponents, 1] = ahead, rows
+                seen.opponent_carries[opponents] = s.carries[j]
+                seen.opponent_waits[opponents] = 1.0 if s.waits[j] > 0 else 0.0
+                opponents += 1
             elif j != k:
-                seen.teammate_offset[mates, 0], seen.teammate_offset[mates, 1] = ahead, rows
-                mates += 1
+                seen.teammate_offset[teammates, 0], seen.teammate_offset[teammates, 1] = ahead, rows
+                teammates += 1
 
 
 def legal(s, world, mask):
-    """Nobody leaves the grid, and who waits stays."""
+    """No runner leaves the grid; a waiting one stays."""
     for k in range(PLAYERS):
         may = mask.runner[k].move
         may[STAY] = 1

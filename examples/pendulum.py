@@ -44,9 +44,7 @@ from typing import Any
 import numpy as np
 
 import palaestra
-from palaestra.core.fields import Continuous, Field, Parameter
-from palaestra.core.game import TERMINATED, Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import TERMINATED, Continuous, Field, Game, Parameter, Role, uniform
 
 PERIOD_S, PERIODS = 0.01, 5  # the engine runs at 100 Hz, the agent decides at 20 Hz
 GRAVITY_MPS2, ROD_M, ROD_KG = 9.81, 1.0, 1.0
@@ -121,11 +119,11 @@ class Rods:
     command_fields = ("torque_nm",)
 
     def __init__(self, game: Game, lanes: int, threads: int, damping: float = 0.05) -> None:
-        """See `palaestra.core.physics.PhysicsEngine`; ``damping`` (N m s) is an option of this engine."""
+        """See `palaestra.game.PhysicsEngine`; ``damping`` (N m s) is an option of this engine."""
         self.damping = damping
 
     def load(self, states: Any, lanes: np.ndarray) -> None:
-        """Starts rods where their records say, at rest."""
+        """Starts rods at the angles in their records, at rest."""
         states["rods"]["velocity_radps"][lanes] = 0.0
 
     def advance(self, states: Any, lanes: np.ndarray) -> None:

@@ -1,6 +1,6 @@
 """A battle by hand: two stalkers and three zealots that fire together beat as many that choose for themselves.
 
-python examples/skirmish.py              # says who won
+python examples/skirmish.py              # prints the winner
 python examples/skirmish.py match.gif    # and draws the match (needs palaestra[render])
 """
 
@@ -51,7 +51,7 @@ with Recorder(env.sim) as recorder:
     observations, infos = env.reset(seed=7)
     while env.agents:
         observations, rewards, terminations, truncations, infos = env.step(focus_fire(observations))
-winner = env.team_names[int(env.sim.info["winner"][0])] or "nobody"
+winner = env.team_names[int(env.sim.info["winner"][0])] or "none"
 dead = env.sim.info["dead"][0]
 print(f"{winner} won after {env.sim.states['steps'][0]} decisions; red lost {dead[0]} units, blue {dead[1]}")
 if len(sys.argv) > 1:

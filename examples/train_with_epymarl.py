@@ -1,6 +1,6 @@
 """EPyMARL's QMIX, unmodified, trains three marines against three that follow a script.
 
-python examples/train_with_epymarl.py                                    # says the command
+python examples/train_with_epymarl.py                                    # prints the command
 python examples/train_with_epymarl.py ../epymarl 50000                   # runs it in a checkout, for so many decisions
 python examples/train_with_epymarl.py ../epymarl 50000 TeamPong tracker  # another environment, another opponent
 

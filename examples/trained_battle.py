@@ -3,7 +3,7 @@
 python examples/trained_battle.py                            # bundled weights, on the map on which they learnt
 python examples/trained_battle.py runs/vdn/seed_0/last.safetensors palaestra/Skirmish-3m-v0
 
-The file says which method made it. Most networks play the map on which they learnt alone; one that reads a row for each
+The file names its method. Most networks play the map on which they learnt alone; one that reads a row for each
 unit by the same weights plays others too.
 """
 

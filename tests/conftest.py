@@ -11,8 +11,8 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from palaestra.core.game import Game
-    from palaestra.core.simulation import Simulation
+    from palaestra.core.run.simulation import Simulation
+    from palaestra.game import Game
 
 # Before anything imports pygame, matplotlib or torch.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -44,8 +44,8 @@ def rules() -> Iterator[Callable[..., Simulation]]:
     ``game`` is a `Game`, with the keywords of `Simulation`, or an id, with those of `palaestra.make_batch`.
     """
     from palaestra import make_batch
-    from palaestra.core.kernel import KernelSimulation
-    from palaestra.core.physics import PhysicsSimulation
+    from palaestra.core.run.kernel import KernelSimulation
+    from palaestra.core.run.physics import PhysicsSimulation
 
     made: list[Simulation] = []
 

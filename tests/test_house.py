@@ -28,23 +28,14 @@ SOURCES = {
 }
 # Rooms of palaestra from the ground up, as in the table of CONTRIBUTING.md. A room imports from its own floor and from
 # those below; on the ground floor, and among the families (every other folder), each from itself alone.
-GROUND = ("core", "kernels")
+GROUND = ("core", "drawing", "kernels")
 FLOORS = (
     GROUND,
+    ("game",),
     ("<families>",),
     ("registry",),
-    (
-        "adapters",
-        "console",
-        "evaluation",
-        "exact",
-        "page_spaces",
-        "pages",
-        "players",
-        "replay",
-        "wrappers",
-        "zoo",
-    ),
+    ("console", "evaluation", "exact", "players", "replay", "wrappers", "zoo"),
+    ("adapters", "pages"),
     ("testing",),
     ("__main__", "cli"),
 )
@@ -52,7 +43,8 @@ SERVICES = {room for floor in FLOORS for room in floor}
 FAMILIES = sorted(
     p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
 )
-ROOT_FLOOR = 3
+FAMILY_FLOOR = 2
+ROOT_FLOOR = 4
 """`palaestra` itself hands on what the registry offers."""
 # Folders whose code uses our packages by their public names alone; what lies in the core may do as it likes.
 READERS = ("envs", "baselines", "benchmarks", "docs/tools", "examples", "tests")
@@ -76,14 +68,12 @@ class Facts:
 
     Attributes:
         imports: Imports anywhere: at the top, in functions, for types, by name.
-        for_types: Numbers of the lines under ``if TYPE_CHECKING``.
         private_definitions: Private names that the file defines: functions, classes, module and class variables,
             attributes of objects.
         private_uses: Line and name of every use of a private member of an object other than ``self`` and ``cls``.
     """
 
     imports: list[ast.Import | ast.ImportFrom | ast.Call] = field(default_factory=list)
-    for_types: set[int] = field(default_factory=set)
     private_definitions: set[str] = field(default_factory=set)
     private_uses: list[tuple[int, str]] = field(default_factory=list)
 
@@ -105,8 +95,6 @@ def facts(source: str) -> Facts:
         elif isinstance(node, ast.Import | ast.ImportFrom):
             found.imports.append(node)
             found.private_uses += [(node.lineno, alias.name) for alias in node.names if is_private(alias.name)]
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            found.for_types.update(range(node.lineno, (node.end_lineno or 0) + 1))
         elif isinstance(node, ast.Call) and all(isinstance(a, ast.Constant) for a in node.args[:1]):
             found.imports.append(node)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MEMBER_BY_NAME:
@@ -147,7 +135,7 @@ def is_within(module: str, *packages: str) -> bool:
 
 
 def may_import(module: str, imported: str) -> bool:
-    """The layers: kernels, core <- families <- registry <- palaestra; methods are above them, data imports nothing."""
+    """The layers: core, drawing, kernels <- game <- families <- registry <- palaestra <- methods; data imports none."""
     if not is_within(imported, *SOURCES):
         return True
     if is_within(module, "palaestra_assets"):
@@ -158,7 +146,7 @@ def may_import(module: str, imported: str) -> bool:
         return False
     if is_within(imported, "palaestra_assets"):
         return floor(module) > 0
-    if floor(imported) == floor(module) and floor(module) < 2:
+    if floor(imported) == floor(module) and floor(module) <= FAMILY_FLOOR:
         return room(imported) == room(module)
     return floor(imported) <= floor(module)
 
@@ -171,7 +159,7 @@ def room(module: str) -> str:
 
 def floor(module: str) -> int:
     if room(module) in FAMILIES:
-        return 1
+        return FAMILY_FLOOR
     return next((k for k, rooms in enumerate(FLOORS) if room(module) in rooms), ROOT_FLOOR)
 
 
@@ -180,14 +168,13 @@ def modules_of(package: str) -> dict[str, Path]:
 
 
 def import_graph(modules: dict[str, str]) -> dict[str, set[str]]:
-    """What each of the modules (sources by name) imports of the others, at the top or late, but for types alone."""
+    """What each of the modules (sources by name) imports of the others: at the top, in functions, for types."""
     graph: dict[str, set[str]] = {}
     for module, source in modules.items():
-        lines = facts(source).for_types
         graph[module] = set()
-        for line, name in imported_modules(source, module, is_package=False):
+        for _, name in imported_modules(source, module, is_package=False):
             target = name if name in modules else name.rpartition(".")[0]
-            if line not in lines and target in modules and target != module:
+            if target in modules and target != module:
                 graph[module].add(target)
     return graph
 
@@ -223,9 +210,9 @@ def late():
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
-        ("palaestra.core.linker", "palaestra.registry"),
+        ("palaestra.core.compile.linker", "palaestra.registry"),
         ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
-        ("palaestra.core.batch_loop", "palaestra.kernels.scalars"),
+        ("palaestra.core.compile.batch_loop", "palaestra.kernels.scalars"),
         ("palaestra.kernels.scalars", "palaestra.core.rng"),
         ("palaestra.kernels.scalars", "palaestra.ucav.body"),
         ("palaestra.ucav.body", "palaestra.registry"),
@@ -248,10 +235,51 @@ def test_modules_do_not_import_each_other_in_a_circle():
     late = {"a": "import b", "b": "def f():\n    from c import x", "c": "from a import y", "d": "import a"}
     assert circle_in(import_graph(late)) == ["a", "b", "c", "d"]
     types = {"a": "import b", "b": "if TYPE_CHECKING:\n    from a import y"}
-    assert circle_in(import_graph(types)) == []
+    assert circle_in(import_graph(types)) == ["a", "b"]
     for package in SOURCES:
         sources = {module: file.read_text(encoding="utf-8") for module, file in modules_of(package).items()}
         assert circle_in(import_graph(sources)) == [], package
+
+
+CORE = ("core", "spec", "compile", "run", "faces")
+"""Rooms of the core from the ground up; "core" are the files beside them."""
+
+
+def core_room(module: str) -> int:
+    part = module.removeprefix("palaestra.core").strip(".").partition(".")[0]
+    return CORE.index(part) if part in CORE else 0
+
+
+def test_a_room_of_the_core_imports_from_those_below_it():
+    modules = modules_of("palaestra")
+    for module, file in modules.items():
+        if not is_within(module, "palaestra.core"):
+            continue
+        for line, imported in imported_modules(file.read_text(encoding="utf-8"), module, file.name == "__init__.py"):
+            if is_within(imported, "palaestra.core"):
+                target = imported if imported in modules else imported.rpartition(".")[0]
+                assert core_room(target) <= core_room(module), f"{file.relative_to(HOUSE)}:{line} imports {imported}"
+
+
+def test_the_core_is_seen_at_a_glance():
+    entries = {p.name for p in (SOURCES["palaestra"] / "core").iterdir()} - {"__pycache__"}
+    assert entries >= set(CORE[1:])
+    assert len(entries) <= 12, sorted(entries)
+
+
+def test_outside_the_core_what_authors_need_is_imported_from_its_one_place():
+    door = (SOURCES["palaestra"] / "game.py").read_text(encoding="utf-8")
+    offered = {name for _, name in imported_modules(door, "palaestra.game", is_package=False)}
+    assert {"palaestra.core.spec.rules.Game", "palaestra.core.rng.uniform"} <= offered
+    files = [
+        f
+        for folder in ("envs", "baselines", "benchmarks", "docs", "examples", "tests")
+        for f in python_files(HOUSE / folder)
+    ]
+    inside = SOURCES["palaestra"] / "core"
+    for file in (f for f in files if inside not in f.parents and f != SOURCES["palaestra"] / "game.py"):
+        found = {name for _, name in imported_modules(file.read_text(encoding="utf-8"), "x", is_package=False)}
+        assert not found & offered, f"{file.relative_to(HOUSE)}: import {sorted(found & offered)} from palaestra.game"
 
 
 def test_every_file_has_a_name_of_its_own():

@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib.util
 import sys
+import textwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -36,33 +37,40 @@ def names_in(path: str) -> set[str]:
     return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
 
 
-@pytest.mark.parametrize("file", sorted({m.file for m in MUTATIONS}))
-def test_mutations_of_a_file_fit_it_and_name_tests_that_exist(file: str):
-    source = (REPOSITORY / file).read_text(encoding="utf-8")
-    for mutation in (m for m in MUTATIONS if m.file == file):
-        ast.parse(mutation.applied(source))
+def test_mutations_fit_the_code_and_name_tests_that_exist():
+    for mutation in MUTATIONS:
+        *_, changed = mutation.changed((REPOSITORY / mutation.file).read_text(encoding="utf-8"))
+        ast.parse(textwrap.dedent(changed))
         for test in mutation.tests:
             path, _, name = test.partition("::")
-            assert not name or name.partition("[")[0] in names_in(path), mutation.why
+            assert not name or name.partition("[")[0] in names_in(path), str(mutation)
 
 
 def test_there_are_enough_mutations_of_rules_kernels_faces_and_learners():
     assert len(MUTATIONS) >= FEWEST
     assert {m.group for m in MUTATIONS} >= {"rules", "kernels", "faces", "learners"}
-    assert len({(m.file, m.old, m.new) for m in MUTATIONS}) == len(MUTATIONS)
+    assert len({(m.file, m.place, m.old, m.new) for m in MUTATIONS}) == len(MUTATIONS)
 
 
-def mutation(old: str = "a + b", new: str = "a - b", test: str = "tests/test_add.py"):
-    return runner.Mutation("rules", "envs/add.py", old, new, (test,), "adds")
+def mutation(old: str = "a + b", new: str = "a - b", test: str = "tests/test_add.py", place: str = ""):
+    return runner.Mutation("rules", "envs/add.py", place, old, new, (test,), "adds")
 
 
-def test_a_text_that_is_missing_or_stands_twice_is_refused():
-    with pytest.raises(ValueError, match="0 times"):
-        mutation(old="a * b").applied("return a + b")
+def test_a_place_or_a_text_that_is_missing_or_stands_twice_is_refused_by_the_name_of_the_entry():
+    with pytest.raises(ValueError, match=r"rules\.toml, add\.py, 'adds': the old text stands 0 times"):
+        mutation(old="a * b").applied("a + b")
     with pytest.raises(ValueError, match="2 times"):
         mutation().applied("a + b, a + b")
-    with pytest.raises(ValueError, match="changes nothing"):
-        mutation(new="a + b").applied("return a + b")
+    with pytest.raises(ValueError, match="'adds': changes nothing"):
+        mutation(new="a + b").applied("a + b")
+    with pytest.raises(ValueError, match=r"'adds': 'sum' stands 0 times in envs/add\.py"):
+        mutation(place="sum").applied("a + b")
+
+
+def test_a_text_need_stand_once_in_its_function_alone():
+    source = "class A:\n    def f(a, b):\n        return a + b\n\n\ndef f(a, b):\n    return a + b\n"
+    assert mutation(place="f").applied(source) == "a - b".join(source.rsplit("a + b", 1))
+    assert mutation(place="A.f").applied(source) == "a - b".join(source.split("a + b", 1))
 
 
 def write_small_repository(folder: Path) -> None:
@@ -90,7 +98,11 @@ def test_a_test_that_fails_without_a_mutation_stops_the_run(tmp_path, monkeypatc
         runner.run_all([mutation(test="tests/test_missing.py")], 1, tmp_path)
 
 
-def test_an_entry_with_a_missing_key_is_refused(tmp_path):
-    (tmp_path / "rules.toml").write_text('[[mutation]]\nfile = "a"\nold = "b"\n')
-    with pytest.raises(ValueError, match="wants file, old, new, test, why"):
+def test_an_entry_of_other_than_four_strings_and_an_unknown_file_are_refused(tmp_path):
+    (tmp_path / "rules.toml").write_text('["pong.py"]\n"test_a.py" = [["step", "old", "new"]]\n')
+    with pytest.raises(ValueError, match="wants function, old, new, why"):
         runner.load_mutations(tmp_path)
+    for name in ("pnog.py", "__init__.py"):
+        (tmp_path / "rules.toml").write_text(f'["{name}"]\n')
+        with pytest.raises(ValueError, match=f"files are called '{name}', not one"):
+            runner.load_mutations(tmp_path)

@@ -35,6 +35,7 @@ Greedy play takes the most probable alternative of each agent.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,22 +43,29 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from torch import nn
 
-from palaestra_baselines.common.graph_networks import (
-    MASKED,
+from palaestra.core.files import FileError
+from palaestra.core.run.opponents import Opponent
+from palaestra.game import Game
+from palaestra_baselines.arac_graphs import (
+    MEMBER,
+    NODE,
+    PAIR,
+    TARGET,
+    GraphPlayer,
     GraphRoster,
-    Maps,
+    Graphs,
     Places,
-    WaysNetwork,
+    Reference,
     decide,
     prefixes,
 )
-from palaestra_baselines.common.graph_policy import GraphPolicy, load_graph_player
-from palaestra_baselines.common.graph_references import Reference
-from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
+from palaestra_baselines.common.flat_networks import NEVER, fitting_network, masked_log_softmax
+from palaestra_baselines.common.policy_file import policy_for, read_policy
+from palaestra_baselines.common.rollout import Position, Sequences
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LaneArgs,
     LaneTraining,
@@ -70,17 +78,20 @@ from palaestra_baselines.common.value_learning import (
 )
 
 METHOD = "arac"
-load_policy = load_graph_player
-"""The greedy player of a policy file; `palaestra` looks for this name."""
+NETWORK = "ways_network"
+"""Entry of a policy's metadata."""
+LEARNT = ("policy", "critics", "target", "average", "weight", "returns", "policy_optimizer", "critic_optimizer")
+"""Parts of a `Learner` that a checkpoint keeps."""
+WeightRule = Literal["adaptive", "fixed", "linear", "none"]
 
 
 @dataclass
 class Args(LaneArgs):
-    """Arguments beside those of `palaestra_baselines.common.value_learning.LaneArgs`.
+    """Arguments beside those of `palaestra_baselines.common.training.LaneArgs`.
 
     Attributes:
         beta: How the weight of the reference is chosen.
-        reference: The reference policy, see `palaestra_baselines.common.graph_references`.
+        reference: The reference policy, see `palaestra_baselines.arac_graphs`.
         decoder: Whether agents decide one after the other or at once.
         beta_first: First and largest weight.
         beta_least: Smallest weight.
@@ -104,7 +115,7 @@ class Args(LaneArgs):
     SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "average", "reference_share", "return_decay")
 
     env_id: str = "palaestra/GraphPursuit-Grid10-v0"
-    options: tuple[str, ...] = ("view=nodes",)
+    options: tuple[str, ...] = ("observation=nodes",)
     team: str = "pursuer"
     opponent: str = "optimal"
     total_steps: int = 400_000
@@ -133,10 +144,261 @@ class Args(LaneArgs):
     directory: Path = Path("runs/arac")
 
 
+# --------------------------------------------------------------------------------------------------------- the networks
+
+
+class PairAttention(nn.Module):
+    """Additive attention whose keys look different from each query, by the features of the pair.
+
+    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
+    """
+
+    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            width: Of u.
+            query: Features of a query.
+            key: Features of a key.
+            heads: Parts of the width with weights of attention of their own.
+        """
+        super().__init__()
+        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
+        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
+        self.heads = heads
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
+
+        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
+        """
+        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
+        weights = (self.score(hidden) + NEVER * ~there[..., None]).softmax(dim=2) * there[..., None]
+        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
+
+
+class MoveNetwork(nn.Module):
+    """Numbers for each alternative of an agent, by attention over where opponents may go and over teammates.
+
+    The encoder looks, from each node where an opponent may go, at all members of the team; the decoder from each node
+    where the agent may go at these nodes as encoded, and at its teammates. Where agents aim, an alternative is a node
+    to go to and an opponent, and its numbers are the sum of one for the node and one for the opponent from there.
+    """
+
+    def __init__(self, graphs: Graphs, width: int, heads: int, outputs: int) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            graphs: The graphs.
+            width: Of all hidden layers.
+            heads: Of the attention.
+            outputs: Numbers for each alternative.
+        """
+        super().__init__()
+        self.graphs = graphs
+        self.encode = PairAttention(width, NODE + 1, MEMBER, heads)
+        self.encoded = nn.Linear(width + NODE + 1, width)
+        self.decode_others = PairAttention(width, NODE, width, heads)
+        self.decode_own = PairAttention(width, NODE, MEMBER, heads)
+        self.hidden = nn.Linear(2 * width + NODE, width)
+        self.output = nn.Linear(width, outputs)
+        if graphs.targets:
+            self.aim_from, self.aim_pair = nn.Linear(width, width), nn.Linear(PAIR + TARGET, width)
+            self.aim = nn.Linear(width, outputs)
+
+    def forward(self, places: Places, agent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Numbers ``[S, M, outputs]`` of the alternatives and the nodes ``[S, D]`` that they lead to.
+
+        M is D, or D (1 + m) where agents aim: nodes, and for each no target and every opponent.
+
+        Args:
+            places: Positions, in which those that have decided are where they are going.
+            agent: Number of the member that decides, int64 ``[S]``.
+        """
+        graphs, graph, own = self.graphs, places.graph, places.own
+        far, is_there = graph[:, None, None], (own >= 0)[:, None]
+        moves = graphs.neighbours(graph, own.gather(1, agent[:, None])[:, 0])
+        ahead = graphs.neighbours(graph[:, None], places.others)
+        life = places.other_life[:, :, None, None].expand(-1, -1, graphs.moves, 1)
+        seen, ahead = torch.cat([graphs.places(far, ahead), life], dim=-1).flatten(1, 2), ahead.flatten(1)
+        queries = graphs.places(graph[:, None], moves)
+        is_self = torch.arange(own.shape[1]) == agent[:, None]
+        kinds = [is_self, places.decided & ~is_self, ~places.decided & ~is_self, places.own_life]
+        members = torch.stack([kind.float() for kind in kinds], dim=-1)
+
+        covered = self.encode(seen, members, graphs.pairs(far, ahead[:, :, None], own[:, None]), is_there)
+        encoded = torch.relu(self.encoded(torch.cat([covered, seen], dim=-1)))
+        pairs = graphs.pairs(far, moves[:, :, None], ahead[:, None])
+        others = self.decode_others(queries, encoded, pairs, (ahead >= 0)[:, None])
+        pairs = graphs.pairs(far, moves[:, :, None], own[:, None])
+        teammates = self.decode_own(queries, members, pairs, is_there & ~is_self[:, None])
+        hidden = torch.relu(self.hidden(torch.cat([others, teammates, queries], dim=-1)))
+        numbers = self.output(hidden)
+        if graphs.targets:
+            numbers = numbers[:, :, None] + self._aims(places, moves, hidden)
+            numbers = numbers.flatten(1, 2)
+        return numbers, moves
+
+    def scores(self, places: Places, agent: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+        """The first number of each alternative, ``[S, M]``, as logits of a policy."""
+        return self(places, agent)[0][..., 0]
+
+    def _aims(self, places: Places, moves: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Numbers ``[S, D, 1 + m, outputs]`` of no target and of every opponent as a target."""
+        pairs = self.graphs.pairs(places.graph[:, None, None], moves[:, :, None], places.others[:, None])
+        target = torch.stack([places.other_life, places.aimed], dim=-1)[:, None].expand(-1, moves.shape[1], -1, -1)
+        aims = torch.relu(self.aim_from(hidden)[:, :, None] + self.aim_pair(torch.cat([pairs, target], dim=-1)))
+        return torch.cat([torch.zeros_like(aims[:, :, :1, : self.aim.out_features]), self.aim(aims)], dim=2)
+
+
+class GraphPolicy(nn.Module):
+    """The actor, and what a file of it holds."""
+
+    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str) -> None:
+        """A network of random weights from torch's generator."""
+        super().__init__()
+        self.network, self.decoder = MoveNetwork(graphs, width, heads, 1), decoder
+        self.width, self.heads, self.sequential = width, heads, decoder == "sequential"
+
+    def choose(self, places: Places, legal: torch.Tensor) -> torch.Tensor:
+        """The most probable alternatives int64 ``[S, k]``; ``legal [S, k, M]``."""
+        return decide(self.network.scores, self.network.graphs, places, legal, None, self.sequential)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights by name."""
+        return {name: value.numpy().copy() for name, value in self.network.state_dict().items()}
+
+    def notes(self) -> dict[str, Any]:
+        """Shape of the network."""
+        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder}}
+
+    def player(self, game: Game, team: str) -> Opponent:
+        """The greedy player of a team by a copy of the weights."""
+        return GraphPlayer(copy.deepcopy(self).choose, game, team)
+
+
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file, on any graph and for any number of agents.
+
+    Raises:
+        FileError: The file is no saved policy of graphs, or the game does not show its nodes.
+    """
+    with policy_for(path, game, team) as arrays:
+        shape: Any = read_policy(path)[1].get(NETWORK)
+        GraphRoster(game, [team])
+        try:
+            policy = fitting_network(
+                lambda: GraphPolicy(Graphs(game), shape["width"], shape["heads"], shape["decoder"]), arrays
+            )
+            policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        except (RuntimeError, TypeError, KeyError, AssertionError, ZeroDivisionError) as error:
+            raise FileError(f"{path}: the weights do not fit: {' '.join(str(error).split())[:200]}") from error
+        return policy.player(game, team)
+
+
+# ----------------------------------------------------------------------------------------------- the reference's weight
+
+
+class MatchReturns:
+    """Discounted returns of the matches that the policy plays, and of those that the reference plays in its own lanes.
+
+    Attributes:
+        of_policy: Mean return of the last matches of the policy, by exponential averaging.
+        of_reference: Likewise of the reference.
+    """
+
+    def __init__(self, lanes: int, reference_lanes: int, gamma: float, decay: float) -> None:
+        """No match has ended.
+
+        Args:
+            lanes: N.
+            reference_lanes: Number of lanes, the first ones, in which the reference plays.
+            gamma: Discount of a decision.
+            decay: Weight of a match in the mean of its policy; the first ones weigh more, so that they count alike.
+        """
+        self.reference_lanes, self.gamma, self.decay = reference_lanes, gamma, decay
+        self._return, self._discount = np.zeros(lanes), np.ones(lanes)
+        self._means, self._counts = np.zeros(2), np.zeros(2)
+
+    @property
+    def of_policy(self) -> float:
+        """See above."""
+        return float(self._means[0])
+
+    @property
+    def of_reference(self) -> float:
+        """See above."""
+        return float(self._means[1])
+
+    @property
+    def advantage(self) -> float:
+        """``(R_pi - R_ref) / (|R_pi| + |R_ref|)``, in [-1, 1]; 0 until matches of both have ended."""
+        if not self._counts.all():
+            return 0.0
+        one, other = self._means
+        return float((one - other) / max(abs(one) + abs(other), 1e-6))
+
+    def count(self, rewards: np.ndarray, running: np.ndarray) -> None:
+        """Counts a decision of all lanes.
+
+        Args:
+            rewards: float32 ``[N]``.
+            running: bool ``[N]``: it was a decision of a match; else the lane has started its next match.
+        """
+        for lane in np.flatnonzero(~running):
+            kind = int(lane < self.reference_lanes)
+            self._counts[kind] += 1
+            weight = max(self.decay, 1.0 / self._counts[kind])
+            self._means[kind] += weight * (self._return[lane] - self._means[kind])
+        self._return = np.where(running, self._return + self._discount * rewards, 0.0)
+        self._discount = np.where(running, self._discount * self.gamma, 1.0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {name: vars(self)[name].copy() for name in ("_return", "_discount", "_means", "_counts")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse."""
+        vars(self).update({name: np.array(value) for name, value in state.items()})
+
+
+class ReferenceWeight:
+    """beta: ``adaptive``, ``fixed``, ``linear`` (falls to 0 in the training) or ``none`` (is 0)."""
+
+    def __init__(self, rule: WeightRule, first: float, least: float, rate: float, wanted: float) -> None:
+        """The first weight.
+
+        Args:
+            rule: See above.
+            first: First and largest weight.
+            least: Smallest weight of ``adaptive``.
+            rate: eta of ``adaptive``: how fast it changes.
+            wanted: kappa of ``adaptive``: the advantage over which it falls.
+        """
+        self.rule, self.first, self.least, self.rate, self.wanted = rule, first, least, rate, wanted
+        self.beta = 0.0 if rule == "none" else first
+
+    def update(self, advantage: float, share: float) -> None:
+        """One step, with the advantage of the policy over the reference; ``share`` of the training is done."""
+        if self.rule == "adaptive":
+            changed = self.beta * math.exp(self.rate * (self.wanted - advantage))
+            self.beta = min(max(changed, self.least), self.first)
+        elif self.rule == "linear":
+            self.beta = self.first * (1.0 - share)
+
+    def state_dict(self) -> dict[str, float]:
+        """For a checkpoint."""
+        return {"beta": self.beta}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """The inverse."""
+        self.beta = state["beta"]
+
+
 # ----------------------------------------------------------------------------------------------------------- the losses
 
 
-def returns_ahead(some: Sequences, team: int, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def n_step_returns(some: Sequences, team: int, gamma: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Discounted rewards of sequences up to the end of their match, and the positions that stand for the rest.
 
     Args:
@@ -150,20 +412,15 @@ def returns_ahead(some: Sequences, team: int, gamma: float) -> tuple[torch.Tenso
     """
     length, count = some.weights.shape
     total, discount = torch.zeros(count), torch.ones(count)
-    row, goes_on = torch.full((count,), length), torch.ones(count)
+    row, is_running = torch.full((count,), length), torch.ones(count)
     for k in range(length):
-        is_cut = (goes_on > 0) & (some.weights[k] == 0)  # the horizon truncated the match before this row
+        is_cut = (is_running > 0) & (some.weights[k] == 0)  # the horizon truncated the match before this row
         row = torch.where(is_cut, k, row)
-        goes_on = goes_on * some.weights[k]
-        total = total + goes_on * discount * some.rewards[k, :, team]
-        discount = torch.where(goes_on > 0, discount * gamma * some.continues[k], discount)
-        goes_on = goes_on * some.continues[k]
+        is_running = is_running * some.weights[k]
+        total = total + is_running * discount * some.rewards[k, :, team]
+        discount = torch.where(is_running > 0, discount * gamma * some.continues[k], discount)
+        is_running = is_running * some.continues[k]
     return total, row, discount
-
-
-def masked_log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Logarithms of the probabilities of legal alternatives ``[..., M]``; very small ones of the others."""
-    return logits.masked_fill(~legal, MASKED).log_softmax(dim=-1)
 
 
 def soft_values(logits: torch.Tensor, values: torch.Tensor, legal: torch.Tensor, alpha: float) -> torch.Tensor:
@@ -224,32 +481,17 @@ class GraphTraining(LaneTraining):
 
     LOSSES = ("critic_loss", "entropy", "beta", "advantage")
     ROSTER = GraphRoster
+    KEEPS_REPLAY = True
     args: Args
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint holds beside the learnt parts."""
-        return {"replay": self.replay.state(), **super().state()}
-
-    def restore(self, before: dict[str, Any]) -> None:
-        """Restores what `state` returned."""
-        self.replay.restore(before["replay"])
-        super().restore(before)
 
     def sample(self, length: int) -> Sequences:
         """Sequences that begin with a decision of the team."""
         size = self.args.batch_size
         some = self.replay.sample_sequences(self.rng, 4 * size, length)
         picked = (some.positions.asked[0].any(dim=1) & (some.weights[0] > 0)).nonzero()[:size, 0]
-        positions = some.positions.named()
-        taken = {name: value[:, picked] for name, value in positions.items()}
-        return Sequences(
-            type(some.positions).from_named(taken),
-            some.keeps[:, picked],
-            some.actions[:, picked],
-            some.rewards[:, picked],
-            some.continues[:, picked],
-            some.weights[:, picked],
-        )
+        positions = Position.from_named({name: value[:, picked] for name, value in some.positions.named().items()})
+        others = (some.keeps, some.actions, some.rewards, some.continues, some.weights)
+        return Sequences(positions, *(value[:, picked] for value in others))
 
 
 class Learner:
@@ -258,14 +500,14 @@ class Learner:
     def __init__(self, args: Args, training: GraphTraining) -> None:
         """Networks of random weights from torch's generator."""
         game = training.roster.game
-        self.args, self.maps = args, Maps(game)
+        self.args, self.graphs = args, Graphs(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules.alternating else 1
         self.length = args.steps_ahead * self.stride
-        self.policy = GraphPolicy(self.maps, args.width, args.heads, args.decoder)
-        self.critics = WaysNetwork(self.maps, args.width, args.heads, outputs=2)
+        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder)
+        self.critics = MoveNetwork(self.graphs, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
-        self.reference = Reference(args.reference, game, self.maps, args.team)
+        self.reference = Reference(args.reference, game, self.graphs, args.team)
         self.weight = ReferenceWeight(
             args.beta, args.beta_first, args.beta_least, args.beta_rate, args.advantage_wanted
         )
@@ -274,22 +516,6 @@ class Learner:
         self.policy_optimizer, self.critic_optimizer = (
             torch.optim.Adam(part.parameters(), fused=True) for part in (self.policy, self.critics)
         )
-
-    def learnt(self) -> dict[str, Any]:
-        """All that is learnt, by name."""
-        return {
-            name: getattr(self, name)
-            for name in (
-                "policy",
-                "critics",
-                "target",
-                "average",
-                "weight",
-                "returns",
-                "policy_optimizer",
-                "critic_optimizer",
-            )
-        }
 
     def play(self, training: GraphTraining) -> None:
         """One decision in all lanes, drawn from the policy or, in its own lanes, from the reference."""
@@ -303,7 +529,7 @@ class Learner:
             if asked.any():
                 places = Places.of(torch.from_numpy(position.observations["nodes"][asked, 0]), self.members)
                 given = (torch.from_numpy(legal[asked]), torch.from_numpy(noise[asked]))
-                actions[asked] = decide(network.scores, self.maps, places, *given, self.policy.sequential).numpy()
+                actions[asked] = decide(network.scores, self.graphs, places, *given, self.policy.sequential).numpy()
         decision = collector.play(actions)
         self.returns.count(decision.rewards[:, self.team], decision.running)
 
@@ -321,16 +547,16 @@ class Learner:
         some = training.sample(self.length)
         nodes, legals = some.positions.observations["nodes"][:, :, 0], some.positions.legal
         places, legal = Places.of(nodes[0], self.members), legals[0].flatten(0, 1)
-        at, agent = prefixes(places, self.maps, some.actions[0], sequential=True)
-        before, _ = prefixes(places, self.maps, some.actions[0], self.policy.sequential)
+        at, agent = prefixes(places, self.graphs, some.actions[0], sequential=True)
+        before, _ = prefixes(places, self.graphs, some.actions[0], self.policy.sequential)
         present = places.own >= 0
         weights = present.float().flatten()
 
-        outputs, ways = self.critics(at, agent)
+        outputs, moves = self.critics(at, agent)
         values = outputs.detach().amin(dim=2)
         logits = self.policy.network(before, agent)[0][..., 0]
         with torch.no_grad():
-            total, row, discount = returns_ahead(some, self.team, args.gamma ** (1.0 / self.stride))
+            total, row, discount = n_step_returns(some, self.team, args.gamma ** (1.0 / self.stride))
             after = row, torch.arange(len(row))
             following = self.next_values(Places.of(nodes[after], self.members), legals[after], alpha)
             soft = soft_values(logits, values, legal, alpha).unflatten(0, (-1, self.members))
@@ -338,14 +564,13 @@ class Learner:
         critic_loss = errors_of(outputs, some.actions[0].flatten(), targets, weights)
         gradient_step(self.critic_optimizer, critic_loss, rate, args.max_gradient_norm)
 
-        reference = self.reference(at, agent, legal, ways)
+        reference = self.reference(at, agent, legal, moves)
         loss, entropy = policy_loss(logits, values, reference, legal, weights, alpha, self.weight.beta)
         gradient_step(self.policy_optimizer, loss, rate, args.max_gradient_norm)
         polyak_update(self.target, self.critics, args.tau)
         polyak_update(self.average, self.policy, args.average)
         self.weight.update(self.returns.advantage, share)
-        facts = (torch.tensor(self.weight.beta), torch.tensor(self.returns.advantage))
-        training.count_update(critic_loss, entropy, *facts)
+        training.count_update(critic_loss, entropy, self.weight.beta, self.returns.advantage)
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
@@ -353,7 +578,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     with RunFolder(args, METHOD) as folder:
         training = GraphTraining(args, folder, evaluation, max(args.replay_size // args.lanes, 2))
         learner = Learner(args, training)
-        training.resume(**learner.learnt())
+        training.resume(**{name: getattr(learner, name) for name in LEARNT})
         while training.should_continue(learner.average):
             learner.play(training)
             if training.collector.steps >= args.warmup_steps and training.replay.filled >= learner.length:

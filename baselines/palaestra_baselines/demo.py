@@ -23,10 +23,10 @@ import tyro
 
 import palaestra
 from palaestra.cli.progress_bar import Progress
-from palaestra.core.batch_loop import RUNNING
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
-from palaestra.core.game import Game
 from palaestra.evaluation.ratings import wilson_interval
+from palaestra.game import Game
 from palaestra.replay.export import write_gif
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
@@ -127,7 +127,7 @@ class Hunter:
             start += f.size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Macros ``[n, 1, 3]``; see `palaestra.core.opponents.Opponent`."""
+        """Macros ``[n, 1, 3]``; see `palaestra.core.run.opponents.Opponent`."""
         seen = {name: observations[:, 0, columns].astype(np.float64) for name, columns in self.columns.items()}
         speed = seen["airspeed"][:, 0] * SPEED_UNIT_MPS
         path = np.arcsin(np.clip(seen["climb_rate"][:, 0] * SPEED_UNIT_MPS / np.maximum(speed, 50.0), -1.0, 1.0))

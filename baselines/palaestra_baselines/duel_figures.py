@@ -23,10 +23,8 @@ from typing import Any
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.wrappers import SelfPlayPool
 from palaestra_baselines import mappo
-from palaestra_baselines.common.curves import curve_over_seeds, plot_panels, read_rows
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS
-from palaestra_baselines.team_figures import write_rows
+from palaestra_baselines.common.figures import FigureArgs, curve_over_seeds, plot_panels, train_all, write_rows
+from palaestra_baselines.common.run_folder import WEIGHTS, read_rows
 
 DUEL = "palaestra/SkirmishDuel-v0"
 METHOD = "mappo"

@@ -22,11 +22,20 @@ import numpy as np
 import tyro
 
 from palaestra_baselines import duel_figures, ppo_tracking, pursuit_figures, skirmish_figures, team_figures
-from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
-from palaestra_baselines.common.output_files import copy_file, write_csv
+from palaestra_baselines.common.figures import (
+    FigureArgs,
+    bootstrap_interval,
+    continued,
+    copy_file,
+    curve_over_seeds,
+    finished,
+    mark_finished,
+    plot_panels,
+    write_csv,
+)
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
-from palaestra_baselines.common.runs import FigureArgs, continued, finished, mark_finished
-from palaestra_baselines.common.tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
+from palaestra_baselines.common.run_folder import read_rows
+from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
 """Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""

@@ -51,10 +51,10 @@ import torch
 from torch import nn
 
 from palaestra_baselines.common.agents import Roster
+from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.rollout import Batch
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, q_of_actions
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LearningArgs,
     Report,
@@ -295,7 +295,6 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             online,
             target,
             loss=lambda: td_loss(online, target, training.sample(), args.gamma, args.double, args.auxiliary_weight),
-            play=lambda epsilon: training.play(online.utilities, epsilon),
             utilities_of=lambda network: network.utilities,
         )
 

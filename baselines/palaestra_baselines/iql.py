@@ -6,32 +6,24 @@ Tampuu et al., "Multiagent cooperation and competition with deep reinforcement l
     y_i = r_team(i) + gamma max_a' Q_i'(o_i', a').
 
 A comparison for `palaestra_baselines.fm3q`, with the same networks, replay, schedules and number of gradient
-steps. Agents of a role share their weights, also across the teams where these are alike::
+steps; networks and training are those of `palaestra_baselines.vdn`, and the loss is below. Agents of a role share their
+weights, also across the teams where these are alike::
 
     python -m palaestra_baselines.iql --env-id palaestra/TeamPong-v0
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, q_of_actions
-from palaestra_baselines.common.value_learning import (
-    Evaluation,
-    LearningArgs,
-    Report,
-    Training,
-    learn,
-    learning_command,
-    weighted_mean,
-)
+from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.rollout import Batch
+from palaestra_baselines.common.training import Evaluation, LearningArgs, Report, learning_command, weighted_mean
+from palaestra_baselines.vdn import train_utilities
 
 METHOD = "iql"
 load_policy = load_player
@@ -67,18 +59,7 @@ def td_loss(
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    with RunFolder(args, METHOD) as folder:
-        training = Training(args, folder, evaluation)
-        online = Utilities(training.roster, args.hidden)
-        target = copy.deepcopy(online).requires_grad_(False)
-        team_of = torch.from_numpy(training.roster.team_of)
-        return learn(
-            training,
-            online,
-            target,
-            loss=lambda: td_loss(online, target, training.sample(), team_of, args.gamma, args.double),
-            play=lambda epsilon: training.play(online, epsilon),
-        )
+    return train_utilities(args, METHOD, td_loss, evaluation)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

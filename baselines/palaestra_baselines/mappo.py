@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -32,17 +33,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
-from palaestra_baselines.common.collector import draw_actions, epsilon_greedy
-from palaestra_baselines.common.critics import Critic, UnitCritic, ValueScale
-from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player
-from palaestra_baselines.common.policy_file import read_policy
+from palaestra.game import Game
+from palaestra_baselines.common.flat_networks import FlatUtilities, Utilities, masked_log_softmax, scale_inputs, unroll
+from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences, generalised_advantages
-from palaestra_baselines.common.unit_networks import UnitUtilities, load_unit_player
-from palaestra_baselines.common.utilities import NEVER, Utilities, load_player
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LaneArgs,
     LaneTraining,
@@ -52,8 +47,10 @@ from palaestra_baselines.common.value_learning import (
     linear_schedule,
     weighted_mean,
 )
+from palaestra_baselines.common.unit_networks import UnitUtilities, load_utilities
 
 METHOD = "mappo"
+load_policy = load_utilities
 SLOPE = 10.0
 """Error, in deviations of the targets, beyond which the loss of the value grows linearly: the paper's."""
 
@@ -120,29 +117,146 @@ class Args(LaneArgs):
             raise ValueError(f"--minibatches {self.minibatches} are more than the sequences of a rollout")
 
 
-def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file.
+# -------------------------------------------------------------------------------------------------------- the networks
 
-    Raises:
-        FileError: The file is no saved policy, or one of a game that it cannot play.
+
+class Critic(nn.Module):
+    """Value of a global state by a perceptron with rectified units."""
+
+    mean: torch.Tensor
+    scale: torch.Tensor
+
+    def __init__(self, inputs: int, hidden: tuple[int, ...]) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            inputs: S, length of the state.
+            hidden: Widths of the hidden layers.
+        """
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise((inputs, *hidden, 1)))
+        self.register_buffer("mean", torch.zeros(inputs))
+        self.register_buffer("scale", torch.ones(inputs))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Values ``[...]`` of states ``[..., S]``."""
+        return by_layers(self.layers, (states - self.mean) * self.scale)
+
+    def standardise(self, states: np.ndarray) -> None:
+        """Scales inputs by mean and standard deviation of states ``[N, S]``."""
+        scale_inputs(self, states, None)
+
+
+class UnitCritic(nn.Module):
+    """Value of a global state that has a row of numbers for each agent, all 0 for agents out of the match.
+
+    No weight depends on the number of agents. Rows are encoded by weights of their own for each team, and pooled::
+
+        e_j = relu(W_team row_j + b_team)
+        V = perceptron([mean_j e_j, max_j e_j, log(1 + number of agents in the match) of each team])
     """
-    args = read_policy(path)[1].get("args", {})
-    if args.get("network") == "entity":
-        return load_unit_player(path, game, team)
-    return (load_flat_player if args.get("recurrent") else load_player)(path, game, team)
+
+    mean: torch.Tensor
+    scale: torch.Tensor
+
+    def __init__(self, game: Game, size: int, hidden: tuple[int, ...]) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            game: The rules.
+            size: S, length of the state.
+            hidden: Widths of the features of a row (the first) and of the layers after the pooling.
+
+        Raises:
+            ValueError: The state is not one row of equal length for each agent.
+        """
+        super().__init__()
+        agents = len(game.team_index)
+        if game.global_state is None or size % agents:
+            raise ValueError(
+                f"{game.name}: the global state of {size} numbers has no row for each of {agents} agents: "
+                "use --network flat"
+            )
+        self.members = [list(slots) for slots in game.teams.values()]
+        self.agents, width, rows = agents, size // agents, hidden[0]
+        self.teams = nn.ModuleList(nn.Linear(width, rows) for _ in self.members)
+        pooled = len(self.members) * (2 * rows + 1)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise((pooled, *hidden, 1)))
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Values ``[...]`` of states ``[..., S]``."""
+        rows = states.unflatten(-1, (self.agents, -1))
+        is_in = (rows != 0.0).any(-1, keepdim=True).float()
+        rows, pooled = (rows - self.mean) * self.scale, []
+        for layer, slots in zip(self.teams, self.members, strict=True):
+            present = is_in[..., slots, :]
+            encoded = torch.relu(layer(rows[..., slots, :])) * present
+            number = present.sum(-2)
+            pooled += [encoded.sum(-2) / number.clamp(min=1.0), encoded.amax(-2), number.log1p()]
+        return by_layers(self.layers, torch.cat(pooled, -1))
+
+    def standardise(self, states: np.ndarray) -> None:
+        """Scales inputs by mean and standard deviation over agents in the match, of states ``[N, S]``."""
+        rows = states.reshape(len(states) * self.agents, -1)
+        scale_inputs(self, rows[rows.any(1)], None)
+
+
+def by_layers(layers: nn.ModuleList, inputs: torch.Tensor) -> torch.Tensor:
+    """Values ``[...]`` of inputs ``[..., I]`` by the layers of a perceptron."""
+    for layer in layers[:-1]:
+        inputs = torch.relu(layer(inputs))
+    return layers[-1](inputs)[..., 0]
+
+
+class ValueScale(nn.Module):
+    """Running mean and standard deviation of the targets of a critic, which learns targets of mean 0 and deviation 1.
+
+    First and second moment are exponential averages over updates, divided by the weight that they have gathered, as in
+    value normalisation of Yu et al. (arXiv 2103.01955).
+    """
+
+    moments: torch.Tensor
+    gathered: torch.Tensor
+
+    def __init__(self, decay: float) -> None:
+        """Knows no targets yet: mean 0, deviation 1.
+
+        Args:
+            decay: Share of the old averages that an update keeps.
+        """
+        super().__init__()
+        self.decay = decay
+        self.register_buffer("moments", torch.zeros(2, dtype=torch.float64))
+        self.register_buffer("gathered", torch.zeros((), dtype=torch.float64))
+
+    def update(self, targets: torch.Tensor, weights: torch.Tensor) -> None:
+        """Adds targets of any shape; ``weights`` of the same shape are 0 for those that do not count."""
+        values, share = targets.double(), weights.double() / weights.sum().clamp(min=1.0)
+        fresh = torch.stack([(values * share).sum(), (values**2 * share).sum()])
+        self.moments.lerp_(fresh, 1.0 - self.decay)
+        self.gathered.lerp_(torch.ones_like(self.gathered), 1.0 - self.decay)
+
+    def mean_and_deviation(self) -> tuple[float, float]:
+        """Of the targets so far; the deviation is at least 1e-2."""
+        if not self.gathered:
+            return 0.0, 1.0
+        mean, square = (self.moments / self.gathered).tolist()
+        return mean, max(square - mean**2, 1e-4) ** 0.5
+
+    def normalised(self, targets: torch.Tensor) -> torch.Tensor:
+        """Targets as the critic learns them."""
+        mean, deviation = self.mean_and_deviation()
+        return (targets - mean) / deviation
+
+    def restored(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Values of a critic's outputs: the inverse of `normalised`."""
+        mean, deviation = self.mean_and_deviation()
+        return outputs * deviation + mean
 
 
 # ------------------------------------------------------------------------------------------------------------ the loss
-
-
-def log_policy(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Logarithms ``[..., A, M]`` of the probabilities of actions; about `NEVER` for illegal ones.
-
-    Args:
-        logits: ``[..., A, M]``.
-        legal: bool ``[..., A, M]``.
-    """
-    return logits.masked_fill(~legal, NEVER).log_softmax(-1)
 
 
 def policy_loss(
@@ -228,14 +342,7 @@ class Samples:
 
 def logits_of(actor: Any, samples: Samples) -> torch.Tensor:
     """Logits ``[C, B, A, M]`` of sequences; with recurrence from the recurrent state before their first decision."""
-    if not actor.memory_size:
-        return actor(samples.observations)
-    memory, parts = samples.memory[0], []
-    for t, keeps in enumerate(samples.keeps):
-        observed = {role: seen[t] for role, seen in samples.observations.items()}
-        logits, memory = actor.evaluate(observed, memory * keeps)
-        parts.append(logits)
-    return torch.stack(parts)
+    return unroll(actor, samples.observations, samples.memory, samples.keeps)[0]
 
 
 def log_chosen(log_probabilities: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
@@ -283,7 +390,7 @@ def read_rollout(
     )
     rows, lanes = sequences(torch.arange(length // args.length * count), args.length, count)
     some = samples.at(rows, lanes)
-    samples.old[rows, lanes] = log_chosen(log_policy(logits_of(actor, some), some.legal), some.actions)
+    samples.old[rows, lanes] = log_chosen(masked_log_softmax(logits_of(actor, some), some.legal), some.actions)
     return samples
 
 
@@ -320,13 +427,9 @@ def decide(training: LaneTraining, actor: Any) -> tuple[np.ndarray, np.ndarray |
     """Actions int64 ``[N, A]`` drawn from the policy, and the recurrent state ``[N, A, H]`` after them."""
     position = training.collector.position
     observed = {role: torch.from_numpy(seen) for role, seen in position.observations.items()}
-    memory = None
-    if actor.memory_size:
-        logits, after = actor.evaluate(observed, torch.from_numpy(position.memory))
-        memory = after.numpy()
-    else:
-        logits = actor(observed)
-    return draw_actions(training.collector.rng, position.legal, logits.numpy()), memory
+    logits, after = actor.evaluate(observed, torch.from_numpy(position.memory) if actor.memory_size else None)
+    actions = draw_actions(training.collector.rng, position.legal, logits.numpy())
+    return actions, after.numpy() if actor.memory_size else None
 
 
 def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:
@@ -339,9 +442,7 @@ def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:
     if args.network == "entity":
         actor = UnitUtilities(roster, args.hidden, args.recurrent)
         return actor, UnitCritic(roster.game, size, args.critic_hidden)
-    actor = (
-        FlatUtilities(roster, args.hidden, True, streams=False) if args.recurrent else Utilities(roster, args.hidden)
-    )
+    actor = FlatUtilities(roster, args.hidden) if args.recurrent else Utilities(roster, args.hidden)
     return actor, Critic(size, args.critic_hidden)
 
 
@@ -383,7 +484,7 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             for _ in range(args.epochs):
                 for numbers in training.minibatches():
                     batch = samples.at(*sequences(numbers, args.length, args.lanes))
-                    new = log_policy(logits_of(actor, batch), batch.legal)
+                    new = masked_log_softmax(logits_of(actor, batch), batch.legal)
                     chosen = log_chosen(new, batch.actions)
                     loss = policy_loss(chosen, batch.old, batch.advantages, batch.acts, args.clip)
                     entropy = mean_entropy(new, batch.acts)

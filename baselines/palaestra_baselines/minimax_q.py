@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,17 +39,16 @@ import numba
 import numpy as np
 
 from palaestra import exact, registry
-from palaestra.core.batch_loop import RUNNING
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.core.snapshot import Snapshot
+from palaestra.core.run.snapshot import Snapshot
 from palaestra.exact.positions import Board, joint_actions
 from palaestra.exact.sweeps import solve_positions
+from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.collector import check_rules
 from palaestra_baselines.common.policy_file import policy_for, save_policy
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.training_command import evaluation_hint, run_command
+from palaestra_baselines.common.rollout import check_rules
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder, evaluation_hint, run_command
 
 METHOD = "minimax_q"
 LEARNT = ("q", "visits", "values", "rows", "columns")
@@ -83,29 +82,17 @@ class Args(RunArgs):
 
 @dataclass(frozen=True)
 class Report:
-    """Result of `train`. Exact figures are for discounted play from the start, positions in which the rules start.
+    """Result of `train`.
 
     Attributes:
         weights: Saved policy.
-        value: Exact value of the first start for the first team.
-        learned_value: Its estimate by minimax-Q.
-        value_error: Largest error of the learnt values of all starts.
-        exploitability: The larger one of both teams' policies.
         steps: Decisions learnt from.
-        wall_s: Wall time of all parts of the run, evaluations included.
-        cpu_s: Processor time.
-        log: One row per evaluation.
+        log: One row per evaluation, see `Learner.evaluate`; times are of all parts of the run, evaluations included.
     """
 
     weights: Path
-    value: float
-    learned_value: float
-    value_error: float
-    exploitability: float
     steps: int
-    wall_s: float
-    cpu_s: float
-    log: list[dict[str, float]] = field(default_factory=list)
+    log: list[dict[str, float]]
 
 
 # ---------------------------------------------------------------------------------------------------------- learning
@@ -214,7 +201,12 @@ class Learner:
         }
 
     def evaluate(self) -> dict[str, float]:
-        """Exact figures of the learnt values and policies."""
+        """Exact figures for discounted play from the start, the positions in which the rules start.
+
+        ``value`` is that of the first start for the first team, ``learned_value`` its estimate by minimax-Q,
+        ``value_error`` the largest error of the learnt values of all starts, ``exploitability`` the larger one of both
+        teams' policies.
+        """
         starts = self.table.starts
         lost = {
             team: exact.exploitability(self.solution, p, team).exploitability for team, p in self.policies().items()
@@ -279,25 +271,14 @@ def train(args: Args) -> Report:
                     f"(exact {row['value']:+.4f}), exploitability {row['exploitability']:.4f}"
                 )
             folder.progress.update(learner.steps, **shown)
-    last = folder.rows[-1]
-    return Report(
-        weights,
-        value=last["value"],
-        learned_value=last["learned_value"],
-        value_error=last["value_error"],
-        exploitability=last["exploitability"],
-        steps=learner.steps,
-        wall_s=last["wall_s"],
-        cpu_s=last["cpu_s"],
-        log=folder.rows,
-    )
+    return Report(weights, learner.steps, folder.rows)
 
 
 # ------------------------------------------------------------------------------------------------------------ player
 
 
 class MinimaxPlayer:
-    """Plays a team by a table of probabilities: an `palaestra.core.opponents.Opponent`.
+    """Plays a team by a table of probabilities: an `palaestra.core.run.opponents.Opponent`.
 
     It recognises a position by the observations of its team. The random draws of a lane come from its seed and the
     number of decisions.
@@ -349,7 +330,7 @@ class MinimaxPlayer:
         return self.policy[[self.known[key] for key in self._keys(observations)]]
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
         with np.errstate(over="ignore"):
             streams = mix64(seeds) + (memory[:, 0].astype(np.uint64) + np.uint64(1)) * GOLDEN
             draws = (mix64(streams) >> SHIFT_11) * TO_UNIT
@@ -360,7 +341,7 @@ class MinimaxPlayer:
 
 
 def load_policy(path: Path, game: Game, team: str) -> MinimaxPlayer:
-    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
+    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.
@@ -374,9 +355,10 @@ def load_policy(path: Path, game: Game, team: str) -> MinimaxPlayer:
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains and prints the exact figures."""
     args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
+    last = report.log[-1]
     print(
-        f"{report.weights}: value {report.learned_value:+.4f}, exact {report.value:+.4f}; exploitability "
-        f"{report.exploitability:.4f}; {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of "
+        f"{report.weights}: value {last['learned_value']:+.4f}, exact {last['value']:+.4f}; exploitability "
+        f"{last['exploitability']:.4f}; {report.steps} decisions, {last['wall_s']:.0f} s, {last['cpu_s']:.0f} s of "
         "processor"
     )
     print(evaluation_hint(args, report.weights, "random"))

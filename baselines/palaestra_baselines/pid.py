@@ -29,17 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Parameter
 from palaestra.core.files import FileError
-from palaestra.core.game import Game
-from palaestra.core.physics import PhysicsSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.game import Game, Parameter
 from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
-from palaestra_baselines.common.number_checks import check_numbers
-from palaestra_baselines.common.output_files import write_csv
-from palaestra_baselines.common.run_folder import lock
-from palaestra_baselines.common.runs import assets_folder
-from palaestra_baselines.common.training_command import run_command
+from palaestra_baselines.common.figures import assets_folder, write_csv
+from palaestra_baselines.common.run_folder import check_numbers, lock, run_command
 
 METHOD = "pid"
 SETTLED_AFTER_S = 5.0

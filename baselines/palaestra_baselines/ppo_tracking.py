@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,33 +35,22 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+import palaestra
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 from palaestra.core.files import write_atomically
-from palaestra.core.game import Game
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.fields import bounds
+from palaestra.game import Continuous, Game
 from palaestra.kernels.networks import fold_normalisation, make_network, save_network
-from palaestra_baselines.common.policy_file import (
-    Layers,
-    PerceptronPlayer,
-    arrays_to_layers,
-    layer_arrays,
-    perceptron_player,
-    policy_for,
-    read_policy,
-    save_policy,
-)
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.tracking import (
-    ENV_ID,
-    ERRORS,
-    TEST_SEED,
-    Tracking,
-    cpu_seconds,
-    evaluation_flights,
-    track,
-)
-from palaestra_baselines.common.training_command import run_command
+from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
+from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
+from palaestra_baselines.pid import SETTLED_AFTER_S
 
 METHOD = "ppo_tracking"
+ENV_ID = "palaestra/UcavTrack-v0"
+TEST_SEED, TEST_FLIGHTS = 1 << 52, 64
+"""Test flights, the same for all players. No player is trained, tuned or chosen on them."""
+ERRORS = ("roll_rms_deg", "flight_path_rms_deg", "speed_rms_mps")
 BEST = "best.safetensors"
 SELECTION_SEED = 1 << 50
 """Seed of the flights on which the best weights of a run are chosen."""
@@ -168,6 +157,85 @@ class Report:
     log: list[dict[str, float]] = field(default_factory=list)
 
 
+# --------------------------------------------------------------------------------------------------------- test flights
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """What a player achieved: root mean squares over the settled part of all commands.
+
+    Attributes:
+        roll_rms_deg: Roll error.
+        flight_path_rms_deg: Flight-path error.
+        speed_rms_mps: Airspeed error.
+        action_change: Mean absolute change of the four actions a decision.
+        ended: Flights that a rule ended.
+    """
+
+    roll_rms_deg: float
+    flight_path_rms_deg: float
+    speed_rms_mps: float
+    action_change: float
+    ended: int
+
+    def ratios(self, reference: Tracking) -> tuple[float, ...]:
+        """The three errors over those of a reference."""
+        return tuple(getattr(self, name) / getattr(reference, name) for name in ERRORS)
+
+
+def evaluation_flights(
+    flights: int = TEST_FLIGHTS, workers: int = 2, script: str | None = None, **parameters: float
+) -> Simulation:
+    """Flights of the registered task for `track`; ``script="pid"`` lets the PID fly."""
+    opponents = {"pilot": script} if script else {}
+    options: dict[str, Any] = {"autoreset_mode": "off", "workers": workers, "opponents": opponents}
+    return palaestra.make_batch(ENV_ID, flights, **options, **parameters)
+
+
+def track(sim: Simulation, seed: int, player: Callable[[np.ndarray], np.ndarray] | None = None) -> Tracking:
+    """Flies all lanes to their end; settled is the time from five seconds after a command on.
+
+    Args:
+        sim: As from `evaluation_flights`.
+        seed: Of the first lane: the same seed gives the same starts and commands to every player.
+        player: Observations ``[N, 29]`` to actions ``[N, 4]``; None where a script flies.
+    """
+    sim.reset(seed=seed)
+    squares, count, changes, moves = np.zeros(3), 0, 0.0, 0
+    flying = np.ones(sim.num_envs, np.bool_)
+    observations, actions = sim.observations, sim.actions
+    assert isinstance(observations, np.ndarray)
+    assert isinstance(actions, np.ndarray)
+    while flying.any():
+        if player is not None:
+            actions[:, 0] = player(observations[:, 0])
+        sim.step()
+        info = sim.info
+        errors = np.stack(
+            [np.degrees(info["turn_error_rad"]), np.degrees(info["climb_error"]), info["speed_error_mps"]]
+        )
+        settled = flying & (info["command_age_s"] > SETTLED_AFTER_S)
+        squares += (errors[:, settled] ** 2).sum(axis=1)
+        count += int(settled.sum())
+        changes += float(info["action_change"][flying].sum())
+        moves += int(flying.sum())
+        flying &= ~(sim.terminated | sim.truncated)
+    roll, flight_path, speed = np.sqrt(squares / count).tolist() if count else [math.inf] * 3
+    return Tracking(roll, flight_path, speed, changes / moves, int((sim.info["end_reason"] > 1).sum()))
+
+
+def cpu_seconds(*sims: Simulation) -> float:
+    """Processor time so far of this process and of the worker processes of some simulations (0 for those off Linux)."""
+    total = time.process_time()
+    for process in (p for sim in sims for p in getattr(sim, "processes", ())):
+        try:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(fields[11]) + int(fields[12])) / 100.0
+    return total
+
+
 # ----------------------------------------------------------------------------------------------------------- policy
 
 
@@ -184,6 +252,69 @@ class ScaledInput(BaseFeaturesExtractor):
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Scaled observations."""
         return observations * self.scale
+
+
+def layer_arrays(layers: Layers) -> dict[str, np.ndarray]:
+    """Names the arrays of a perceptron ``layer_0.weight``, ``layer_0.bias``, ..."""
+    named = {}
+    for number, (weight, bias) in enumerate(layers):
+        named[f"layer_{number}.weight"], named[f"layer_{number}.bias"] = weight, bias
+    return named
+
+
+class PerceptronPlayer:
+    """An opponent (`palaestra.core.run.opponents`) that clips a tanh perceptron's output to the bounds of its action.
+
+    Attributes:
+        memory_size: 0, it remembers nothing.
+    """
+
+    memory_size = 0
+
+    def __init__(self, layers: Layers, low: np.ndarray, high: np.ndarray) -> None:
+        """Keeps the layers in float64.
+
+        Args:
+            layers: Of one agent: its observation to its action.
+            low: Lower bounds of the action.
+            high: Upper bounds of the action.
+        """
+        self.layers = [(np.asarray(w, np.float64).T, np.asarray(b, np.float64)) for w, b in layers]
+        self.low, self.high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+
+    def __call__(self, observations: np.ndarray) -> np.ndarray:
+        """Actions float64 ``[..., outputs]`` of observations ``[..., inputs]``."""
+        hidden = np.asarray(observations, np.float64)
+        for number, (weight, bias) in enumerate(self.layers):
+            hidden = hidden @ weight + bias
+            if number < len(self.layers) - 1:
+                hidden = np.tanh(hidden)
+        return np.clip(hidden, self.low, self.high)
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        return self(observations)
+
+
+def perceptron_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> PerceptronPlayer:
+    """A player for one team of a game with continuous actions.
+
+    Raises:
+        ValueError: The network has other inputs or outputs than the team's agents.
+    """
+    role, _ = game.role_of(game.teams[team][0])
+    layers = arrays_to_layers(arrays)
+    reals = [f for f in role.action if isinstance(f, Continuous)]
+    if len(reals) < len(role.action):
+        raise ValueError(f"{team} of {game.name} has choices to make, the policy gives numbers")
+    low, high = (np.concatenate([pair[side].reshape(-1) for pair in map(bounds, reals)]) for side in (0, 1))
+    seen, sees = sum(f.size for f in role.observation), layers[0][0].shape[1]
+    if (sees, len(layers[-1][1])) != (seen, len(low)):
+        raise ValueError(
+            f"the policy sees {sees} numbers and gives {len(layers[-1][1])}; "
+            f"{team} of {game.name} sees {seen} and gives {len(low)}, so it was trained for another game"
+        )
+    return PerceptronPlayer(layers, low, high)
 
 
 def policy_layers(model: PPO) -> Layers:
@@ -207,7 +338,7 @@ def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
 
 
 def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
-    """Player of a saved policy; called by `palaestra.core.opponents.load_policy`.
+    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.

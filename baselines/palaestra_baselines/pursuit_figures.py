@@ -18,7 +18,6 @@ those of optimal play.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,16 +27,14 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
+from palaestra_baselines.common import figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.collector import RUN_BITS
-from palaestra_baselines.common.curves import plot_panels, read_rows
-from palaestra_baselines.common.match_evaluation import play_both_sides
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS
-from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
+from palaestra_baselines.common.figures import FigureArgs, Logs, Method, Runs
+from palaestra_baselines.common.rollout import RUN_BITS
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
+from palaestra_baselines.common.training import play_both_sides
 
 TEST_MATCHES = 4096
 GRAPH = "palaestra/GraphPursuit-v0"
@@ -103,32 +100,16 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method as it is compared.
-
-    Attributes:
-        title: Its name in figures.
-        module: Its module in `palaestra_baselines`.
-        arguments: What it is given everywhere.
-        options: Keywords of the game that it needs.
-    """
-
-    title: str
-    module: str = "arac"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    options: tuple[str, ...] = ("view=nodes",)
-
-
+NODES = ("observation=nodes",)
 METHODS: dict[str, Method] = {
-    "arac": Method("ARAC"),
-    "fixed": Method("fixed weight 0.03", arguments={"beta": "fixed"}),
-    "linear": Method("linear weight", arguments={"beta": "linear"}),
-    "published": Method("fixed weight 0.1", arguments={"beta": "fixed", "beta_first": 0.1}),
-    "none": Method("MASAC, no reference", arguments={"beta": "none"}),
-    "independent": Method("ARAC, agents decide at once", arguments={"decoder": "independent"}),
-    "mappo": Method("MAPPO", "mappo", {"gamma": 0.97, "lanes": 128}, options=()),
-    "mappo_long": Method("MAPPO, 4 M decisions", "mappo", {"gamma": 0.97, "lanes": 128}, options=()),
+    "arac": Method("ARAC", "arac", {}, NODES),
+    "fixed": Method("fixed weight 0.03", "arac", {"beta": "fixed"}, NODES),
+    "linear": Method("linear weight", "arac", {"beta": "linear"}, NODES),
+    "published": Method("fixed weight 0.1", "arac", {"beta": "fixed", "beta_first": 0.1}, NODES),
+    "none": Method("MASAC, no reference", "arac", {"beta": "none"}, NODES),
+    "independent": Method("ARAC, agents decide at once", "arac", {"decoder": "independent"}, NODES),
+    "mappo": Method("MAPPO", "mappo", {"gamma": 0.97, "lanes": 128}),
+    "mappo_long": Method("MAPPO, 4 M decisions", "mappo", {"gamma": 0.97, "lanes": 128}),
 }
 """Method by the name that entries give it.
 
@@ -139,32 +120,16 @@ the grid.
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Runs of a method in a setting, and what is asked of the median of its seeds.
+class Entry(figures.Entry):
+    """Runs of a method in a setting, see `SETTINGS`.
 
     Attributes:
-        setting: See `SETTINGS`.
-        method: See `METHODS`.
-        steps: Decisions of a run.
-        bar: Least share of won matches.
-        minutes: Most processor time of a run.
         slower: Most moves of captures over those of optimal play.
         spread: Most difference between the shares of its tests.
-        ahead: Least lead over other methods; a negative one is how far it may be behind.
-        weights: Name under which the weights of the best seed are bundled; empty if they are not.
-        arguments: What the method is given here alone.
     """
 
-    setting: str
-    method: str
-    steps: int
-    bar: float | None = None
-    minutes: float | None = None
     slower: float | None = None
     spread: float | None = None
-    ahead: Mapping[str, float] = field(default_factory=dict)
-    weights: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 STEPS = 400_000
@@ -194,8 +159,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 """Entries by group; a group has one of a method and a setting."""
-Key = tuple[str, str]
-"""Setting and method of an entry."""
 
 
 def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
@@ -207,7 +170,7 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
         directory: Its folder.
         **more: Arguments that decide nothing, ``quiet`` for one.
     """
-    method, setting = METHODS[entry.method], SETTINGS[entry.setting]
+    method, setting = METHODS[entry.method], SETTINGS[entry.place]
     given = {
         "env_id": setting.env_id,
         "options": (*setting.options, *method.options),
@@ -219,79 +182,40 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
         **entry.arguments,
         **more,
     }
-    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
-    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
-    """Trains the missing runs of some entries, the first seeds of all first; runs by setting and method."""
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    folder = args.runs / f"pursuit_{group}"
-    runs = {
-        (entry.setting, entry.method): [
-            run_of(entry, seed, folder / entry.setting / entry.method, **shared) for seed in range(args.seeds)
-        ]
-        for entry in entries
-    }
-    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
-    first_seeds_first = [run for made in itertools.zip_longest(*in_turn) for run in made if run]
-    train_all(f"pursuit_{group}", first_seeds_first, args.workers)
-    return runs
+    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
 
 
 def pursuit_figure(group: str, args: FigureArgs) -> None:
     """Share of matches that learnt teams win, over decisions and at the end."""
     entries = GROUPS[group]
-    runs = train_entries(group, entries, args)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.figures
-    curves = [
-        {"setting": setting, "method": method, "seed": seed, **row}
-        for (setting, method), made in logs.items()
-        for seed, log in enumerate(made)
-        for row in log
-    ]
-    write_rows(figures / f"pursuit_{group}.csv", curves)
-    title = f"{SETTINGS[entries[0].setting].title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(figures / f"pursuit_{group}.png", [panel_of(entries, logs)], title)
+    setting = SETTINGS[entries[0].place]
+    runs = figures.train_entries(f"pursuit_{group}", entries, METHODS, run_of, args)
+    logs, folder = figures.read_logs(runs), args.figures
+    figures.write_rows(folder / f"pursuit_{group}.csv", figures.curve_rows(logs, "setting", "method"))
+    title = f"{setting.title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
+    bars = {entry.bar for entry in entries if entry.bar is not None}
+    panel = figures.win_rate_panel(entries, METHODS, logs, setting.opponent, "decisions", bars)
+    figures.plot_panels(folder / f"pursuit_{group}.png", [panel], title)
     results = [
         {**costs(entry, run, log), **result}
         for entry in entries
-        for run, log in zip(runs[entry.setting, entry.method], logs[entry.setting, entry.method], strict=True)
+        for run, log in zip(runs[entry.key], logs[entry.key], strict=True)
         for result in results_of(entry, run)
     ]
     if group == "confront":
         results += [row for entry in entries if entry.method != "arac" for row in head_to_head(runs, entry.method)]
     for entry in entries:
         if entry.weights:
-            last = [log[-1]["win_rate"] for log in logs[entry.setting, entry.method]]
-            best = runs[entry.setting, entry.method][int(np.argmax(last))]
-            install(best, args.assets, entry.weights)
-    write_rows(figures / f"pursuit_{group}_results.csv", results)
+            figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
+    figures.write_rows(folder / f"pursuit_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
-
-
-def panel_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> dict[str, Any]:
-    """The curves of all methods of a group, and the bars that are asked."""
-    setting = SETTINGS[entries[0].setting]
-    bars = sorted({entry.bar for entry in entries if entry.bar is not None})
-    return {
-        "label": f"matches won against {setting.opponent}",
-        "x_label": "decisions",
-        "curves": {
-            METHODS[entry.method].title: curve_by_evaluation(logs[entry.setting, entry.method], "win_rate")
-            for entry in entries
-        },
-        "lines": {f"{bar:.0%}": bar for bar in bars},
-        "is_share": True,
-    }
 
 
 def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """First columns of a result."""
     return {
-        "setting": entry.setting,
-        "where": SETTINGS[entry.setting].title,
+        "setting": entry.place,
+        "where": SETTINGS[entry.place].title,
         "method": entry.method,
         "title": METHODS[entry.method].title,
         "reference": "" if getattr(run, "beta", "none") == "none" else getattr(run, "reference", ""),
@@ -303,7 +227,7 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
 
 def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     """Results of a run in new matches of each test."""
-    setting, method = SETTINGS[entry.setting], METHODS[entry.method]
+    setting, method = SETTINGS[entry.place], METHODS[entry.method]
     return [
         {
             "test": name,
@@ -323,7 +247,7 @@ def pursuit_references(args: FigureArgs) -> None:
             told = {"setting": name, "where": setting.title, "script": script, "test": test}
             rows.append({**told, "opponent": setting.opponent, **played})
             print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
-    write_rows(args.figures / "pursuit_references.csv", rows)
+    figures.write_rows(args.figures / "pursuit_references.csv", rows)
 
 
 def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:
@@ -353,7 +277,7 @@ def optimal_moves(sim: Simulation) -> np.ndarray:
     return world.times[states["graph"], index].astype(np.int64)
 
 
-def head_to_head(runs: Mapping[Key, list[RunArgs]], other: str) -> list[dict[str, Any]]:
+def head_to_head(runs: Runs, other: str) -> list[dict[str, Any]]:
     """Matches of ARAC against another method, seed by seed, both of both sides."""
     setting, rows = SETTINGS["confront"], []
     options = keywords((*setting.options, *METHODS["arac"].options))
@@ -389,9 +313,7 @@ def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def median_lines(
-    entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Mapping[Key, list[list[dict[str, float]]]]
-) -> list[str]:
+def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Logs) -> list[str]:
     """Medians over the seeds beside what the entries ask for."""
     lines = ["medians of the seeds, and what is asked:"]
     for entry in entries:
@@ -400,7 +322,7 @@ def median_lines(
         shares = [median(own, test, "won") for test in tests]
         for test in tests:
             won, slower = (median(own, test, column) for column in ("won", "slower"))
-            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.setting, entry.method], 0.5)
+            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.key], 0.5)
             asked = []
             if entry.bar is not None:
                 asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
@@ -415,11 +337,10 @@ def median_lines(
             for other, lead in entry.ahead.items():
                 over = won - median([row for row in rows if row["method"] == other], test, "won")
                 asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
-            shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
             moves = f"{slower:.2f}x moves  " if slower else ""
             facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}"
-            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{shown}")
+            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{figures.verdicts(asked)}")
     return lines
 
 

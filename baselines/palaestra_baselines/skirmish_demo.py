@@ -15,7 +15,7 @@ import numpy as np
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import FileError
-from palaestra.core.opponents import player_name
+from palaestra.core.run.opponents import player_name
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.replay import record, to_gif
 

@@ -22,11 +22,8 @@ of QMIX or UNMAS fills 200 MB on 2s3z and up to 800 MB on the largest maps, and 
 
 from __future__ import annotations
 
-import importlib
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +31,10 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.evaluation import evaluate
+from palaestra_baselines.common import figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.curves import plot_panels, read_rows
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.value_learning import WEIGHTS
-from palaestra_baselines.team_figures import curve_by_evaluation, install, write_rows
+from palaestra_baselines.common.figures import FigureArgs, Logs, Method
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}
 """Arguments of all runs."""
@@ -72,21 +67,6 @@ PYMARL_DECISIONS, PYMARL_HOURS = 2_000_000, 7.5
 2s3z, whose teams have as many units."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method as it is compared.
-
-    Attributes:
-        title: Its name in figures.
-        module: Its module in `palaestra_baselines`.
-        arguments: What it is given on all battles.
-    """
-
-    title: str
-    module: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
 METHODS: dict[str, Method] = {
     "vdn": Method("VDN", "vdn", VALUE_BASED),
     "qmix": Method("QMIX", "qmix", FACTORED),
@@ -97,32 +77,14 @@ METHODS: dict[str, Method] = {
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Runs of a method on a battle, and what is asked of the median of its seeds.
+class Entry(figures.Entry):
+    """Runs of a method on a battle, see `BATTLES`.
 
     Attributes:
-        battle: Where red learns, see `BATTLES`.
-        method: Who learns, see `METHODS`.
-        steps: Decisions of a run.
-        bar: Least share of won matches; None asks for nothing.
-        minutes: Most processor time of a run; likewise.
-        ahead: Least lead in won matches over other methods on the same battle.
         unseen: Battle that the policy plays without having learnt there; the bar is meant there.
-        weights: Name under which the weights of the best seed are bundled; empty if they are not.
-        seeds: Runs, at most those that are asked for; None for all.
-        arguments: What the method is given here alone.
     """
 
-    battle: str
-    method: str
-    steps: int
-    bar: float | None = None
-    minutes: float | None = None
-    ahead: Mapping[str, float] = field(default_factory=dict)
     unseen: str = ""
-    weights: str = ""
-    seeds: int | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 GROUPS: dict[str, tuple[Entry, ...]] = {
@@ -176,17 +138,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 }
 """Entries by group; a group has one of a method and a battle."""
 SPEED_BATTLE = "2s3z"
-Key = tuple[str, str]
-"""Battle and method of an entry."""
-
-
-def entries_of(group: str) -> list[Entry]:
-    """Entries of a group whose methods are there; says which are left out."""
-    missing = {method: m for method, m in METHODS.items() if not find_spec(f"palaestra_baselines.{m.module}")}
-    left_out = [f"{entry.method} on {entry.battle}" for entry in GROUPS[group] if entry.method in missing]
-    if left_out:
-        print(f"skirmish_{group}: left out, there is no such method: {', '.join(left_out)}")
-    return [entry for entry in GROUPS[group] if entry.method not in missing]
 
 
 def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
@@ -199,79 +150,39 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
         **more: Arguments that decide nothing, ``quiet`` for one.
     """
     method = METHODS[entry.method]
-    given = {**RED_LEARNS, **method.arguments, **BATTLES[entry.battle], **entry.arguments, **more}
-    make = importlib.import_module(f"palaestra_baselines.{method.module}").Args
-    return make(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def train_entries(group: str, entries: Iterable[Entry], args: FigureArgs) -> dict[Key, list[RunArgs]]:
-    """Trains the missing runs of some entries of a group, the first seeds of all first; runs by battle and method."""
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    folder = args.runs / f"skirmish_{group}"
-    runs = {
-        (entry.battle, entry.method): [
-            run_of(entry, seed, folder / entry.battle.replace(" ", "_") / entry.method, **shared)
-            for seed in range(min(args.seeds, entry.seeds or args.seeds))
-        ]
-        for entry in entries
-    }
-    in_turn = [[(METHODS[method].module, run, None) for run in made] for (_, method), made in runs.items()]
-    first_seeds_first = [run for made in itertools.zip_longest(*in_turn) for run in made if run]
-    train_all(f"skirmish_{group}", first_seeds_first, args.workers)
-    return runs
+    given = {**RED_LEARNS, **method.arguments, **BATTLES[entry.place], **entry.arguments, **more}
+    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
 
 
 def battle_figure(group: str, args: FigureArgs) -> None:
     """Share of matches that learnt teams win against the script, over decisions and at the end."""
-    entries = entries_of(group)
-    if not entries:
-        return
-    runs = train_entries(group, entries, args)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in made] for key, made in runs.items()}
-    figures = args.figures
-    curves = [
-        {"battle": battle, "method": method, "seed": seed, **row}
-        for (battle, method), made in logs.items()
-        for seed, log in enumerate(made)
-        for row in log
-    ]
-    write_rows(figures / f"skirmish_{group}.csv", curves)
+    entries = GROUPS[group]
+    runs = figures.train_entries(f"skirmish_{group}", entries, METHODS, run_of, args)
+    logs, folder = figures.read_logs(runs), args.figures
+    figures.write_rows(folder / f"skirmish_{group}.csv", figures.curve_rows(logs, "battle", "method"))
     most = max(len(made) for made in runs.values())
     shown = f"{most} seeds: IQM and 95 % bootstrap interval" if most > 1 else "one seed"
-    plot_panels(figures / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns\n{shown}")
+    figures.plot_panels(folder / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns\n{shown}")
     results = []
     for entry in entries:
-        key = (entry.battle, entry.method)
-        for run, log in zip(runs[key], logs[key], strict=True):
-            results.append(final_row(entry.battle, entry.method, run, log))
+        for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
+            results.append(final_row(entry.place, entry.method, run, log))
             if entry.unseen:
                 unseen = final_row(entry.unseen, entry.method, run, log)
-                results.append({**unseen, "learnt_on": entry.battle})
+                results.append({**unseen, "learnt_on": entry.place})
         if entry.weights:
-            last = [log[-1]["win_rate"] for log in logs[key]]
-            install(runs[key][int(np.argmax(last))], args.assets, entry.weights)
-    write_rows(figures / f"skirmish_{group}_results.csv", results)
+            figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
+    figures.write_rows(folder / f"skirmish_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results)]))
 
 
-def panels_of(entries: Sequence[Entry], logs: Mapping[Key, list[list[dict[str, float]]]]) -> list[dict[str, Any]]:
+def panels_of(entries: Sequence[Entry], logs: Logs) -> list[dict[str, Any]]:
     """A panel for each battle, with the curves of its methods and the bars that are asked on it."""
     panels = []
-    for battle in dict.fromkeys(entry.battle for entry in entries):
-        here = [entry for entry in entries if entry.battle == battle]
-        bars = sorted({entry.bar for entry in here if entry.bar is not None and not entry.unseen})
-        panels.append(
-            {
-                "label": f"matches won against {RED_LEARNS['opponent']}",
-                "x_label": f"decisions, {battle}",
-                "curves": {
-                    METHODS[entry.method].title: curve_by_evaluation(logs[battle, entry.method], "win_rate")
-                    for entry in here
-                },
-                "lines": {f"{bar:.0%}": bar for bar in bars},
-                "is_share": True,
-            }
-        )
+    for battle in dict.fromkeys(entry.place for entry in entries):
+        here = [entry for entry in entries if entry.place == battle]
+        bars = {entry.bar for entry in here if entry.bar is not None and not entry.unseen}
+        panels.append(figures.win_rate_panel(here, METHODS, logs, RED_LEARNS["opponent"], f"decisions, {battle}", bars))
     return panels
 
 
@@ -318,7 +229,7 @@ def skirmish_scripts(args: FigureArgs) -> None:
             rows.append({"battle": battle, "script": script, **share_won(battle, script)})
             won = "  ".join(f"{rows[-1][name]:.3f}" for name in ("won", "low", "high"))
             print(f"{battle:14s}{script:>14s}  {won}", flush=True)
-    write_rows(args.figures / "skirmish_scripts.csv", rows)
+    figures.write_rows(args.figures / "skirmish_scripts.csv", rows)
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -340,7 +251,7 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]]) ->
     """Medians over the seeds beside what the entries ask for."""
     lines = ["medians of the seeds, and what is asked:"]
     for entry in entries:
-        played = entry.unseen or entry.battle
+        played = entry.unseen or entry.place
         won, minutes = median(rows, played, entry.method, "won"), median(rows, played, entry.method, "cpu_s") / 60
         asked = []
         if entry.bar is not None:
@@ -350,8 +261,9 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]]) ->
         for other, lead in entry.ahead.items():
             over = won - median(rows, played, other, "won")
             asked.append((f"{lead:.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
-        shown = "".join(f"  {what}: {'holds' if holds else 'MISSED'}" for what, holds in asked)
-        lines.append(f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{shown}")
+        lines.append(
+            f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{figures.verdicts(asked)}"
+        )
     return lines
 
 
@@ -362,9 +274,10 @@ def median(rows: Iterable[Mapping[str, Any]], battle: str, method: str, column: 
 
 def skirmish_speed(args: FigureArgs) -> None:
     """Decisions a second of the whole training on 2s3z, play and learning, without evaluations."""
-    runs = train_entries("solved", [e for e in entries_of("solved") if e.battle == SPEED_BATTLE], args)
+    entries = [entry for entry in GROUPS["solved"] if entry.place == SPEED_BATTLE]
+    runs = figures.train_entries("skirmish_solved", entries, METHODS, run_of, args)
     rows = [speed_row(method, run) for (_, method), made in runs.items() for run in made]
-    write_rows(args.figures / "skirmish_speed.csv", rows)
+    figures.write_rows(args.figures / "skirmish_speed.csv", rows)
     print(f"{'method':8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'decisions/s':>13s}{'over PyMARL':>13s}")
     for row in rows:
         rates = f"{row['decisions_per_s']:13.0f}{row['over_pymarl']:13.0f}"

@@ -13,25 +13,34 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from palaestra import exact
-from palaestra.core.opponents import Opponent
+from palaestra.core.run.opponents import Opponent
 from palaestra.evaluation import wilson_interval
-from palaestra_baselines import fm3q, fm3q_tables, iql, vdn
+from palaestra_baselines import fm3q, fm3q_tables
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.curves import bootstrap_interval, curve_over_seeds, plot_panels, read_rows
-from palaestra_baselines.common.match_evaluation import play_both_sides
-from palaestra_baselines.common.output_files import copy_file, write_csv
+from palaestra_baselines.common.figures import (
+    FigureArgs,
+    Logs,
+    Method,
+    bootstrap_interval,
+    curve_by_evaluation,
+    curve_rows,
+    install,
+    install_best,
+    plot_panels,
+    read_logs,
+    train_in_turn,
+    write_rows,
+)
+from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import RunArgs
-from palaestra_baselines.common.runs import FigureArgs, train_all
-from palaestra_baselines.common.utilities import UtilityPlayer
-from palaestra_baselines.common.value_learning import WEIGHTS, LearningArgs
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
+from palaestra_baselines.common.training import LearningArgs, play_both_sides
 
 MIXERS = ("monotone", "vdn", "pairwise")
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")
@@ -69,25 +78,17 @@ GAMES: dict[str, dict[str, Any]] = {
     },
 }
 """Arguments of the comparison: the same for all methods."""
-METHODS: dict[str, Callable[..., LearningArgs]] = {
-    "fm3q": fm3q.Args,
-    "fm3q_sums": partial(fm3q.Args, mixer="vdn"),
-    "vdn": vdn.Args,
-    "iql": iql.Args,
+METHODS: dict[str, Method] = {
+    "fm3q": Method("FM3Q", "fm3q"),
+    "fm3q_sums": Method("FM3Q, sums", "fm3q", {"mixer": "vdn"}),
+    "vdn": Method("VDN", "vdn"),
+    "iql": Method("IQL", "iql"),
 }
-"""Arguments by name of the method; the part before the underscore is its module."""
-TITLES = {
-    "fm3q": "FM3Q",
-    "fm3q_sums": "FM3Q, sums",
-    "vdn": "VDN",
-    "iql": "IQL",
-}
-AUXILIARY: dict[str, Callable[..., LearningArgs]] = {
-    "fm3q": fm3q.Args,
-    "fm3q_auxiliary": partial(fm3q.Args, auxiliary_weight=1.0),
+AUXILIARY: dict[str, Method] = {
+    "fm3q": Method("FM3Q", "fm3q"),
+    "fm3q_auxiliary": Method("FM3Q, auxiliary loss", "fm3q", {"auxiliary_weight": 1.0}),
 }
 """FM3Q as in the paper, and with the auxiliary loss of `palaestra_baselines.fm3q.td_loss`."""
-AUXILIARY_TITLES = {"fm3q": "FM3Q", "fm3q_auxiliary": "FM3Q, auxiliary loss"}
 WANTED = 0.7
 """Methods are compared by the decisions until they first win this share of the matches."""
 TEST_MATCHES, DUEL_MATCHES = 1000, 100
@@ -135,15 +136,10 @@ def fm3q_exact(args: FigureArgs) -> None:
         for m in MIXERS
     }
     evaluation = ExactEvaluation(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
-    train_all(
-        "fm3q_exact",
-        [("fm3q", run, evaluation) for group in zip(*runs.values(), strict=True) for run in group],
-        args.workers,
-    )
-    logs = {mixer: [read_rows(run.folder / "log.csv") for run in group] for mixer, group in runs.items()}
-    for mixer, group in logs.items():
-        for seed, log in enumerate(group):
-            rows += [{"part": "network", "game": "alternating soccer", "mixer": mixer, "seed": seed, **r} for r in log]
+    train_in_turn("fm3q_exact", runs, lambda mixer: "fm3q", args.workers, evaluation)
+    logs = read_logs(runs)
+    shown = {("network", "alternating soccer", mixer): group for mixer, group in logs.items()}
+    rows += curve_rows(shown, "part", "game", "mixer")
     write_rows(args.figures / "fm3q_exact.csv", rows)
     panel = {
         "label": "NashConv, two teams together",
@@ -175,7 +171,7 @@ def table_rows_of(seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def print_exact(rows: Iterable[Mapping[str, Any]], logs: Mapping[str, list[list[dict[str, float]]]]) -> None:
+def print_exact(rows: Iterable[Mapping[str, Any]], logs: Logs) -> None:
     """Prints the largest exploitability of a team over the seeds, tables first."""
     print(f"{'exploitability of a team, worst seed':40s}" + "".join(f"{mixer:>12s}" for mixer in MIXERS))
     tables = [row for row in rows if row["part"] == "table"]
@@ -201,7 +197,7 @@ def fm3q_limit(args: FigureArgs) -> None:
     shared = {**LITTMAN, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = [fm3q.Args(**shared, seed=seed, directory=folder) for seed in range(args.seeds)]
     evaluation = ExactEvaluation(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
-    train_all("fm3q_limit", [("fm3q", run, evaluation) for run in runs], args.workers)
+    train_in_turn("fm3q_limit", {"fm3q": runs}, str, args.workers, evaluation)
     solution = evaluation.solution
     rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
     write_rows(args.figures / "fm3q_limit.csv", rows)
@@ -235,54 +231,42 @@ def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[st
 def team_learning(args: FigureArgs) -> None:
     """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
     runs = train_methods("team_learning", args, METHODS)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
-    write_curves("team_learning", args, logs, TITLES)
+    logs = read_logs(runs)
+    write_curves("team_learning", args, logs, METHODS)
     results = [script_row(game) for game in GAMES]
     results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
     write_rows(args.figures / "team_learning_results.csv", [*results, *duels])
     for game in GAMES:
-        last = [log[-1]["win_rate"] for log in logs[game, "fm3q"]]
-        install(runs[game, "fm3q"][int(np.argmax(last))], args.assets, f"fm3q_{game}")
+        install_best(runs[game, "fm3q"], logs[game, "fm3q"], args.assets, f"fm3q_{game}")
     print_rows([*results, *duels])
 
 
-def train_methods(
-    title: str, args: FigureArgs, methods: Mapping[str, Callable[..., LearningArgs]]
-) -> dict[tuple[str, str], list[LearningArgs]]:
+def train_methods(title: str, args: FigureArgs, methods: Mapping[str, Method]) -> dict[tuple[str, str], list[RunArgs]]:
     """Trains the missing runs of all methods on both games, the first seeds of all first; runs by game and method."""
     shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
-        (game, method): [
-            make(**GAMES[game], **shared, seed=seed, directory=args.runs / game / method) for seed in range(args.seeds)
+        (game, name): [
+            method.make_args(**GAMES[game], **method.arguments, **shared, seed=seed, directory=args.runs / game / name)
+            for seed in range(args.seeds)
         ]
         for game in GAMES
-        for method, make in methods.items()
+        for name, method in methods.items()
     }
-    in_turn = [[(method.partition("_")[0], run, None) for run in group] for (_, method), group in runs.items()]
-    train_all(title, [entry for group in zip(*in_turn, strict=True) for entry in group], args.workers)
+    train_in_turn(title, runs, lambda key: methods[key[1]].module, args.workers)
     return runs
 
 
-def write_curves(
-    name: str,
-    args: FigureArgs,
-    logs: Mapping[tuple[str, str], list[list[dict[str, float]]]],
-    titles: Mapping[str, str],
-) -> None:
+def write_curves(name: str, args: FigureArgs, logs: Logs, methods: Mapping[str, Method]) -> None:
     """Writes the evaluations of all runs as CSV, and their curves as a picture with a panel for each game."""
-    curves = [
-        {"game": g, "method": m, "seed": seed, **row}
-        for (g, m), group in logs.items()
-        for seed, log in enumerate(group)
-        for row in log
-    ]
-    write_rows(args.figures / f"{name}.csv", curves)
+    write_rows(args.figures / f"{name}.csv", curve_rows(logs, "game", "method"))
     panels = [
         {
             "label": f"matches won against {GAMES[game]['opponent']}",
             "x_label": f"decisions, {game.replace('_', ' ')}",
-            "curves": {titles[m]: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game},
+            "curves": {
+                methods[m].title: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game
+            },
             "lines": {"70 %": WANTED},
         }
         for game in GAMES
@@ -357,8 +341,8 @@ def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[
 def fm3q_features(args: FigureArgs) -> None:
     """FM3Q with and without the auxiliary loss, which trains the features of the utilities and nothing else."""
     runs = train_methods("fm3q_features", args, AUXILIARY)
-    logs = {key: [read_rows(run.folder / "log.csv") for run in group] for key, group in runs.items()}
-    write_curves("fm3q_features", args, logs, AUXILIARY_TITLES)
+    logs = read_logs(runs)
+    write_curves("fm3q_features", args, logs, AUXILIARY)
     rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     write_rows(args.figures / "fm3q_features_results.csv", rows)
     print_rows(rows)
@@ -373,22 +357,3 @@ def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
         print(
             "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
         )
-
-
-def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
-    """`curve_over_seeds` where runs were evaluated at nearly the same steps: k-th evaluations are compared."""
-    steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
-    alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
-    return curve_over_seeds(alike, "steps", column)
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows, whose columns may differ, as CSV."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    shown = [{n: f"{v:.5g}" if isinstance(v, float) else v for n, v in row.items()} for row in rows]
-    write_csv(path, [columns, *([row.get(name, "") for name in columns] for row in shown)])
-
-
-def install(run: RunArgs, assets: Path, name: str) -> None:
-    """Copies the weights of a run to the assets."""
-    copy_file(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")

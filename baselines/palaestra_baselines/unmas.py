@@ -26,8 +26,9 @@ depends on a number of units: they play and learn any battle of these units, sev
 Ours in both variants: the total is divided by the number of living agents, which the published code cuts at 8; every
 target's value uses the agent's own features, where that code has none for a target whose number exceeds the agents';
 healers aim at the rows of their teammates, where that code reads those of opponents; the exponent is divided by the
-root of the number of its inputs and cut at `LARGEST`; the hypernetworks share a hidden layer; the loop is that of
-`palaestra_baselines.qmix` (no recurrence unless ``--recurrent``, Adam, lambda-returns, many matches at once).
+root of the number of its inputs and cut at `LARGEST`; the hypernetworks share a hidden layer; targets, loss and
+schedule are those of `palaestra_baselines.qmix` (no recurrence unless ``--recurrent``, Adam, lambda-returns, many
+matches at once).
 """
 
 from __future__ import annotations
@@ -37,27 +38,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.game import Game
-from palaestra.core.opponents import Opponent
+from palaestra.core.run.opponents import Opponent
+from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, train_factored
-from palaestra_baselines.common.flat_networks import FlatUtilities, load_flat_player
+from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, load_flat_player
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.unit_networks import UNITS, UnitUtilities, load_unit_player
-from palaestra_baselines.common.value_learning import Evaluation, Report, learning_command
+from palaestra_baselines.common.rollout import Position
+from palaestra_baselines.common.training import Evaluation, Report, learning_command
+from palaestra_baselines.common.unit_networks import UNITS, UnitLayout, UnitStream, UnitUtilities, load_unit_player
+from palaestra_baselines.qmix import Factored, FactoredArgs, train_factored
 
 METHOD = "unmas"
+ROWS = 64
+"""Width of the encoding of a row: 64 in the code of UNMAS, whose stream then has a layer of 32."""
 LARGEST = 5.0
 """Largest exponent of an agent's weight."""
 
 
 @dataclass
 class Args(FactoredArgs):
-    """Arguments beside those of `palaestra_baselines.common.factored_learning.FactoredArgs`.
+    """Arguments beside those of `palaestra_baselines.qmix.FactoredArgs`.
 
     Attributes:
         variant: ``entity`` fits any number of units, ``paper`` has the paper's networks of fixed length.
@@ -68,6 +72,37 @@ class Args(FactoredArgs):
     hidden: tuple[int, ...] = (32, 64)
     mixer_hidden: int = 64
     directory: Path = Path("runs/unmas")
+
+
+class TwoStreamUtilities(FlatUtilities):
+    """The paper's utilities: each target has a value made of the agent's features and of the target's row."""
+
+    targets: torch.Tensor
+
+    def __init__(self, roster: Roster, hidden: tuple[int, ...], recurrent: bool) -> None:
+        """Networks of random weights from torch's generator; arguments as of `FlatUtilities`.
+
+        Raises:
+            ValueError: The agents have several roles, or the game has no table of units, see `UnitLayout.of`.
+        """
+        layout = UnitLayout.of(roster)
+        super().__init__(roster, hidden, recurrent, outputs=len(layout.named))
+        self.layout = layout
+        self.row, self.stream = nn.Linear(layout.table.width, ROWS), UnitStream(hidden[-1], ROWS, ROWS // 2)
+        self.register_buffer("targets", torch.from_numpy(layout.rows_of_targets()), persistent=False)
+
+    def values(self, features: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
+        """Utilities ``[..., A, M]`` of features ``[..., A, H]`` of observations ``[..., A, size]``."""
+        rows = self.layout.split(observed)[1]
+        values = nn.functional.pad(self.stream(features, self.row(rows)), (0, 1), value=NEVER)
+        aimed = (rows[..., self.layout.target] * rows[..., self.layout.seen] > 0.0) & self.teammates
+        index = torch.where(aimed.any(-1, keepdim=True), self.targets[1], self.targets[0])
+        return torch.cat([self.named(features), values.gather(-1, index)], -1)
+
+    @property
+    def teammates(self) -> torch.Tensor:
+        """Bool ``[A, R]``: which rows are teammates."""
+        return torch.from_numpy(np.arange(self.layout.table.rows) < self.layout.teammates[:, None])
 
 
 class StateVector(nn.Module):
@@ -167,7 +202,7 @@ def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:
         return Factored(
             utilities, SelfWeightingMixer(state, args.mixer_hidden, args.hidden[-1], args.embedding, role=None)
         )
-    flat = FlatUtilities(roster, args.hidden, args.recurrent, streams=True)
+    flat = TwoStreamUtilities(roster, args.hidden, args.recurrent)
     state, role = StateVector(state_size, args.mixer_hidden), flat.role.name
     return Factored(flat, SelfWeightingMixer(state, args.mixer_hidden, roster.sizes[role], args.embedding, role))
 
@@ -183,8 +218,9 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
     Raises:
         FileError: The file is no saved policy, or does not fit the team.
     """
-    of_units = UNITS in read_policy(path)[1]
-    return (load_unit_player if of_units else load_flat_player)(path, game, team)
+    if UNITS in read_policy(path)[1]:
+        return load_unit_player(path, game, team)
+    return load_flat_player(path, game, team, TwoStreamUtilities)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

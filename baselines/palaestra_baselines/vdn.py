@@ -17,16 +17,16 @@ paper::
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.rollout import Batch
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Batch
-from palaestra_baselines.common.utilities import Utilities, greedy, load_player, q_of_actions
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     Evaluation,
     LearningArgs,
     Report,
@@ -70,9 +70,11 @@ def td_loss(
     return weighted_mean(((totals - y) ** 2).mean(1), batch.weights)
 
 
-def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    with RunFolder(args, METHOD) as folder:
+def train_utilities(
+    args: LearningArgs, method: str, loss: Callable[..., torch.Tensor], evaluation: Evaluation | None
+) -> Report:
+    """Trains utilities of all learning agents by a loss that takes the arguments of `td_loss`."""
+    with RunFolder(args, method) as folder:
         training = Training(args, folder, evaluation)
         online = Utilities(training.roster, args.hidden)
         target = copy.deepcopy(online).requires_grad_(False)
@@ -81,9 +83,13 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             training,
             online,
             target,
-            loss=lambda: td_loss(online, target, training.sample(), team_of, args.gamma, args.double),
-            play=lambda epsilon: training.play(online, epsilon),
+            loss=lambda: loss(online, target, training.sample(), team_of, args.gamma, args.double),
         )
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
+    return train_utilities(args, METHOD, td_loss, evaluation)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

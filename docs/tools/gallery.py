@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.canvas import import_pillow
-from palaestra.core.catalog import Page
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.drawing.canvas import import_pillow
+from palaestra.game import Page
 
 FOLDER = Path("docs", "images", "environments")
 SEED = 11

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import gallery
 from palaestra import pages, registry
-from palaestra.core.catalog import Page, Row
+from palaestra.game import Page, Row
 
 COMMAND = "python docs/tools/write_pages.py --write"
 PAGES = Path("docs", "environments")
@@ -113,8 +113,8 @@ def more_battles_table(root: Path) -> str:
     lines = ["| battle | random | best script | method | won |", "|---" * 5 + "|"]
     scripts = _script_scores(root)
     for battle, runs in found.items():
-        told = " | ".join([battle, *_beaten(scripts, battle.partition(",")[0])])
-        lines += [f"| {told} | {LEARNERS[method]} | {_cell(rows)} |" for (method, _), rows in runs.items()]
+        cells = " | ".join([battle, *_beaten(scripts, battle.partition(",")[0])])
+        lines += [f"| {cells} | {LEARNERS[method]} | {_cell(rows)} |" for (method, _), rows in runs.items()]
     return "\n".join(lines)
 
 
@@ -152,8 +152,8 @@ def pursuit_table(root: Path) -> str:
     for where in dict.fromkeys(key[0] for key in learnt):
         for row in (row for row in scripts if row["where"] == where):
             player = "random choices" if row["script"] == "random" else f"script `{row['script']}`"
-            told = [where, row["test"], f"`{row['opponent']}`", player, "", f"{float(row['won']):.3f}"]
-            lines.append(f"| {' | '.join([*told, _moves(float(row['slower'])), '', ''])} |")
+            cells = [where, row["test"], f"`{row['opponent']}`", player, "", f"{float(row['won']):.3f}"]
+            lines.append(f"| {' | '.join([*cells, _moves(float(row['slower'])), '', ''])} |")
         for (_, reference, title, test, opponent), rows in ((k, v) for k, v in learnt.items() if k[0] == where):
             slower, decisions, seconds = (
                 statistics.median(float(row[name]) for row in rows) for name in ("slower", "decisions", "cpu_s")
@@ -208,9 +208,9 @@ def stale(root: Path) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    verb = parser.add_mutually_exclusive_group(required=True)
-    verb.add_argument("--write", action="store_true", help="write docs/environments and the tables")
-    verb.add_argument("--check", action="store_true", help="fail where they are stale")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true", help="write docs/environments and the tables")
+    action.add_argument("--check", action="store_true", help="fail where they are stale")
     parser.add_argument("--root", type=Path, default=Path(), help="folder of README.md (default: here)")
     given = parser.parse_args(arguments)
     paths = write(given.root) if given.write else stale(given.root)
@@ -255,7 +255,7 @@ def _files(root: Path) -> dict[Path, str]:
 
 
 def _tables(root: Path, page: Path) -> dict[str, Callable[[], str]]:
-    """What stands between the markers of a name on a page."""
+    """The text between the markers of a name on a page."""
     return {
         "environments": readme_table,
         "gallery": lambda: gallery_table(root, page),
@@ -287,7 +287,7 @@ def _rows(root: Path, pattern: str) -> list[dict[str, str]]:
 
 
 def _grouped(rows: Iterable[dict[str, str]], *columns: str) -> dict[tuple[str, ...], list[dict[str, str]]]:
-    """The rows by what stands in some columns, in the order of the first ones."""
+    """The rows by the values of some columns, in the order of their first appearance."""
     found: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in rows:
         found.setdefault(tuple(row.get(name, "") for name in columns), []).append(row)

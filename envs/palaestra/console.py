@@ -12,24 +12,24 @@ from palaestra import registry
 from palaestra.core.keywords import nearest
 
 PROGRESS_FILE = "PALAESTRA_PROGRESS_FILE"
-"""Environment variable that names a file in which a child process tells what it does: its parent reads it when the
+"""Environment variable that names a file in which a child process writes what it does: its parent reads it when the
 child has crashed."""
 
 
 def tell(what: str) -> None:
-    """Writes what is done now, if somebody wants to know."""
+    """Writes what is done now, if the parent asks for it."""
     if name := os.environ.get(PROGRESS_FILE):
         Path(name).write_text(what, encoding="utf-8")
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
     """``", did you mean 'x'?"`` where something known is near, else nothing."""
-    found = nearest(word, known)
+    found = nearest(name, known)
     return "" if found is None else f", did you mean {found!r}?"
 
 
 def find_id(text: str) -> str:
-    """The registered id that a word stands for.
+    """The registered id of a text: an id, or its short name.
 
     ``CartPole`` and ``CartPole-v0`` are short for ``palaestra/CartPole-v0``; ``package.module:namespace/Name-v0``
     imports the module first, which registers its ids.

@@ -13,14 +13,15 @@ import numpy as np
 import pettingzoo
 
 from palaestra import calibration, pursuit, skirmish, teams, ucav
-from palaestra.core import factories, recipes
-from palaestra.core.catalog import Page, Row, by_page
-from palaestra.core.diagnosis import short_traceback
-from palaestra.core.game import Game
-from palaestra.core.keywords import check_count, check_flag, check_word, nearest
+from palaestra.core.compile.diagnosis import short_traceback
+from palaestra.core.keywords import nearest
+from palaestra.core.run import recipes
+from palaestra.core.spec import factories
+from palaestra.core.spec.catalog import by_page
+from palaestra.game import Game, Page, Row, check_count, check_flag, check_word
 
 if TYPE_CHECKING:
-    from palaestra.core.simulation import Simulation
+    from palaestra.core.run.simulation import Simulation
 
 ROWS: dict[str, Row] = {
     row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS, *pursuit.ROWS)
@@ -124,7 +125,8 @@ def page_of(id: str) -> tuple[Page, list[Row]]:
 def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     """The rules of an id, and the parameters among the keywords.
 
-    The same structural keywords give the same `Game`, whose world is read-only (see `palaestra.core.factories.make`).
+    The same structural keywords give the same `Game`, whose world is read-only (see
+    `palaestra.core.spec.factories.make`).
 
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
@@ -135,7 +137,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
 
 def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, Any]]:
     """The rules, the form of their observations (``"flat"`` or ``"dict"``), and the parameters among the keywords."""
-    from palaestra.core.fields import unknown_keyword
+    from palaestra.core.spec.fields import unknown_keyword
 
     entry = row(id)
     factory = factories.load(entry.factory)
@@ -158,10 +160,18 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
             instead = ": make_batch takes opponents={team: player}" if name in ("opponent", "control") else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}: it is for Gymnasium and PettingZoo{instead}")
         if name not in known:
+            _refuse_if_it_names_a_representation(name, parameters[name], game)
             everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     game, form = game.shown_as(observation)
     return game, form, parameters
+
+
+def _refuse_if_it_names_a_representation(name: str, value: Any, game: Game) -> None:
+    """Refuses ``view="nodes"``, say, and tells its user of ``observation="nodes"``."""
+    if isinstance(value, str) and value in game.representations:
+        about = game.representations[value].about
+        raise TypeError(f'got an unexpected keyword argument {name!r}: say observation="{value}" ({about})')
 
 
 def _keywords_of(factory: Callable[..., Game]) -> list[str]:
@@ -187,7 +197,7 @@ def _join_horizons(given: dict[str, Any], keywords: Mapping[str, Any]) -> None:
 
 @short_traceback
 def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Simulation:
-    """N matches as arrays: the `palaestra.core.simulation.Simulation` itself, the main face for multi-agent learners.
+    """N matches as arrays, a `palaestra.core.run.simulation.Simulation`: the main face for multi-agent learners.
 
     Args:
         id: Registered id.
@@ -221,15 +231,15 @@ def _simulation(
 def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     """The class that plays a game; takes ``workers`` out of the options where there are none."""
     if options.get("workers"):
-        from palaestra.core.workers import ProcessSimulation
+        from palaestra.core.run.workers import ProcessSimulation
 
         return ProcessSimulation
     options.pop("workers", None)
     if game.physics is not None:
-        from palaestra.core.physics import PhysicsSimulation
+        from palaestra.core.run.physics import PhysicsSimulation
 
         return PhysicsSimulation
-    from palaestra.core.kernel import KernelSimulation
+    from palaestra.core.run.kernel import KernelSimulation
 
     return KernelSimulation
 

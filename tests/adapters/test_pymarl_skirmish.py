@@ -56,8 +56,8 @@ def test_every_id_plays_with_masks_and_the_sizes_that_it_names(id: str):
 
 
 @pytest.mark.parametrize("map", SMAC_SIZES)
-def test_with_compat_the_sizes_are_those_of_smac(map: str):
-    env = play(f"palaestra/Skirmish-{map}-v0", compat="smac")
+def test_as_smac_shows_it_the_sizes_are_those_of_smac(map: str):
+    env = play(f"palaestra/Skirmish-{map}-v0", observation="smac")
     assert (env.get_obs_size(), env.get_state_size(), env.get_total_actions()) == SMAC_SIZES[map]
     assert env.episode_limit == maps.load(map).limit
 

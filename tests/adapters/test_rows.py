@@ -14,12 +14,11 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import palaestra
 from palaestra import zoo
-from palaestra.adapters.padding import ActionPadding, common_action
 from palaestra.adapters.rows import rows
-from palaestra.core.actions import ActionError
-from palaestra.core.fields import Choice, Continuous, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.spec.actions import ActionError
+from palaestra.game import Choice, Continuous, Field, Game, Role
+from palaestra.players.padding import ActionPadding, common_action
 
 TAG, CARTPOLE, SPEAKER = "palaestra/TeamTag-v0", "palaestra/CartPole-v0", "palaestra/SpeakerListener-v0"
 LAST = 4
@@ -318,9 +317,9 @@ def test_real_numbers_that_a_role_does_not_have_are_ignored():
 
 
 def test_what_cannot_be_padded_is_refused_with_the_cure():
-    with pytest.raises(ValueError, match="Workshop: the roles digger, carrier have different spaces: say pad=True"):
+    with pytest.raises(ValueError, match="Workshop: the roles digger, carrier have different spaces: give pad=True"):
         rows(simulation(), pad=False)
-    with pytest.raises(ValueError, match='one vector of the same dtype: say observation="flat"'):
+    with pytest.raises(ValueError, match='one vector of the same dtype: give observation="flat"'):
         rows(simulation(), observation="dict")
     game = workshop()
     mover = Role("carrier", game.roles[1].agents, game.roles[1].observation, (Continuous("push", (), -1, 1),))
@@ -446,7 +445,7 @@ def test_parameters_and_pictures_by_row():
         ({"agents": "all"}, ValueError, "agents must be"),
         ({"mask": "all"}, ValueError, "mask must be"),
         ({"team": "green"}, ValueError, "no team 'green'"),
-        ({"control": "red"}, TypeError, "control: not a keyword of rows, say team='red'"),
+        ({"control": "red"}, TypeError, "control: not a keyword of rows, give team='red'"),
         ({"opponent": "random"}, TypeError, "opponent= needs team="),
         ({"autoreset_mode": "off"}, ValueError, 'rows knows autoreset_mode="same_step" only'),
         ({"team": "red", "codec": "text"}, TypeError, "codec: not a keyword of rows"),

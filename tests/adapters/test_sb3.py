@@ -14,10 +14,9 @@ import pytest
 from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
-from palaestra.core.actions import ActionError
-from palaestra.core.fields import Choice, Continuous, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.spec.actions import ActionError
+from palaestra.game import Choice, Continuous, Field, Game, Role
 
 pytest.importorskip("stable_baselines3")
 import torch

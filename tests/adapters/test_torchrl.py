@@ -20,11 +20,10 @@ from gymnasium.vector import AutoresetMode
 
 import palaestra
 from palaestra import zoo
-from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.spec.actions import ActionError
+from palaestra.game import Choice, Field, Game, Role
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch")

@@ -21,19 +21,18 @@ from torch import nn
 
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector, epsilon_greedy
+from palaestra_baselines.common.flat_networks import Utilities, UtilityPlayer, greedy, q_of_actions
 from palaestra_baselines.common.policy_file import save_policy
+from palaestra_baselines.common.rollout import Batch, Collector, Replay, epsilon_greedy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder
-from palaestra_baselines.common.stores import Batch, Replay
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer, greedy, q_of_actions
-from palaestra_baselines.common.value_learning import gradient_step, linear_schedule, polyak_update, weighted_mean
+from palaestra_baselines.common.training import gradient_step, linear_schedule, polyak_update, weighted_mean
 
 ENV_ID = "palaestra/Spread-v0"
 
 
 @dataclass
 class Args(RunArgs):
-    """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.value_learning.LearningArgs`."""
+    """Arguments, beside those of `RunArgs`; named as in `palaestra_baselines.common.training.LearningArgs`."""
 
     total_steps: int = 150_000
     evaluations: int = 4

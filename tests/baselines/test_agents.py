@@ -15,9 +15,8 @@ pytest.importorskip("tyro")
 from games import body_game, depot, duel, relay
 
 from palaestra import registry
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Game
 from palaestra.pursuit import graph_pursuit
 from palaestra_baselines.common.agents import Roster, keywords, two_team_roster
 
@@ -104,7 +103,7 @@ def spelled() -> Game:
     ("game", "lacks"),
     [
         (lambda: duel.game(listed=True), "the legal alternatives of 'move' are a list of candidates, .* not support"),
-        (lambda: graph_pursuit.game("path:3", view="nodes"), "shows things to a whole team or match"),
+        (lambda: graph_pursuit.game("path:3").represented("nodes"), "shows things to a whole team or match"),
         (lambda: body_game.game(), "is no zero-sum game of two teams"),
         (lambda: depot.game(), "is no zero-sum game of two teams"),
         (lambda: spelled(), "have other actions than single choices"),

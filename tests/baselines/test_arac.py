@@ -19,38 +19,38 @@ import torch
 import palaestra
 from palaestra import exact, registry
 from palaestra.core.files import FileError
-from palaestra.core.team_rows import team_rows
 from palaestra.evaluation import evaluate
 from palaestra_baselines import arac
 from palaestra_baselines.arac import (
+    MatchReturns,
+    MoveNetwork,
+    ReferenceWeight,
+    WeightRule,
     critic_targets,
     errors_of,
+    n_step_returns,
     policy_loss,
-    returns_ahead,
     soft_values,
 )
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.graph_networks import (
+from palaestra_baselines.arac_graphs import (
     ABSENT,
     FULL_LIFE,
     GraphRoster,
-    Maps,
+    Graphs,
     Places,
-    WaysNetwork,
+    Reference,
     decide,
     nodes_of,
     prefixes,
 )
-from palaestra_baselines.common.graph_references import Reference
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.reference_weight import MatchReturns, ReferenceWeight, WeightRule
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])
 TINY: dict[str, Any] = {
     "env_id": PURSUIT,
-    "options": ("view=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
+    "options": ("observation=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
     "lanes": 16,
     "batch_size": 32,
     "width": 8,
@@ -65,7 +65,7 @@ TINY: dict[str, Any] = {
 
 
 def game_on(graph: str = "path:5", **keywords: Any) -> Any:
-    return registry.make_game(PURSUIT, graph=graph, view="nodes", **keywords)[0]
+    return registry.make_game(PURSUIT, graph=graph, observation="nodes", **keywords)[0]
 
 
 def places_at(own: list[list[int]], others: list[list[int]]) -> Places:
@@ -139,9 +139,9 @@ def sequences_of(rewards: list[float], continues: list[float], weights: list[flo
     ],
 )
 def test_returns_go_to_the_end_of_the_match(rewards, continues, weights, expected):
-    total, row, discount = returns_ahead(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
+    total, row, discount = n_step_returns(sequences_of(rewards, continues, weights), team=0, gamma=0.5)
     assert (total.item(), row.item(), discount.item()) == expected
-    assert returns_ahead(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
+    assert n_step_returns(sequences_of(rewards, continues, weights), team=1, gamma=0.5)[0].item() == -expected[0]
 
 
 # -- the weight of the reference ---------------------------------------------------------------------------------------
@@ -195,14 +195,14 @@ def test_returns_are_those_of_either_policy_discounted_over_a_match():
 
 
 def reference_of(name: str, game: Any, places: Places, agent: int = 0) -> np.ndarray:
-    maps = Maps(game)
+    graphs = Graphs(game)
     agents = torch.full((len(places.graph),), agent)
-    ways = maps.neighbours(places.graph, places.own[:, agent])
-    return Reference(name, game, maps, "pursuer")(places, agents, ways >= 0, ways).numpy()
+    moves = graphs.neighbours(places.graph, places.own[:, agent])
+    return Reference(name, game, graphs, "pursuer")(places, agents, moves >= 0, moves).numpy()
 
 
 def test_the_shortest_path_is_shared_by_equal_ways_and_avoids_where_teammates_go():
-    grid = game_on("grid:3x3", pursuers=2)  # ways of node 0: stay, 1, 3
+    grid = game_on("grid:3x3", pursuers=2)  # moves of node 0: stay, 1, 3
     apart = places_at([[0, 6]], [[8]])
     assert reference_of("shortest_path", grid, apart)[0].tolist() == [0.0, 0.5, 0.5, 0.0, 0.0]
     decided = dataclasses.replace(places_at([[3, 0]], [[8]]), decided=torch.tensor([[True, False]]))
@@ -215,8 +215,8 @@ def test_a_random_reference_is_uniform_over_what_is_legal():
 
 def test_the_optimal_reference_takes_optimal_moves_alone():
     game = game_on("grid:4x4", pursuers=2, order="alternating", solve=True)
-    solution, maps = exact.pursuit("grid:4x4", 2), Maps(game)
-    reference = Reference("optimal", game, maps, "pursuer")
+    solution, graphs = exact.pursuit("grid:4x4", 2), Graphs(game)
+    reference = Reference("optimal", game, graphs, "pursuer")
     ways_of = solution.graph.neighbours
 
     def moves_of(a: int, b: int, e: int) -> int:
@@ -234,8 +234,8 @@ def test_the_optimal_reference_takes_optimal_moves_alone():
         assert {ways_of[a][k] for k in np.flatnonzero(first)} == expected
         went = min(expected)
         after = dataclasses.replace(places_at([[went, b]], [[e]]), decided=torch.tensor([[True, False]]))
-        agent, ways = torch.tensor([1]), maps.neighbours(after.graph, after.own[:, 1])
-        second = reference(after, agent, ways >= 0, ways)[0].numpy()
+        agent, moves = torch.tensor([1]), graphs.neighbours(after.graph, after.own[:, 1])
+        second = reference(after, agent, moves >= 0, moves)[0].numpy()
         assert {ways_of[b][k] for k in np.flatnonzero(second)} == {
             y for (x, y), moves in joint.items() if x == went and moves == best
         }
@@ -244,15 +244,15 @@ def test_the_optimal_reference_takes_optimal_moves_alone():
 def test_an_optimal_reference_needs_a_solution():
     game = game_on("cycle:5")
     with pytest.raises(ValueError, match="add --options solve=True"):
-        Reference("optimal", game, Maps(game), "pursuer")
+        Reference("optimal", game, Graphs(game), "pursuer")
 
 
 # -- the network -------------------------------------------------------------------------------------------------------
 
 
-def network_on(game: Any, outputs: int = 1) -> WaysNetwork:
+def network_on(game: Any, outputs: int = 1) -> MoveNetwork:
     torch.manual_seed(0)
-    return WaysNetwork(Maps(game), 16, 2, outputs)
+    return MoveNetwork(Graphs(game), 16, 2, outputs)
 
 
 def test_one_network_plays_all_graphs_and_team_sizes_and_does_not_see_the_order_of_others():
@@ -277,34 +277,34 @@ def test_who_is_absent_or_unseen_changes_nothing():
 
 def test_teammates_decide_one_after_the_other():
     game = game_on("path:9", pursuers=3)
-    maps, places = Maps(game), places_at([[0, 4, 8]], [[2]])
+    graphs, places = Graphs(game), places_at([[0, 4, 8]], [[2]])
     actions = torch.tensor([[1, 2, 1]])  # to 1, to 5, to 7
-    at, agent = prefixes(places, maps, actions, sequential=True)
+    at, agent = prefixes(places, graphs, actions, sequential=True)
     assert agent.tolist() == [0, 1, 2]
     assert at.own.tolist() == [[0, 4, 8], [1, 4, 8], [1, 5, 8]]
     assert at.decided.int().tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
-    at_once, _ = prefixes(places, maps, actions, sequential=False)
+    at_once, _ = prefixes(places, graphs, actions, sequential=False)
     assert at_once.own.tolist() == [[0, 4, 8]] * 3
     assert not at_once.decided.any()
 
 
 def test_decisions_take_the_most_probable_legal_alternative_given_earlier_ones():
     game = game_on("grid:4x4", pursuers=2)
-    network, maps = network_on(game), Maps(game)
+    network, graphs = network_on(game), Graphs(game)
     places = places_at([[5, 6]], [[15]])
     legal = torch.ones(1, 2, 5, dtype=torch.bool)
-    found = decide(network.scores, maps, places, legal, None)
-    at, agent = prefixes(places, maps, found, sequential=True)
+    found = decide(network.scores, graphs, places, legal, None)
+    at, agent = prefixes(places, graphs, found, sequential=True)
     assert network(at, agent)[0][..., 0].argmax(dim=1).tolist() == found[0].tolist()
     legal[0, 0, found[0, 0]] = False
-    assert decide(network.scores, maps, places, legal, None)[0, 0] != found[0, 0]
+    assert decide(network.scores, graphs, places, legal, None)[0, 0] != found[0, 0]
     drawn = torch.zeros(1, 2, 5)
     drawn[0, 1, 3] = 100.0
-    assert decide(network.scores, maps, places, legal, drawn)[0, 1] == 3
+    assert decide(network.scores, graphs, places, legal, drawn)[0, 1] == 3
 
 
 def test_positions_are_read_from_what_the_team_sees():
-    sim = palaestra.make_batch(PURSUIT, 4, view="nodes", graph="path:9", pursuers=3, fewest_pursuers=2, vision=2)
+    sim = palaestra.make_batch(PURSUIT, 4, observation="nodes", graph="path:9", pursuers=3, fewest_pursuers=2, vision=2)
     sim.reset(seed=0)
     roster = GraphRoster(sim.game, ["pursuer"])
     rows = roster.read_observations(sim)["nodes"][:, 0]
@@ -354,8 +354,8 @@ def test_an_interrupted_run_resumes_bitwise_equal(tmp_path: Path):
         {"beta": "none"},
         {"decoder": "independent", "beta": "linear"},
         {"reference": "optimal", "beta": "fixed"},
-        {"options": ("view=nodes", "graph=cycle:8", "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
-        {"options": ("view=nodes", "graph=cycle:8"), "team": "evader", "opponent": "greedy"},
+        {"options": ("observation=nodes", "graph=cycle:8", "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
+        {"options": ("observation=nodes", "graph=cycle:8"), "team": "evader", "opponent": "greedy"},
     ],
 )
 def test_every_kind_of_run_goes_through(arguments: dict[str, Any], tmp_path: Path):
@@ -367,21 +367,21 @@ def test_a_saved_policy_plays_other_graphs_and_teams(tmp_path: Path):
     report = arac.train(arac.Args(**{**TINY, "evaluations": 1}, directory=tmp_path))
     for keywords in ({"graph": "grid:4x4", "pursuers": 3}, {"graph": "petersen", "evaders": 2}):
         table = evaluate(
-            PURSUIT, str(report.weights), "flee", matches=4, swap=False, num_envs=4, view="nodes", **keywords
+            PURSUIT, str(report.weights), "flee", matches=4, swap=False, num_envs=4, observation="nodes", **keywords
         )
         assert table.matches == 4
-    with pytest.raises(FileError, match='make it with view="nodes"'):
+    with pytest.raises(FileError, match='make it with observation="nodes"'):
         evaluate(PURSUIT, str(report.weights), "flee", matches=4, swap=False)
 
 
 def test_the_greedy_player_gives_legal_moves_of_the_network():
-    sim = palaestra.make_batch(PURSUIT, 8, view="nodes", graph="grid:4x4")
+    sim = palaestra.make_batch(PURSUIT, 8, observation="nodes", graph="grid:4x4")
     sim.reset(seed=0)
     torch.manual_seed(0)
-    policy = arac.GraphPolicy(Maps(sim.game), 8, 2, "sequential")
+    policy = arac.GraphPolicy(Graphs(sim.game), 8, 2, "sequential")
     player = policy.player(sim.game, "pursuer")
-    rows = team_rows(sim, "pursuer", "observations", slice(None))
-    legal = team_rows(sim, "pursuer", "legal", slice(None))
+    rows = sim.team_view("pursuer", "observations")
+    legal = sim.team_view("pursuer", "legal")
     nothing = np.zeros(0)
     moves = np.asarray(player.act(rows, legal, nothing, nothing, nothing, nothing))
     assert moves.shape == (8, 2)

@@ -19,10 +19,9 @@ import torch
 from palaestra import registry
 from palaestra_baselines import arac
 from palaestra_baselines.arac import GraphTraining, Learner, critic_targets, soft_values
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.graph_networks import ABSENT, FULL_LIFE, GraphRoster, Places
+from palaestra_baselines.arac_graphs import ABSENT, FULL_LIFE, GraphRoster, Places
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
 GAMMA = 0.81
@@ -31,7 +30,7 @@ GAMMA = 0.81
 def learner_on(graph: str = "path:9", game: dict[str, Any] | None = None, **arguments: Any) -> Learner:
     """A learner of two pursuers without a run."""
     torch.manual_seed(0)
-    rules = registry.make_game(PURSUIT, graph=graph, view="nodes", **(game or {}))[0]
+    rules = registry.make_game(PURSUIT, graph=graph, observation="nodes", **(game or {}))[0]
     args = arac.Args(**{"width": 8, "heads": 2, "lanes": 8, "gamma": GAMMA, "entropy": (0.0, 0.0), **arguments})
     training: Any = SimpleNamespace(roster=GraphRoster(rules, [args.team]))
     return Learner(args, training)
@@ -46,7 +45,7 @@ def batch(learner: Learner, actions: list[int], *nodes: int) -> Sequences:
     """Two sequences of one position, in which both members may do everything; the last decision is paid with 1."""
     rows, members, count = learner.length, len(actions), 2
     observed = torch.from_numpy(nodes_at(*nodes)).expand(rows + 1, count, 1, -1)
-    legal = torch.ones(rows + 1, count, members, learner.maps.ways, dtype=torch.bool)
+    legal = torch.ones(rows + 1, count, members, learner.graphs.moves, dtype=torch.bool)
     rewards = torch.zeros(rows, count, 2)
     rewards[-1] = torch.tensor([1.0, -1.0])
     positions = Position({"nodes": observed}, legal, None, None, None)
@@ -147,7 +146,7 @@ def decided(learner: Learner, *nodes: int) -> np.ndarray:
     lanes, members = learner.args.lanes, learner.members
     asked = np.ones((lanes, members), np.bool_)
     asked[-1] = False
-    legal = np.ones((lanes, members, learner.maps.ways), np.bool_)
+    legal = np.ones((lanes, members, learner.graphs.moves), np.bool_)
     legal[-1, :, 1:] = False
     position = Position({"nodes": nodes_at(*nodes)[None].repeat(lanes, 0)}, legal, None, asked, None)
     played: list[np.ndarray] = []
@@ -157,7 +156,7 @@ def decided(learner: Learner, *nodes: int) -> np.ndarray:
         rewards = np.tile(np.array([1.0, -1.0], np.float32), (lanes, 1))
         return SimpleNamespace(rewards=rewards, running=np.ones(lanes, np.bool_))
 
-    stay = torch.tensor([1000.0] + [0.0] * (learner.maps.ways - 1))
+    stay = torch.tensor([1000.0] + [0.0] * (learner.graphs.moves - 1))
     learner.policy.network.scores = lambda places, agent, legal: stay.expand(len(agent), -1)  # type: ignore[method-assign]
     rng = np.random.default_rng(0)
     training: Any = SimpleNamespace(collector=SimpleNamespace(position=position, rng=rng, play=play))
@@ -211,7 +210,7 @@ def test_the_averaged_policy_is_the_one_that_is_saved(tmp_path: Path, monkeypatc
     monkeypatch.setattr(arac.Learner, "__init__", lambda own, *given: (honest(own, *given), made.append(own))[0])
     sizes: dict[str, Any] = {"lanes": 8, "batch_size": 8, "replay_size": 80, "warmup_steps": 8, "total_steps": 64}
     sizes |= {"width": 8, "heads": 2, "evaluations": 1, "quiet": True, "directory": tmp_path}
-    args = arac.Args(env_id=PURSUIT, options=("view=nodes", "graph=cycle:8"), opponent="flee", **sizes)
+    args = arac.Args(env_id=PURSUIT, options=("observation=nodes", "graph=cycle:8"), opponent="flee", **sizes)
     report = arac.train(args, lambda player_of: {})
     (learner,) = made
     arrays = read_policy(report.weights)[0]

@@ -14,10 +14,9 @@ pytest.importorskip("tyro")
 from games import duel, relay
 
 import palaestra
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector, epsilon_greedy
-from palaestra_baselines.common.stores import Replay
+from palaestra_baselines.common.rollout import Collector, Replay, epsilon_greedy
 
 SOCCER, PONG = "palaestra/GridSoccer-v0", "palaestra/TeamPong-v0"
 

@@ -14,10 +14,8 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 from palaestra import make_batch
-from palaestra.core.fields import Choice, Continuous, Field
-from palaestra.core.game import Role
-from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.combined_choices import MOST, JointChoice
+from palaestra.game import Choice, Continuous, Field, Role
+from palaestra_baselines.common.agents import MOST, JointChoice, Roster
 
 CONFRONT = "palaestra/GraphConfront-v0"
 SIGHT = (Field("turn", (), 0, 1),)

@@ -14,28 +14,15 @@ pytest.importorskip("tyro")
 
 from games import body_game, size_game
 
-from palaestra.core.fields import Continuous, Field
 from palaestra.core.files import FileError
-from palaestra.core.game import Game, Role
-from palaestra.core.opponents import policy_metadata
+from palaestra.core.run.opponents import policy_metadata
+from palaestra.game import Continuous, Field, Game, Role
 from palaestra.kernels.networks import WIDEST, make_network, mlp
-from palaestra_baselines.common.curves import (
-    CurveLog,
-    bootstrap_interval,
-    curve_over_seeds,
-    interquartile_mean,
-    plot_panels,
-    read_rows,
-)
-from palaestra_baselines.common.policy_file import (
-    PerceptronPlayer,
-    arrays_to_layers,
-    layer_arrays,
-    perceptron_player,
-    read_policy,
-    save_policy,
-)
-from palaestra_baselines.common.utilities import ranges
+from palaestra_baselines.common.figures import bootstrap_interval, curve_over_seeds, interquartile_mean, plot_panels
+from palaestra_baselines.common.flat_networks import ranges
+from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy, save_policy
+from palaestra_baselines.common.run_folder import read_rows, write_curve
+from palaestra_baselines.ppo_tracking import PerceptronPlayer, layer_arrays, perceptron_player
 
 
 @dataclass
@@ -113,14 +100,14 @@ def test_the_bootstrap_resamples_runs_within_each_task():
 
 def test_a_log_is_written_as_a_whole_from_the_rows_before(tmp_path: Path):
     path = tmp_path / "log.csv"
-    log = CurveLog(path)
-    for steps in (0, 100):
-        log.write({"steps": steps, "error": steps / 3})
+    rows = [{"steps": steps, "error": steps / 3} for steps in (0, 100)]
+    for count in (1, 2):
+        write_curve(path, rows[:count])
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])  # a process was killed within the row
-    CurveLog(path, log.rows).restore()
+    write_curve(path, rows)
     assert path.read_bytes() == whole
-    CurveLog(path, log.rows[:1]).write({"steps": 150, "error": 1.0})
+    write_curve(path, [rows[0], {"steps": 150, "error": 1.0}])
     assert [row["steps"] for row in read_rows(path)] == [0, 150]
     assert [p.name for p in tmp_path.iterdir()] == ["log.csv"]
 

@@ -13,7 +13,7 @@ import torch
 
 from palaestra import registry
 from palaestra.skirmish.observe import STATE
-from palaestra_baselines.common.critics import Critic, UnitCritic, ValueScale
+from palaestra_baselines.mappo import Critic, UnitCritic, ValueScale
 
 
 def unit_critic(map: str) -> UnitCritic:

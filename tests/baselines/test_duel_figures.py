@@ -14,7 +14,7 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
 from palaestra_baselines import duel_figures, mappo
-from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.common.figures import FigureArgs
 
 SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 8, "rollout": 8, "epochs": 1}
 

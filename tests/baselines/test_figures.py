@@ -18,8 +18,8 @@ pytest.importorskip("matplotlib")
 import palaestra_assets
 from palaestra.kernels.networks import load_network
 from palaestra_baselines import figures, pid, ppo_tracking
-from palaestra_baselines.common.runs import continued, finished, mark_finished
-from palaestra_baselines.common.tracking import evaluation_flights
+from palaestra_baselines.common.figures import continued, finished, mark_finished
+from palaestra_baselines.ppo_tracking import evaluation_flights
 
 SMALL = {
     "total_steps": 512,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from palaestra import exact, registry
 from palaestra_baselines import fm3q, fm3q_tables
 from palaestra_baselines.common.agents import Roster
+from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.utilities import UtilityPlayer
 
 SOCCER = "palaestra/TeamGridSoccer-3x3-v0"
 MIXERS = ("monotone", "vdn", "pairwise")

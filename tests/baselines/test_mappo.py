@@ -23,14 +23,13 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import mappo
-from palaestra_baselines.common.collector import Position, draw_actions
-from palaestra_baselines.common.critics import ValueScale
 from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.rollout import Position, Sequences, draw_actions
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.stores import Sequences
 from palaestra_baselines.mappo import (
-    log_policy,
+    ValueScale,
     logits_of,
+    masked_log_softmax,
     mean_entropy,
     policy_loss,
     read_rollout,
@@ -70,7 +69,7 @@ ALL = torch.ones(1)
 
 def test_illegal_actions_have_no_probability_and_the_others_are_a_softmax():
     legal = torch.tensor([[True, False, True], [False, True, False]])
-    probabilities = log_policy(torch.tensor([[0.0, 9.0, math.log(3.0)], [0.0, -5.0, 0.0]]), legal).exp()
+    probabilities = masked_log_softmax(torch.tensor([[0.0, 9.0, math.log(3.0)], [0.0, -5.0, 0.0]]), legal).exp()
     torch.testing.assert_close(probabilities, torch.tensor([[0.25, 0.0, 0.75], [0.0, 1.0, 0.0]]))
 
 
@@ -103,10 +102,10 @@ def test_agents_that_did_not_act_count_neither_in_the_loss_nor_in_the_number():
 
 def test_the_entropy_is_that_of_the_legal_actions_of_agents_that_acted():
     legal = torch.tensor([[[True] * 4, [True] * 4, [True, True, False, False]]])
-    logs = log_policy(torch.zeros(1, 3, 4), legal)
+    logs = masked_log_softmax(torch.zeros(1, 3, 4), legal)
     assert mean_entropy(logs, torch.tensor([[1.0, 0.0, 1.0]])).item() == pytest.approx(math.log(8.0) / 2.0)
     logits = torch.tensor([[[2.0, 0.0]]], requires_grad=True)
-    mean_entropy(log_policy(logits, torch.ones(1, 1, 2, dtype=torch.bool)), torch.ones(1, 1)).backward()
+    mean_entropy(masked_log_softmax(logits, torch.ones(1, 1, 2, dtype=torch.bool)), torch.ones(1, 1)).backward()
     assert logits.grad is not None
     assert logits.grad[0, 0, 0] < 0.0 < logits.grad[0, 0, 1]  # more entropy: towards the other action
 
@@ -146,8 +145,8 @@ class Uniform(nn.Module):
 
     memory_size = 0
 
-    def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
-        return torch.zeros(*observations["all"].shape[:-1], 2)
+    def evaluate(self, observations: dict[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, None]:
+        return torch.zeros(*observations["all"].shape[:-1], 2), None
 
 
 class ReadsState(nn.Module):
@@ -232,11 +231,13 @@ def test_unrolled_sequences_give_the_policy_that_played(tmp_path: Path):
     samples = read_rollout(rollout, actor, critic, ValueScale(0.9), args, 0)
     with torch.no_grad():
         played, _ = actor.evaluate(samples.observations, samples.memory)
-        chosen = log_policy(played, samples.legal).gather(-1, samples.actions[..., None])[..., 0]
+        chosen = masked_log_softmax(played, samples.legal).gather(-1, samples.actions[..., None])[..., 0]
     assert samples.weights.min() == 0.0  # a match ended within a sequence
     torch.testing.assert_close(samples.old * samples.acts, chosen * samples.acts)
     whole = logits_of(actor, samples)
-    torch.testing.assert_close(log_policy(whole, samples.legal).exp(), log_policy(played, samples.legal).exp())
+    torch.testing.assert_close(
+        masked_log_softmax(whole, samples.legal).exp(), masked_log_softmax(played, samples.legal).exp()
+    )
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------

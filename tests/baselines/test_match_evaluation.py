@@ -13,8 +13,7 @@ pytest.importorskip("tyro")
 
 from palaestra import registry
 from palaestra.evaluation.matches import MATCH, MatchTable
-from palaestra_baselines.common import match_evaluation
-from palaestra_baselines.common.match_evaluation import BothSides, play_both_sides
+from palaestra_baselines.common.training import BothSides, play_both_sides
 
 PONG = "palaestra/TeamPong-v0"
 
@@ -34,7 +33,9 @@ def test_wins_of_the_second_side_are_the_losses_in_its_table():
 
 def test_each_half_has_the_players_in_their_teams(monkeypatch: pytest.MonkeyPatch):
     calls: list[Any] = []
-    monkeypatch.setattr(match_evaluation, "evaluate", lambda *given, **named: calls.append((*given, named)))
+    monkeypatch.setattr(
+        "palaestra_baselines.common.training.evaluate", lambda *given, **named: calls.append((*given, named))
+    )
     play_both_sides("some", {"red": "own_red", "blue": "own_blue"}, "script", 21, seed=5, horizon=9)
     options = {"matches": 10, "seed": 5, "swap": False, "num_envs": 64, "horizon": 9}
     assert calls == [("some", "own_red", "script", options), ("some", "script", "own_blue", options)]

@@ -13,7 +13,7 @@ pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flig
 pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselines]")
 import palaestra_assets
 from palaestra.core.files import FileError
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.ucav.autopilot import GAINS, Gains
 from palaestra_baselines import pid
 from palaestra_baselines.common.run_folder import lock

@@ -20,11 +20,11 @@ from safetensors.numpy import save_file
 import palaestra_assets
 from palaestra import registry
 from palaestra.core.files import FileError
-from palaestra.core.opponents import load_policy
+from palaestra.core.run.opponents import load_policy
 from palaestra_baselines import minimax_q
 from palaestra_baselines.common.checked_arrays import write_arrays
+from palaestra_baselines.common.flat_networks import load_player
 from palaestra_baselines.common.policy_file import read_policy, reseal, save_policy
-from palaestra_baselines.common.utilities import load_player
 
 SOCCER, PONG = "palaestra/TeamGridSoccer-3x3-v0", "palaestra/TeamPong-v0"
 METADATA = b'{"__metadata__": {"method": "fm3q"}, '
@@ -199,18 +199,18 @@ def test_a_method_that_plays_no_policies_is_an_error_of_the_file(
     arrays, _ = read_policy(policy)
     save_policy(policy, arrays, method=method, env_id=PONG, args={})
     entries = [EntryPoint("pid", "palaestra_baselines.pid", "palaestra.baselines")]
-    monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: entries)
+    monkeypatch.setattr("palaestra.core.run.opponents.entry_points", lambda group: entries)
     with pytest.raises(FileError, match=rf"policy\.safetensors: was made by .*{message}"):
         load_policy(policy, game(PONG), "red")
 
 
 @pytest.mark.parametrize("width", [100_000, 10**30, -3, "x", None])
 def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, tmp_path: Path):
-    from palaestra_baselines.common.graph_policy import NETWORK, GraphPolicy, Maps, load_graph_player
+    from palaestra_baselines.arac import NETWORK, GraphPolicy, Graphs, load_policy
 
-    game, path = registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0], tmp_path / "wide.safetensors"
-    policy = GraphPolicy(Maps(game), 16, 2, "sequential")
+    game, path = registry.make_game("palaestra/GraphPursuit-v0", observation="nodes")[0], tmp_path / "wide.safetensors"
+    policy = GraphPolicy(Graphs(game), 16, 2, "sequential")
     notes = {NETWORK: {"width": width, "heads": 2, "decoder": "sequential"}}
     save_policy(path, policy.arrays(), method="arac", env_id="palaestra/GraphPursuit-v0", args={}, **notes)
     with pytest.raises(FileError, match=r"wide.safetensors: the weights do not fit"):
-        load_graph_player(path, game, "pursuer")
+        load_policy(path, game, "pursuer")

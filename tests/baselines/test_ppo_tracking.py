@@ -18,9 +18,9 @@ import palaestra
 from palaestra.kernels.networks import load_network
 from palaestra.ucav.inner_loop import TRACKING
 from palaestra_baselines import ppo_tracking
-from palaestra_baselines.common.curves import read_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
-from palaestra_baselines.common.tracking import ENV_ID, TEST_SEED, evaluation_flights, track
+from palaestra_baselines.common.run_folder import read_rows
+from palaestra_baselines.ppo_tracking import ENV_ID, TEST_SEED, evaluation_flights, track
 
 SMALL = ppo_tracking.Args(
     total_steps=1024, lanes=8, workers=0, rollout_steps=32, batch_size=128, evaluations=2, flights=2, quiet=True
@@ -93,7 +93,7 @@ def test_an_interrupted_run_resumes(tmp_path: Path):
 
 def test_a_saved_policy_plays_as_an_opponent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = ppo_tracking.train(small(tmp_path, total_steps=256, evaluations=1)).weights
-    monkeypatch.setattr("palaestra.core.opponents.entry_points", lambda group: [EntryPoint()])
+    monkeypatch.setattr("palaestra.core.run.opponents.entry_points", lambda group: [EntryPoint()])
     sim = palaestra.make_batch(ENV_ID, 2, opponents={"pilot": str(path)})
     sim.reset(seed=0)
     first = np.array(sim.observations)

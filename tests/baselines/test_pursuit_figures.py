@@ -18,7 +18,7 @@ import palaestra
 from palaestra import registry
 from palaestra_baselines import arac, figures, mappo, pursuit_figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.common.figures import FigureArgs
 from palaestra_baselines.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 
 PATH = "test/GraphPursuit-Path-v0"
@@ -163,12 +163,12 @@ def test_decisions_to_a_share_are_those_of_the_first_evaluation_that_reaches_it(
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_entries_name_known_settings_methods_and_arguments(group: str, tmp_path: Path):
     entries = GROUPS[group]
-    assert len({(entry.setting, entry.method) for entry in entries}) == len(entries)
+    assert len({(entry.place, entry.method) for entry in entries}) == len(entries)
     for entry in entries:
         assert set(entry.ahead) <= {other.method for other in entries}
         run: Any = pursuit_figures.run_of(entry, 1, tmp_path)
         assert (run.seed, run.total_steps) == (1, entry.steps)
-        registry.make_game(SETTINGS[entry.setting].env_id, **keywords((*run.options,)))
+        registry.make_game(SETTINGS[entry.place].env_id, **keywords((*run.options,)))
     assert f"pursuit_{group}" in figures.FIGURES
 
 

@@ -14,8 +14,7 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra_baselines import fm3q, iql, vdn
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.stores import Batch
+from palaestra_baselines.common.rollout import Batch, Position
 
 TEAM_OF = torch.tensor([0, 0, 1, 1])
 SIGNS = torch.tensor([1.0, 1.0, -1.0, -1.0])

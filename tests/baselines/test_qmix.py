@@ -20,15 +20,14 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import qmix
-from palaestra_baselines.common import factored_learning, value_learning
+from palaestra_baselines.common import training as training_module
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.factored_learning import Factored, FactoredArgs, Independent, Sum, td_loss, until_last
 from palaestra_baselines.common.flat_networks import FlatUtilities
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.stores import Sequences
+from palaestra_baselines.common.rollout import Position, Sequences
+from palaestra_baselines.common.training import Training
 from palaestra_baselines.common.unit_networks import UnitUtilities
-from palaestra_baselines.common.value_learning import Training
+from palaestra_baselines.qmix import Factored, FactoredArgs, td_loss, until_last
 
 BATTLE = "palaestra/Skirmish-3m-v0"
 SMALL: dict[str, Any] = {
@@ -63,6 +62,13 @@ class Shown(torch.nn.Module):
 
     def evaluate(self, observations: dict[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, None]:
         return observations["red"][..., self.first : self.first + 2], None
+
+
+class Sum(torch.nn.Module):
+    """A mixer whose total is the sum of the utilities."""
+
+    def forward(self, utilities: torch.Tensor, position: Position, features: Any) -> torch.Tensor:
+        return utilities.sum(-1, keepdim=True)
 
 
 def sequence() -> Sequences:
@@ -102,11 +108,6 @@ def test_returns_decay_by_lambda_over_the_sequence():
     last = 6 + 55.0
     first = 4 + 0.5 * (0.25 * 40 + 0.75 * last)
     assert loss_of(sequence(), td_lambda=0.75) == pytest.approx(mean(4 - first, 2 - last))
-
-
-def test_agents_that_learn_alone_have_targets_of_their_own():
-    errors = (1 - (4 + 5), 3 - (4 + 15), 1 - (6 + 25), 1 - (6 + 30))
-    assert loss_of(sequence(), Independent()) == pytest.approx(mean(*errors))
 
 
 def test_rewards_are_scaled():
@@ -188,14 +189,12 @@ def test_totals_of_sequences_are_those_of_their_positions():
     torch.testing.assert_close(whole[2], mixer(q[2], position_of(state[2]), None))
 
 
-def test_networks_and_mixers_are_those_that_the_arguments_name():
+def test_networks_are_those_that_the_arguments_name():
     roster = Roster(registry.make_game(BATTLE)[0], ["red"])
-    made = qmix.make_networks(qmix.Args(network="entity", mixer="vdn"), roster, 84)
+    made = qmix.make_networks(qmix.Args(network="entity"), roster, 84)
     assert isinstance(made.utilities, UnitUtilities)
-    assert isinstance(made.mixer, Sum)
-    made = qmix.make_networks(qmix.Args(recurrent=True, mixer="iql"), roster, 84)
+    made = qmix.make_networks(qmix.Args(recurrent=True), roster, 84)
     assert isinstance(made.utilities, FlatUtilities)
-    assert isinstance(made.mixer, Independent)
     assert made.utilities.memory_size == 64
     assert isinstance(qmix.make_networks(qmix.Args(), roster, 84).mixer, qmix.MonotoneMixer)
 
@@ -227,7 +226,7 @@ def test_recurrent_states_go_through_a_sequence_and_stop_where_a_match_does(netw
 
 
 def test_a_recurrent_flat_network_wants_its_state():
-    utilities = FlatUtilities(Roster(registry.make_game(BATTLE)[0], ["red"]), (8, 8), recurrent=True, streams=False)
+    utilities = FlatUtilities(Roster(registry.make_game(BATTLE)[0], ["red"]), (8, 8), recurrent=True)
     with pytest.raises(ValueError, match="wants the recurrent state"):
         utilities({"red": torch.zeros(1, 3, utilities.first.in_features)})
 
@@ -333,7 +332,7 @@ def megabytes(folder: Path) -> float:
 def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     seen = SimpleNamespace(epsilons=[], random=[], rates=[], taus=[], norms=[], lengths=[])
 
-    def spy(name: str, note: Any, module: Any = value_learning) -> None:
+    def spy(name: str, note: Any, module: Any = training_module) -> None:
         inner = getattr(module, name)
 
         def spied(*given: Any) -> Any:
@@ -346,10 +345,10 @@ def test_schedules_reach_the_gradient_steps(tmp_path: Path, monkeypatch: pytest.
         seen.epsilons.append(epsilon)
         seen.random.append(values is None)
 
-    spy("epsilon_greedy", note_decision, factored_learning)
+    spy("epsilon_greedy", note_decision)
     spy("gradient_step", lambda _, __, rate, norm: (seen.rates.append(rate), seen.norms.append(norm)))
     spy("polyak_update", lambda _, __, tau: seen.taus.append(tau))
-    spy("td_loss", lambda _, __, batch, *___: seen.lengths.append(tuple(batch.actions.shape[:2])), factored_learning)
+    spy("td_loss", lambda _, __, batch, *___: seen.lengths.append(tuple(batch.actions.shape[:2])), qmix)
     args = qmix.Args(**SMALL, directory=tmp_path, epsilon_until=0.5, max_gradient_norm=3.0, average=0.02)
     qmix.train(args)
     assert (seen.epsilons[0], seen.epsilons[-1]) == (1.0, pytest.approx(0.05))

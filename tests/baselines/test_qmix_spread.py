@@ -21,10 +21,9 @@ import torch
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector, epsilon_greedy
-from palaestra_baselines.common.stores import Replay
-from palaestra_baselines.common.utilities import load_player
-from palaestra_baselines.common.value_learning import gradient_step
+from palaestra_baselines.common.flat_networks import load_player
+from palaestra_baselines.common.rollout import Collector, Replay, epsilon_greedy
+from palaestra_baselines.common.training import gradient_step
 
 FILE = Path(__file__).with_name("qmix_spread.py")
 

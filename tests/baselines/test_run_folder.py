@@ -25,12 +25,12 @@ from palaestra_baselines.common.checkpoints import (
     CHECKPOINT,
     PREVIOUS,
     UnsealedError,
+    key_path,
     load_checkpoint,
     save_checkpoint,
+    user_key,
 )
-from palaestra_baselines.common.curves import read_rows
-from palaestra_baselines.common.run_folder import LOG, RunArgs, RunFolder
-from palaestra_baselines.common.user_key import key_path, user_key
+from palaestra_baselines.common.run_folder import LOG, RunArgs, RunFolder, read_rows
 
 
 def args_of(folder: Path, **changes: Any) -> RunArgs:

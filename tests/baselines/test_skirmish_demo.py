@@ -16,7 +16,7 @@ from PIL import Image
 
 from palaestra import registry
 from palaestra.core.files import FileError
-from palaestra.core.opponents import resolve
+from palaestra.core.run.opponents import resolve
 from palaestra.evaluation import evaluate
 from palaestra_baselines import demo, skirmish_demo
 

@@ -17,14 +17,14 @@ import palaestra
 from palaestra import registry
 from palaestra_baselines import figures, skirmish_figures, vdn
 from palaestra_baselines.common.agents import Roster, keywords
-from palaestra_baselines.common.runs import FigureArgs
+from palaestra_baselines.common.figures import FigureArgs, train_entries
 from palaestra_baselines.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 
 BATTLE = "test/Skirmish-3m-v0"
 palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
 SMALL = {"evaluations": 2, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}
 ENTRIES = (Entry("3m", "vdn", 320, bar=0.9, weights="learnt", arguments=SMALL),)
-ALL_ENTRIES = [entry for group in GROUPS for entry in skirmish_figures.entries_of(group)]
+ALL_ENTRIES = [entry for group in GROUPS for entry in GROUPS[group]]
 
 
 @pytest.fixture
@@ -87,11 +87,13 @@ def test_scripts_and_random_orders_play_every_battle_without_learning(
 
 
 def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
-    entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], battle="again", seeds=3))
+    entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], place="again", seeds=3))
     monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
     trained: list[Any] = []
-    monkeypatch.setattr(skirmish_figures, "train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs))
-    skirmish_figures.train_entries("solved", entries, args)
+    monkeypatch.setattr(
+        "palaestra_baselines.common.figures.train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs)
+    )
+    train_entries("skirmish_solved", entries, skirmish_figures.METHODS, skirmish_figures.run_of, args)
     assert [(run.directory.parent.name, run.seed) for run in trained] == [("3m", 0), ("again", 0), ("again", 1)]
 
 
@@ -149,25 +151,25 @@ def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_group_has_one_entry_of_a_method_on_a_battle_and_compares_methods_that_it_has(group: str):
-    pairs = [(entry.battle, entry.method) for entry in GROUPS[group]]
+    pairs = [(entry.place, entry.method) for entry in GROUPS[group]]
     assert len(set(pairs)) == len(pairs)
     for entry in GROUPS[group]:
-        assert all((entry.battle, other) in pairs for other in entry.ahead)
+        assert all((entry.place, other) in pairs for other in entry.ahead)
 
 
-@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.battle} {entry.method}")
+@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.place} {entry.method}")
 def test_every_entry_is_a_run_that_its_method_takes(entry: Entry, tmp_path: Path):
     run = skirmish_figures.run_of(entry, 0, tmp_path)
     run.check()
     assert run.total_steps == entry.steps
-    for battle in filter(None, (entry.battle, entry.unseen)):
+    for battle in filter(None, (entry.place, entry.unseen)):
         assert registry.ROWS[BATTLES[battle]["env_id"]].family == "skirmish"
 
 
-@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.battle} {entry.method}")
+@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.place} {entry.method}")
 def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Path):
     run = skirmish_figures.run_of(entry, 0, tmp_path)
-    battle = BATTLES[entry.battle]
+    battle = BATTLES[entry.place]
     game, _ = registry.make_game(battle["env_id"], **keywords(battle.get("options", ())))
     team = Roster(game, ["red"])
     numbers = sum(

@@ -12,10 +12,17 @@ pytest.importorskip("tyro")
 import torch
 from games import relay
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Collector, Decision, Position, epsilon_greedy
-from palaestra_baselines.common.stores import Replay, Sequences, generalised_advantages
+from palaestra_baselines.common.rollout import (
+    Collector,
+    Decision,
+    Position,
+    Replay,
+    Sequences,
+    epsilon_greedy,
+    generalised_advantages,
+)
 
 
 def numbered(rows: int, decisions: int, lanes: int = 1) -> Replay:

@@ -17,11 +17,10 @@ pytest.importorskip("tyro")
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
-from palaestra_baselines.common import value_learning
+from palaestra_baselines.common.flat_networks import Utilities
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.utilities import Utilities
-from palaestra_baselines.common.value_learning import LearningArgs, Report, Training, learning_command
+from palaestra_baselines.common.training import LearningArgs, Report, Training, learning_command
 
 TAG = "palaestra/TeamTag-2v2-v0"
 SMALL: dict[str, Any] = {
@@ -97,7 +96,7 @@ def test_evaluations_count_the_wins_and_the_returns_of_the_team_that_learns(
         results = np.array([(3.0, 5.0), (5.0, 9.0)], [("return_a", "f8"), ("return_b", "f8")])
         return SimpleNamespace(wins=1, losses=2, matches=8, results=results)
 
-    monkeypatch.setattr(value_learning, "evaluate", fake)
+    monkeypatch.setattr("palaestra_baselines.common.training.evaluate", fake)
     for team, wanted in (("red", (0.125, 4.0)), ("blue", (0.25, 7.0))):
         args = LearningArgs(**{**SMALL, "team": team}, directory=tmp_path / team)
         with RunFolder(args, "some") as folder:

@@ -15,10 +15,10 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jsbsim")
 
-from palaestra.core.opponents import policy_metadata
+from palaestra.core.run.opponents import policy_metadata
 from palaestra_baselines import fm3q, team_figures
+from palaestra_baselines.common.figures import FigureArgs, finished, train_all
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.runs import FigureArgs, finished, train_all
 
 SMALL = {
     "total_steps": 320,
@@ -98,17 +98,17 @@ def test_the_auxiliary_loss_has_curves_and_finals_beside_fm3q_without_it(args: F
     ]
     assert (args.figures / "fm3q_features.png").exists()
     for game in team_figures.GAMES:
-        run = team_figures.AUXILIARY["fm3q_auxiliary"](**team_figures.GAMES[game], directory=args.runs / game)
-        assert run.auxiliary_weight > 0  # type: ignore[attr-defined]
+        method = team_figures.AUXILIARY["fm3q_auxiliary"]
+        assert method.make_args(**team_figures.GAMES[game], **method.arguments).auxiliary_weight > 0
 
 
 def test_every_method_has_a_title_and_takes_the_arguments_of_both_games():
-    assert list(team_figures.TITLES) == list(team_figures.METHODS)
-    assert list(team_figures.AUXILIARY_TITLES) == list(team_figures.AUXILIARY)
-    for (name, make), given in itertools.product(team_figures.METHODS.items(), team_figures.GAMES.values()):
-        run = make(**given)
-        method = importlib.import_module(f"palaestra_baselines.{name.partition('_')[0]}")
-        assert isinstance(run, method.Args)
+    methods = [*team_figures.METHODS.items(), *team_figures.AUXILIARY.items()]
+    for (name, method), given in itertools.product(methods, team_figures.GAMES.values()):
+        assert method.title
+        assert method.module == name.partition("_")[0]
+        run = method.make_args(**given, **method.arguments)
+        assert isinstance(run, importlib.import_module(f"palaestra_baselines.{method.module}").Args)
 
 
 def test_the_first_reach_is_an_evaluation_not_a_guess_between_two():

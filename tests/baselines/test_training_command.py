@@ -12,7 +12,7 @@ pytest.importorskip("tyro")
 
 from palaestra.cli import main as command_line
 from palaestra_baselines import fm3q, iql, mappo, minimax_q, ppo_tracking, vdn
-from palaestra_baselines.common.training_command import evaluation_hint, resume_hint, run_command
+from palaestra_baselines.common.run_folder import evaluation_hint, resume_hint, run_command
 
 
 def test_a_short_name_of_an_environment_is_written_in_full():

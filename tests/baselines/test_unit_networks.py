@@ -16,14 +16,12 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra import registry
-from palaestra.core.fields import Table
 from palaestra.core.files import FileError
-from palaestra.core.game import Game, Role
+from palaestra.game import Game, Role, Table
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector
-from palaestra_baselines.common.flat_networks import FlatUtilities, flat_player
+from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, flat_player
 from palaestra_baselines.common.policy_file import save_policy
-from palaestra_baselines.common.stores import Replay
+from palaestra_baselines.common.rollout import Collector, Replay
 from palaestra_baselines.common.unit_networks import (
     NetworkPlayer,
     UnitEncoder,
@@ -32,14 +30,13 @@ from palaestra_baselines.common.unit_networks import (
     load_unit_player,
     unit_player,
 )
-from palaestra_baselines.common.utilities import NEVER
 
 BATTLE = "palaestra/Skirmish-3m-v0"
 ROWS_OF = {"3m": (2, 3), "5m_vs_6m": (4, 6)}
 """Teammates and opponents of a unit, by map."""
 RECURRENT: dict[str, Any] = {
     "entity": lambda roster: UnitUtilities(roster, (8, 8), recurrent=True),
-    "flat": lambda roster: FlatUtilities(roster, (8, 8), recurrent=True, streams=False),
+    "flat": lambda roster: FlatUtilities(roster, (8, 8), recurrent=True),
 }
 """Networks that remember 8 numbers for each agent, by kind."""
 

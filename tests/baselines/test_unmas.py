@@ -18,10 +18,9 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra_baselines import unmas
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.collector import Position
-from palaestra_baselines.common.flat_networks import FlatUtilities
+from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities
+from palaestra_baselines.common.rollout import Position
 from palaestra_baselines.common.unit_networks import UnitLayout, UnitUtilities
-from palaestra_baselines.common.utilities import NEVER
 
 BATTLE = "palaestra/Skirmish-3m-v0"
 UNIT = 14
@@ -175,10 +174,10 @@ def test_no_weight_of_the_variant_entity_depends_on_a_number_of_units():
 # -- the paper's network -----------------------------------------------------------------------------------------------
 
 
-def paper_utilities(map: str) -> tuple[FlatUtilities, UnitLayout]:
+def paper_utilities(map: str) -> tuple[unmas.TwoStreamUtilities, UnitLayout]:
     torch.manual_seed(0)
     roster = roster_of(map)
-    return FlatUtilities(roster, (8, 8), recurrent=False, streams=True), UnitLayout.of(roster)
+    return unmas.TwoStreamUtilities(roster, (8, 8), recurrent=False), UnitLayout.of(roster)
 
 
 def test_every_target_has_a_value_of_its_row_and_of_the_agents_features():

@@ -20,12 +20,12 @@ import palaestra
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
-from palaestra_baselines.common import value_learning
+from palaestra_baselines.common import training as training_module
 from palaestra_baselines.common.agents import two_team_roster
+from palaestra_baselines.common.flat_networks import Utilities, UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
-from palaestra_baselines.common.utilities import Utilities, UtilityPlayer
-from palaestra_baselines.common.value_learning import (
+from palaestra_baselines.common.training import (
     LearningArgs,
     Training,
     gradient_step,
@@ -106,7 +106,7 @@ def watched(method: str, folder: Path) -> Watched:
     seen = Watched(args, [], [], [], [], [], [], {}, {})
     with pytest.MonkeyPatch.context() as patch:
 
-        def spy(name: str, note: Callable[..., Any], module: Any = value_learning) -> None:
+        def spy(name: str, note: Callable[..., Any], module: Any = training_module) -> None:
             inner = getattr(module, name)
 
             def spied(*given: Any, **named: Any) -> Any:
@@ -223,7 +223,7 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
         calls.append((id, sorted(players), opponent, matches, seed))
         return type("Table", (), {"win_rate": 0.5, "win_rates": (0.25, 0.75)})
 
-    monkeypatch.setattr("palaestra_baselines.common.value_learning.play_both_sides", fake)
+    monkeypatch.setattr("palaestra_baselines.common.training.play_both_sides", fake)
     for id, columns in ((PONG, {"win_rate": 0.5}), (TAG, {"win_rate_red": 0.25, "win_rate_blue": 0.75})):
         folder = tmp_path / id
         args = LearningArgs(env_id=id, lanes=1, opponent="script:0.5", directory=folder, matches=20, quiet=True)

@@ -63,12 +63,13 @@ def run(capsys: pytest.CaptureFixture[str]):
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
-    "figures", [pytest.param(["actions", "single"], id="warm"), pytest.param([], marks=pytest.mark.slow, id="cold")]
+    "measurements",
+    [pytest.param(["actions", "single"], id="warm"), pytest.param([], marks=pytest.mark.slow, id="cold")],
 )
-def test_a_version_is_compared_with_itself_by_everything_that_an_id_has(figures: list[str], run):
-    printed = run("CartPole", "--against", HOUSE, *QUICK, *(["--figures", *figures] if figures else []))
-    rows = {row["figure"]: row for row in printed.json()}
-    assert list(rows) == (figures or ["actions", "single", "vector", "parallel", "compile"])
+def test_a_version_is_compared_with_itself_by_everything_that_an_id_has(measurements: list[str], run):
+    printed = run("CartPole", "--against", HOUSE, *QUICK, *(["--measurements", *measurements] if measurements else []))
+    rows = {row["measurement"]: row for row in printed.json()}
+    assert list(rows) == (measurements or ["actions", "single", "vector", "parallel", "compile"])
     assert all(row["before"] > 0 and row["after"] > 0 and row["note"] == "" for row in rows.values())
     assert (rows["actions"]["bar"], rows["single"]["bar"]) == (0.97, 0.97)
     assert rows["actions"]["ratio"] == pytest.approx(rows["actions"]["after"] / rows["actions"]["before"])
@@ -88,7 +89,7 @@ def test_each_compilation_has_a_cache_and_a_process_of_its_own(run, monkeypatch:
         return {"cpu_s": next(seconds)}
 
     monkeypatch.setattr(compare, "start", fake)
-    printed = run("CartPole", "--against", stranger, "--figures", "compile", "--rounds", 3, "--json")
+    printed = run("CartPole", "--against", stranger, "--measurements", "compile", "--rounds", 3, "--json")
     (row,) = printed.json()
     assert [name for name, _ in caches] == [str(stranger), "this"] * 3
     assert len({cache for _, cache in caches}) == 6
@@ -97,8 +98,8 @@ def test_each_compilation_has_a_cache_and_a_process_of_its_own(run, monkeypatch:
 
 @pytest.mark.usefixtures("quick")
 def test_a_version_without_the_id_has_an_empty_row(run, stranger: Path):
-    printed = run("GridSoccer", "--against", stranger, "--figures", "actions", "scripts", *QUICK)
-    assert [(row["figure"], row["bar"], row["ratio"], row["holds"]) for row in printed.json()] == [
+    printed = run("GridSoccer", "--against", stranger, "--measurements", "actions", "scripts", *QUICK)
+    assert [(row["measurement"], row["bar"], row["ratio"], row["holds"]) for row in printed.json()] == [
         ("actions", 0.97, None, None),
         ("scripts", 0.97, None, None),
     ]
@@ -109,7 +110,7 @@ def test_a_version_without_the_id_has_an_empty_row(run, stranger: Path):
 @pytest.mark.usefixtures("quick")
 def test_a_process_that_ends_fails_its_row_alone(run, monkeypatch: pytest.MonkeyPatch, stranger: Path):
     monkeypatch.setattr(compare, "kernel_ids", lambda: [CARTPOLE, SOCCER])
-    printed = run("--against", stranger, "--figures", "actions", *QUICK)
+    printed = run("--against", stranger, "--measurements", "actions", *QUICK)
     dead, absent = printed.json()
     assert dead["note"] == f"{stranger}: its process ended with code 1: no batches here"
     assert (dead["failed"], absent["failed"]) == (True, False)
@@ -120,8 +121,8 @@ def test_a_process_that_ends_fails_its_row_alone(run, monkeypatch: pytest.Monkey
 def test_the_table_says_what_was_missed(run, monkeypatch: pytest.MonkeyPatch):
     seconds = {"actions": (8e-3, 1e-3), "scripts": (4e-3, 8e-3)}
 
-    def turns(self: Any, figure: str, id: str, rounds: int) -> compare.Seconds:
-        return compare.Seconds(np.array([seconds[figure]] * rounds))
+    def turns(self: Any, measurement: str, id: str, rounds: int) -> compare.Seconds:
+        return compare.Seconds(np.array([seconds[measurement]] * rounds))
 
     monkeypatch.setattr(compare.Pair, "take_turns", turns)
     printed = run("GridSoccer", "--against", HOUSE)
@@ -175,10 +176,13 @@ def test_a_row_is_the_median_of_the_pairs_of_their_fast_rounds():
 
 
 def test_this_version_may_be_three_per_cent_slower():
-    def slower(figure: str, share: float) -> bool | None:
-        return compare.row_of((figure, SOCCER), [compare.Seconds(np.array([[1.0, 1.0 + share]]))], 1).holds
+    def slower(measurement: str, share: float) -> bool | None:
+        return compare.row_of((measurement, SOCCER), [compare.Seconds(np.array([[1.0, 1.0 + share]]))], 1).holds
 
-    assert [slower(figure, share) for figure in ("actions", "compile") for share in (0.029, 0.04)] == [True, False] * 2
+    assert [slower(measurement, share) for measurement in ("actions", "compile") for share in (0.029, 0.04)] == [
+        True,
+        False,
+    ] * 2
     assert compare.row_of(("actions", SOCCER), [], 1).holds is None
 
 
@@ -234,7 +238,10 @@ def test_equal_matches_have_equal_results_and_others_have_not():
     [
         (("--against", "nowhere"), "--against nowhere: it does not exist; name the folder of a checkout, or"),
         (("--against", HOUSE / "docs"), "it has no envs/palaestra and no bin/python"),
-        (("CartPole", "--against", HOUSE, "--figures", "scripts"), f"{CARTPOLE} has none of the figures scripts"),
+        (
+            ("CartPole", "--against", HOUSE, "--measurements", "scripts"),
+            f"{CARTPOLE} has none of the measurements scripts",
+        ),
         (("UcavDogfight", "--against", HOUSE), "is moved by an engine: compiled games are compared"),
     ],
 )

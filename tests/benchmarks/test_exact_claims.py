@@ -9,11 +9,11 @@ import exact_claims
 
 
 def test_the_solver_is_as_exact_as_claimed():
-    assert [figure.holds for figure in exact_claims.matrix_accuracy(matrices=500)] == [True, True]
+    assert [measurement.holds for measurement in exact_claims.matrix_accuracy(matrices=500)] == [True, True]
 
 
 def test_littmans_soccer_is_as_claimed():
-    assert all(figure.holds for figure in exact_claims.littman() if " s to " not in figure.about)
+    assert all(measurement.holds for measurement in exact_claims.littman() if " s to " not in measurement.about)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The speed figures of pursuit: what is played, which bar decides, and the figures from what was measured."""
+"""The speed measurements of pursuit: what is played, which bar decides, and the measurements from what was measured."""
 
 import sys
 from types import SimpleNamespace
@@ -12,9 +12,9 @@ import pursuit_speed as pursuit
 import speed
 import start_worker
 import team_speed
-from figure import NotHere
+from measurement import NotHere
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.measure import Benchmark, Timing
 from palaestra.pursuit.graphs import class_of, read
 
 
@@ -44,9 +44,9 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     asked: list[tuple[str, dict[str, Any]]] = []
     speeds = (3.1e6, 4.2e6, 1.6e6, 2.5e6, 3.3e6, 1.2e6, 1.55e6)
 
-    def play(id: str, **keywords: Any) -> Subject:
+    def play(id: str, **keywords: Any) -> Benchmark:
         asked.append((id, keywords))
-        return Subject(id, lambda: None)
+        return Benchmark(id, lambda: None)
 
     monkeypatch.setattr(pursuit, "random_play", play)
     monkeypatch.setattr(pursuit, "timed", lambda *s: [*map(played, speeds), played(tag)])
@@ -56,22 +56,23 @@ def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     assert [share.value for _, share in pairs] == pytest.approx([100 * speed / tag for speed in speeds])
     assert [pair[decisive].holds for pair in pairs] == [True, True, True, False, False, False, True]
     assert [pair[1 - decisive].holds for pair in pairs] == [None] * 7
-    views = [(graph, view) for graph in ("grid:10x10", "regular:200x4") for view in ("local", "hops", "nodes")]
-    assert [(words["graph"], words["view"], words["pursuers"]) for _, words in asked[:6]] == [(*v, 3) for v in views]
+    shown = [(graph, word) for graph in ("grid:10x10", "regular:200x4") for word in ("flat", "hops", "nodes")]
+    given = [(words["graph"], words["observation"], words["pursuers"]) for _, words in asked[:6]]
+    assert given == [(*words, 3) for words in shown]
     assert [id for id, _ in asked] == [pursuit.PURSUIT] * 6 + [pursuit.CONFRONT, team_speed.TAG]
 
 
 def test_all_agents_move_at_random(uncompiled: list[Any], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(team_speed, "LANES", 4)
-    subject = team_speed.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
-    subject.call()
-    subject.call()
+    benchmark = team_speed.random_play(pursuit.PURSUIT, graph="grid:3x3", pursuers=3)
+    benchmark.call()
+    benchmark.call()
     (sim,) = uncompiled
     moves = np.concatenate([sim.actions[role].reshape(4, -1) for role in ("pursuer", "evader")], axis=1)
     assert moves.shape == (4, 4)
     assert all(len(np.unique(row)) > 1 for row in moves)
     assert (sim.states["current_player"] < 0).all()
-    subject.close()
+    benchmark.close()
 
 
 def test_pettingzoo_plays_the_game_of_the_same_size(monkeypatch: pytest.MonkeyPatch):
@@ -86,11 +87,11 @@ def test_our_parallel_env_has_masks_and_comes_first(monkeypatch: pytest.MonkeyPa
     make_parallel = registry.make_parallel
     monkeypatch.setattr(registry, "make_parallel", lambda *a, **k: make_parallel(*a, compiled=False, **k))
     monkeypatch.setattr(pursuit, "sisl", lambda: "theirs")
-    monkeypatch.setattr(pursuit, "parallel", lambda env: envs.append(env) or Subject("", lambda: None))
+    monkeypatch.setattr(pursuit, "parallel", lambda env: envs.append(env) or Benchmark("", lambda: None))
     monkeypatch.setattr(pursuit, "timed", lambda *s: [played(50e3, 1), played(500, 1)])
-    (figure,) = pursuit.next_to_sisl(print)
-    assert (figure.value, figure.bar, figure.holds) == (pytest.approx(100.0), 80.0, True)
-    assert figure.note == "decisions/s: 50,000 to 500"
+    (measurement,) = pursuit.next_to_sisl(print)
+    assert (measurement.value, measurement.bar, measurement.holds) == (pytest.approx(100.0), 80.0, True)
+    assert measurement.note == "decisions/s: 50,000 to 500"
     theirs, ours = envs
     assert theirs == "theirs"
     observations, _ = ours.reset(seed=0)
@@ -107,9 +108,9 @@ def test_without_pettingzoos_pursuit_it_says_how_to_get_it(monkeypatch: pytest.M
 
 
 def test_one_match_counts_steps_of_the_match():
-    figure = pursuit.single_figure(Timing(1.0, 10e-6, 4))
-    assert (figure.value, figure.holds) == (pytest.approx(100e3), True)
-    assert figure.note == "us a step: 10.0"
+    measurement = pursuit.single_measurement(Timing(1.0, 10e-6, 4))
+    assert (measurement.value, measurement.holds) == (pytest.approx(100e3), True)
+    assert measurement.note == "us a step: 10.0"
 
 
 def test_the_slowest_further_graph_counts(monkeypatch: pytest.MonkeyPatch):
@@ -122,10 +123,11 @@ def test_the_slowest_further_graph_counts(monkeypatch: pytest.MonkeyPatch):
         return {"wall_s": next(walls)}
 
     monkeypatch.setattr(pursuit, "start", fake)
-    (figure,) = pursuit.further_games(print)
-    assert (figure.value, figure.holds) == (pytest.approx(10.0), True)
+    (measurement,) = pursuit.further_games(print)
+    assert (measurement.value, measurement.holds) == (pytest.approx(10.0), True)
     assert (
-        figure.note == "the slowest of petersen 10.0, cube:4 10.0, torus:8x8 10.0, grid:16x16 10.0, regular:200x4 10.0"
+        measurement.note
+        == "the slowest of petersen 10.0, cube:4 10.0, torus:8x8 10.0, grid:16x16 10.0, regular:200x4 10.0"
     )
     assert all(start_worker.load(words["game"])(**{words["keyword"]: words["values"][1]}) for words in asked)
 
@@ -148,7 +150,7 @@ def test_a_pool_is_measured_beside_a_small_one_of_its_kernel(monkeypatch: pytest
     assert (seconds.value, seconds.holds) == (3.0, True)
     assert (kept.value, kept.holds) == (50.0, False)
     assert kept.note.endswith(": 60.0")
-    assert pursuit.pool_figures([{"wall_s": 1.0, "world_bytes": 1, "resident_bytes": None}])[1].note == ""
+    assert pursuit.pool_measurements([{"wall_s": 1.0, "world_bytes": 1, "resident_bytes": None}])[1].note == ""
 
 
 def test_a_further_game_is_measured_with_its_arrays(uncompiled: list[Any], monkeypatch: pytest.MonkeyPatch):
@@ -165,4 +167,4 @@ def test_a_further_game_is_measured_with_its_arrays(uncompiled: list[Any], monke
 
 def test_the_letters_go_on_after_those_of_skirmish():
     functions = (pursuit.speeds, pursuit.next_to_sisl, pursuit.single, pursuit.further_games, pursuit.pools)
-    assert [speed.FIGURES[letter][0] for letter in "tuvwx"] == list(functions)
+    assert [speed.MEASUREMENTS[letter][0] for letter in "tuvwx"] == list(functions)

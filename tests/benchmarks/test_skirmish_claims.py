@@ -1,4 +1,4 @@
-"""The figures of Skirmish: each row can fail, what is played for it, and what the command prints and writes."""
+"""The measurements of Skirmish: each row can fail, what is played for it, and what the command prints and writes."""
 
 import csv
 import json
@@ -13,8 +13,8 @@ import pytest
 import open_loop
 import palaestra_assets
 import skirmish_claims as claims
-from figure import Figure
-from palaestra.core.kernel import KernelSimulation
+from measurement import Measurement
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable
 from palaestra.evaluation.matches import MATCH
 from palaestra.skirmish import games, maps
@@ -51,9 +51,9 @@ def test_smacs_formulas_give_what_smac_returns():
 def test_a_map_of_another_size_is_counted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(claims, "SMAC_MAPS", {"3m": ("T", "T", 0, 3, 3), "2s3z": ("P", "P", 0, 5, 5)})
     monkeypatch.setattr(maps, "names", lambda: ("3m", "2s3z"))
-    (figure,) = claims.sizes(claims.Plan())
-    assert (figure.value, figure.holds) == (1.0, False)
-    assert figure.note == "2s3z (80, 120, 11), SMAC (60, 100, 11)"
+    (measurement,) = claims.sizes(claims.Plan())
+    assert (measurement.value, measurement.holds) == (1.0, False)
+    assert measurement.note == "2s3z (80, 120, 11), SMAC (60, 100, 11)"
 
 
 def test_a_map_that_is_missing_is_counted(monkeypatch: pytest.MonkeyPatch):
@@ -64,9 +64,9 @@ def test_a_map_that_is_missing_is_counted(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_random_player_that_wins_is_reported(played: dict[str, MatchTable]):
     played["random palaestra/Skirmish-MMM-v0"] = table(2, 97, 1)
-    rows = {figure.about: figure for figure in claims.random_play(claims.Plan())}
+    rows = {measurement.about: measurement for measurement in claims.random_play(claims.Plan())}
     assert len(rows) == 8
-    assert [about for about, figure in rows.items() if not figure.holds] == ["MMM: random wins, %"]
+    assert [about for about, measurement in rows.items() if not measurement.holds] == ["MMM: random wins, %"]
     assert rows["MMM: random wins, %"].note == "2 of 100 (0.6 to 7.0 %), draws 1"
 
 
@@ -78,24 +78,24 @@ def test_scripts_are_held_to_what_they_win(played: dict[str, MatchTable]):
 
 
 def test_reds_share_counts_decided_matches_and_tells_draws():
-    figure = claims.mirrored_figure("3m", "kite", table(53, 47, 100), claims.MIRRORED_BAR)
-    assert (figure.value, figure.holds) == (pytest.approx(3.0), False)
-    assert figure.note == "53.0 % of 100 decided (43.3 to 62.5), draws 100, 51.5 % if a draw is half"
-    assert claims.mirrored_figure("3m", "kite", table(490, 510), claims.MIRRORED_BAR).holds
-    assert claims.mirrored_figure("3m", "kite", table(0, 0, 5), claims.MIRRORED_BAR).value is None
+    measurement = claims.mirrored_measurement("3m", "kite", table(53, 47, 100), claims.MIRRORED_BAR)
+    assert (measurement.value, measurement.holds) == (pytest.approx(3.0), False)
+    assert measurement.note == "53.0 % of 100 decided (43.3 to 62.5), draws 100, 51.5 % if a draw is half"
+    assert claims.mirrored_measurement("3m", "kite", table(490, 510), claims.MIRRORED_BAR).holds
+    assert claims.mirrored_measurement("3m", "kite", table(0, 0, 5), claims.MIRRORED_BAR).value is None
 
 
 def test_the_same_script_plays_both_sides_of_all_maps(played: dict[str, MatchTable]):
     played["kite palaestra/SkirmishDuel-v0"] = table(52, 48)
     rows = claims.mirrored(claims.Plan())
     assert len(rows) == 25
-    assert sum(figure.holds is True for figure in rows) == 5
+    assert sum(measurement.holds is True for measurement in rows) == 5
 
 
 def test_the_best_sequence_on_the_other_seeds_counts():
-    figure = claims.open_loop_figure([0.5, 0.25], [100, 200], 1000)
-    assert (figure.value, figure.holds) == (20.0, False)
-    assert figure.note.endswith("the best of the search 10.0 % there, 50 % on its 8 seeds")
+    measurement = claims.open_loop_measurement([0.5, 0.25], [100, 200], 1000)
+    assert (measurement.value, measurement.holds) == (20.0, False)
+    assert measurement.note.endswith("the best of the search 10.0 % there, 50 % on its 8 seeds")
 
 
 def test_a_sequence_is_played_whatever_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -133,7 +133,7 @@ def test_the_command_prints_writes_and_says_what_was_missed(
     asked = []
 
     def group(name: str, value: float) -> Any:
-        return lambda plan: asked.append(plan.matches) or [Figure(name, f"about {name}", value, 1.0, False)]
+        return lambda plan: asked.append(plan.matches) or [Measurement(name, f"about {name}", value, 1.0, False)]
 
     monkeypatch.setattr(claims, "GROUPS", {"sizes": group("sizes", 1.0), "random": group("random", 2.0)})
     assert claims.main(["--only", "sizes", "--matches", "7"]) == 0
@@ -142,7 +142,7 @@ def test_the_command_prints_writes_and_says_what_was_missed(
     printed = capsys.readouterr().out
     assert "MISSED" in printed
     assert claims.LEARNING in printed
-    with (tmp_path / "new" / "skirmish_figures.csv").open(newline="") as file:
+    with (tmp_path / "new" / "skirmish_measurements.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["group"], row["measured"], row["verdict"]) for row in rows] == [
         ("sizes", "1.0", "holds"),

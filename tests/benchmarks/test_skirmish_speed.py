@@ -1,4 +1,4 @@
-"""The speed figures of Skirmish: which bar decides, what is played, and the figures from what was measured."""
+"""The speed of Skirmish: which bar decides, what is played, and the measurements from times."""
 
 import os
 import sys
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import skirmish_speed as skirmish
-from figure import NotHere
+from measurement import NotHere
 from palaestra import registry
-from palaestra.cli.measure import Subject, Timing
+from palaestra.cli.measure import Benchmark, Timing
 
 
 def played(per_second: float, size: float = 64) -> Timing:
@@ -21,7 +21,7 @@ def played(per_second: float, size: float = 64) -> Timing:
 def test_a_busy_machine_is_held_to_the_share_and_another_to_the_speed(
     monkeypatch: pytest.MonkeyPatch, tag: float, decisive: int
 ):
-    nothing = Subject("", lambda: None)
+    nothing = Benchmark("", lambda: None)
     monkeypatch.setattr(skirmish, "battle", lambda map: nothing)
     monkeypatch.setattr(skirmish, "random_play", lambda id: nothing)
     monkeypatch.setattr(skirmish, "timed", lambda *s: [played(140e3), played(90e3), played(12e3), played(tag)])
@@ -39,21 +39,21 @@ def test_red_plays_random_legal_orders_against_the_script(monkeypatch: pytest.Mo
         registry, "make_batch", lambda *a, **k: made.append(make_batch(*a, compiled=False, **k)) or made[-1]
     )
     monkeypatch.setattr(skirmish, "LANES", 2)
-    subject = skirmish.battle("2s3z")
-    subject.call()
+    benchmark = skirmish.battle("2s3z")
+    benchmark.call()
     (sim,) = made
     red, blue = sim.states["last_action"][:, :5], sim.states["last_action"][:, 5:10]
     assert len(np.unique(red)) > 1
     assert len(np.unique(blue)) == 1
     assert not sim.info["illegal"].any()
-    assert subject.size == 2
-    subject.close()
+    assert benchmark.size == 2
+    benchmark.close()
 
 
 def test_smax_is_compared_by_the_wall():
-    figure = skirmish.smax_figure(Timing(1.0, 9.0, 120e3), Timing(0.5, 0.1, 20e3))
-    assert (figure.value, figure.bar, figure.holds) == (3.0, 4.0, False)
-    assert figure.note == "decisions/s by the wall: 120,000 to 40,000"
+    measurement = skirmish.smax_measurement(Timing(1.0, 9.0, 120e3), Timing(0.5, 0.1, 20e3))
+    assert (measurement.value, measurement.bar, measurement.holds) == (3.0, 4.0, False)
+    assert measurement.note == "decisions/s by the wall: 120,000 to 40,000"
 
 
 def test_without_jaxmarl_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
@@ -73,16 +73,19 @@ def test_the_thread_has_one_core_for_a_while():
 
 
 def test_a_face_counts_decisions_of_the_match():
-    figure = skirmish.face_figure("ParallelEnv", Timing(1.0, 20e-6, 10), 40e3)
-    assert figure.value == pytest.approx(50e3)
-    assert figure.holds
-    assert figure.note == "us a decision: 20.0"
+    measurement = skirmish.face_measurement("ParallelEnv", Timing(1.0, 20e-6, 10), 40e3)
+    assert measurement.value == pytest.approx(50e3)
+    assert measurement.holds
+    assert measurement.note == "us a decision: 20.0"
 
 
 def test_memory_counts_what_each_lane_adds(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(skirmish, "array_bytes", lambda id, lanes: 10_000_000 + 30_000 * lanes)
     monkeypatch.setattr(skirmish, "BYTES", {"2s3z": 24e3, "27m_vs_30m": 144e3})
-    assert [(figure.value, figure.holds) for figure in skirmish.memory(print)] == [(30e3, False), (30e3, True)]
+    assert [(measurement.value, measurement.holds) for measurement in skirmish.memory(print)] == [
+        (30e3, False),
+        (30e3, True),
+    ]
 
 
 def test_the_arrays_of_a_simulation_are_seen(monkeypatch: pytest.MonkeyPatch):
@@ -97,7 +100,7 @@ def test_the_arrays_of_a_simulation_are_seen(monkeypatch: pytest.MonkeyPatch):
 def test_the_fastest_compiler_and_the_slowest_further_map_count():
     walls, cpus = ([14.0, 0.06, 0.02], [11.0, 0.04, 0.03]), ([13.0, 0.0, 0.0], [10.5, 0.0, 0.0])
     runs = [{"wall_s": wall, "cpu_s": cpu} for wall, cpu in zip(walls, cpus, strict=True)]
-    cold, further = skirmish.layout_figures("battle", ("2s3z", "3m", "8m"), runs)
+    cold, further = skirmish.layout_measurements("battle", ("2s3z", "3m", "8m"), runs)
     assert (cold.value, cold.holds, cold.note) == (11.0, True, "CPU s: 10.50")
     assert (further.value, further.holds) == (pytest.approx(40.0), True)
     assert further.note == "the slowest of 3m 40.0, 8m 20.0"
@@ -105,9 +108,9 @@ def test_the_fastest_compiler_and_the_slowest_further_map_count():
 
 def test_a_warm_start_is_all_from_the_imports_to_the_first_step():
     slow, fast = ({"import_s": s, "wall_s": 0.5, "step_s": 0.1} for s in (2.0, 1.5))
-    figure = skirmish.warm_figure([slow, fast])
-    assert (figure.value, figure.holds) == (pytest.approx(2.1), False)
-    assert figure.note == "import 1.50, make 0.50, step 0.10"
+    measurement = skirmish.warm_measurement([slow, fast])
+    assert (measurement.value, measurement.holds) == (pytest.approx(2.1), False)
+    assert measurement.note == "import 1.50, make 0.50, step 0.10"
 
 
 def test_starts_use_caches_of_their_own(monkeypatch: pytest.MonkeyPatch):
@@ -120,9 +123,9 @@ def test_starts_use_caches_of_their_own(monkeypatch: pytest.MonkeyPatch):
         return {"wall_s": [10.0] + [0.01] * (len(words["values"]) - 1), "cpu_s": [10.0] * len(words["values"])}
 
     monkeypatch.setattr(skirmish, "start", fake)
-    figures = skirmish.first_starts(print)
-    assert [figure.bar for figure in figures] == [12.0, 50.0, 2.0, 12.0, 50.0]
-    assert all(figure.holds for figure in figures)
+    measurements = skirmish.first_starts(print)
+    assert [measurement.bar for measurement in measurements] == [12.0, 50.0, 2.0, 12.0, 50.0]
+    assert all(measurement.holds for measurement in measurements)
     cold = [cache for measurement, cache in asked if measurement == "presets"]
     assert len(set(cold)) == len(cold) == 4
     assert {cache for measurement, cache in asked if measurement == "make"} == set(cold[:2])

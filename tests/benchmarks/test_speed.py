@@ -1,4 +1,4 @@
-"""The speed figures: bars that they must reach, and that each can be measured."""
+"""The speed measurements: bars that they must reach, and that each can be measured."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import pursuit_speed
 import skirmish_speed
 import speed
 import start_speed
-from figure import Figure, NotHere, Report
+from measurement import Measurement, NotHere, ReportProgress
 from palaestra.cli import measure
 
 
 def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    def measured(report_progress: Report) -> list[Figure]:
-        return [Figure("x", "speed", 2.0, 1.5, True), Figure("x", "time", 9.0, None, False)]
+    def measured(report_progress: ReportProgress) -> list[Measurement]:
+        return [Measurement("x", "speed", 2.0, 1.5, True), Measurement("x", "time", 9.0, None, False)]
 
-    def missed(report_progress: Report) -> list[Figure]:
-        return [Figure("y", "time", 2.0, 1.5, False)]
+    def missed(report_progress: ReportProgress) -> list[Measurement]:
+        return [Measurement("y", "time", 2.0, 1.5, False)]
 
-    def absent(report_progress: Report) -> list[Figure]:
+    def absent(report_progress: ReportProgress) -> list[Measurement]:
         raise NotHere("needs mpe2")
 
     table = {"x": (measured, "", 1.5, True), "y": (missed, "", 1.5, False), "z": (absent, "threads", 1.6, True)}
-    monkeypatch.setattr(speed, "FIGURES", table)
-    assert speed.main(["--figures", "x", "z", "--json"]) == 0
+    monkeypatch.setattr(speed, "MEASUREMENTS", table)
+    assert speed.main(["--measurements", "x", "z", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["holds"] for row in rows] == [True, None, None]
     assert rows[2]["note"] == "needs mpe2"
@@ -38,12 +38,12 @@ def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(
 
 
 @pytest.mark.slow  # compiles games in fresh processes
-def test_every_figure_can_be_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+def test_every_measurement_can_be_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
     for module in (start_speed, skirmish_speed, pursuit_speed):
         monkeypatch.setattr(module, "TRIES", 1)
     monkeypatch.setattr(start_speed, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
-    assert speed.main(["--figures", "--json"]) in (0, 1)
+    assert speed.main(["--measurements", "--json"]) in (0, 1)
     rows = json.loads(capsys.readouterr().out)
     assert {row["letter"] for row in rows} == set("abcdefghijklmnopqrstuvwx")
     peers = {"i": "mpe2", "p": "jaxmarl", "u": pursuit_speed.SISL}

@@ -1,4 +1,4 @@
-"""The figures of starts, presets and engines: the requests to fresh processes and the figures from their answers."""
+"""Starts, presets and engines: the requests to fresh processes and the measurements from their answers."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.calibration import cartpole
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.spaces import box_space
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.spec.spaces import box_space
 
 pytestmark = pytest.mark.jitless
 

@@ -20,7 +20,7 @@ def test_an_error_that_says_no_more_than_a_key_is_given_its_place(run, refused, 
     ("words", "trouble"),
     [
         ("replay none.npz", "none.npz: there is no such file or folder: check the path"),
-        ("replay here.npz/none.npz", "here.npz/none.npz: a file stands where the path needs a folder"),
+        ("replay here.npz/none.npz", "here.npz/none.npz: a file is where the path needs a folder"),
         ("replay .", "a folder"),
         ("eval CartPole --a none.zip", "none.zip: there is no such file"),
         ("eval CartPole --a none.safetensors", "none.safetensors: there is no such file"),

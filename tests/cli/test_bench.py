@@ -19,7 +19,7 @@ def quick(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
     monkeypatch.setattr(measure, "ROUND_S", 1e-4)
     monkeypatch.setattr(measure.measure, "__kwdefaults__", {"rounds": 1, "round_s": 1e-4, "report_progress": None})
-    monkeypatch.setattr("palaestra.cli.subjects.CALIBRATION_LANES", 2)
+    monkeypatch.setattr("palaestra.cli.benchmarks.CALIBRATION_LANES", 2)
 
 
 @pytest.mark.usefixtures("quick")
@@ -39,7 +39,7 @@ def test_bench_prints_a_table(run):
 
 
 def test_bench_wants_one_thing(run, refused):
-    assert "say what to measure: an ID, or --all" in refused(run("bench"))
+    assert "give what to measure: an ID, or --all" in refused(run("bench"))
     assert "--num-envs: must be an integer of at least 1, got '0'" in refused(
         run("bench", "CartPole", "--num-envs", 0), 2
     )
@@ -58,8 +58,8 @@ def test_the_best_round_counts_and_the_rivals_take_turns(monkeypatch: pytest.Mon
     monkeypatch.setattr(measure, "warm_up", lambda *arguments: None)
     monkeypatch.setattr(measure, "calls_of", lambda call, round_s: 4)
     monkeypatch.setattr(measure, "time_calls", timed)
-    rivals = [measure.Subject(name, lambda name=name: name, 2.0) for name in seconds]
-    fast, slow = measure.measure(rivals, rounds=3)
+    benchmarks = [measure.Benchmark(name, lambda name=name: name, 2.0) for name in seconds]
+    fast, slow = measure.measure(benchmarks, rounds=3)
     assert order == ["fast", "slow"] * 3
     assert (fast.wall_s, slow.wall_s) == (1.0, 5.0)
     assert (fast.per_second, fast.ns) == (2.0, 0.25e9)

@@ -20,9 +20,9 @@ from palaestra import console, registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.cli.doctor import NO_CACHE
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Game
 from palaestra.replay import record
 
 MELEE, CARTPOLE = "test/Melee-v0", "palaestra/CartPole-v0"
@@ -337,8 +337,8 @@ def test_replay_lists_the_contents_of_the_file(match: Path, run):
     assert printed.code == 0
     assert f"{match}: palaestra/CartPole-v0, horizon=20" in printed.out
     assert "players: cart push_right" in printed.out
-    assert "names that stand in the file alone: cart push_right" in printed.out
-    assert f"written by palaestra {palaestra.__version__}, as the file says" in printed.out
+    assert "names that only the file gives: cart push_right" in printed.out
+    assert f"written by palaestra {palaestra.__version__}, according to the file" in printed.out
     assert "1 lane, 20 decisions, seed 3" in printed.out
     assert "no winner, horizon" in printed.out
 
@@ -438,8 +438,8 @@ def test_check_all_takes_every_id(kit: SimpleNamespace, run):
 
 
 def test_check_wants_an_id_or_all(run, refused):
-    assert "say what to check: an ID, or --all" in refused(run("check"))
-    assert "say what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
+    assert "give what to check: an ID, or --all" in refused(run("check"))
+    assert "give what to check: an ID, or --all" in refused(run("check", "CartPole", "--all"))
 
 
 def test_check_runs_the_real_kit(run):

@@ -10,8 +10,7 @@ from games import two_team, two_team_homogeneous
 
 from palaestra.calibration import cartpole
 from palaestra.cli.keyboard import FULL_SWING_S, RESERVED, REST_KEY, Hands, Keyboard, bind
-from palaestra.core.fields import Choice, Continuous, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Continuous, Field, Game, Role
 
 RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.game()
 
@@ -30,7 +29,7 @@ def game(*actions: Choice | Continuous, agents: tuple[str, ...] = ("red_0", "blu
 
 
 def says(keyboard: Keyboard) -> dict[str, str]:
-    return {key.name: key.says for key in keyboard.keys}
+    return {key.name: key.meaning for key in keyboard.keys}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_directions_are_arrows_and_other_choices_are_digits(meanings: tuple[str,
 
 def test_alternatives_without_a_meaning_of_their_own_are_numbers():
     keyboard = bind(game(Choice("order", 4, ("nothing", "stop"))), ["red_0"])
-    assert [key.says for key in keyboard.keys] == ["nothing", "stop", "order 2", "order 3"]
+    assert [key.meaning for key in keyboard.keys] == ["nothing", "stop", "order 2", "order 3"]
 
 
 def test_every_choice_has_a_row_of_its_own():
@@ -81,7 +80,7 @@ def test_actions_without_a_key_are_listed():
 def test_each_word_of_a_choice_has_a_row_of_its_own():
     tiny = game(Choice("word", 2, ("no", "yes"), shape=(2,)))
     keyboard = bind(tiny, ["red_0"])
-    assert [(key.name, key.index, key.says) for key in keyboard.keys] == [
+    assert [(key.name, key.index, key.meaning) for key in keyboard.keys] == [
         *[("1", 0, "[0] no"), ("2", 0, "[0] yes")],
         *[("q", 1, "[1] no"), ("w", 1, "[1] yes")],
     ]

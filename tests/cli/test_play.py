@@ -12,7 +12,7 @@ from games import duel
 
 import palaestra
 from palaestra.cli.play import Session, Window
-from palaestra.core.batch_loop import CALLER, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, RANDOM
 from palaestra.replay import load, verify
 
 pytest.importorskip("PIL")

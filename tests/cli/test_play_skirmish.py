@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from palaestra.cli.play import Session
-from palaestra.core.linker import record_view
+from palaestra.core.compile.linker import record_view
 from palaestra.skirmish.orders import AIM, EAST, FIRST, NORTH, SOUTH, STOP
 from palaestra.skirmish.render import view_of_match
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from palaestra.cli import warm
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile.linker import jit_disabled, link
 
 DAY_S = 86_400.0
 PONG, MATRIX, CARTPOLE = (f"palaestra/{name}-v0" for name in ("TeamPong", "TeamMatrix", "CartPole"))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from games.play import simulation
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
+from palaestra.game import TERMINATED, TRUNCATED, Choice, Field, Game, Parameter, Role
 
 pytestmark = pytest.mark.jitless
 

@@ -8,10 +8,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GAMES, CORE = ROOT / "tests" / "games", ROOT / "envs" / "palaestra" / "core"
 PAGES = {
-    ROOT / "docs" / "writing_a_physics_game.md": (GAMES / "body_game.py", CORE / "physics.py"),
-    ROOT / "docs" / "writing_a_game_of_many_sizes.md": (GAMES / "size_game.py",),
+    ROOT / "docs" / "guides" / "many_sizes.md": (GAMES / "size_game.py",),
     ROOT / "docs" / "guides" / "add_a_game.md": (ROOT / "examples" / "capture_the_flag.py",),
-    ROOT / "docs" / "guides" / "wrap_an_engine.md": (ROOT / "examples" / "pendulum.py",),
+    ROOT / "docs" / "guides" / "wrap_an_engine.md": (
+        ROOT / "examples" / "pendulum.py",
+        GAMES / "body_game.py",
+        CORE / "spec" / "engines.py",
+    ),
 }
 
 

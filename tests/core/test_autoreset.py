@@ -7,7 +7,7 @@ from games.play import all_bytes, idle_actions, lanes_of, leaves, random_actions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 
 pytestmark = pytest.mark.jitless
 

@@ -12,14 +12,14 @@ import pytest
 from games import two_team
 from games.play import python
 
-from palaestra.core.game import Game
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.game import Game
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
 RULES = """
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field
+from palaestra.game import Game, Role
 from tools import GAIN, HELD, bonus
 import tools
 {extra}
@@ -47,7 +47,7 @@ def bonus(x):
 """
 PLAY = """
 from rules import game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 sim = KernelSimulation(game(), 1)
 sim.reset(seed=1)
 sim.step([[0]])
@@ -61,16 +61,20 @@ def write(folder: Path, tools: str = TOOLS, extra: str = "", more: str = "") -> 
 
 
 def test_an_edit_elsewhere_is_compiled_anew_and_another_process_compiles_nothing(tmp_path: Path):
-    def play() -> list[str]:
-        path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
-        return python(PLAY, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", NUMBA_CACHE_DIR=None).split()
-
+    """The second process plays twice: an interpreter that imports the compiler takes as long as a kernel."""
+    path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
+    places: dict[str, str | None] = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": None}
+    edited = TOOLS.replace("GAIN = 1.0", "GAIN = 2.0")
     write(tmp_path)
-    assert play() == ["1111.0", "0"]
-    write(tmp_path, TOOLS.replace("GAIN = 1.0", "GAIN = 2.0"))
-    assert play() == ["1112.0", "0"]
-    write(tmp_path)
-    assert play() == ["1111.0", "1"]  # the old one is still there: one driver, which plays, resets and shows
+    assert python(PLAY, **places).split() == ["1111.0", "0"]
+    write(tmp_path, edited)
+    restore = f"""
+import pathlib, sys
+pathlib.Path({str(tmp_path / "tools.py")!r}).write_text({TOOLS!r})
+del sys.modules["rules"], sys.modules["tools"]
+"""
+    # The old one is still there: one driver, which plays, resets and shows.
+    assert python(PLAY + restore + PLAY, **places).split() == ["1112.0", "0", "1111.0", "1"]
 
 
 def load(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Game:
@@ -195,8 +199,8 @@ def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_pa
 import warnings
 import numba.core.caching
 from games import two_team
-from palaestra.core.linker import link
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.compile.linker import link
+from palaestra.core.run.kernel import KernelSimulation
 from rules import game
 
 numba.core.caching.CacheImpl._locator_classes = []  # a read-only install and no home: no folder for a cache

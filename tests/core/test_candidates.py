@@ -10,10 +10,9 @@ from games.orchard import GOODS, ROOM, started
 from games.play import idle_actions
 from gymnasium import spaces
 
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Field, table_rows
-from palaestra.core.game import Game, Role
-from palaestra.core.spaces import action_space
+from palaestra.core.spec.fields import table_rows
+from palaestra.core.spec.spaces import action_space
+from palaestra.game import Choice, Field, Game, Role, offer
 
 pytestmark = pytest.mark.jitless
 

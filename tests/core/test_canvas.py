@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.core.canvas import Canvas
+from palaestra.drawing.canvas import Canvas
 
 
 def test_an_arc_covers_its_angles_clockwise_from_three_oclock():

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from palaestra.core.codec_spaces import GraphSpace, TextSpace
+from palaestra.game import GraphSpace, TextSpace
 
 CHARSETS = [string.ascii_lowercase, frozenset("]^-\\a.["), "äö€𝄞", "x"]
 BOX = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 5], np.float32))

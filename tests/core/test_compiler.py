@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 from games import duel
 
-from palaestra.core import batch_loop
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile import batch_loop
+from palaestra.core.compile.linker import jit_disabled, link
 
 
 @pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")

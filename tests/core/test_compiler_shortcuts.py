@@ -14,9 +14,9 @@ import pytest
 from numba.core import codegen, event
 from numba.core.types import functions, npytypes
 
-from palaestra.core import compiler
-from palaestra.core.compiler_shortcuts import LARGE, shortcuts
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile import compiler
+from palaestra.core.compile.compiler_shortcuts import LARGE, shortcuts
+from palaestra.core.compile.linker import jit_disabled
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core import compiler, disk_cache
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile import compiler, disk_cache
+from palaestra.core.compile.linker import jit_disabled
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners and rights here")
@@ -59,7 +59,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 def cache(compiled: Cache, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cache]:
     """With what the first call has stored, however the test before has left it."""
     monkeypatch.setattr(disk_cache, "_warned", set())
-    monkeypatch.setattr("palaestra.core.numba_cache.refused", {})
+    monkeypatch.setattr("palaestra.core.compile.numba_cache.refused", {})
     kept = compiled.stored.with_name("kept")
     if not kept.exists():
         shutil.copytree(compiled.stored, kept)
@@ -170,7 +170,7 @@ def test_a_folder_that_others_can_write_is_not_used(
         return os.stat_result(found)
 
     monkeypatch.setattr(disk_cache.os, "stat", stat)
-    monkeypatch.setattr("palaestra.core.numba_cache.caching.CacheImpl._locator_classes", _in_tree())
+    monkeypatch.setattr("palaestra.core.compile.numba_cache.caching.CacheImpl._locator_classes", _in_tree())
     with pytest.warns(RuntimeWarning, match=rf"no directory .*{cache.stored}: .*{problem}.* yours alone"):
         assert cache.hits() == 0
 

@@ -14,11 +14,11 @@ from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test
 
 from palaestra.calibration import cartpole
-from palaestra.core.actions import offer
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
+from palaestra.game import offer
 
 pytestmark = pytest.mark.jitless
 

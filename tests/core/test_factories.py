@@ -19,13 +19,12 @@ from games import two_team
 
 import palaestra
 from palaestra import registry
-from palaestra.core import factories
-from palaestra.core.factories import make
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import link
-from palaestra.core.worlds import read_only
+from palaestra.core.compile.linker import link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.spec import factories
+from palaestra.core.spec.factories import make
+from palaestra.core.spec.worlds import read_only
+from palaestra.game import Choice, Field, Game, Role
 
 ID = "test/Made-v0"
 

@@ -6,17 +6,9 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.core.fields import (
-    Choice,
-    Continuous,
-    Field,
-    Parameter,
-    action_dtype,
-    parameter_dtype,
-    record_dtype,
-    table_rows,
-)
-from palaestra.core.spaces import action_space, box_space, dict_space
+from palaestra.core.spec.fields import action_dtype, parameter_dtype, record_dtype, table_rows
+from palaestra.core.spec.spaces import action_space, box_space, dict_space
+from palaestra.game import Choice, Continuous, Field, Parameter
 
 PILOT = (
     Field("altitude_m", (), 0.0, 20_000.0, "m", "height above sea level"),

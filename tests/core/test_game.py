@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from games import two_team
 
-from palaestra.core.fields import Choice, Continuous, Field, Parameter, Table
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Continuous, Field, Game, Parameter, Role, Table
 
 
 def nothing(*arguments):

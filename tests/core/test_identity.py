@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from games import body_game, depot, size_game, two_team
 
-from palaestra.core.fields import Field, Parameter, Table
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import HOOKS
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.compile.linker import HOOKS
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Field, Game, Parameter, Table
 
 pytestmark = pytest.mark.jitless
 

@@ -8,8 +8,7 @@ from games.play import simulation
 
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field, Game, Role
 
 
 def reset(s, world):

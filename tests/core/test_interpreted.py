@@ -17,14 +17,13 @@ from games import body_game, duel, two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, match_hash, python, random_actions
 
 import palaestra
-from palaestra.core import compiler
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled, link
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.simulation import Simulation
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.compile import compiler
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.workers import ProcessSimulation
+from palaestra.game import Choice, Field, Game, Role
 
 HASH = "import sys; from games.play import match_hash; print(match_hash(sys.argv[1], int(sys.argv[2])))"
 compares = pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
@@ -123,7 +122,7 @@ def test_an_interpreted_simulation_does_without_numba():
 import sys
 from games import two_team
 from games.play import idle_actions
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 sim = KernelSimulation(two_team.game(), 1, compiled=False)
 sim.reset(seed=1)
 sim.step(idle_actions(sim))
@@ -159,7 +158,7 @@ def test_the_interpreted_twin_finds_an_index_outside_its_array():
     program = """
 from games import two_team_homogeneous as melee
 from games.play import idle_actions
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 inside = melee.observe
 melee.observe = lambda s, world, observations, scratch: s.hit_points[melee.POINTS]
 try:

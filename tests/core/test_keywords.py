@@ -8,8 +8,9 @@ import pytest
 from games import duel
 from games.play import simulation
 
-from palaestra.core.batch_loop import CALLER
-from palaestra.core.keywords import check_count, check_flag, check_word, nearest, picked_lanes
+from palaestra.core.compile.batch_loop import CALLER
+from palaestra.core.keywords import nearest, picked_lanes
+from palaestra.game import check_count, check_flag, check_word
 
 
 def test_a_word_that_is_no_choice_is_refused_with_the_choices():

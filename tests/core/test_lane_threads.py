@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from palaestra.core.lane_threads import LaneThreads
+from palaestra.core.run.lane_threads import LaneThreads
 
 EDGES = [0, 2, 5, 9]
 

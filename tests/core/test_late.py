@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,11 @@ import pytest
 from games.play import python
 
 from palaestra.cli.warm import play_one_decision
-from palaestra.core import binder, linker
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.late import LateFunction, late
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile import binder, linker
+from palaestra.core.compile.late import LateFunction
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Field, Game, Role, late
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = pytest.mark.jitless
@@ -102,6 +102,13 @@ def cold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     start_anew(monkeypatch, tmp_path)
 
 
+@pytest.fixture
+def kernel_alone(monkeypatch: pytest.MonkeyPatch, cache: Path, tmp_path: Path) -> None:
+    """No late function is served from memory or disk; kernels are, if tests of this file have compiled them."""
+    shutil.copytree(cache, tmp_path / "kept", ignore=shutil.ignore_patterns("*dance_*"))
+    start_anew(monkeypatch, tmp_path / "kept")
+
+
 def start_anew(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(linker, "_linked", {})
     monkeypatch.setattr(binder, "loaded", {})
@@ -159,7 +166,7 @@ def test_each_kernel_has_code_of_its_own(anew: None):
 
 
 @compiled_only
-def test_two_threads_that_need_it_at_once_compile_it_once(cold: None):
+def test_two_threads_that_need_it_at_once_compile_it_once(kernel_alone: None):
     sim = KernelSimulation(game(), 8, threads=2)
     assert compiled_names(lambda: played(sim, "dance")) == ["dance"]
     assert played(sim, "dance") == played(KernelSimulation(game(), 8), "dance")
@@ -242,7 +249,7 @@ def test_a_wrong_call_is_refused_when_the_kernel_is_made(anew: None, script: Cal
 
 
 @compiled_only
-def test_warming_compiles_it_and_its_files_count_as_used(cold: None):
+def test_warming_compiles_it_and_its_files_count_as_used(kernel_alone: None):
     play_one_decision(game())
     sim = KernelSimulation(game(), 1)
     assert compiled_names(lambda: played(sim, "dance")) == []
@@ -267,19 +274,17 @@ def test_it_can_be_sent_to_another_process():
 
 PLAY = """
 import sys
-sys.path.insert(0, sys.argv[1])
-import test_late as t
-from palaestra.core.kernel import KernelSimulation
-sim = KernelSimulation(t.game(), 2)
-names = t.compiled_names(lambda: t.played(sim, "dance"))
-print(names, t.played(sim, "dance").hex()[:400])
+from importlib.util import module_from_spec, spec_from_file_location
+spec = spec_from_file_location(*sys.argv[1:])
+t = sys.modules[spec.name] = module_from_spec(spec)
+spec.loader.exec_module(t)
+sim = t.KernelSimulation(t.game(), 2)
+print(t.compiled_names(lambda: t.played(sim, "dance")), t.played(sim, "dance").hex())
 """
 
 
 @compiled_only
-def test_another_process_loads_it_from_the_cache(tmp_path: Path):
-    arguments = (PLAY, str(Path(__file__).parent))
-    results = [python(*arguments, NUMBA_CACHE_DIR=str(tmp_path)).split("] ") for _ in range(2)]
-    assert results[0][0] == "['dance'"
-    assert results[1][0] == "["
-    assert results[0][1] == results[1][1]
+def test_another_process_loads_it_from_the_cache(anew: None, cache: Path):
+    here = played(KernelSimulation(game(), 2), "dance").hex()
+    names, there = python(PLAY, __name__, __file__, NUMBA_CACHE_DIR=str(cache)).split("] ")
+    assert (names, there.strip()) == ("[", here)

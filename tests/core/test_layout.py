@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core import layout
-from palaestra.core.fields import Choice, Field, Table
-from palaestra.core.game import Game, Role
+from palaestra.core.spec import packing
+from palaestra.core.spec.actions import word_table
+from palaestra.game import Choice, Field, Game, Role, Table
 
 
 def nothing(*arguments):
@@ -109,7 +109,7 @@ def same(mine: np.ndarray, its: np.ndarray) -> None:
 @given(games(), st.integers(0, 2**32))
 def test_packing_a_record_is_slicing_the_corner_of_each_field(game: Game, seed: int):
     record: Any = arbitrary(game.kernel_observation_dtype, seed)
-    row: Any = packed(layout.observation_spans(game), record, game.observation_dtype)
+    row: Any = packed(packing.observation_spans(game), record, game.observation_dtype)
     for name, count, fields in parts_of(game):
         kernel, visible = np.atleast_2d(record[name])[:, :count], np.atleast_2d(row[name])
         assert visible.shape == (1, count)
@@ -125,8 +125,8 @@ def test_packing_a_record_is_slicing_the_corner_of_each_field(game: Game, seed: 
 def test_spans_of_fields_at_reset_are_marked(game: Game, seed: int):
     record: Any = arbitrary(game.kernel_observation_dtype, seed)
     for marked, at in (((0,), "step"), ((1,), "reset")):
-        row: Any = packed(layout.observation_spans(game), record, game.observation_dtype, marked)
-        full: Any = packed(layout.observation_spans(game), record, game.observation_dtype)
+        row: Any = packed(packing.observation_spans(game), record, game.observation_dtype, marked)
+        full: Any = packed(packing.observation_spans(game), record, game.observation_dtype)
         for name, _, fields in parts_of(game):
             for f in fields:
                 expected = full[name][f.name] if f.at == at else np.zeros_like(full[name][f.name])
@@ -137,7 +137,7 @@ def test_spans_of_fields_at_reset_are_marked(game: Game, seed: int):
 @given(games(), st.integers(0, 2**32))
 def test_packing_masks_is_slicing_them_too(game: Game, seed: int):
     record: Any = arbitrary(game.kernel_mask_dtype, seed)
-    row: Any = packed(layout.mask_spans(game), record, game.mask_dtype)
+    row: Any = packed(packing.mask_spans(game), record, game.mask_dtype)
     for role in game.roles:
         kernel, visible = record[role.name][:, : len(role.agents)], row[role.name]
         for choice in role.action:
@@ -149,7 +149,7 @@ def test_packing_masks_is_slicing_them_too(game: Game, seed: int):
 @settings(max_examples=60)
 @given(games())
 def test_the_table_of_words_says_where_the_mask_of_each_word_lies(game: Game):
-    words, names, first_word = layout.word_table(game)
+    words, names, first_word = word_table(game)
     masks: Any = np.zeros(1, game.mask_dtype)
     flat = masks.view(np.uint8)
     number = 0
@@ -189,4 +189,4 @@ def test_a_game_without_capacities_is_not_sized():
 def test_runs_side_by_side_are_one_span():
     role = Role("a", ("red_0", "red_1"), (Field("x", (2,), 0, 1), Field("y", (), 0, 1)), (Choice("move", 2),), 4)
     game = Game("Merged", (role,), (), reset=nothing, step=nothing, observe=nothing)
-    assert layout.observation_spans(game).tolist() == [(0, 0, 24, 0)]
+    assert packing.observation_spans(game).tolist() == [(0, 0, 24, 0)]

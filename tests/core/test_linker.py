@@ -15,12 +15,11 @@ from games import duel, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
 from palaestra.calibration import cartpole
-from palaestra.core import compiler, disk_cache, linker
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled
-from palaestra.core.reachable import unchanged_rules
+from palaestra.core.compile import compiler, disk_cache, linker
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.compile.reachable import unchanged_rules
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Field, Game, Role
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
@@ -169,8 +168,8 @@ def test_a_hook_with_another_mistake_keeps_numbas_own_words():
 
 
 RULES = """
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field
+from palaestra.game import Game, Role
 def reset(s, world):
     s.x = 0.0
 def step(s, world, actions, rewards, scratch):
@@ -188,8 +187,8 @@ def game(name, step=step):
 PLAY = """
 import sys
 from rules import game, step_slowly
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.workers import ProcessSimulation
 def play(kind, game, **options):
     sim = kind(game, 2, **options)
     sim.reset(seed=1)

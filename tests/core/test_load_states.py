@@ -8,7 +8,7 @@ import pytest
 from games import orchard, size_game, two_team
 from games.play import all_bytes, leaves, random_actions, simulation
 
-from palaestra.core.buffers import rows_of_bytes
+from palaestra.core.run.buffers import rows_of_bytes
 
 pytestmark = pytest.mark.jitless
 

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from games.play import python
 
-from palaestra.core import binder, compiler, linker
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled, link
-from palaestra.core.native import Array, native
+from palaestra.core.compile import binder, compiler, linker
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Array, Choice, Field, Game, Parameter, Role, native
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = pytest.mark.jitless
@@ -286,9 +284,9 @@ def test_outside_of_kernels_it_is_the_function():
 
 SHARED = """
 import numpy as np
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.native import native
+from palaestra.game import Choice, Field
+from palaestra.game import Game, Role
+from palaestra.game import native
 BODY = np.dtype([("x", "f8"), ("v", "f8")], align=True)
 def push(x):
     return x + 0.125
@@ -312,9 +310,9 @@ def game():
 PLAY = """
 import pickle, sys
 import rules
-from palaestra.core import binder, compiler, linker
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.compile import binder, compiler, linker
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.workers import ProcessSimulation
 if __name__ == "__main__":
     if sys.argv[1] == "workers":
         sim = ProcessSimulation(rules.game(), 2, workers=1)

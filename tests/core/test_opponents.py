@@ -11,13 +11,13 @@ from games.play import all_bytes, idle_actions, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.calibration import cartpole
-from palaestra.core.actions import ActionError
-from palaestra.core.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.files import FileError
-from palaestra.core.opponents import SUFFIXES, resolve
+from palaestra.core.run.opponents import SUFFIXES, resolve
+from palaestra.core.spec.actions import ActionError
 
 pytestmark = pytest.mark.jitless
 

@@ -15,12 +15,12 @@ import pytest
 from games import body_game, logged_pucks
 from games.play import leaves, python, random_actions, seen_bytes
 
-from palaestra.core import input_log
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled
-from palaestra.core.physics import PhysicsSimulation, engine_class
-from palaestra.core.simulation import Simulation
-from palaestra.core.workers import ProcessSimulation, obey
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.run import input_log
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation, engine_class
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.workers import ProcessSimulation, answered
 
 OUTSIDE, COMPILED, LOGGED = body_game.game(), body_game.game("compiled"), logged_pucks.game()
 ENGINES = {"saving": OUTSIDE, "logged": LOGGED}
@@ -104,8 +104,8 @@ from typing import Any
 import numpy as np
 from games import body_game
 from games.play import random_actions, seen_bytes
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.physics import PhysicsSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
 COMPILED, N = body_game.game("compiled"), 4
 {inspect.getsource(make)}
 {inspect.getsource(compiled_hash)}
@@ -449,11 +449,11 @@ def test_a_log_given_up_by_a_worker_is_an_answer_and_no_failure_of_the_worker(wo
         patch.setattr(input_log, "LOG_BYTES", 0)
         sim.reset(seed=0)
         play(sim, 0)
-        answer = obey(sim, "save", None)
+        answer = answered(sim, "save", None)
     assert "was given up" in str(answer)
     workers.reset(seed=0)
     with monkeypatch.context() as patch:
-        patch.setattr(workers, "_ask", lambda verb: [answer, answer])
+        patch.setattr(workers, "_ask", lambda call: [answer, answer])
         with pytest.raises(RuntimeError, match="was given up"):
             workers.snapshot()
     workers.restore(workers.snapshot())

@@ -8,9 +8,9 @@ from games import duel, two_team
 from games.play import simulation
 
 from palaestra import register
-from palaestra.core import plain_picture
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.screen import render_modes
+from palaestra.drawing import plain_picture
 
 
 def test_a_game_without_a_picture_shows_its_record():

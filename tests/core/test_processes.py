@@ -8,8 +8,8 @@ import pytest
 from games import two_team_homogeneous
 from games.play import match_hash, python
 
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.run.kernel import KernelSimulation
 
 
 @pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
@@ -17,11 +17,11 @@ def test_numba_is_imported_with_the_first_simulation_and_not_before():
     program = """
 import sys
 import palaestra
-import palaestra.core.kernel, palaestra.core.linker, palaestra.core.opponents
+import palaestra.core.run.kernel, palaestra.core.compile.linker, palaestra.core.run.opponents
 from games import two_team_homogeneous
 game = two_team_homogeneous.game()
 print("numba" in sys.modules)
-palaestra.core.kernel.KernelSimulation(game, 1)
+palaestra.core.run.kernel.KernelSimulation(game, 1)
 print("numba" in sys.modules)
 """
     assert python(program).split() == ["False", "True"]
@@ -54,7 +54,7 @@ import multiprocessing, os, warnings
 import numpy as np
 from games import two_team_homogeneous
 from games.play import all_bytes, random_actions
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 says that threads and forks do not go together
 sim = KernelSimulation(two_team_homogeneous.game(), 64, threads=2)

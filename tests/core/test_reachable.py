@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 from games.play import python
 
-from palaestra.core import linker
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.identity import rules_digest
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import jit_disabled, link
-from palaestra.core.reachable import attributes_in, circle_of_calls, constant_bytes, names_in, reachable
+from palaestra.core.compile import linker
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.compile.reachable import attributes_in, circle_of_calls, constant_bytes, names_in, reachable
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Choice, Field, Game, Role
 
 pytestmark = pytest.mark.jitless
 
@@ -182,6 +181,15 @@ def test_where_a_package_is_installed_is_no_part_of_a_constant():
     assert constant_bytes(np) != constant_bytes(math)
 
 
+def test_where_a_class_of_the_core_is_defined_is_no_part_of_a_constant(monkeypatch: pytest.MonkeyPatch):
+    limit = Limit(1.0)
+    authors = constant_bytes(limit)
+    monkeypatch.setattr(Limit, "__module__", "palaestra.core.one")
+    here = constant_bytes(limit)
+    monkeypatch.setattr(Limit, "__module__", "palaestra.core.room.other")
+    assert constant_bytes(limit) == here != authors
+
+
 def tiny(step: Callable, **changes: Any) -> Game:
     role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2),))
     hooks: dict[str, Any] = {"reset": start, "step": step, "observe": observe, **changes}
@@ -293,8 +301,8 @@ def test_rules_that_change_life_may_forbid_actions():
 RULES = """
 import enum
 import tools
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field
+from palaestra.game import Game, Role
 class Order(enum.IntEnum):
     HOLD = 0
     FIRE = 7
@@ -309,8 +317,8 @@ game = Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=
 """
 DIGESTS = """
 from rules import game
-from palaestra.core.identity import rules_digest
-from palaestra.core.linker import link
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.compile.linker import link
 print(rules_digest(game), link(game).digest)
 """
 

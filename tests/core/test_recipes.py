@@ -20,9 +20,10 @@ import pytest
 from games import size_game, two_team
 
 from palaestra import registry
-from palaestra.core import factories, recipes
-from palaestra.core.factories import make
-from palaestra.core.game import Game
+from palaestra.core.run import recipes
+from palaestra.core.spec import factories
+from palaestra.core.spec.factories import make
+from palaestra.game import Game
 
 MOST_BYTES = 2048
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -220,7 +221,7 @@ def refused(pickled: bytes, game: str, *words: str) -> None:
 def test_other_rules_are_refused(monkeypatch: pytest.MonkeyPatch):
     game = make(two_team.game, {})
     pickled, digest = pickle.dumps(game), recipes.reduced(game)[1][-1]
-    monkeypatch.setattr("palaestra.core.identity.rules_digest", lambda game: "other")
+    monkeypatch.setattr("palaestra.core.compile.identity.rules_digest", lambda game: "other")
     refused(pickled, game.name, digest, "here is other")
 
 
@@ -229,7 +230,8 @@ def test_other_rules_of_a_representation_are_refused(monkeypatch: pytest.MonkeyP
     view = whole.represented(next(iter(whole.representations)))
     pickled, honest = pickle.dumps(view), recipes.reduced(whole)[1][-1]
     monkeypatch.setattr(
-        "palaestra.core.identity.rules_digest", lambda game: honest if game.observe is whole.observe else "other"
+        "palaestra.core.compile.identity.rules_digest",
+        lambda game: honest if game.observe is whole.observe else "other",
     )
     refused(pickled, view.name, "here is other")
 

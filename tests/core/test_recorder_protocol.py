@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from games import two_team
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 
 BOTH, FIRST = [True, True], [True, False]
 

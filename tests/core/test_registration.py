@@ -12,10 +12,10 @@ from games import two_team
 from games.play import simulation
 
 from palaestra import registry
-from palaestra.core.batch_loop import CALLER
-from palaestra.core.catalog import Page, Preset, presets
+from palaestra.core.compile.batch_loop import CALLER
+from palaestra.core.compile.linker import link
 from palaestra.core.faces.gym_env import GameEnv
-from palaestra.core.linker import link
+from palaestra.game import Page, Preset, presets
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from games.play import idle_actions, random_actions, simulation
 
 import palaestra
 from palaestra import registry
-from palaestra.core.game import Representation
-from palaestra.core.linker import link
+from palaestra.core.compile.linker import link
+from palaestra.game import Representation
 
 pytestmark = pytest.mark.jitless
 
@@ -139,3 +139,57 @@ def test_what_is_seen_does_not_reach_through_from_the_last_decision():
     sim.states["taken"][:] = 1
     sim.step(idle_actions(sim))
     assert not sim.observations.any()
+
+
+def total_worth(s: Any, world: Any, out: Any):
+    """A global state of one number."""
+    out[0] = s.steps
+
+
+def test_it_may_have_a_global_state_a_form_and_codecs_of_its_own():
+    codec: Any = object()
+    brief = dataclasses.replace(
+        GAME.representations["nearest"],
+        global_state=total_worth,
+        global_state_size=1,
+        default_form="dict",
+        codecs={"brief": codec},
+    )
+    game = dataclasses.replace(GAME, representations={"brief": brief})
+    shown, form = game.shown_as("brief")
+    assert (form, shown.default_observation) == ("dict", "dict")
+    assert game.shown_as("brief:flat") == (shown, "flat")
+    assert shown.codecs == {**game.codecs, "brief": codec}
+    assert started(shown).state().shape == (2, 1)
+    assert game.global_state is GAME.global_state
+    assert "brief" not in game.codecs
+
+
+def test_without_one_the_global_state_is_the_games():
+    nearest = GAME.represented("nearest")
+    assert (nearest.global_state, nearest.global_state_size) == (GAME.global_state, GAME.global_state_size)
+
+
+@pytest.mark.parametrize(
+    ("id", "keywords", "advice"),
+    [
+        ("palaestra/GraphPursuit-v0", {"view": "nodes"}, "'view': say observation=\"nodes\""),
+        ("palaestra/GraphConfront-v0", {"view": "hops"}, "'view': say observation=\"hops\""),
+        (
+            "palaestra/Skirmish-3m-v0",
+            {"compat": "smac"},
+            "'compat': say observation=\"smac\" .*; smac_rules=True",
+        ),
+    ],
+)
+@pytest.mark.parametrize("make", [palaestra.make_batch, registry.make_env, registry.make_vec, registry.make_parallel])
+def test_another_keyword_for_a_representation_is_refused_and_told_the_right_one(
+    make: Any, id: str, keywords: dict[str, str], advice: str
+):
+    with pytest.raises(TypeError, match=f"got an unexpected keyword argument {advice}"):
+        make(id, **keywords)
+
+
+def test_a_codec_of_another_representation_is_named_with_it():
+    with pytest.raises(ValueError, match="no codec 'graph' \\(it has: none\\); say observation=\"nodes\""):
+        registry.make_parallel("palaestra/GraphPursuit-v0", codec="graph")

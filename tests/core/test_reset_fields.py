@@ -9,8 +9,7 @@ from games import orchard
 from games.orchard import started
 from games.play import idle_actions, random_actions
 
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Representation, Role
+from palaestra.game import Choice, Field, Game, Representation, Role
 
 pytestmark = pytest.mark.jitless
 

@@ -11,7 +11,7 @@ from games.play import idle_actions, random_actions, seen_bytes, simulation
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.game import TERMINATED, TRUNCATED
+from palaestra.game import TERMINATED, TRUNCATED
 
 pytestmark = pytest.mark.jitless
 

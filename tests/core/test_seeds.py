@@ -7,7 +7,7 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import all_bytes, lanes_of, match_hash, random_actions, seen_bytes, simulation
 
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 
 SEED = 1000
 GAMES = {"raid": two_team.game(), "melee": two_team_homogeneous.game()}

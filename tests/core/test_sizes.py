@@ -12,12 +12,12 @@ from games.orchard import CARRIERS, FULL, PAIRS, PICKERS, ROWS, started
 from games.play import all_bytes, idle_actions, leaves, random_actions, seen_bytes, simulation
 from gymnasium import spaces
 
+from palaestra.core.compile.linker import jit_disabled, link
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.linker import jit_disabled, link
-from palaestra.core.spaces import action_space, box_space
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run.workers import ProcessSimulation
+from palaestra.core.spec.spaces import action_space, box_space
 
 pytestmark = pytest.mark.jitless
 

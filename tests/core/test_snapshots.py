@@ -10,9 +10,9 @@ import pytest
 from games import duel, orchard, two_team, two_team_homogeneous
 from games.play import all_bytes, random_actions, simulation
 
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
-from palaestra.core.simulation import Simulation
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
 
 pytestmark = pytest.mark.jitless
 

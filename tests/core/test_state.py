@@ -8,7 +8,7 @@ import pytest
 from games import body_game, two_team, two_team_homogeneous
 from games.play import idle_actions, simulation
 
-from palaestra.core import kernel, physics
+from palaestra.core.run import kernel, physics
 
 pytestmark = pytest.mark.jitless
 

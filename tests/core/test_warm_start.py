@@ -9,7 +9,7 @@ import pytest
 from games.play import python
 
 import palaestra
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 
 PLAY = """
 import sys

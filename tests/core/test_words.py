@@ -11,12 +11,11 @@ from gymnasium.vector import AutoresetMode
 
 from palaestra import registry
 from palaestra.adapters.rows import rows
-from palaestra.core.actions import ActionError
-from palaestra.core.batch_loop import CALLER, MIX
+from palaestra.core.compile.batch_loop import CALLER, MIX
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.fields import Parameter
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.actions import ActionError
+from palaestra.game import Game, Parameter
 from palaestra.wrappers import SelfPlayPool
 
 DUEL, MELEE, ALONE, TALK = "words/Duel-v0", "words/Melee-v0", "palaestra/CartPole-v0", "words/Talk-v0"
@@ -89,7 +88,7 @@ def table(*cases: tuple[tuple[str, ...], dict[str, Any], str]) -> Any:
     (GYMNASIUM, {"control": 0}, "control is one of red, blue"),
     (PETTINGZOO, {"control": "red"}, "control= is for Gymnasium"),
     (("batch",), {"control": "red"}, "unexpected keyword argument 'control'"),
-    (("rows",), {"control": "red"}, "say team='red'"),
+    (("rows",), {"control": "red"}, "give team='red'"),
     (("rows",), {"team": "green"}, "no team 'green'"),
     (("rows",), {"team": ""}, "no team ''"),
     (("rows",), {"agents": "all"}, "agents must be .*'all'"),

@@ -16,10 +16,10 @@ import pytest
 from games import two_team
 from games.play import python
 
-from palaestra.core import shared_block, worker_pool
-from palaestra.core.shared_block import SharedBlock
-from palaestra.core.worker_pool import WorkerError, WorkerPool
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run import shared_block, worker_pool
+from palaestra.core.run.shared_block import SharedBlock
+from palaestra.core.run.worker_pool import WorkerError, WorkerPool
+from palaestra.core.run.workers import ProcessSimulation
 
 posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX")
 
@@ -55,9 +55,9 @@ def answer(pipe: Connection) -> None:
     """What a worker runs."""
     pipe.send((0, False, None))
     while (message := pipe.recv()) is not None:
-        number, verb, argument = message
-        if verb != "hang" or argument is None:
-            pipe.send((number, False, f"{verb} {argument}"))
+        number, call, argument = message
+        if call != "hang" or argument is None:
+            pipe.send((number, False, f"{call} {argument}"))
 
 
 def pool(target: Callable[[Connection], None] = answer, seconds: float = 5.0) -> WorkerPool:
@@ -66,7 +66,7 @@ def pool(target: Callable[[Connection], None] = answer, seconds: float = 5.0) ->
     return made
 
 
-def test_the_answer_to_an_interrupted_errand_is_never_taken_for_another(monkeypatch: pytest.MonkeyPatch):
+def test_the_answer_to_an_interrupted_request_is_never_taken_for_another(monkeypatch: pytest.MonkeyPatch):
     workers, real = pool(), worker_pool.wait
 
     def interrupted(*arguments: Any) -> Any:
@@ -82,15 +82,15 @@ def test_the_answer_to_an_interrupted_errand_is_never_taken_for_another(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("verb", "moment"), [("send_bytes", "while worker 1 was told"), ("recv", "while the answer of")]
+    ("call", "moment"), [("send_bytes", "while worker 1 was told"), ("recv", "while the answer of")]
 )
-def test_an_interrupt_in_the_middle_of_a_message_ends_the_workers(verb: str, moment: str, monkeypatch):
+def test_an_interrupt_in_the_middle_of_a_message_ends_the_workers(call: str, moment: str, monkeypatch):
     workers = pool()
 
     def half(*message: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workers.pipes[1], verb, half)
+    monkeypatch.setattr(workers.pipes[1], call, half)
     with pytest.raises(KeyboardInterrupt):
         workers.ask("step", {0: 1, 1: bytes(5000)})
     with pytest.raises(RuntimeError, match=f"have ended .interrupted by KeyboardInterrupt {moment}"):
@@ -172,8 +172,8 @@ FORK = """
 import os, sys, warnings
 from games import two_team
 from games.play import all_bytes, idle_actions
-from palaestra.core.workers import ProcessSimulation
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.workers import ProcessSimulation
+from palaestra.core.run.kernel import KernelSimulation
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,9 +181,9 @@ if __name__ == "__main__":
     sim.reset(seed=1)
     before = all_bytes(sim)
     if os.fork() == 0:
-        for verb in (lambda: sim.step(idle_actions(sim)), lambda: sim.set_parameters(horizon=7), lambda: sim.seed(3)):
+        for call in (lambda: sim.step(idle_actions(sim)), lambda: sim.set_parameters(horizon=7), lambda: sim.seed(3)):
             try:
-                verb()
+                call()
             except RuntimeError as error:
                 print(error)
         sim.close()

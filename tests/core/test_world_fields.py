@@ -9,8 +9,8 @@ from games import depot, orchard
 from games.orchard import started
 from games.play import idle_actions, simulation
 
-from palaestra.core.fields import Choice, Field, table_rows
-from palaestra.core.game import Role
+from palaestra.core.spec.fields import table_rows
+from palaestra.game import Choice, Field, Role
 
 pytestmark = pytest.mark.jitless
 

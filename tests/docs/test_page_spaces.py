@@ -10,7 +10,8 @@ import pytest
 from games import body_game, depot, size_game  # noqa: F401 (they register their ids)
 from gymnasium import spaces
 
-from palaestra import page_spaces, pages, registry
+from palaestra import pages, registry
+from palaestra.pages import page_spaces
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/") and "Ucav" not in id]
 IDS = [*OURS, "tests/Couriers-v0", "tests/Body-v0", "tests/Relay-v0"]

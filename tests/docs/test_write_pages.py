@@ -14,8 +14,8 @@ from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
 import palaestra
 import write_pages as docs
 from palaestra import pages, registry
-from palaestra.core.catalog import Page, Preset, Row, presets
-from palaestra.core.fields import table_rows
+from palaestra.core.spec.fields import table_rows
+from palaestra.game import Page, Preset, Row, presets
 
 HOUSE = Path(__file__).parents[2]
 ID, SMALL = "palaestra/CartPole-v0", "palaestra/TeamGridSoccer-3x3-v0"
@@ -67,7 +67,7 @@ def test_a_page_has_a_row_for_every_quantity():
 
 def test_a_page_says_how_to_make_the_environment():
     page = pages.page(ID)
-    assert page.startswith(f"# {ID}\n\nA pole stands on a cart")
+    assert page.startswith(f"# {ID}\n\nA pole is hinged to a cart")
     assert f'`gymnasium.make("{ID}")`' in page
     assert "`from palaestra.zoo import cart_pole_v0`" in page
     assert "End reasons: 1 `horizon`, 2 `off_track`, 3 `fell`." in page
@@ -185,7 +185,7 @@ def test_a_preset_stands_in_the_table_with_its_keywords_and_sizes():
 
 def test_a_table_of_several_presets_lists_what_differs_and_marks_what_some_lack():
     text = pages.shared_page(*registry.page_of(SMALL))
-    assert "| `own` | [0:20] or [0:9] or [0:12] | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | the cell where" in text
+    assert "| `own` | [0:20] or [0:9] or [0:12] | 4x5 or 3x3 or 3x4 | 0 | 1 | 1 | its own cell is 1 |" in text
     assert "| `has_ball` | [60] or [27] or [36] |  | 0 | 1 | 1 | it has the ball |" in text
     assert "| `teammate_has_ball` | [38] or [50] or [82] |  | 0 | 1 | 1 | its teammate" in text
     assert "its teammate has the ball (in 3 of 4 presets) |" in text

@@ -12,7 +12,7 @@ from games.play import simulation
 
 import palaestra
 from palaestra import registry
-from palaestra.core.opponents import player_name
+from palaestra.core.run.opponents import player_name
 from palaestra.evaluation import evaluate, tournament
 from palaestra.evaluation.matches import EVALUATION_RUN, MATCH, MatchTable, play_pair
 from palaestra.evaluation.ratings import fit_elo, wilson_interval

@@ -11,10 +11,10 @@ from games.duel import step as play
 from games.play import simulation
 
 from palaestra import registry
-from palaestra.core.linker import jit_disabled
-from palaestra.core.rng import integer
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.exact import enumerate_positions, positions
 from palaestra.exact.positions import Board, PositionTable, joint_actions
+from palaestra.game import integer
 
 SOCCER = "palaestra/GridSoccer-v0"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from games import duel
 
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.exact import enumerate_positions, matrix_game, positions, simplex, solve, sweeps, values
 from palaestra.exact.sweeps import GAME
 from palaestra.exact.values import iterate, local_payoffs

@@ -50,9 +50,7 @@ from typing import Any, Literal
 import numpy as np
 
 import palaestra
-from palaestra.core.fields import Continuous, Field, Parameter
-from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Parameter, Role, uniform
 
 PUCKS = 3
 PAIRS = ((0, 1), (0, 2), (1, 2))
@@ -250,7 +248,7 @@ class Pucks:
     command_fields = ("command_x_n", "command_y_n")
 
     def __init__(self, game: Game, lanes: int, threads: int) -> None:
-        """See `palaestra.core.physics.PhysicsEngine`."""
+        """See `palaestra.game.PhysicsEngine`."""
         self.thrust_n = np.zeros((lanes, PUCKS, 2))
         self.pressure_n = np.zeros((lanes, len(PAIRS)))
         self.threads = threads

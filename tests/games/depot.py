@@ -10,9 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Continuous, Field, Table
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Continuous, Field, Game, Role, Table, offer
 
 CAPACITY = 6  # drivers in memory
 PLACES = 40  # places in memory

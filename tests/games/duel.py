@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Enumeration, Game, Role
-from palaestra.core.rng import integer
+from palaestra.game import Choice, Enumeration, Field, Game, Role, integer, offer
 
 MIDFIELD, RED_ATTACKS, BLUE_ATTACKS = 0, 1, 2
 PRESS, WAIT, GIVE_AWAY = 0, 1, 2

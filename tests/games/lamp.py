@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import palaestra
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field, Game, Role
 
 
 def reset(s, world):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from games import body_game
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 
 
 class LoggedPucks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav import dogfight
 
 

@@ -11,10 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from games.play import simulation
 
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Continuous, Field, Parameter, Table
-from palaestra.core.game import TRUNCATED, Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import TRUNCATED, Choice, Continuous, Field, Game, Parameter, Role, Table, offer, uniform
 
 PICKERS, CARRIERS, PAIRS, ROWS = 4, 3, 3, 5  # in memory
 SLOTS = PICKERS + CARRIERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.teams import soccer
 
 

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game, Role
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import Kernel, jit_disabled, link
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.simulation import Simulation
+from palaestra.core.compile.linker import Kernel, jit_disabled, link
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Choice, Game, Role
 
 COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel", "pitch")
 """Games of this folder that `make test` compiles beforehand."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from games.play import random_actions, simulation
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 
 STAY, LEFT, RIGHT, DOWN, UP = range(5)
 

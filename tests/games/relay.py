@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field, Game, Parameter, Role
 
 ARRIVES, LEAVES, HORIZON, OVER = 2, 3, 5, 2
 LATE, LEAVER = 2, 1

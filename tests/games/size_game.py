@@ -51,10 +51,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import palaestra
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Field, Table
-from palaestra.core.game import TERMINATED, TRUNCATED, Game, Representation, Role
-from palaestra.core.rng import uniform
+from palaestra.game import TERMINATED, TRUNCATED, Choice, Field, Game, Representation, Role, Table, offer, uniform
 
 MOST_COURIERS, MOST_PARCELS, MOST_PACES = 40, 64, 4
 LISTED = 8

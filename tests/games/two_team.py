@@ -14,10 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.codec_spaces import TextSpace
-from palaestra.core.fields import Choice, Continuous, Field, Parameter
-from palaestra.core.game import AgentView, Game, Role
-from palaestra.core.rng import script_integer, uniform
+from palaestra.game import (
+    AgentView,
+    Choice,
+    Continuous,
+    Field,
+    Game,
+    Parameter,
+    Role,
+    TextSpace,
+    script_integer,
+    uniform,
+)
 
 RED, BLUE = 0, 1
 EXITS = 3  # largest number of edges at a node

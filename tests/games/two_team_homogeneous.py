@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Continuous, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Continuous, Field, Game, Parameter, Role, uniform
 
 SIDE = 5
 POINTS = 2 * SIDE

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from palaestra import registry
-from palaestra.core.game import Game
+from palaestra.game import Game
 
 
 def pursuit_by_node() -> Game:
     """GraphPursuit that shows numbers of nodes."""
-    return registry.make_game("palaestra/GraphPursuit-v0", view="nodes")[0]
+    return registry.make_game("palaestra/GraphPursuit-v0", observation="nodes")[0]
 
 
 def pursuit_of_two_by_node() -> Game:
     """The same with two evaders."""
-    return registry.make_game("palaestra/GraphPursuit-v0", view="nodes", evaders=2)[0]
+    return registry.make_game("palaestra/GraphPursuit-v0", observation="nodes", evaders=2)[0]
 
 
 def solved_pursuit_by_node() -> Game:
     """The same with the solution of its graph, for the optimal scripts."""
-    return registry.make_game("palaestra/GraphPursuit-v0", view="nodes", graph="cycle:8", solve=True)[0]
+    return registry.make_game("palaestra/GraphPursuit-v0", observation="nodes", graph="cycle:8", solve=True)[0]
 
 
 def confront_by_node() -> Game:
     """GraphConfront that shows numbers of nodes."""
-    return registry.make_game("palaestra/GraphConfront-v0", view="nodes")[0]
+    return registry.make_game("palaestra/GraphConfront-v0", observation="nodes")[0]
 
 
 def smac_battle() -> Game:
-    """A battle as SMAC shows it."""
-    return registry.make_game("palaestra/Skirmish-3m-v0", compat="smac")[0]
+    """A battle as SMAC shows, allows and pays it."""
+    return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac", smac_rules=True)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palaestra.core.reachable import author_options
+from palaestra.core.compile.reachable import author_options
 from palaestra.kernels.inlining import inlined
 
 

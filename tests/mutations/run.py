@@ -5,14 +5,14 @@
     python tests/mutations/run.py --match fm3q          # those whose file or reason contains a text
     python tests/mutations/run.py --list
 
-A mutation is an entry of a ``*.toml`` beside this file:
+Each ``*.toml`` beside this file holds a table for each mutated file, and in it a list for each test:
 
-    [[mutation]]
-    file = "envs/palaestra/teams/pong.py"      # relative to the repository
-    old = "ball_x = -ball_x"                   # stands exactly once in the file
-    new = "ball_x = ball_x"
-    test = "tests/teams/test_pong.py::test_x"  # the test, or list of tests, one of which must fail
-    why = "the ball bounces off a paddle"      # the behaviour that the mutation breaks
+    ["pong.py"]                                # a file; with its folder where several have this name
+    "teams/test_pong.py::test_x" = [           # the test in tests/ that must fail; "A & B": one of the two must
+      ["step", "ball_x = -ball_x", "ball_x = ball_x", "the ball goes through a paddle"]]
+
+An entry has four strings: the function, class or method ("" for the whole file), a text that stands exactly once in it,
+the text that takes its place, and the behaviour that this breaks.
 
 Each mutation is applied to a copy of the repository, never to the checkout. It is *caught* if its tests fail, and
 *survives* if they pass. Before any mutation, all named tests run once on the unchanged copy and must pass. The exit
@@ -22,7 +22,9 @@ status is 1 if a mutation survives, 2 if an entry is wrong.
 from __future__ import annotations
 
 import argparse
+import ast
 import concurrent.futures
+import functools
 import os
 import queue
 import random
@@ -38,6 +40,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 COPIED = ("envs", "baselines", "assets", "tests", "examples", "benchmarks", "docs")
+MUTATED = ("envs", "baselines", "assets", "benchmarks", "docs/tools")
 COPIED_FILES = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
 CAUGHT, SURVIVED, TIMED_OUT, INVALID = "caught", "SURVIVED", "caught (time)", "INVALID"
 TIME_LIMIT_S = 240.0
@@ -52,7 +55,8 @@ class Mutation:
     Attributes:
         group: Name of the TOML file, without its ending.
         file: Path in the repository.
-        old: Text that stands exactly once in the file.
+        place: Function, class or method (``"Class.method"``) in the file, "" for the whole file.
+        old: Text that stands exactly once in that place.
         new: Text that takes its place.
         tests: Node ids for pytest, one of which must fail.
         why: The behaviour that is broken.
@@ -60,23 +64,62 @@ class Mutation:
 
     group: str
     file: str
+    place: str
     old: str
     new: str
     tests: tuple[str, ...]
     why: str
 
     def applied(self, source: str) -> str:
-        """The text of the file after the mutation.
+        """The text of the file after the mutation."""
+        start, end, changed = self.changed(source)
+        return source[:start] + changed + source[end:]
+
+    def changed(self, source: str) -> tuple[int, int, str]:
+        """Where the place begins and ends in the text of the file, and its text after the mutation.
 
         Raises:
-            ValueError: The old text does not stand exactly once in it, or nothing would change.
+            ValueError: The place or the old text does not stand exactly once in it, or nothing would change.
         """
-        found = source.count(self.old)
-        if found != 1:
-            raise ValueError(f"{self.file}: the old text stands {found} times, not once: {self.old!r}")
+        spans = places(source).get(self.place, [])
+        if len(spans) != 1:
+            raise ValueError(f"{self}: {self.place!r} stands {len(spans)} times in {self.file}, not once")
+        start, end = spans[0]
+        inside = source[start:end]
+        if inside.count(self.old) != 1:
+            where = f"in {self.place} of {self.file}" if self.place else f"in {self.file}"
+            raise ValueError(
+                f"{self}: the old text stands {inside.count(self.old)} times {where}, not once: {self.old!r}"
+            )
         if self.old == self.new:
-            raise ValueError(f"{self.file}: the mutation changes nothing: {self.old!r}")
-        return source.replace(self.old, self.new)
+            raise ValueError(f"{self}: changes nothing: {self.old!r}")
+        return start, end, inside.replace(self.old, self.new)
+
+    def __str__(self) -> str:
+        """The entry, for messages: table, file and behaviour."""
+        return f"{self.group}.toml, {self.file.rpartition('/')[2]}, {self.why!r}"
+
+
+@functools.lru_cache(maxsize=8)
+def places(source: str) -> dict[str, list[tuple[int, int]]]:
+    """First and last position of all functions, classes and methods of a source, and of the whole as ""."""
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    found = {"": [(0, len(source))]}
+
+    def enter(node: ast.AST, within: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                first = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+                found.setdefault(within + child.name, []).append((starts[first - 1], starts[child.end_lineno or first]))
+                if isinstance(child, ast.ClassDef):
+                    enter(child, f"{within}{child.name}.")
+            else:
+                enter(child, within)
+
+    enter(ast.parse(source), "")
+    return found
 
 
 @dataclass(frozen=True)
@@ -105,15 +148,24 @@ def load_mutations(folder: Path = Path(__file__).parent) -> list[Mutation]:
     """All mutations of the TOML files of a folder, in the order of their names.
 
     Raises:
-        ValueError: An entry lacks a key or has an unknown one.
+        ValueError: A file is unknown or one of several, or an entry has not four strings.
     """
+    paths = [p for name in MUTATED for p in (REPOSITORY / name).rglob("*.py")]
     mutations = []
     for path in sorted(folder.glob("*.toml")):
-        for number, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("mutation", ())):
-            if entry.keys() != {"file", "old", "new", "test", "why"}:
-                raise ValueError(f"{path.name}, entry {number}: wants file, old, new, test, why; has {sorted(entry)}")
-            tests = entry.pop("test")
-            mutations.append(Mutation(path.stem, tests=(tests,) if isinstance(tests, str) else tuple(tests), **entry))
+        for file, lists in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            meant = [p.relative_to(REPOSITORY).as_posix() for p in paths if p.as_posix().endswith(f"/{file}")]
+            if len(meant) != 1:
+                raise ValueError(
+                    f"{path.name}: {len(meant)} files are called {file!r}, not one: {', '.join(meant[:3])}"
+                )
+            for tests, entries in lists.items():
+                named = tuple(f"tests/{test}" for test in tests.split(" & "))
+                for entry in entries:
+                    if len(entry) != 4:
+                        raise ValueError(f"{path.name}, {file}: an entry wants function, old, new, why; is {entry}")
+                    place, old, new, why = entry
+                    mutations.append(Mutation(path.stem, meant[0], place, old, new, named, why))
     return mutations
 
 

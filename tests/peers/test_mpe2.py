@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.teams import reference, speaker_listener, spread, tag
 
 pytestmark = pytest.mark.peers

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from games.play import simulation
 
-from palaestra.adapters.agent_rows import AgentRows
 from palaestra.core.files import FileError
+from palaestra.players.agent_rows import AgentRows
 
 
 class Spaces(gymnasium.Env):

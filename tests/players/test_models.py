@@ -11,7 +11,7 @@ from games import duel, two_team_homogeneous
 from games.play import simulation
 
 from palaestra.core.files import FileError
-from palaestra.core.opponents import resolve
+from palaestra.core.run.opponents import resolve
 from palaestra.players import as_opponent
 
 torch = pytest.importorskip("torch")
@@ -116,7 +116,7 @@ def test_a_callable_may_give_integers():
             r"it gives float64 \(1, 7\), neither logits \(1, 6\) nor integers \(1, 2\)",
         ),
         (lambda rows: (np.zeros((len(rows), 3)), 0), {}, "it gives a tuple: wrap it"),
-        (lambda rows: np.zeros((len(rows), 3 * (2 if rows.shape[1] > 3 else 1))), {}, 'say which by agents="joint" or'),
+        (lambda rows: np.zeros((len(rows), 3 * (2 if rows.shape[1] > 3 else 1))), {}, 'choose by agents="joint" or'),
         (lambda rows: np.zeros(3), {}, r"it gives float64 \(3,\), neither logits"),
     ],
 )

@@ -14,7 +14,7 @@ from reliability.onnx_writer import FLOAT, INT64, field, floats, integers, model
 
 import palaestra
 from palaestra.core.files import FileError
-from palaestra.core.opponents import player_name, resolve
+from palaestra.core.run.opponents import player_name, resolve
 from palaestra.evaluation import evaluate
 from palaestra.players import as_opponent, onnx_models
 from palaestra.players.onnx_format import MOST_FIELDS, checked

@@ -15,7 +15,7 @@ from games import duel, relay, two_team_homogeneous
 from games.play import simulation
 
 from palaestra.core.files import FileError
-from palaestra.core.opponents import resolve
+from palaestra.core.run.opponents import resolve
 from palaestra.players import as_opponent
 
 sb3 = pytest.importorskip("stable_baselines3")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.pursuit.confront import game as confront_game
 from palaestra.pursuit.graph_pursuit import game
 
@@ -14,10 +14,22 @@ ID = "palaestra/GraphPursuit-v0"
 FREE = -1
 
 
-def hunt(graph: Any, lanes: int = 1, seed: int = 0, parameters: dict[str, float] | None = None, **keywords: Any) -> Any:
+def hunt(graph: Any, lanes: int = 1, **options: Any) -> Any:
     """Matches on a graph as the game's own reset begins them."""
+    return _started(game, graph, lanes, **options)
+
+
+def _started(
+    factory: Any,
+    graph: Any,
+    lanes: int,
+    seed: int = 0,
+    parameters: dict[str, float] | None = None,
+    observation: str | None = None,
+    **keywords: Any,
+) -> Any:
     options: dict[str, Any] = {"compiled": False, "autoreset_mode": "off", "parameters": parameters or {}}
-    sim = KernelSimulation(game(graph, **keywords), lanes, **options)
+    sim = KernelSimulation(factory(graph, **keywords).shown_as(observation)[0], lanes, **options)
     sim.reset(seed=seed)
     return sim
 
@@ -60,14 +72,9 @@ def ended(sim: Any) -> tuple[str, int]:
 # -- confrontations ----------------------------------------------------------------------------------------------------
 
 
-def confront(
-    graph: Any, lanes: int = 1, seed: int = 0, parameters: dict[str, float] | None = None, **keywords: Any
-) -> Any:
+def confront(graph: Any, lanes: int = 1, **options: Any) -> Any:
     """Confrontations on a graph as the game's own reset begins them."""
-    options: dict[str, Any] = {"compiled": False, "autoreset_mode": "off", "parameters": parameters or {}}
-    sim = KernelSimulation(confront_game(graph, **keywords), lanes, **options)
-    sim.reset(seed=seed)
-    return sim
+    return _started(confront_game, graph, lanes, **options)
 
 
 def wound(sim: Any, *hit_points: float) -> Any:

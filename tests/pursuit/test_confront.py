@@ -11,8 +11,8 @@ import pytest
 from pursuit.hunts import act, confront, ended, nodes_of, place, wound
 
 from palaestra import make_batch
-from palaestra.core.actions import ActionError
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.spec.actions import ActionError
 from palaestra.pursuit.confront import game
 from palaestra.pursuit.confront_scripts import NAMES
 from palaestra.pursuit.graphs import Graph
@@ -223,7 +223,7 @@ def test_columns_of_a_third_member_and_of_unequal_teams():
 
 
 def test_the_dead_are_minus_one_and_see_nothing():
-    sim = wound(two_against_two(view="nodes"), 3, 0, 1, 3)
+    sim = wound(two_against_two(observation="nodes"), 3, 0, 1, 3)
     assert columns(sim, "red_0", 4, 3) == [[0, -1, 3, 4], [3, -1, 1, 3]]
     assert columns(sim, "blue_1", 4, 3) == [[0, 1, 4, -1], [3, 1, 3, -1]]
     assert view(sim, "red_0")["neighbours"][1].tolist() == [1, -1, 0.25, -1, 0.5, 0.75]
@@ -240,8 +240,8 @@ def test_a_team_shares_what_it_sees_and_the_dead_do_not_see_for_it():
     assert columns(sim, "red_0", 8, 4) == [[0, -1, -1, -1], [4, -1, -1, -1]]
 
 
-def test_the_views_agree():
-    local, hops, nodes = (two_against_two(view=name) for name in ("local", "hops", "nodes"))
+def test_the_representations_agree():
+    local, hops, nodes = (two_against_two(observation=name) for name in ("dict", "hops", "nodes"))
     assert view(hops, "red_0").dtype.names == ("hops", "exit_hops", "time", "hit_points")
     for name in local.game.agents:
         for field in view(hops, name).dtype.names:
@@ -266,10 +266,10 @@ def shown_to(sim: Any, team: int, lane: int) -> tuple[bytes, ...]:
     return tuple(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
-@pytest.mark.parametrize("name", ["local", "hops", "nodes"])
+@pytest.mark.parametrize("name", ["dict", "hops", "nodes"])
 @pytest.mark.parametrize("team", [0, 1])
 def test_where_the_unseen_stand_and_how_well_they_are_changes_nothing(name: Any, team: int):
-    sim = confront("grid:6x6", 3, red=2, blue=2, view=name, parameters={"vision": 2})
+    sim = confront("grid:6x6", 3, red=2, blue=2, observation=name, parameters={"vision": 2})
     own, others = (slice(2), slice(2, 4)) if team == 0 else (slice(2, 4), slice(2))
     records = sim.states[[0, 0, 0]].copy()
     records["node"][:, own] = 0, 6
@@ -295,7 +295,7 @@ def test_the_global_state_has_everybody_and_their_hit_points():
 
 
 def as_graph(codec: str = "graph", **keywords: Any) -> Any:
-    env = make_parallel(ID, view="nodes", codec=codec, compiled=False, **keywords)
+    env = make_parallel(ID, observation="nodes", codec=codec, compiled=False, **keywords)
     env.reset(seed=0)
     return env
 
@@ -365,7 +365,7 @@ def test_a_wrong_action_is_refused_by_the_graph_codec(action: Any, error: type[E
     with pytest.raises(error, match=re.escape(message)):
         env.step({agent: action if agent == "red_1" else [0, 0] for agent in env.agents})
     assert env.sim.states.tobytes() == before
-    assert not game(view="local").codecs
+    assert not game().codecs
 
 
 # -------------------------------------------------------------------------------------------------------------- scripts
@@ -426,7 +426,7 @@ def test_scripts_shoot_only_at_opponents_that_their_team_sees(script: str):
 
 def test_exchanged_teams_play_the_exchanged_match():
     rules: dict[str, float] = {"vision": 2, "hit_points": 2}
-    sims = [confront("grid:3x3", 4, red=2, blue=2, view="nodes", parameters=rules) for _ in range(2)]
+    sims = [confront("grid:3x3", 4, red=2, blue=2, observation="nodes", parameters=rules) for _ in range(2)]
     _, matches = walk(*sims, seed=0, rounds=range(20), player=Player(sims[0]))
     assert matches > 0
     for team in sims[0].game.teams:
@@ -455,7 +455,7 @@ def test_a_script_wins_against_itself_as_often_on_both_sides():
         ({"red": 0}, "red must be an integer from 1 to 16, got 0"),
         ({"red": 17}, "red must be an integer from 1 to 16, got 17"),
         ({"blue": 2.0}, "blue must be an integer from 1 to 16, got 2.0"),
-        ({"view": "all"}, "view must be one of 'local', 'hops', 'nodes', got 'all'"),
+        ({"observation": "all"}, "no observation 'all': choose from 'flat', 'dict', 'hops', 'nodes'"),
         ({"reward": "shaped"}, "reward must be one of 'dense', 'sparse', got 'shaped'"),
         ({"graph": "grd:8x8"}, "no graph 'grd:8x8': did you mean grid:"),
         ({"graph": Graph("lonely", 1, np.zeros((0, 2), int))}, "lonely: no possible start, it has a single node"),

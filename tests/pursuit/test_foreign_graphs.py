@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core import factories
 from palaestra.core.files import FileError
+from palaestra.core.spec import factories
 from palaestra.pursuit import graph_pursuit
 from palaestra.pursuit.graphs import Graph, from_array, read
 

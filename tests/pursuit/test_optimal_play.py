@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
 from palaestra.pursuit.solver import NEVER
 from pursuit_claims import OPTIMAL, SCRIPTS, Matches, play_all_starts

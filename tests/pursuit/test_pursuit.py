@@ -10,7 +10,7 @@ import pytest
 from pursuit.hunts import ID, ended, go, hunt, nodes_of, place
 
 from palaestra import make_batch
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile.linker import jit_disabled, link
 from palaestra.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
@@ -276,8 +276,6 @@ OTHERS: list[dict[str, Any]] = [
     {"graph": "king:3x3", "pursuers": 2},  # eight neighbours
     {"graph": "grid:10x10", "pursuers": 4},
     {"graph": "grid:10x10", "pursuers": 9},
-    {"graph": "grid:10x10", "view": "hops"},
-    {"graph": "grid:10x10", "view": "nodes"},
 ]
 
 
@@ -294,12 +292,14 @@ def test_solved_games_share_a_kernel_too():
 
 
 @compiles
-def test_capacities_and_degree_classes_and_views_have_a_kernel_each():
-    kernels = [link(game(**keywords)) for keywords in (KERNEL, *OTHERS)]
+def test_capacities_and_degree_classes_and_representations_have_a_kernel_each():
+    games = [game(**keywords) for keywords in (KERNEL, *OTHERS)]
+    kernels = [link(one) for one in (*games, *map(games[0].represented, ("hops", "nodes")))]
     assert all(one is not other for one, other in itertools.combinations(kernels, 2))
     assert link(game("grid:10x10", 8, evaders=2)) is link(game("petersen", 4)) is link(game("path:3", 1, evaders=2))
-    assert link(game("path:100", view="nodes")) is link(game("grid:10x10", view="nodes"))
-    assert link(game("path:129", view="nodes")) is not link(game("grid:10x10", view="nodes"))
+    ten = link(games[0].represented("nodes"))
+    assert link(game("path:100").represented("nodes")) is ten
+    assert link(game("path:129").represented("nodes")) is not ten
 
 
 def test_the_id_plays_a_whole_match_of_scripts():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pursuit.hunts import hunt, nodes_of, place
 
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.exact import pursuit
 from palaestra.pursuit.solver import NEVER
 

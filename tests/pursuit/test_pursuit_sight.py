@@ -11,7 +11,7 @@ from pursuit.hunts import go, hunt, place
 
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
@@ -102,27 +102,27 @@ def test_shares_are_those_of_the_drawn_graph():
         assert view(sim, "pursuer_0")["hops"].tolist() == [0, share]
 
 
-# ------------------------------------------------------------------------------------------------------------ the views
+# ------------------------------------------------------------------------------------------------- the representations
 
 
-def test_hops_alone_are_a_view():
-    sim = two_against_two(view="hops")
+def test_hops_alone_are_a_representation():
+    sim = two_against_two(observation="hops")
     assert view(sim, "pursuer_1").dtype.names == ("hops", "exit_hops", "time")
     assert view(sim, "pursuer_1")["hops"].tolist() == [0, 0.25, 0.5, 0.75]
 
 
 def test_nodes_show_hops_from_every_node_once_for_each_team():
-    sim = two_against_two(view="nodes", exits=[2])
+    sim = two_against_two(observation="nodes", exits=[2])
     p0, p1, e0, e1 = [0, 1, 2, 3, 4], [1, 0, 1, 2, 3], [3, 2, 1, 0, 1], [4, 3, 2, 1, 0]
     assert node_hops(sim, 0) == [[2, 1, 0, 1, 2], p0, p1, e0, e1]
     assert node_hops(sim, 1) == [[2, 1, 0, 1, 2], e0, e1, p0, p1]
     go(sim, 0, 2, 3, 3)
     assert node_hops(sim, 0)[2] == [2, 1, 0, 1, 2]
-    assert node_hops(two_against_two(view="nodes"), 0)[0] == [-1] * 5
+    assert node_hops(two_against_two(observation="nodes"), 0)[0] == [-1] * 5
 
 
 def test_nodes_show_which_graph_was_drawn_and_no_nodes_that_it_does_not_have():
-    sim = hunt(["path:3", "cycle:5"], pursuers=1, view="nodes")
+    sim = hunt(["path:3", "cycle:5"], pursuers=1, observation="nodes")
     for number, diameter in ((0, 2), (1, 2)):
         sim.states["graph"] = number
         place(sim, 0, 2)
@@ -149,7 +149,7 @@ def test_the_global_state_has_everybody_the_time_and_the_turn():
 
 @pytest.mark.parametrize(("vision", "seen"), [(1, [-1, -1]), (2, [0.75, -1]), (3, [0.75, 1]), (0, [0.75, 1])])
 def test_a_team_sees_as_far_as_one_of_its_members(vision: int, seen: list[float]):
-    sim = two_against_two(view="nodes", parameters={"vision": vision})
+    sim = two_against_two(observation="nodes", parameters={"vision": vision})
     assert view(sim, "pursuer_0")["hops"].tolist() == [0, 0.25, *seen], "the pursuer on node 1 sees for both"
     assert [row != [-1] * 5 for row in node_hops(sim, 0)] == [False, True, True, seen[0] > 0, seen[1] > 0]
 
@@ -179,9 +179,9 @@ def shown_to(sim: Any, team: str, lane: int) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "alternating"])
-@pytest.mark.parametrize(("keywords", "view"), [({"exits": [35]}, "nodes"), ({"evaders": 2}, "local"), ({}, "hops")])
-def test_where_an_unseen_evader_stands_changes_nothing_for_pursuers(keywords: Any, view: str, order: Any):
-    sim = hunt("grid:6x6", 2, pursuers=2, view=view, order=order, parameters={"vision": 2}, **keywords)
+@pytest.mark.parametrize(("keywords", "shown"), [({"exits": [35]}, "nodes"), ({"evaders": 2}, "dict"), ({}, "hops")])
+def test_where_an_unseen_evader_stands_changes_nothing_for_pursuers(keywords: Any, shown: str, order: Any):
+    sim = hunt("grid:6x6", 2, pursuers=2, observation=shown, order=order, parameters={"vision": 2}, **keywords)
     evaders = sim.game.roles[1].agents
     records = sim.states[[0, 0]].copy()
     records["node"][:, :2] = 0, 6
@@ -196,7 +196,7 @@ def test_where_an_unseen_evader_stands_changes_nothing_for_pursuers(keywords: An
 
 
 def test_where_unseen_pursuers_stand_changes_nothing_for_the_evader():
-    sim = hunt("grid:6x6", 2, pursuers=2, view="nodes", parameters={"vision": 1})
+    sim = hunt("grid:6x6", 2, pursuers=2, observation="nodes", parameters={"vision": 1})
     records = sim.states[[0, 0]].copy()
     records["node"][:, :3] = [(0, 1, 35), (12, 21, 35)]
     sim.load_states(records)
@@ -213,7 +213,7 @@ def test_who_comes_into_sight_is_seen():
 
 def parallel(graph: Any = "path:5", parameters: dict[str, float] | None = None, **keywords: Any) -> Any:
     options: dict[str, Any] = {"compiled": False, "autoreset_mode": "off", "parameters": parameters or {}}
-    sim = KernelSimulation(game(graph, view="nodes", **keywords), 1, **options)
+    sim = KernelSimulation(game(graph, **keywords).represented("nodes"), 1, **options)
     env = GameParallelEnv(sim, mask=None, codec="graph")
     env.reset(seed=0)
     return env
@@ -255,7 +255,7 @@ def test_the_graph_codec_shows_the_graph_that_was_drawn():
 
 
 def test_the_graph_codec_encodes_a_batch_at_once_as_one_after_the_other():
-    sim = hunt(["path:3", "cycle:7", "grid:3x3"], 8, pursuers=2, view="nodes", parameters={"vision": 2})
+    sim = hunt(["path:3", "cycle:7", "grid:3x3"], 8, pursuers=2, observation="nodes", parameters={"vision": 2})
     for slot in range(3):
         agent_io = AgentIO(sim, (slot,), codec="graph")
         alone = [agent_io.observe_lane(lane) for lane in range(8)]
@@ -283,6 +283,6 @@ def test_a_move_with_the_graph_codec_is_the_number_of_an_alternative():
         env.step({"pursuer_0": "up", "evader_0": 0})
 
 
-def test_the_graph_codec_needs_the_view_of_nodes():
-    assert "graph" in game("path:3", view="nodes").codecs
+def test_the_graph_codec_needs_the_representation_of_nodes():
+    assert "graph" in game("path:3").represented("nodes").codecs
     assert not game("path:3").codecs

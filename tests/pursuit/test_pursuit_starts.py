@@ -13,8 +13,8 @@ import pytest
 from pursuit.hunts import ID, hunt, nodes_of
 
 from palaestra import make_batch
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.files import FileError
-from palaestra.core.linker import jit_disabled
 from palaestra.exact import pursuit
 from palaestra.exact.positions import enumerate_positions
 from palaestra.pursuit.graph_pursuit import game
@@ -206,7 +206,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"fewest_pursuers": 3}, "fewest_pursuers must be an integer from 1 to 2, got 3"),
     ({"order": "both"}, "order must be one of 'simultaneous', 'alternating', got 'both'"),
     ({"starts": "far"}, "starts must be one of 'any', 'together', 'winnable', got 'far'"),
-    ({"view": "all"}, "view must be one of 'local', 'hops', 'nodes', got 'all'"),
 ]
 
 

@@ -11,16 +11,15 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.cli.play import Session
-from palaestra.core.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
-from palaestra.core.fields import Parameter
-from palaestra.core.game import Game
-from palaestra.core.linker import record_view
+from palaestra.core.compile.linker import record_view
+from palaestra.drawing.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
+from palaestra.game import Game, Parameter
 from palaestra.pursuit import graph_pursuit
+from palaestra.pursuit.graph_background import FOOTER, HEADER, MARGIN, WIDTH, GraphBackground, background_of
 from palaestra.pursuit.graph_ground import ground_of
 from palaestra.pursuit.graph_render import click, draw, seats, write
 from palaestra.pursuit.graphs import Graph, read
 from palaestra.pursuit.layouts import MOST_PAIRED, lay_out, places_of
-from palaestra.pursuit.sheet import FOOTER, HEADER, MARGIN, WIDTH, Sheet, sheet_of
 
 pytestmark = pytest.mark.jitless
 
@@ -69,8 +68,8 @@ def picture(game: Game, s: Any) -> np.ndarray:
     return draw(game, game.world, s).astype(int)
 
 
-def sheet(game: Game, s: Any) -> Sheet:
-    return sheet_of(game.world, int(s.graph))
+def background(game: Game, s: Any) -> GraphBackground:
+    return background_of(game.world, int(s.graph))
 
 
 def likeness(image: np.ndarray, point: Any, color: tuple[int, ...], reach: int = 1) -> float:
@@ -87,7 +86,7 @@ def has_disc(image: np.ndarray, center: Any, radius: float, color: tuple[int, ..
 
 
 def between(game: Game, s: Any, a: int, b: int) -> np.ndarray:
-    return sheet(game, s).points[[a, b]].mean(axis=0)
+    return background(game, s).points[[a, b]].mean(axis=0)
 
 
 def push(game: Game, s: Any, slot: int, point: Any) -> int | str | None:
@@ -100,7 +99,7 @@ def push(game: Game, s: Any, slot: int, point: Any) -> int | str | None:
 
 def test_each_agent_is_a_disc_of_its_team_at_its_node():
     game, s = match()
-    image, here = picture(game, s), sheet(game, s)
+    image, here = picture(game, s), background(game, s)
     for slot, node in enumerate((0, 4, 24)):
         assert has_disc(image, here.point(node), here.agent_radius, TEAMS[slot == 2])
     assert not any(has_disc(image, here.point(12), here.agent_radius, color) for color in TEAMS)
@@ -109,7 +108,7 @@ def test_each_agent_is_a_disc_of_its_team_at_its_node():
 @pytest.mark.parametrize("crowd", [2, 3, 5, 9, 17])
 def test_agents_on_one_node_are_all_to_be_seen_in_the_picture(crowd: int):
     game, s = match(nodes=(0,) * crowd, pursuers=crowd - 1)
-    image, places = picture(game, s), seats(game, sheet(game, s), s)
+    image, places = picture(game, s), seats(game, background(game, s), s)
     for slot, (center, radius) in places.items():
         assert has_disc(image, center, radius, TEAMS[slot == crowd - 1])
         assert MARGIN <= center[0] - radius < center[0] + radius <= WIDTH - MARGIN
@@ -122,14 +121,14 @@ def test_agents_on_one_node_are_all_to_be_seen_in_the_picture(crowd: int):
 def test_pursuers_that_are_not_in_the_match_are_not_drawn():
     game, s = match()
     s.alive[1] = 0
-    assert not has_disc(picture(game, s), sheet(game, s).point(4), sheet(game, s).agent_radius, TEAMS[0])
+    assert not has_disc(picture(game, s), background(game, s).point(4), background(game, s).agent_radius, TEAMS[0])
     assert "pursuer_1" not in write(game, game.world, s)
 
 
 def test_a_captured_evader_is_a_hollow_disc():
     game, s = match()
     s.alive[2] = 0
-    here = sheet(game, s)
+    here = background(game, s)
     image, (x, y) = picture(game, s), here.point(24)
     assert not has_disc(image, (x, y), here.agent_radius, TEAMS[1])
     assert likeness(image, (x + here.agent_radius - 1.0, y), TEAMS[1], 2) < 200.0
@@ -138,7 +137,7 @@ def test_a_captured_evader_is_a_hollow_disc():
 
 def test_who_is_asked_for_an_action_has_a_white_rim():
     game, s = match()
-    here = sheet(game, s)
+    here = background(game, s)
     rim = (here.point(0)[0], here.point(0)[1] - here.agent_radius + 1.0)
     asked = likeness(picture(game, s), rim, TEXT)
     s.acting[0] = 0
@@ -167,8 +166,8 @@ def test_a_trail_ends_where_the_agent_was_eight_decisions_ago():
 
 def test_exits_are_marked_and_explained():
     game, s = match(exits=[12])
-    (x, y), plain = sheet(game, s).point(12), match()
-    corner = 1.7 * sheet(game, s).node_radius
+    (x, y), plain = background(game, s).point(12), match()
+    corner = 1.7 * background(game, s).node_radius
     marks = [(x + corner, y), (x - corner, y), (x, y + corner), (x, y - corner)]
     assert all(likeness(picture(game, s), mark, SIGNAL) < 80.0 for mark in marks)
     assert min(likeness(picture(*plain), mark, SIGNAL) for mark in marks) > 200.0
@@ -176,7 +175,7 @@ def test_exits_are_marked_and_explained():
 
 def test_nodes_in_reach_of_pursuers_are_shaded_the_more_the_more_there_are():
     game, s = match(nodes=(6, 8, 24), radius=1)
-    image, here = picture(game, s), sheet(game, s)
+    image, here = picture(game, s), background(game, s)
     away = here.node_radius + 3.0
     glow = [image[round(here.points[node, 1] - away), round(here.points[node, 0] + away), 0] for node in (7, 11, 12)]
     assert glow[0] > glow[1] > glow[2]
@@ -185,7 +184,7 @@ def test_nodes_in_reach_of_pursuers_are_shaded_the_more_the_more_there_are():
 
 def test_nodes_in_sight_of_a_team_have_its_colour():
     game, s = match(nodes=(0, 0, 24), vision=1)
-    image, here = picture(game, s), sheet(game, s)
+    image, here = picture(game, s), background(game, s)
     warmth = [int(image[round(y), round(x) - 8] @ (1, 0, -1)) for x, y in (here.points[node] for node in (5, 12, 19))]
     assert warmth[0] > warmth[1] + 30
     assert warmth[1] > warmth[2] + 10
@@ -213,7 +212,7 @@ def test_matches_of_a_pool_have_pictures_of_one_size():
 
 def test_edges_between_the_borders_of_a_torus_leave_the_picture_on_both_sides():
     game, s = match(graph="torus:5x5")
-    image, here = picture(game, s), sheet(game, s)
+    image, here = picture(game, s), background(game, s)
     (left, y), (right, _) = here.points[10], here.points[14]
     grid = picture(*match(graph="grid:5x5"))
     for x in (left - here.node_radius - 5.0, right + here.node_radius + 5.0):
@@ -224,7 +223,7 @@ def test_edges_between_the_borders_of_a_torus_leave_the_picture_on_both_sides():
 @pytest.mark.parametrize("graph", ["grid:64x64", "regular:4096x4"])
 def test_a_graph_of_4096_nodes_is_drawn(graph: str):
     game, s = match(graph=graph, nodes=(0, 7, 4095), radius=2, vision=3)
-    image, places = picture(game, s), seats(game, sheet(game, s), s)
+    image, places = picture(game, s), seats(game, background(game, s), s)
     assert has_disc(image, *places[2], TEAMS[1])
 
 
@@ -233,7 +232,7 @@ def test_a_graph_of_4096_nodes_is_drawn(graph: str):
 
 def test_hit_points_are_pips_around_the_disc():
     game, s = fight((0, 4, 24), (3.0, 1.0, 3.0))
-    image, here = picture(game, s), sheet(game, s)
+    image, here = picture(game, s), background(game, s)
     bright = []
     for node in (0, 4):
         angles = np.radians([-30.0, 90.0, 210.0])
@@ -256,8 +255,8 @@ def test_a_line_leads_to_whom_an_agent_has_hit():
 def test_the_fallen_of_both_teams_are_hollow_discs():
     game, s = fight((6, 4, 8), (0.0, 3.0, 2.0))
     s.alive[0] = 0
-    x, y = sheet(game, s).point(6)
-    radius = sheet(game, s).agent_radius
+    x, y = background(game, s).point(6)
+    radius = background(game, s).agent_radius
     assert not has_disc(picture(game, s), (x, y), radius, TEAMS[0])
     assert likeness(picture(game, s), (x + radius - 1.0, y), TEAMS[0], 2) < 200.0
 
@@ -319,7 +318,7 @@ def test_an_edge_that_would_pass_over_a_node_is_bent():
     places = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [1.0, 1.0], [3.0, 0.0]])
     graph = Graph("five", 5, np.array([[0, 1], [0, 2], [1, 3], [2, 4]]), (), places)
     game, s = match(graph=graph, nodes=(0, 3, 4))
-    assert sheet(game, s).bent.keys() == {(0, 2)}
+    assert background(game, s).bent.keys() == {(0, 2)}
 
 
 # ---------------------------------------------------------------------------------------------------------------- text
@@ -359,28 +358,28 @@ def test_a_click_on_a_neighbour_is_the_move_there_and_on_the_own_node_to_stay(gr
     game, s = match(graph=graph, nodes=(7, 3, 0))
     near = game.world.neighbours[0, 7]
     for number in np.flatnonzero(near >= 0).tolist():
-        assert push(game, s, 0, sheet(game, s).points[near[number]]) == number
+        assert push(game, s, 0, background(game, s).points[near[number]]) == number
 
 
 def test_a_click_elsewhere_means_nothing():
     game, s = match(nodes=(6, 4, 24))
     assert push(game, s, 0, between(game, s, 6, 12) + 3.0) is None
-    assert push(game, s, 0, sheet(game, s).points[18]) is None
-    assert push(game, s, 0, sheet(game, s).points[24]) is None
+    assert push(game, s, 0, background(game, s).points[18]) is None
+    assert push(game, s, 0, background(game, s).points[24]) is None
     assert push(game, s, 0, (3, 3)) is None
 
 
 def test_a_click_on_a_teammate_commands_it_next_unless_the_agent_can_go_there():
     game, s = match(nodes=(6, 4, 24))
-    assert push(game, s, 0, sheet(game, s).points[4]) == "pursuer_1"
+    assert push(game, s, 0, background(game, s).points[4]) == "pursuer_1"
     s.node[1] = 7
-    assert isinstance(push(game, s, 0, sheet(game, s).points[7]), int)
+    assert isinstance(push(game, s, 0, background(game, s).points[7]), int)
 
 
 def test_a_click_on_the_disc_of_a_teammate_in_a_crowd_commands_that_one():
     game, s = match(graph="grid:3x3", nodes=(0, 8, 8, 8, 2), pursuers=4)
     for slot in (1, 2, 3):
-        assert push(game, s, 0, seats(game, sheet(game, s), s)[slot][0]) == f"pursuer_{slot}"
+        assert push(game, s, 0, seats(game, background(game, s), s)[slot][0]) == f"pursuer_{slot}"
 
 
 def test_a_match_of_alternating_moves_is_played_by_clicks():
@@ -389,7 +388,7 @@ def test_a_match_of_alternating_moves_is_played_by_clicks():
     game, s = session.sim.game, record_view(session.sim.states)[0]
     for _ in range(2):
         goal = int(game.world.neighbours[0, s.node[0], 2])
-        x, y = sheet(game, s).point(goal)
+        x, y = background(game, s).point(goal)
         assert not session.decide([]), "it waits for the click"
         assert session.click(round(x), round(y))
         assert session.decide([])
@@ -401,5 +400,5 @@ def test_a_match_of_alternating_moves_is_played_by_clicks():
 def test_who_is_not_to_move_cannot_be_moved():
     game, s = match(nodes=(6, 4, 24))
     s.acting[0] = 0
-    assert push(game, s, 0, sheet(game, s).points[7]) is None
-    assert push(game, s, 0, sheet(game, s).points[4]) == "pursuer_1"
+    assert push(game, s, 0, background(game, s).points[7]) is None
+    assert push(game, s, 0, background(game, s).points[4]) == "pursuer_1"

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from reliability.planted import Patch, suite
 
-from palaestra.core import opponent_assignments, parameters, simulation, step_in_parts
-from palaestra.core.batch_loop import MIX, RANDOM
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import Simulation
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.compile.batch_loop import MIX, RANDOM
+from palaestra.core.run import opponent_assignments, simulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.opponent_assignments import OpponentAssignments
+from palaestra.core.run.parameters import ParameterRecords
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.workers import ProcessSimulation
 
 # -- seeds and resets --------------------------------------------------------------------------------------------------
 
@@ -193,15 +195,15 @@ def _() -> Iterator[Patch]:
 @suite("Orchard")
 def _() -> Iterator[Patch]:
     """parameters that wait for the next match change at once."""
-    honest = parameters.write_parameters
+    honest = ParameterRecords.write
 
-    def write(sim: Any, lanes: Any, values: Any) -> None:
-        honest(sim, lanes, values)
+    def write(records: Any, lanes: Any, values: Any, have_started: bool) -> None:
+        honest(records, lanes, values, have_started)
         for name in values:
-            if "next_parameters" in sim.states.dtype.names:
-                sim.states["parameters"][name] = sim.states["next_parameters"][name]
+            if "next_parameters" in records._states.dtype.names:
+                records._states["parameters"][name] = records._states["next_parameters"][name]
 
-    yield simulation, "write_parameters", write
+    yield ParameterRecords, "write", write
 
 
 @suite()
@@ -346,12 +348,12 @@ def _() -> Iterator[Patch]:
 @suite()
 def _() -> Iterator[Patch]:
     """what a Python opponent remembers is forgotten in every step."""
-    honest = opponent_assignments.query_opponents
+    honest = OpponentAssignments.query
 
-    def query(sim: Any, assignments: Any) -> Any:
-        return [(a, lanes, np.zeros_like(memory)) for a, lanes, memory in honest(sim, assignments)]
+    def query(assignments: Any, arrays: Any, lane_seeds: Any) -> Any:
+        return [(a, lanes, np.zeros_like(memory)) for a, lanes, memory in honest(assignments, arrays, lane_seeds)]
 
-    yield step_in_parts, "query_opponents", query
+    yield OpponentAssignments, "query", query
 
 
 @suite()

@@ -12,8 +12,8 @@ from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.simulation import Simulation
 
 # -- lanes beyond those that a check looks at --------------------------------------------------------------------------
 

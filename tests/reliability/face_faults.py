@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from reliability.planted import Patch, suite
 
-from palaestra.core import parameters
-from palaestra.core.batch_loop import RUNNING
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.faces import agent_io, joint_choices
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import ParameterRecords
+from palaestra.core.run.simulation import Simulation
 
 # -- snapshots and copies ----------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ def _() -> Iterator[Patch]:
 
     def setstate(sim: Any, saved: dict[str, Any]) -> None:
         honest(sim, saved)
-        parameters.write_defaults(sim.game, sim.states)
+        ParameterRecords(sim.game, sim.states).write_defaults()
 
     yield Simulation, "__setstate__", setstate
 

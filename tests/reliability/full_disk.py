@@ -76,22 +76,22 @@ def checkpoint(path: Path) -> None:
 
 def log(path: Path) -> None:
     """The curve of a training."""
-    from palaestra_baselines.common.curves import CurveLog
+    from palaestra_baselines.common.run_folder import write_curve
 
-    CurveLog(path, [{"steps": k, "win_rate": k / 7} for k in range(100)]).write({"steps": 100, "win_rate": 1.0})
+    write_curve(path, [{"steps": k, "win_rate": k / 7} for k in range(101)])
 
 
 def done(path: Path) -> None:
     """The note that a run of a figure is complete."""
+    from palaestra_baselines.common.figures import mark_finished
     from palaestra_baselines.common.run_folder import RunArgs
-    from palaestra_baselines.common.runs import mark_finished
 
     mark_finished(RunArgs(directory=path.parent.parent), steps=5)
 
 
 def figure(path: Path) -> None:
     """The picture of a figure."""
-    from palaestra_baselines.common.curves import plot_panels
+    from palaestra_baselines.common.figures import plot_panels
 
     curve = np.array([[0.0, 1.0, 0.5, 1.5], [1.0, 2.0, 1.5, 2.5]])
     plot_panels(path, [{"label": "y", "x_label": "x", "curves": {"a": curve}}], "title")
@@ -99,14 +99,14 @@ def figure(path: Path) -> None:
 
 def table(path: Path) -> None:
     """The table of a figure, and the record of a grid."""
-    from palaestra_baselines.common.output_files import write_csv
+    from palaestra_baselines.common.figures import write_csv
 
     write_csv(path, [["a", "b"], *([k, k / 3] for k in range(200))])
 
 
 def copied(path: Path) -> None:
     """Weights that are installed among the assets."""
-    from palaestra_baselines.common.output_files import copy_file
+    from palaestra_baselines.common.figures import copy_file
 
     copy_file(palaestra_assets.path("weights") / "fm3q_team_pong.safetensors", path)
 
@@ -371,7 +371,7 @@ def train_on(disk: Disk, name: str, folder: Path) -> OSError | None:
 
 def try_learner(name: str, folder: Path) -> Tally:
     """Small trainings whose disk is full from each of their writes on."""
-    from palaestra_baselines.common.user_key import user_key
+    from palaestra_baselines.common.checkpoints import user_key
 
     tally, roomy = Tally(), Disk(None)
     user_key()  # is made once, and is no write of a training

@@ -4,7 +4,7 @@
 
 An alarm whose handler raises, or a SIGINT, ends a verb somewhere. Then the simulation must have the bits of a twin that
 was never disturbed, as before the verb or as after it, at once and in the decisions that follow; or the next verb
-raises: `InterruptedVerbError`, after which a reset or a restore must lead back to the bits of the twin, or the error of
+raises: `InterruptedCallError`, after which a reset or a restore must lead back to the bits of the twin, or the error of
 a closed simulation. Anything else is wrong. Exit status 1 if anything was wrong or a verb hung.
 """
 
@@ -29,11 +29,11 @@ from games import body_game, logged_pucks, two_team
 from games.play import all_bytes, random_actions
 
 from palaestra import make_batch
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.simulation import Simulation
-from palaestra.core.verb_guard import InterruptedVerbError
-from palaestra.core.workers import ProcessSimulation
+from palaestra.core.run.call_guard import InterruptedCallError
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.workers import ProcessSimulation
 
 HANG_SECONDS = 120.0
 BEFORE, AFTER, TORN, CLOSED, WRONG = "as before", "as after", "torn", "closed", "WRONG"
@@ -192,7 +192,7 @@ class Trial:
         after = self.twin.snapshot(), all_bytes(self.twin)
         try:
             self.sim.snapshot()
-        except InterruptedVerbError:
+        except InterruptedCallError:
             return TORN if self._heals(before[0]) else self._is_wrong(name, "is not healed")
         except RuntimeError as error:
             self.reasons[str(error)] += 1

@@ -394,7 +394,7 @@ def make_checkpoints(folder: Path) -> list[Path]:
 
 def use_checkpoint(path: Path, honest: int) -> None:
     """Loads a checkpoint and goes on with its matches, as a resumed training does."""
-    from palaestra.core.snapshot import Snapshot
+    from palaestra.core.run.snapshot import Snapshot
     from palaestra_baselines.common.checkpoints import load_checkpoint
 
     state = load_checkpoint(path)
@@ -496,7 +496,7 @@ def make_cache(folder: Path) -> list[Path]:
 def _play_compiled() -> float:
     from games import duel
 
-    from palaestra.core.kernel import KernelSimulation
+    from palaestra.core.run.kernel import KernelSimulation
 
     sim = KernelSimulation(duel.game(), 2)
     sim.set_opponent("red", "random")
@@ -524,7 +524,7 @@ def use_cache(path: Path, honest: int) -> None:
     shutil.copytree(folder / "cache", own)
     target = own / original.relative_to(folder / "cache")
     if payload_of_others.__name__ in path.name:
-        importlib.import_module("palaestra.core.disk_cache").write(target, path.read_bytes())
+        importlib.import_module("palaestra.core.compile.disk_cache").write(target, path.read_bytes())
         target.parent.chmod(0o777)
     else:
         shutil.copy(path, target)

@@ -78,10 +78,10 @@ FLIGHTS = {
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
-    "arac": {**ON_GRAPHS, "options": ("view=nodes", "graph=petersen", "pursuers=3")},
+    "arac": {**ON_GRAPHS, "options": ("observation=nodes", "graph=petersen", "pursuers=3")},
     "arac alternating": {
         **ON_GRAPHS,
-        "options": ("view=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
+        "options": ("observation=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
     },
     "qmix": OF_UNITS,
     "qmix recurrent": {**OF_UNITS, "recurrent": True, "network": "entity"},
@@ -113,11 +113,10 @@ def train(name: str, folder: Path, **changes: Any) -> None:
         module.sets = lambda: iter(chosen)
         module.train(module.Args(grid=True, table=folder / "table.csv", **settings))
         return
-    from palaestra_baselines.common.runs import continued
-    from palaestra_baselines.common.tracking import evaluation_flights
+    from palaestra_baselines.common.figures import continued
 
     if method == "ppo_tracking":
-        module.evaluation_flights = functools.partial(evaluation_flights, horizon=100)
+        module.evaluation_flights = functools.partial(module.evaluation_flights, horizon=100)
     module.train(continued(module.Args(**settings)))
 
 
@@ -126,8 +125,8 @@ def results(name: str, folder: Path) -> dict[str, Any]:
     method = method_of(name)
     if method == "pid":
         return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
-    from palaestra_baselines.common.curves import read_rows
     from palaestra_baselines.common.policy_file import read_policy
+    from palaestra_baselines.common.run_folder import read_rows
 
     home, found = folder / "seed_0", {}
     rows = read_rows(home / "log.csv")

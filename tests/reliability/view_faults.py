@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from reliability.planted import Patch, rule, suite
 
-from palaestra.core import opponent_assignments, step_in_parts
 from palaestra.core.faces import agent_io, masks
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.opponent_assignments import OpponentAssignments
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
 
 # -- a representation that is not the default --------------------------------------------------------------------------
 
@@ -140,17 +140,17 @@ def _() -> Iterator[Patch]:
 @suite("Couriers")
 def _() -> Iterator[Patch]:
     """late arrival: a Python opponent is told that it does not act."""
-    honest = opponent_assignments.query_opponents
+    honest = OpponentAssignments.query
 
-    def query(sim: Any, assignments: Any) -> Any:
-        real = sim.acting
-        sim.acting = real & (np.arange(real.shape[1]) < (real.shape[1] + 1) // 2)
+    def query(assignments: Any, arrays: Any, lane_seeds: Any) -> Any:
+        real = arrays.acting
+        arrays.acting = real & (np.arange(real.shape[1]) < (real.shape[1] + 1) // 2)
         try:
-            return honest(sim, assignments)
+            return honest(assignments, arrays, lane_seeds)
         finally:
-            sim.acting = real
+            arrays.acting = real
 
-    yield step_in_parts, "query_opponents", query
+    yield OpponentAssignments, "query", query
 
 
 # -- a text picture that changes the match -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from games import body_game, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
 from palaestra import registry
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 
 COURIERS, LARGE = "tests/Couriers-v0", "tests/CouriersLarge-v0"
@@ -81,6 +81,8 @@ def test_a_replay_keeps_the_representation_that_was_played(monkeypatch: pytest.M
     assert last.observations.shape[-1] == 2
     with pytest.raises(ReplayError, match="the rules of tests/Couriers-v0 are other ones"):
         verify(altered(replay, keywords={"observation": "dict"}))
+    with pytest.raises(ReplayError, match="unexpected keyword argument 'view': say observation=\"nearest\""):
+        verify(altered(replay, keywords={"view": "nearest"}))
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_keywords_that_the_rules_refuse_are_refused(honest: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("verb", "value", "error"),
+    ("call", "value", "error"),
     [
         ((SET_OPPONENT, 0, 10**9), 1.0, "no script number 1000000000"),
         ((SET_OPPONENT, 0, -4), 1.0, "no script number -4"),
@@ -173,16 +173,16 @@ def test_keywords_that_the_rules_refuse_are_refused(honest: Path, tmp_path: Path
         ((SET_PARAMETER, 10**12, 0), 1.0, "no parameter number"),
         ((STREAM, 2, 0), 0.0, "no stream number 2"),
         ((RESTORE, 0, 0), 0.0, "snapshot 0 was not taken"),
-        ((-1, 0, 0), 0.0, "no verb number -1"),
-        ((99, 0, 0), 0.0, "no verb number 99"),
+        ((-1, 0, 0), 0.0, "no call number -1"),
+        ((99, 0, 0), 0.0, "no call number 99"),
     ],
 )
-def test_a_verb_that_the_simulation_refuses_is_refused(honest: Path, tmp_path: Path, verb, value, error: str):
-    assert error in refused_to_play(add_change(honest, tmp_path / "forged.npz", 3, verb, value))
+def test_a_call_that_the_simulation_refuses_is_refused(honest: Path, tmp_path: Path, call, value, error: str):
+    assert error in refused_to_play(add_change(honest, tmp_path / "forged.npz", 3, call, value))
 
 
-def add_change(source: Path, target: Path, operation: int, verb: tuple[int, int, int], value: float) -> Path:
-    """A replay with one verb more, in all lanes."""
+def add_change(source: Path, target: Path, operation: int, call: tuple[int, int, int], value: float) -> Path:
+    """A replay with one call more, in all lanes."""
     replay = load(source)
     at = int(np.searchsorted(replay.change_operations, operation, side="right"))
     bits = np.full((1, replay.num_envs), value).view(np.int64)
@@ -190,19 +190,19 @@ def add_change(source: Path, target: Path, operation: int, verb: tuple[int, int,
         source,
         target,
         change_operations=np.insert(replay.change_operations, at, operation),
-        change_verbs=np.insert(replay.change_verbs, at, verb, axis=0),
+        change_verbs=np.insert(replay.change_verbs, at, call, axis=0),
         change_lanes=np.insert(replay.change_lanes, at, True, axis=0),
         change_values=np.insert(replay.change_values, at, bits, axis=0),
     )
 
 
-def test_verbs_out_of_order_or_of_operations_that_do_not_exist_are_refused(honest: Path, tmp_path: Path):
+def test_calls_out_of_order_or_of_operations_that_do_not_exist_are_refused(honest: Path, tmp_path: Path):
     replay = load(honest)
     for wrong in (replay.change_operations[::-1], replay.change_operations + 100, replay.change_operations - 1):
         assert "change_operations" in refused(forge(honest, tmp_path / "forged.npz", change_operations=wrong))
 
 
-def test_a_verb_in_the_middle_of_an_honest_run_diverges(honest: Path, tmp_path: Path):
+def test_a_call_in_the_middle_of_an_honest_run_diverges(honest: Path, tmp_path: Path):
     forged = load(add_change(honest, tmp_path / "forged.npz", 3, (STREAM, 0, 0), 5.0))
     assert not verify(forged).ok
 

@@ -1,4 +1,4 @@
-"""A recording holds the verbs that happened, no others, and refuses what no verb does."""
+"""A recording holds the calls that happened, no others, and refuses what no call does."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from games.interrupted import call_interrupted
 
 import palaestra
-from palaestra.core.actions import ActionError
-from palaestra.core.verb_guard import InterruptedVerbError
+from palaestra.core.run.call_guard import InterruptedCallError
+from palaestra.core.spec.actions import ActionError
 from palaestra.replay import Recorder, ReplayError, frames, verify
 
 RAID = "test/Raid-v0"
@@ -40,7 +40,7 @@ def test_a_refused_decision_leaves_the_recording_as_it_was():
     assert verify(recorder.replay()).ok
 
 
-def test_a_verb_that_fails_is_no_part_of_the_recording():
+def test_a_call_that_fails_is_no_part_of_the_recording():
     sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
     with Recorder(sim) as recorder:
         sim.reset(seed=1)
@@ -154,10 +154,10 @@ def test_results_belong_to_the_user():
     assert verify(recorder.replay()).ok
 
 
-def random_verb(sim: Any, rng: np.random.Generator, kept: list) -> None:
-    """One verb that is drawn, some of them wrong."""
+def random_call(sim: Any, rng: np.random.Generator, kept: list) -> None:
+    """One call that is drawn, some of them wrong."""
     lanes = rng.random(2) < 0.5
-    verbs = [
+    calls = [
         lambda: sim.seed(int(rng.integers(99)), lanes),
         lambda: sim.reset(lanes),
         lambda: sim.reset(seed=int(rng.integers(99))),
@@ -171,7 +171,7 @@ def random_verb(sim: Any, rng: np.random.Generator, kept: list) -> None:
         lambda: sim.refresh(lanes),
         *[lambda: sim.step(random_actions(rng))] * 6,
     ]
-    verbs[rng.integers(len(verbs))]()
+    calls[rng.integers(len(calls))]()
 
 
 def random_actions(rng: np.random.Generator) -> dict:
@@ -187,7 +187,7 @@ def resting(observations: dict) -> dict:
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
-def test_any_sequence_of_verbs_and_refusals_repeats(mode: str):
+def test_any_sequence_of_calls_and_refusals_repeats(mode: str):
     refusals = 0
     for case in range(6):
         rng = np.random.default_rng(case)
@@ -197,7 +197,7 @@ def test_any_sequence_of_verbs_and_refusals_repeats(mode: str):
             sim.reset(seed=case)
             for _ in range(40):
                 try:
-                    random_verb(sim, rng, kept)
+                    random_call(sim, rng, kept)
                 except ValueError:
                     refusals += 1
             assert sim.recorder is recorder, "nothing was written by hand"
@@ -205,7 +205,7 @@ def test_any_sequence_of_verbs_and_refusals_repeats(mode: str):
     assert refusals > 25
 
 
-VERBS: dict[str, Callable[[Any, Any], Any]] = {
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "step": lambda sim, earlier: sim.step(),
     "reset": lambda sim, earlier: sim.reset(seed=5),
     "reset some": lambda sim, earlier: sim.reset(np.array([True, False])),
@@ -217,9 +217,9 @@ VERBS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_an_interrupt_at_any_python_function_of_a_verb_leaves_a_recording_that_verifies(verb: str):
-    """It goes on where nothing has happened, and ends before the verb where something has."""
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interrupt_at_any_python_function_of_a_call_leaves_a_recording_that_verifies(call: str):
+    """It goes on where nothing has happened, and ends before the call where something has."""
     outcomes = set()
     for number in itertools.count():
         sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
@@ -227,17 +227,17 @@ def test_an_interrupt_at_any_python_function_of_a_verb_leaves_a_recording_that_v
         sim.reset(seed=1)
         earlier = sim.snapshot()
         sim.step()
-        is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: VERBS[verb](sim, earlier), number)
+        is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number)
         try:
-            with contextlib.suppress(InterruptedVerbError):
+            with contextlib.suppress(InterruptedCallError):
                 sim.step()
             sim.restore(earlier)
             outcomes.add("goes on")
         except ReplayError as error:
-            outcomes.add("has stopped" if "by a verb that was interrupted" in str(error) else str(error))
+            outcomes.add("has stopped" if "by a call that was interrupted" in str(error) else str(error))
         replay = recorder.replay()
         assert replay.steps >= 1
         assert verify(replay).ok, number
         if not is_interrupted:
             break
-    assert outcomes == ({"goes on"} if verb == "snapshot" else {"goes on", "has stopped"})
+    assert outcomes == ({"goes on"} if call == "snapshot" else {"goes on", "has stopped"})

@@ -13,11 +13,10 @@ from games import two_team
 
 import palaestra
 from palaestra import registry
-from palaestra.core.fields import Continuous, Field
-from palaestra.core.game import Game, Role
-from palaestra.core.identity import rules_digest
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.simulation import Simulation
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Continuous, Field, Game, Role
 from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
 from palaestra.replay import file as replay_file
 from palaestra.replay.export import write_gif
@@ -329,8 +328,8 @@ def test_a_cross_platform_game_repeats_on_every_platform(monkeypatch: pytest.Mon
 
 
 RULES = """
-from palaestra.core.fields import Continuous, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Continuous, Field
+from palaestra.game import Game, Role
 
 LIMIT = 1.0
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.skirmish import games, ruleset
 from palaestra.skirmish.orders import FIRST, NOTHING, STOP
 

@@ -11,7 +11,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from skirmish.battles import Units, at_red, decide, life, put, start, unit, write_groups, write_map
 
 from palaestra import register
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.registry import make_parallel
 from palaestra.skirmish import games
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED

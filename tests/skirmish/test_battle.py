@@ -8,8 +8,8 @@ import pytest
 from skirmish.battles import write_map
 
 from palaestra import make_batch, register
-from palaestra.core.fields import Choice
-from palaestra.core.linker import jit_disabled, link
+from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.game import Choice
 from palaestra.skirmish import battle_records, games, maps
 from palaestra.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
 

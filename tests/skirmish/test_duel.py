@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from skirmish.battles import OPEN, SMAC, Units, put, start, unit, write_map
 
-from palaestra.core.fields import Choice
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
+from palaestra.game import Choice
 from palaestra.skirmish import games, maps
 from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, STOP, WEST

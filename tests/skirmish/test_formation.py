@@ -10,7 +10,7 @@ from skirmish.battles import terrain_of
 
 from palaestra.skirmish import maps
 from palaestra.skirmish.battle_records import World
-from palaestra.skirmish.build import Twist, world_of
+from palaestra.skirmish.build import Variant, world_of
 from palaestra.skirmish.formation import reachable, stand_around
 from palaestra.skirmish.maps import BattleMap
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
@@ -142,7 +142,7 @@ def test_nobody_stands_behind_a_wall():
 @functools.cache
 def bundled(name: str) -> tuple[BattleMap, World]:
     battle = maps.load(name)
-    return battle, world_of([battle], Twist())
+    return battle, world_of([battle], Variant())
 
 
 def starts(world: World) -> tuple[np.ndarray, np.ndarray]:

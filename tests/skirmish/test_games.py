@@ -12,7 +12,7 @@ import pytest
 from skirmish.battles import OPEN, SMAC, at_red, decide, life, put, start, unit, write_groups, write_map
 
 from palaestra import make_batch
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.skirmish import build, games, maps, movement
 from palaestra.skirmish.battle_records import BLUE, RED
 from palaestra.skirmish.orders import EAST, FIRST, NOTHING, STOP
@@ -343,7 +343,7 @@ def test_a_wrong_keyword_is_named(factory: str, keywords: dict[str, Any], reason
 @pytest.mark.parametrize("changes", [-1, 5])
 def test_a_twist_with_too_many_changes_is_refused(changes: int):
     with pytest.raises(ValueError, match=f"changes must be from 0 to 4, got {changes}"):
-        build.make_game([maps.load("3m")], build.Twist(changes=changes))
+        build.make_game([maps.load("3m")], build.Variant(changes=changes))
 
 
 def test_the_horizon_is_that_of_the_longest_map():

@@ -16,13 +16,12 @@ pytest.importorskip("tyro")
 import torch
 
 import palaestra
-from palaestra.core.batch_loop import RUNNING
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, make_lanes
-from palaestra_baselines.common.collector import Collector, Position, epsilon_greedy
-from palaestra_baselines.common.stores import Batch, Replay
-from palaestra_baselines.common.utilities import Utilities
+from palaestra_baselines.common.flat_networks import Utilities
+from palaestra_baselines.common.rollout import Batch, Collector, Position, Replay, epsilon_greedy
 from palaestra_baselines.skirmish_figures import GROUPS, Entry, final_row, run_of
 
 BATTLE = "test/Skirmish-3m-v0"
@@ -107,11 +106,11 @@ def test_the_last_position_of_a_match_counts_at_the_time_limit_and_not_after_a_d
 
 @pytest.mark.learning
 @pytest.mark.parametrize(
-    "entry", [e for e in GROUPS["solved"] if e.method == "vdn" and e.bar is not None], ids=lambda entry: entry.battle
+    "entry", [e for e in GROUPS["solved"] if e.method == "vdn" and e.bar is not None], ids=lambda entry: entry.place
 )
 def test_vdn_wins_nine_of_ten_matches_within_three_minutes(entry: Entry, tmp_path: Path):
     run = run_of(entry, 0, tmp_path, quiet=True)
     report = vdn.train(run)  # type: ignore[arg-type]
     assert (entry.bar, entry.minutes) == (0.9, 3.0)
     assert report.cpu_s <= 180.0
-    assert final_row(entry.battle, "vdn", run, report.log)["won"] >= 0.9
+    assert final_row(entry.place, "vdn", run, report.log)["won"] >= 0.9

@@ -11,17 +11,17 @@ from skirmish.battles import at_red, decide, fight, put, unit
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.core.canvas import SIGNAL, TEAMS, TEXT, blend
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import record_view
+from palaestra.core.compile.linker import record_view
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.drawing.canvas import SIGNAL, TEAMS, TEXT, blend
+from palaestra.game import Game
 from palaestra.skirmish import battle, games, maps, ruleset
 from palaestra.skirmish.battle_records import NEVER
 from palaestra.skirmish.combat import NOBODY
 from palaestra.skirmish.ground import HEADER, MARGIN, WIDTH
-from palaestra.skirmish.marks import describe, initial
 from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 from palaestra.skirmish.render import HEAL, click, draw, radius_of, view_of_match, write
+from palaestra.skirmish.unit_icons import describe, initial
 
 SMAC = ruleset.load("smac-4.10")
 SHOT_OF_RED = blend(TEAMS[0], TEXT, 0.35)

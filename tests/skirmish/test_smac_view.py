@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from skirmish.battles import SMAC, at_red, decide, life, put, write_map
 
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.skirmish import battle_records, games, maps
 from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, SOUTH, STOP, WEST
 from palaestra.skirmish.smac_view import layout_of, sizes
@@ -47,7 +47,8 @@ MAPS = {
 
 
 def start(map: str | Path, **options: Any) -> Any:
-    sim = KernelSimulation(games.battle(map, compat="smac", **options), 1, compiled=False, autoreset_mode="off")
+    game = games.battle(map, smac_rules=True, **options).represented("smac")
+    sim = KernelSimulation(game, 1, compiled=False, autoreset_mode="off")
     sim.reset(seed=0)
     return sim
 
@@ -389,8 +390,8 @@ def test_both_sides_without_healers_draw(tmp_path: Path):
 
 
 def test_a_wrong_word_is_named():
-    with pytest.raises(ValueError, match="compat must be one of 'clean', 'smac', got 'smacv2'"):
-        games.battle("3m", compat="smacv2")
+    with pytest.raises(ValueError, match="has no observation 'smacv2': choose from 'flat', 'dict', 'smac'"):
+        games.battle("3m").represented("smacv2")
 
 
 def test_a_fourth_kind_has_a_column_of_its_own(tmp_path: Path):

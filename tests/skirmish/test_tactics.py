@@ -8,7 +8,7 @@ import pytest
 from skirmish.battles import Units, at_blue, at_red, fight, put
 
 from palaestra import make_batch, register
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.skirmish import battle_records, maps, tactics
 from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from skirmish.battles import SMAC, decide, put, start, unit
 
-from palaestra.core.fields import Choice
+from palaestra.game import Choice
 from palaestra.skirmish import games
 from palaestra.skirmish.orders import EAST, FIRST, SOUTH, WEST
 

@@ -3,7 +3,7 @@
 import pytest
 from games.play import python
 
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")]
 

@@ -20,10 +20,7 @@ from testing.broken_games import (
     TRUNCATED_AS_MET,
 )
 
-from palaestra.core.actions import offer
-from palaestra.core.fields import Choice, Field, Table
-from palaestra.core.game import TERMINATED, TRUNCATED, Game, Role
-from palaestra.core.rng import integer
+from palaestra.game import TERMINATED, TRUNCATED, Choice, Field, Game, Role, Table, integer, offer
 
 MOST, GOALS, ROOM = 5, 10, 3
 MET, LOST = 2, 3

@@ -12,10 +12,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from palaestra.core.codec_spaces import TextSpace
-from palaestra.core.fields import Choice, Continuous, Field, Parameter
-from palaestra.core.game import AgentView, Game, Role
-from palaestra.core.rng import integer, script_integer, script_uniform, uniform
+from palaestra.game import (
+    AgentView,
+    Choice,
+    Continuous,
+    Field,
+    Game,
+    Parameter,
+    Role,
+    TextSpace,
+    integer,
+    script_integer,
+    script_uniform,
+    uniform,
+)
 
 SOUND = 0
 FAULTS = (

@@ -16,7 +16,7 @@ def always_copies(vec: Any) -> None:
     vec.copy = True
 
 
-@face("agents_in_turn_see_the_same", "aec", "a reward with")
+@face("aec_matches_parallel", "aec", "a reward with")
 def late_rewards(aec: Any) -> None:
     """what an agent has earned is paid twice"""
     last = aec.last
@@ -30,7 +30,7 @@ def unpaid_fixed_agents(parallel: Any) -> None:
         replace_step(parallel, lambda _, r: (r[0], dict.fromkeys(r[1], 0.0), *r[2:]))
 
 
-@face("joint_choices_play_the_same", "env", "separate choices and joint ones")
+@face("joint_choices_match", "env", "separate choices and joint ones")
 def reversed_joint_choices(env: Any) -> None:
     """joint choices are numbered from behind"""
     if isinstance(env.action_space, gymnasium.spaces.Discrete):
@@ -38,7 +38,7 @@ def reversed_joint_choices(env: Any) -> None:
         env.step = lambda action: step(last - action)
 
 
-@face("masks_stand_where_they_are_asked_for", "env", "with masks in their observations|depends on where masks are")
+@face("mask_placement", "env", "with masks in their observations|depends on where masks are")
 def blinding_mask(env: Any) -> None:
     """beside a mask the observation is empty"""
     if env.agent_io.mask_mode == "obs":
@@ -47,7 +47,7 @@ def blinding_mask(env: Any) -> None:
         )
 
 
-@face("faces_tell_what_they_play", "parallel", "max_cycles was set to")
+@face("face_attributes_match", "parallel", "max_cycles was set to")
 def fixed_max_cycles(parallel: Any) -> None:
     """max_cycles changes what it says, but not the match"""
     first = int(parallel.sim.parameters["horizon"][0])
@@ -73,14 +73,14 @@ def rewards_in_reverse(parallel: Any) -> None:
     replace_step(parallel, lambda _, r: (r[0], dict(reversed(r[1].items())), *r[2:]))
 
 
-@face("wide_batches_equal_narrow_ones", "vec", r"VectorEnv, decision 0, lanes \d+ to \d+: .*lanes and")
+@face("wide_batches_match_narrow", "vec", r"VectorEnv, decision 0, lanes \d+ to \d+: .*lanes and")
 def last_lane_of_many_is_paid_more(vec: Any) -> None:
     """the last of many lanes is paid more"""
     if vec.num_envs > 30:
         replace_step(vec, lambda _, r: (r[0], r[1] + (np.arange(vec.num_envs) == vec.num_envs - 1), *r[2:]))
 
 
-@face("opponents_are_handed_their_rows", "batch", "handed over, and in the batch")
+@face("opponents_get_their_rows", "batch", "handed over, and in the batch")
 def opponents_see_the_other_team(sim: Any) -> None:
     """a Python opponent is handed the rows of the other team"""
     view, teams = sim.team_view, list(sim.game.teams)
@@ -99,7 +99,7 @@ def text_that_touches(sim: Any) -> None:
     sim.render_text = render_text
 
 
-@face("representations_show_the_same_matches", "batch", "usual observations and these", COURIERS)
+@face("representations_match", "batch", "usual observations and these", COURIERS)
 def other_matches_of_a_representation(sim: Any) -> None:
     """with another representation matches start from another seed"""
     if sim.game.roles[0].observation[0].name == "nearest_m":
@@ -121,7 +121,7 @@ class Counting:
         return self.calls, self._codec.encode(view)
 
 
-@face("codecs_keep_lanes_apart", "batch", "in a batch, and again", SPOKEN)
+@face("codec_lanes_are_independent", "batch", "in a batch, and again", SPOKEN)
 def counting_codec(sim: Any) -> None:
     """a codec says something else each time"""
     codecs = {name: Counting(codec) for name, codec in sim.game.codecs.items()}
@@ -137,14 +137,14 @@ class Repeating(Counting):
         return self._codec.first
 
 
-@face("codecs_keep_lanes_apart", "batch", "after other matches, and as new", SPOKEN)
+@face("codec_lanes_are_independent", "batch", "after other matches, and as new", SPOKEN)
 def repeating_codec(sim: Any) -> None:
     """a codec repeats what it has said first"""
     codecs = {name: Repeating(codec) for name, codec in sim.game.codecs.items()}
     sim.game = dataclasses.replace(sim.game, codecs=codecs)
 
 
-@face("decisions_equal_the_rules", "batch", "rewards = .* played and by the hooks as plain Python")
+@face("decisions_match_hooks", "batch", "rewards = .* played and by the hooks as plain Python")
 def compiled_rules_pay_more(sim: Any) -> None:
     """compiled rules pay more"""
     if sim.compiled:
@@ -152,14 +152,14 @@ def compiled_rules_pay_more(sim: Any) -> None:
         sim.step = lambda: (step(), np.add(sim.rewards, 1.0, out=sim.rewards))
 
 
-@face("winners_fit_rewards", "batch", "the winner is paid less than 0")
+@face("winners_match_rewards", "batch", "the winner is paid less than 0")
 def loser_is_named(sim: Any) -> None:
     """the loser is named as the winner"""
     step, winners = sim.step, sim.final_info["winner"]
     sim.step = lambda: (step(), np.copyto(winners, 1 - winners, where=winners >= 0))
 
 
-@face("newcomers_are_asked", "batch", r"has arrived in \d+ matches", COURIERS)
+@face("arriving_agents_act", "batch", r"has arrived in \d+ matches", COURIERS)
 def newcomers_are_never_acting(sim: Any) -> None:
     """those who arrive are never acting"""
     step, sim.legal = sim.step, None
@@ -171,7 +171,7 @@ def newcomers_are_never_acting(sim: Any) -> None:
     sim.step = deaf_step
 
 
-@face("rewards_are_paid_at_once", "batch", "follow from s.info.lead of the decision before", COURIERS)
+@face("rewards_are_immediate", "batch", "follow from s.info.lead of the decision before", COURIERS)
 def rewards_come_late(sim: Any) -> None:
     """rewards come one decision late"""
     step, load, before = sim.step, sim.load_states, np.zeros_like(sim.rewards)

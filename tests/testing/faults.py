@@ -21,7 +21,7 @@ from testing.planting import (
     rule,
 )
 
-from palaestra.core.actions import ActionError
+from palaestra.core.spec.actions import ActionError
 from palaestra.testing import Subject
 
 # -- Gymnasium's and PettingZoo's own ----------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def swapped_candidates(env: Any) -> None:
     replace_step(env, swap)
 
 
-@face("calls_keep_lanes_apart", "batch", r"lane \d: parameter \w+ is")
+@face("call_lanes_are_independent", "batch", r"lane \d: parameter \w+ is")
 def shifted_lanes(sim: Any) -> None:
     """set_parameters changes the lane before each of the chosen ones"""
     change = sim.set_parameters
@@ -155,14 +155,14 @@ rule("threads_do_not_change_results", "lanes share scratch", r"one thread and wi
 rule("workers_do_not_change_results", "worker processes play on", r"without workers and with \d")
 
 
-@face("every_bit_of_a_seed_counts", "batch", "give one stream")
+@face("all_seed_bits_matter", "batch", "give one stream")
 def short_seeds(sim: Any) -> None:
     """seeds are cut to 32 bits"""
     seed = sim.seed
     sim.seed = lambda seeds, mask=None: seed(np.asarray(seeds, np.uint64) & np.uint64(2**32 - 1), mask)
 
 
-@face("lanes_without_a_seed_differ", "env", "starts like the first|were there before")
+@face("unseeded_lanes_differ", "env", "starts like the first|were there before")
 def seeded_by_zero(env: Any) -> None:
     """a reset without a seed is one with seed 0"""
     reset = env.reset
@@ -356,7 +356,7 @@ def silent_deaths(parallel: Any) -> None:
 @face("calls_out_of_order_raise", "batch", "step before reset is not refused")
 def eager_batch(sim: Any) -> None:
     """step does not wait for the first reset"""
-    sim.started, sim._blocked = True, False
+    sim.guard.started, sim.guard.blocked = True, False
 
 
 # -- actions -----------------------------------------------------------------------------------------------------------
@@ -517,10 +517,10 @@ def careless_chance(sim: Any) -> None:
 
 rule("scripts_change_only_actions", "script throws the dice of the rules", "its actions given by hand")
 rule("scripts_change_only_actions", "script heals itself", "its actions given by hand")
-rule("scripts_do_not_see_this_decision", "script peeks", "when the others choose differently")
+rule("scripts_ignore_current_actions", "script peeks", "when the others choose differently")
 
 
-@face("strength_is_a_share_of_decisions", "batch", "random player in place of")
+@face("strength_is_decision_share", "batch", "random player in place of")
 def full_strength(sim: Any) -> None:
     """the strength of a script is taken for 1"""
     assign = sim.set_opponent
@@ -556,7 +556,7 @@ for fault, match in (
     FAULTS.append(Fault("codec_results_are_in_spaces", fault, lambda number=number: Subject(TUG, words=number), match))
 
 
-@face("codec_results_belong_to_the_caller", "parallel", "is what an earlier call gave .*red_0, call 0", TUG)
+@face("codec_results_are_copies", "parallel", "is what an earlier call gave .*red_0, call 0", TUG)
 def lending_codec(parallel: Any) -> None:
     """a codec shows an array of its own, that its caller may write to"""
     edges = np.zeros((2, 2))
@@ -564,7 +564,7 @@ def lending_codec(parallel: Any) -> None:
         agent_io.observe_lane = lambda **_: {"edges": edges[:]}
 
 
-@face("codec_results_belong_to_the_caller", "parallel", "changed an observation: .* = 0 and 7", TUG)
+@face("codec_results_are_copies", "parallel", "changed an observation: .* = 0 and 7", TUG)
 def forgetful_codec(parallel: Any) -> None:
     """a codec goes on writing into the text that it has shown"""
     texts: list[list[int]] = []

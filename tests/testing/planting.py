@@ -12,8 +12,8 @@ from games import size_game  # noqa: F401 (it registers its ids)
 from testing import broken_games
 
 from palaestra import register, registry
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Game
 from palaestra.testing import Subject
 
 DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (

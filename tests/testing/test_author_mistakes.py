@@ -23,8 +23,8 @@ import pytest
 import palaestra
 from palaestra import registry
 from palaestra.cli import main
-from palaestra.core.diagnosis import RuleError
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.diagnosis import RuleError
+from palaestra.core.compile.linker import jit_disabled
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 
@@ -34,9 +34,9 @@ import random
 import numpy as np
 from typing import NamedTuple
 import palaestra
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Choice, Field, Parameter
+from palaestra.game import Game, Role
+from palaestra.game import uniform
 
 COST = {"pull": 0.5}
 class Cost:

@@ -19,8 +19,7 @@ import pytest
 
 from palaestra import registry
 from palaestra.core.faces.joint_choices import MOST
-from palaestra.core.fields import Choice
-from palaestra.core.game import Game
+from palaestra.game import Choice, Game
 from palaestra.pages import forms_of
 from palaestra.testing import Subject, check
 
@@ -30,10 +29,10 @@ FIRST = list({registry.ROWS[id].factory: id for id in reversed(OURS)}.values())
 CHECKERS = ("gymnasium_check_env", "pettingzoo_parallel_api_test", "pettingzoo_api_test", "pettingzoo_seed_tests")
 PURSUIT, CONFRONT = "palaestra.pursuit.graph_pursuit:game", "palaestra.pursuit.confront:game"
 VIEWS: dict[Any, list[dict[str, Any]]] = {
-    "palaestra.skirmish.games:battle": [{"compat": "smac"}],
+    "palaestra.skirmish.games:battle": [{"observation": "smac", "smac_rules": True}],
     "palaestra.skirmish.games:generated": [{"view": "cone"}],
-    PURSUIT: [{"view": "hops"}, {"view": "nodes"}],
-    CONFRONT: [{"view": "hops"}, {"view": "nodes"}],
+    PURSUIT: [{"observation": "nodes"}],
+    CONFRONT: [{"observation": "nodes"}],
 }
 """Keywords of a factory that change what its agents see."""
 ALONE: dict[Any, dict[str, Any]] = {PURSUIT: {"control": "evader"}, CONFRONT: {"red": 1}}
@@ -111,7 +110,7 @@ def test_the_form_of_many_parts_passes_the_checkers(id: str, monkeypatch: pytest
 
 
 def test_so_does_a_graph(monkeypatch: pytest.MonkeyPatch):
-    passes("palaestra/GraphPursuit-v0", monkeypatch, view="nodes", codec="graph", control="evader")
+    passes("palaestra/GraphPursuit-v0", monkeypatch, observation="nodes", codec="graph", control="evader")
 
 
 @pytest.mark.slow  # 800 forms, 0.2 s each

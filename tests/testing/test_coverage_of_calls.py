@@ -16,7 +16,7 @@ from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 from palaestra.testing import Report, check
 
 CLASSES = (Simulation, GameEnv, GameVectorEnv, GameParallelEnv, GameAECEnv)
@@ -98,7 +98,7 @@ def checked() -> Iterator[tuple[set[str], list[Report]]]:
         patch.setattr(cls, "__init__", note(cls, "__init__", cls.__init__))
     games()
     reports = [check(id, fault=0) for id in (DUEL, TUG, SPOKEN, CROWD)]
-    reports.append(check(COURIERS, only=["faces_tell_what_they_play"]))
+    reports.append(check(COURIERS, only=["face_attributes_match"]))
     yield used, reports
     no_games()
     patch.undo()

@@ -8,7 +8,7 @@ import pytest
 from games import duel
 
 from palaestra import register, testing
-from palaestra.core.fields import Parameter
+from palaestra.game import Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import Check, run_one

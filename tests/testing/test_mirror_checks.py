@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from palaestra.core.fields import Field
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Field, Game
 from palaestra.teams import pong
 from palaestra.testing import CHECKS, Subject
 from palaestra.testing.checks.mirror_checks import partners

@@ -15,10 +15,8 @@ from games import body_game, depot, size_game  # noqa: F401 (they register their
 
 from palaestra import pages, registry
 from palaestra.cli import main
-from palaestra.core.catalog import Row
 from palaestra.core.faces.screen import render_modes
-from palaestra.core.fields import Field
-from palaestra.core.game import Game
+from palaestra.game import Field, Game, Row
 from palaestra.testing import Subject
 
 COURIERS, LARGE = "tests/Couriers-v0", "tests/CouriersLarge-v0"

@@ -6,7 +6,7 @@ import pytest
 from games import size_game
 from games.play import match_hash
 
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.testing import check
 from palaestra.testing.subject import Level
 

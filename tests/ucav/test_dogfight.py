@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.core.game import Game
-from palaestra.core.linker import record_view
-from palaestra.core.spaces import box_space
+from palaestra.core.compile.linker import record_view
+from palaestra.core.spec.spaces import box_space
+from palaestra.game import Game
 from palaestra.kernels.networks import make_network, save_network
 from palaestra.ucav import dogfight, pursuit, shaping
 from palaestra.ucav.dogfight import BLUE, RED

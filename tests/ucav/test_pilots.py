@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.game import Game
-from palaestra.core.linker import record_view
-from palaestra.core.physics import PhysicsSimulation
+from palaestra.core.compile.linker import record_view
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.game import Game
 from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED

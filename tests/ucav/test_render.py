@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.core.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
+from palaestra.drawing.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
 from palaestra.replay.export import write_gif
 from palaestra.ucav import dogfight, track
 from palaestra.ucav.flightplot import film, plot_flight

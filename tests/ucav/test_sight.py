@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.fields import record_dtype
+from palaestra.core.spec.fields import record_dtype
 from palaestra.ucav import sight
 from palaestra.ucav.body import BODY
 

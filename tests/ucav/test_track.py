@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.fields import record_dtype
-from palaestra.core.spaces import box_space
+from palaestra.core.spec.fields import record_dtype
+from palaestra.core.spec.spaces import box_space
 from palaestra.kernels.networks import WIDEST, make_network
 from palaestra.ucav import inner_loop, track
 from palaestra.ucav.body import BODY

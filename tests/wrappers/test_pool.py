@@ -13,10 +13,10 @@ import pytest
 from games.play import idle_actions, random_actions
 
 import palaestra
-from palaestra.core.actions import ActionError
 from palaestra.core.files import FileError
-from palaestra.core.game import Game
-from palaestra.core.opponents import FunctionOpponent, Opponent
+from palaestra.core.run.opponents import FunctionOpponent, Opponent
+from palaestra.core.spec.actions import ActionError
+from palaestra.game import Game
 from palaestra.wrappers import SelfPlayPool, pool
 
 MELEE = "pool/Melee-v0"

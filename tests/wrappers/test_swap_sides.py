@@ -92,7 +92,7 @@ def test_other_peoples_environments_say_what_their_sides_are():
     env = SwapSides(make, ("left", "right"))
     assert made == ["left", "right"]
     assert env.reset(seed=1)[1]["side"] == "right"
-    with pytest.raises(ValueError, match="say what the sides are called"):
+    with pytest.raises(ValueError, match="give the names of the sides"):
         SwapSides(make)
 
 

@@ -1,1 +1,1 @@
-"""The few parts that several methods share: saved policies and curves with intervals."""
+"""What several methods share: agents, rollouts, the training loop, networks, files of a run, figures."""

@@ -1,7 +1,8 @@
 """Which agents of a game learn, which of them share weights, what they observe and what they may do.
 
-A `Roster` turns the arrays of a `palaestra.core.simulation.Simulation`, one per role, into arrays over one axis of A
-learning agents: all agents of the game, or those of the teams that learn while opponents play the others.
+A `Roster` turns the arrays of a `palaestra.core.run.simulation.Simulation`, one per role, into arrays over one axis of
+A learning agents: all agents of the game, or those of the teams that learn while opponents play the others. An agent
+that makes several choices in a decision makes one of all their combinations, see `JointChoice`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,69 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.game import Game, Role, teams_are_alike
-from palaestra.core.opponents import OpponentSpec
-from palaestra.core.simulation import Simulation
-from palaestra_baselines.common.combined_choices import JointChoice
+from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.fields import is_homogeneous
+from palaestra.core.spec.rules import teams_are_alike
+from palaestra.game import Choice, Game, Role
+
+MOST = 4096
+"""Combinations that an agent may have."""
+
+
+class JointChoice:
+    """All choices of an agent as one.
+
+    Attributes:
+        sizes: Alternatives of each choice.
+        n: Number of combinations.
+        noop: The combination of the no-ops.
+    """
+
+    def __init__(self, game: Game, role: Role) -> None:
+        """Reads a role's table of actions.
+
+        Raises:
+            ValueError: Its agents do not make single choices alone, legal alternatives are a list, there are more than
+                `MOST` combinations, or observations differ in dtype.
+        """
+        choices = [choice for choice in role.action if isinstance(choice, Choice) and not choice.shape]
+        if len(choices) != len(role.action):
+            raise ValueError(f"{game.name}: agents of role {role.name!r} have other actions than single choices")
+        for choice in choices:
+            if choice.candidates is not None:
+                raise ValueError(
+                    f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
+                    "methods do not support: they need a mask of all alternatives"
+                )
+        if not is_homogeneous(role.observation):
+            raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
+        self.sizes = tuple(choice.n for choice in choices)
+        self.n = prod(self.sizes)
+        if self.n > MOST:
+            raise ValueError(f"{game.name}: agents of role {role.name!r} have {self.n} combinations of their choices")
+        self.noop = int(np.ravel_multi_index([choice.noop for choice in choices], self.sizes))
+
+    def mask(self, allowed: np.ndarray) -> np.ndarray:
+        """Legal combinations bool ``[..., n]`` of the masks of all choices side by side, ``[..., sum of sizes]``."""
+        if len(self.sizes) == 1:
+            return allowed != 0
+        first, *rest = np.split(allowed != 0, np.cumsum(self.sizes)[:-1], axis=-1)
+        for more in rest:
+            first = (first[..., :, None] & more[..., None, :]).reshape(*first.shape[:-1], -1)
+        return first
+
+    def split(self, numbers: np.ndarray) -> np.ndarray:
+        """Choices int64 ``[..., choices]`` of combinations ``[...]``; unchanged where there is one choice."""
+        if len(self.sizes) == 1:
+            return numbers
+        return np.stack(np.unravel_index(numbers, self.sizes), axis=-1)
 
 
 @dataclass(frozen=True)

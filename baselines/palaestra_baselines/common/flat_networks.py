@@ -1,26 +1,152 @@
-"""Networks of a fixed number of inputs for teams of one role: recurrent utilities, and those with a value per target.
+"""Utility networks Q_i(o_i, a_i) that read whole observations, and the greedy decentralised players made of them.
 
-`palaestra_baselines.common.utilities.Utilities` is for memoryless agents of any number of roles.
+`Utilities`: all agents of a group (`palaestra_baselines.common.agents.Group`) share a perceptron without memory. A
+group has agents of both teams where the teams are alike: observations look the same from either side. A bias of the
+first layer for each place in the team distinguishes teammates, as a one-hot number beside the observation would.
+`FlatUtilities`: agents of one role, with a recurrent state as an option.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.game import Game
-from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.policy_file import policy_for
-from palaestra_baselines.common.unit_networks import NetworkPlayer, UnitLayout, UnitStream, fitting_network, load_arrays
-from palaestra_baselines.common.utilities import FLATTEST, NEVER, ranges
+from palaestra.core.spec.fields import checked_bounds
+from palaestra.game import Game, ObservationField
+from palaestra_baselines.common.agents import Roster, group_rows
+from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
+from palaestra_baselines.common.rollout import Position
 
-ROWS = 64
-"""Width of the encoding of a row: 64 in the code of UNMAS, whose stream then has a layer of 32."""
+Module = TypeVar("Module", bound=nn.Module)
+NEVER = -1e9
+"""Utility of an alternative that an agent of this role does not have."""
+FLATTEST = 0.05
+"""Least standard deviation of an input, as a share of its range: an input that hardly ever changes is not magnified."""
+
+
+class UtilityNetwork(nn.Module):
+    """Utilities of all agents of one group."""
+
+    mean: torch.Tensor
+    scale: torch.Tensor
+    places: torch.Tensor
+
+    def __init__(self, inputs: int, choices: int, places: np.ndarray, hidden: tuple[int, ...]) -> None:
+        """A perceptron with rectified units.
+
+        Args:
+            inputs: Length of an observation.
+            choices: Number of alternatives.
+            places: int64 ``[A_group]``, place of each agent in its team.
+            hidden: Widths of the hidden layers.
+        """
+        super().__init__()
+        widths = (inputs, *hidden, choices)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.place_bias = nn.Parameter(torch.randn(int(places.max()) + 1, hidden[0]) / inputs**0.5)
+        self.register_buffer("places", torch.from_numpy(places))
+        self.register_buffer("mean", torch.zeros(inputs))
+        self.register_buffer("scale", torch.ones(inputs))
+
+    def features(self, observations: torch.Tensor) -> torch.Tensor:
+        """Last hidden layer ``[..., A_group, width]`` of observations ``[..., A_group, inputs]``."""
+        hidden = self.layers[0]((observations - self.mean) * self.scale) + self.place_bias[self.places]
+        for layer in self.layers[1:-1]:
+            hidden = layer(torch.relu(hidden))
+        return torch.relu(hidden)
+
+    def another_head(self) -> nn.Linear:
+        """A layer of random weights like the last: other utilities from the same features."""
+        last = cast(nn.Linear, self.layers[-1])
+        return nn.Linear(last.in_features, last.out_features)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights by name for a player, the scaling of the input folded into the first layer."""
+        first, *rest = cast(list[nn.Linear], list(self.layers))
+        weight = first.weight * self.scale
+        layers = [(weight, first.bias - weight @ self.mean), *((layer.weight, layer.bias) for layer in rest)]
+        named: dict[str, torch.Tensor] = {"place_bias": self.place_bias}
+        for number, (matrix, bias) in enumerate(layers):
+            named |= {f"layer_{number}.weight": matrix, f"layer_{number}.bias": bias}
+        return {name: value.detach().numpy().copy() for name, value in named.items()}
+
+
+class Utilities(nn.Module):
+    """Utilities of all learning agents: one `UtilityNetwork` per group.
+
+    Attributes:
+        memory_size: 0, it has no recurrent state.
+    """
+
+    memory_size = 0
+    order: torch.Tensor
+
+    def __init__(self, roster: Roster, hidden: tuple[int, ...]) -> None:
+        """Networks of random weights from torch's generator."""
+        super().__init__()
+        self.groups = roster.groups
+        self.missing = {name: roster.actions - roster.choices[g.role.name] for name, g in roster.groups.items()}
+        self.networks = nn.ModuleDict()
+        for name, group in roster.groups.items():
+            role = group.role.name
+            self.networks[name] = UtilityNetwork(roster.sizes[role], roster.choices[role], group.places, hidden)
+        agents = [agent for group in roster.groups.values() for agent in group.agents]
+        self.register_buffer("order", torch.from_numpy(np.argsort(agents)))
+
+    def forward(self, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Utilities ``[..., A, M]`` of observations ``[..., A_role, size]`` by role."""
+        return self.values(self.features(observations))
+
+    def evaluate(self, observations: Mapping[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, None]:
+        """Utilities ``[..., A, M]``, and no recurrent state."""
+        return self(observations), None
+
+    def features(self, observations: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Last hidden layers ``[..., A_group, width]`` by group."""
+        networks: Any = self.networks.items()
+        return {name: network.features(group_rows(self.groups[name], observations)) for name, network in networks}
+
+    def values(self, features: Mapping[str, torch.Tensor], heads: nn.ModuleDict | None = None) -> torch.Tensor:
+        """Utilities ``[..., A, M]`` of features, by the networks' last layers or by other ``heads``, by group."""
+        parts = []
+        networks: Any = self.networks.items()
+        for name, network in networks:
+            head = network.layers[-1] if heads is None else heads[name]
+            part, missing = head(features[name]), self.missing[name]
+            parts.append(nn.functional.pad(part, (0, missing), value=NEVER) if missing else part)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, -2)[..., self.order, :]
+
+    def other_heads(self) -> nn.ModuleDict:
+        """Layers of random weights like the last, by group: see `values`."""
+        networks: Any = self.networks.items()
+        return nn.ModuleDict({name: network.another_head() for name, network in networks})
+
+    def standardise(self, observed: Mapping[str, np.ndarray]) -> None:
+        """Scales inputs by mean and standard deviation of observations ``[N, A_role, size]`` by role."""
+        networks: Any = self.networks.items()
+        for name, network in networks:
+            group = self.groups[name]
+            rows = group_rows(group, observed).reshape(-1, observed[group.role.name].shape[-1])
+            scale_inputs(network, rows, group.role.observation)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights of all groups by ``group.name``."""
+        networks: Any = self.networks.items()
+        return {f"{group}.{name}": array for group, network in networks for name, array in network.arrays().items()}
+
+    def notes(self) -> dict[str, Any]:
+        """Further metadata of a policy file: none."""
+        return {}
+
+    def player(self, game: Game, team: str) -> UtilityPlayer:
+        """The greedy player of a team by copies of the current weights."""
+        return UtilityPlayer(self.arrays(), game, team)
 
 
 class FlatUtilities(nn.Module):
@@ -35,20 +161,20 @@ class FlatUtilities(nn.Module):
     mean: torch.Tensor
     scale: torch.Tensor
     places: torch.Tensor
-    targets: torch.Tensor
 
-    def __init__(self, roster: Roster, hidden: tuple[int, ...], recurrent: bool, streams: bool) -> None:
+    def __init__(
+        self, roster: Roster, hidden: tuple[int, ...], recurrent: bool = True, outputs: int | None = None
+    ) -> None:
         """Networks of random weights from torch's generator.
 
         Args:
             roster: The learning agents.
             hidden: Widths of the first layer (the first) and of the features (the last).
             recurrent: Whether agents have a recurrent state.
-            streams: Whether each target has a value made of the features and of the target's row; needs a table of
-                units, see `UnitLayout.of`. Otherwise the last layer gives the values of all alternatives.
+            outputs: Values that the last layer gives; those of all alternatives if None.
 
         Raises:
-            ValueError: The agents have several roles, or the game has no such table.
+            ValueError: The agents have several roles.
         """
         super().__init__()
         if len(roster.groups) != 1:
@@ -59,14 +185,10 @@ class FlatUtilities(nn.Module):
         self.first = nn.Linear(inputs, first)
         self.place_bias = nn.Parameter(torch.randn(int(group.places.max()) + 1, first) / inputs**0.5)
         self.second = nn.GRUCell(first, last) if recurrent else nn.Linear(first, last)
-        self.layout = UnitLayout.of(roster) if streams else None
-        self.named = nn.Linear(last, roster.actions if self.layout is None else len(self.layout.named))
+        self.named = nn.Linear(last, roster.actions if outputs is None else outputs)
         self.register_buffer("places", torch.from_numpy(group.places), persistent=False)
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
-        if self.layout is not None:
-            self.row, self.stream = nn.Linear(self.layout.table.width, ROWS), UnitStream(last, ROWS, ROWS // 2)
-            self.register_buffer("targets", torch.from_numpy(self.layout.rows_of_targets()), persistent=False)
 
     def forward(self, observations: Mapping[str, torch.Tensor], memory: torch.Tensor | None = None) -> torch.Tensor:
         """Utilities ``[..., A, M]``, as `evaluate` gives them."""
@@ -92,29 +214,15 @@ class FlatUtilities(nn.Module):
             raise ValueError("the network is recurrent: it wants the recurrent state of the agents")
         else:
             features = self.second(first.flatten(0, -2), memory.flatten(0, -2)).unflatten(0, first.shape[:-1])
-        values = self.named(features)
-        return (values if self.layout is None else self._with_targets(values, features, observed)), features
+        return self.values(features, observed), features
 
-    def _with_targets(self, named: torch.Tensor, features: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
-        assert self.layout is not None
-        rows = self.layout.split(observed)[1]
-        values = nn.functional.pad(self.stream(features, self.row(rows)), (0, 1), value=NEVER)
-        aimed = (rows[..., self.layout.target] * rows[..., self.layout.seen] > 0.0) & self.teammates
-        index = torch.where(aimed.any(-1, keepdim=True), self.targets[1], self.targets[0])
-        return torch.cat([named, values.gather(-1, index)], -1)
-
-    @property
-    def teammates(self) -> torch.Tensor:
-        """Bool ``[A, R]``: which rows are teammates."""
-        assert self.layout is not None
-        return torch.from_numpy(np.arange(self.layout.table.rows) < self.layout.teammates[:, None])
+    def values(self, features: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
+        """Utilities ``[..., A, M]`` of features ``[..., A, H]`` of observations ``[..., A, size]``."""
+        return self.named(features)
 
     def standardise(self, observed: Mapping[str, np.ndarray]) -> None:
         """Scales inputs by mean and standard deviation of observations ``[N, A, size]`` by role."""
-        rows = observed[self.role.name].reshape(-1, len(self.mean))
-        least = FLATTEST * np.concatenate(ranges(self.role.observation))
-        self.mean.copy_(torch.from_numpy(rows.mean(axis=0, dtype=np.float64)))
-        self.scale.copy_(torch.from_numpy(1.0 / np.maximum(rows.std(axis=0, dtype=np.float64), least)))
+        scale_inputs(self, observed[self.role.name].reshape(-1, len(self.mean)), self.role.observation)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player."""
@@ -126,16 +234,233 @@ class FlatUtilities(nn.Module):
 
     def player(self, game: Game, team: str) -> NetworkPlayer:
         """The greedy player of a team by copies of the current weights."""
-        return flat_player(self.arrays(), game, team)
+        return flat_player(self.arrays(), game, team, type(self))
 
 
-def flat_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> NetworkPlayer:
+def unroll(
+    utilities: Any, observations: Mapping[str, torch.Tensor], memory: Any, keeps: torch.Tensor
+) -> tuple[torch.Tensor, Any]:
+    """Utilities ``[L, B, A, M]`` and features at all positions of sequences.
+
+    Args:
+        utilities: A module as `FlatUtilities`.
+        observations: ``[L, B, A_role, size]`` by role.
+        memory: ``[L, B, A, H]``, of which the recurrent state before the first position counts; only with recurrence.
+        keeps: ``[L, B, A, 1]``, by which the recurrent state before each position is multiplied.
+    """
+    if not utilities.memory_size:
+        return utilities.evaluate(observations)
+    state, values, features = memory[0], [], []
+    for t, keep in enumerate(keeps):
+        value, state = utilities.evaluate({role: rows[t] for role, rows in observations.items()}, state * keep)
+        values.append(value)
+        features.append(state)
+    return torch.stack(values), torch.stack(features)
+
+
+def q_of_actions(values: torch.Tensor, actions: torch.Tensor, position: Position) -> torch.Tensor:
+    """Utilities ``[..., A]`` of the actions ``[..., A]``; 0 for agents out of the match.
+
+    Args:
+        values: ``[..., A, M]``.
+        actions: int64 ``[..., A]``.
+        position: Says which agents are in the match.
+    """
+    return values.gather(-1, actions[..., None])[..., 0] * position.alive
+
+
+def greedy(values: torch.Tensor, choice: torch.Tensor, position: Position) -> torch.Tensor:
+    """Utilities ``[..., A]`` of each agent's best legal action; 0 for agents out of the match.
+
+    Args:
+        values: ``[..., A, M]``, by which the actions are valued.
+        choice: ``[..., A, M]``, by which they are chosen (van Hasselt et al., arXiv 1509.06461: the online network's).
+        position: Says what is legal, and which agents are in the match.
+    """
+    return q_of_actions(values, choice.masked_fill(~position.legal, -torch.inf).argmax(-1), position)
+
+
+def masked_log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Logarithms of the probabilities of alternatives ``[..., M]``; about `NEVER` for those that are not legal.
+
+    Args:
+        logits: ``[..., M]``.
+        legal: bool ``[..., M]``.
+    """
+    return logits.masked_fill(~legal, NEVER).log_softmax(-1)
+
+
+def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
+    """Widths of the ranges of all numbers of an observation; 1 where a range is a point."""
+    found = []
+    for f in fields:
+        low, high = checked_bounds(f)
+        width = np.broadcast_to(high - low, f.shape).reshape(-1)
+        found.append(np.where(width == 0.0, 1.0, width))
+    return found
+
+
+def scale_inputs(
+    network: nn.Module, rows: np.ndarray, fields: Iterable[ObservationField] | None, prefix: str = ""
+) -> None:
+    """Sets the buffers ``mean`` and ``scale`` of a network by mean and standard deviation of rows ``[N, I]``.
+
+    Args:
+        network: Multiplies inputs less ``mean`` by ``scale``.
+        rows: Inputs.
+        fields: Fields of a row, by whose ranges `FLATTEST` counts; None where all ranges are 1.
+        prefix: Before the names of the buffers.
+    """
+    least = FLATTEST if fields is None else FLATTEST * np.concatenate(ranges(fields))
+    deviation = np.maximum(rows.std(axis=0, dtype=np.float64), least)
+    getattr(network, f"{prefix}mean").copy_(torch.from_numpy(rows.mean(axis=0, dtype=np.float64)))
+    getattr(network, f"{prefix}scale").copy_(torch.from_numpy(1.0 / deviation))
+
+
+# ------------------------------------------------------------------------------------------------------------- player
+
+
+class UtilityPlayer:
+    """Plays one team greedily, each agent by its own utilities: an `palaestra.core.run.opponents.Opponent`.
+
+    Attributes:
+        memory_size: 0, the player is memoryless.
+    """
+
+    memory_size = 0
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], game: Game, team: str) -> None:
+        """Reads the weights of the team.
+
+        Args:
+            arrays: As `Utilities.arrays` gives them.
+            game: The rules.
+            team: Name of the team.
+
+        Raises:
+            ValueError: The weights were made for another game.
+        """
+        roster = Roster(game)
+        self.joint = roster.joint
+        self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for name, group in roster.groups.items():
+            own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
+            if not own:
+                continue
+            layers = [(weight.T, bias) for weight, bias in arrays_to_layers(arrays, f"{name}.")]
+            role, places = group.role.name, group.places[own]
+            sizes = (layers[0][0].shape[0], layers[-1][0].shape[1])
+            if sizes != (roster.sizes[role], roster.choices[role]):
+                raise ValueError(
+                    f"the policy sees {sizes[0]} numbers and has {sizes[1]} choices; {team} of {game.name} sees "
+                    f"{roster.sizes[role]} and has {roster.choices[role]}, so it was trained for another game"
+                )
+            place_bias = arrays.get(f"{name}.place_bias", np.empty(0))
+            if place_bias.ndim != 2 or place_bias.shape[1] != len(layers[0][1]):
+                raise ValueError(f"the policy's {name}.place_bias is {place_bias.shape}, not one row for each place")
+            if places.max() >= len(place_bias):
+                raise ValueError(f"the policy is one for teams of {len(place_bias)}; {team} has {len(own)} in {role!r}")
+            (weight, bias), *rest = layers
+            self.layers[role] = [(weight, bias + place_bias[places]), *rest]
+
+    def values(self, role: str, observations: np.ndarray) -> np.ndarray:
+        """Utilities float32 ``[n, A_team, choices]`` of the team's agents of one role."""
+        (weight, bias), *rest = self.layers[role]
+        hidden = observations @ weight + bias
+        for weight, bias in rest:
+            hidden = np.maximum(hidden, 0.0) @ weight + bias
+        return hidden
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        chosen = {}
+        for name in self.layers:
+            values = self.values(name, observations[name] if isinstance(observations, dict) else observations)
+            if legal is not None:
+                allowed = legal[name] if isinstance(legal, dict) else legal
+                values = np.where(self.joint[name].mask(allowed), values, -np.inf)
+            chosen[name] = self.joint[name].split(values.argmax(axis=2))
+        return next(iter(chosen.values())) if len(chosen) == 1 else chosen
+
+
+def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:
+    """The greedy player of a policy file.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game.
+    """
+    with policy_for(path, game, team) as arrays:
+        return UtilityPlayer(arrays, game, team)
+
+
+class NetworkPlayer:
+    """Plays one team, whose agents have one role, greedily: an `palaestra.core.run.opponents.Opponent`.
+
+    Attributes:
+        memory_size: Numbers that the player remembers per lane: the recurrent states of all agents, or 0.
+    """
+
+    def __init__(self, network: Any, roster: Roster) -> None:
+        """Keeps the network.
+
+        Args:
+            network: Utilities of the team's agents, as `FlatUtilities`.
+            roster: The team's agents.
+        """
+        (self.role,) = roster.sizes
+        self.joint = roster.joint[self.role]
+        self.network, self.memory_size = network, roster.agents * network.memory_size
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
+        kept, observed = None, {self.role: torch.from_numpy(np.ascontiguousarray(observations))}
+        if self.memory_size:
+            kept = torch.from_numpy(memory.astype(np.float32)).unflatten(-1, (-1, self.network.memory_size))
+            kept = kept * observed[self.role].any(-1, keepdim=True)  # who is out of the match remembers nothing
+        with torch.no_grad():
+            values, features = self.network.evaluate(observed, kept)
+        if self.memory_size:
+            memory[:] = features.flatten(-2).numpy()
+        allowed = True if legal is None else self.joint.mask(legal)
+        return self.joint.split(np.where(allowed, values.numpy(), -np.inf).argmax(axis=2))
+
+
+def fitting_network(make: Callable[[], Module], arrays: Mapping[str, np.ndarray]) -> Module:
+    """The network of a policy file; its widths are read from shapes in the file, which may be anybody's.
+
+    Raises:
+        ValueError: It would have more weights than the file; it is then not made.
+    """
+    with torch.device("meta"):  # shapes alone
+        weights = sum(weight.numel() for weight in make().parameters())
+    if weights > sum(array.size for array in arrays.values()):
+        raise ValueError(f"the weights do not fit: the network would have {weights}, the policy has fewer")
+    return make()
+
+
+def load_arrays(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Gives a network the weights of a policy file.
+
+    Raises:
+        ValueError: An array is missing, is none of the network's, or has another shape.
+    """
+    network.requires_grad_(False)
+    try:
+        network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+    except RuntimeError as error:
+        raise ValueError(f"the weights do not fit: {' '.join(str(error).split())}") from error
+
+
+def flat_player(
+    arrays: Mapping[str, np.ndarray], game: Game, team: str, kind: type[FlatUtilities] = FlatUtilities
+) -> NetworkPlayer:
     """The greedy player of a team.
 
     Args:
         arrays: As `FlatUtilities.arrays` gives them.
         game: The rules.
         team: Name of the team.
+        kind: Class of the network.
 
     Raises:
         ValueError: The weights were made for another game.
@@ -145,17 +470,16 @@ def flat_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> Netw
     if any(name not in arrays or arrays[name].ndim != 2 for name in names):
         raise ValueError(f"the policy has no matrices {' and '.join(names)}")
     hidden = (len(arrays[names[0]]), arrays[names[1]].shape[1 if is_recurrent else 0])
-    streams = "stream.out.weight" in arrays
-    network = fitting_network(lambda: FlatUtilities(roster, hidden, is_recurrent, streams), arrays)
+    network = fitting_network(lambda: kind(roster, hidden, is_recurrent), arrays)
     load_arrays(network, arrays)
     return NetworkPlayer(network, roster)
 
 
-def load_flat_player(path: Path, game: Game, team: str) -> NetworkPlayer:
-    """The greedy player of a policy file.
+def load_flat_player(path: Path, game: Game, team: str, kind: type[FlatUtilities] = FlatUtilities) -> NetworkPlayer:
+    """The greedy player of a policy file; arguments as of `flat_player`.
 
     Raises:
         FileError: The file is no saved policy, or one of another game.
     """
     with policy_for(path, game, team) as arrays:
-        return flat_player(arrays, game, team)
+        return flat_player(arrays, game, team, kind)

@@ -1,7 +1,7 @@
 """Saved policies: a safetensors file whose metadata names the method, the game and the arguments, with a checksum.
 
-`palaestra.core.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns the
-arrays into a player with its own ``load_policy(path, game, team)``.
+`palaestra.core.run.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns
+the arrays into a player with its own ``load_policy(path, game, team)``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numpy as np
 from safetensors import safe_open
 
 from palaestra import registry
-from palaestra.core.fields import Continuous, bounds
 from palaestra.core.files import FileError, printable
-from palaestra.core.game import Game
-from palaestra.core.opponents import policy_metadata
+from palaestra.core.run.opponents import policy_metadata
+from palaestra.game import Game
 from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
 
 Layers = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -118,14 +117,6 @@ def policy_for(path: Path, game: Game, team: str) -> Iterator[dict[str, np.ndarr
         raise FileError(f"{path}: {error} (it was trained in {printable(notes.get('env_id'))})") from error
 
 
-def layer_arrays(layers: Layers) -> dict[str, np.ndarray]:
-    """Names the arrays of a perceptron ``layer_0.weight``, ``layer_0.bias``, ..."""
-    named = {}
-    for number, (weight, bias) in enumerate(layers):
-        named[f"layer_{number}.weight"], named[f"layer_{number}.bias"] = weight, bias
-    return named
-
-
 def arrays_to_layers(arrays: Mapping[str, np.ndarray], prefix: str = "") -> list[tuple[np.ndarray, np.ndarray]]:
     """The layers that `layer_arrays` named.
 
@@ -156,58 +147,3 @@ def arrays_to_layers(arrays: Mapping[str, np.ndarray], prefix: str = "") -> list
             )
         layers.append((weight, bias))
     return layers
-
-
-class PerceptronPlayer:
-    """An `palaestra.core.opponents.Opponent` that clips the output of a tanh perceptron to the bounds of its action.
-
-    Attributes:
-        memory_size: 0, it remembers nothing.
-    """
-
-    memory_size = 0
-
-    def __init__(self, layers: Layers, low: np.ndarray, high: np.ndarray) -> None:
-        """Keeps the layers in float64.
-
-        Args:
-            layers: Of one agent: its observation to its action.
-            low: Lower bounds of the action.
-            high: Upper bounds of the action.
-        """
-        self.layers = [(np.asarray(w, np.float64).T, np.asarray(b, np.float64)) for w, b in layers]
-        self.low, self.high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-
-    def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """Actions float64 ``[..., outputs]`` of observations ``[..., inputs]``."""
-        hidden = np.asarray(observations, np.float64)
-        for number, (weight, bias) in enumerate(self.layers):
-            hidden = hidden @ weight + bias
-            if number < len(self.layers) - 1:
-                hidden = np.tanh(hidden)
-        return np.clip(hidden, self.low, self.high)
-
-    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
-        return self(observations)
-
-
-def perceptron_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> PerceptronPlayer:
-    """A player for one team of a game with continuous actions.
-
-    Raises:
-        ValueError: The network has other inputs or outputs than the team's agents.
-    """
-    role, _ = game.role_of(game.teams[team][0])
-    layers = arrays_to_layers(arrays)
-    reals = [f for f in role.action if isinstance(f, Continuous)]
-    if len(reals) < len(role.action):
-        raise ValueError(f"{team} of {game.name} has choices to make, the policy gives numbers")
-    low, high = (np.concatenate([pair[side].reshape(-1) for pair in map(bounds, reals)]) for side in (0, 1))
-    seen, sees = sum(f.size for f in role.observation), layers[0][0].shape[1]
-    if (sees, len(layers[-1][1])) != (seen, len(low)):
-        raise ValueError(
-            f"the policy sees {sees} numbers and gives {len(layers[-1][1])}; "
-            f"{team} of {game.name} sees {seen} and gives {len(low)}, so it was trained for another game"
-        )
-    return PerceptronPlayer(layers, low, high)

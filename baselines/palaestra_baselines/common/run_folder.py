@@ -13,24 +13,30 @@ the run or to overwrite it, never by accident.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import math
 import os
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar, Self
 
+import tyro
+
 from palaestra.cli.progress_bar import Progress
-from palaestra.core.files import FileError
-from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint
-from palaestra_baselines.common.curves import CurveLog
-from palaestra_baselines.common.number_checks import check_numbers
-from palaestra_baselines.common.user_key import user_key
+from palaestra.console import find_id
+from palaestra.core.files import FileError, write_atomically
+from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint, user_key
 
 LOG = "log.csv"
+WEIGHTS = "last.safetensors"
+"""File of the last policy."""
 LOCK = "run.lock"
 RUN = "run"
 """Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""
@@ -81,7 +87,7 @@ class RunArgs:
         return json.loads(json.dumps({k: v for k, v in asdict(self).items() if k not in NO_SETTINGS}))
 
     def check(self) -> None:
-        """Looks at the numbers, see `palaestra_baselines.common.number_checks.check_numbers`.
+        """Looks at the numbers, see `check_numbers`.
 
         Raises:
             ValueError: A number that no training can have; names the option.
@@ -143,10 +149,10 @@ class RunFolder:
                 left.unlink()
             rows = self._rows_before()
             self._look_for_key()
-            self._log = CurveLog(args.folder / LOG, rows)
-            self.rows = self._log.rows
-            if self.before is not None:
-                self._log.restore()
+            self.rows = rows
+            log = args.folder / LOG
+            if self.before is not None and not (log.exists() and log.read_bytes() == curve_bytes(rows)):
+                write_curve(log, rows)  # a process ended after its checkpoint and before its row
             self._evaluated = -1 if self.before is None and self.evaluates_at_start else self._share(self.steps)
             self.progress = Progress(
                 "steps",
@@ -279,7 +285,50 @@ class RunFolder:
         if state is None:
             before.unlink(missing_ok=True)
         self._checkpoint = newest
-        self._log.write(rows[-1])
+        self.rows.append(rows[-1])
+        write_curve(self.args.folder / LOG, self.rows)
+
+
+def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
+    """Writes a CSV file with one row per evaluation as a whole, in one piece.
+
+    Args:
+        path: The file.
+        rows: Its rows; the columns are those of the first one.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
+    """
+    content = curve_bytes(rows)
+    write_atomically(path, lambda file: file.write(content))
+
+
+def curve_bytes(rows: Sequence[Mapping[str, float]]) -> bytes:
+    """The content of the file that `write_curve` writes."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(rows[0] if rows else ())
+    for one in rows:
+        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
+    return text.getvalue().encode()
+
+
+def read_rows(path: Path) -> list[dict[str, float]]:
+    """Rows of a CSV file of numbers, by column.
+
+    Raises:
+        FileError: A row is not complete, or no row of numbers; names its line.
+    """
+    with path.open(newline="", encoding="utf-8") as file:
+        rows: list[dict[str, float]] = []
+        try:
+            rows.extend({name: float(value) for name, value in row.items()} for row in csv.DictReader(file))
+        except (TypeError, ValueError, AttributeError, csv.Error) as error:
+            raise FileError(
+                f"{path}: line {len(rows) + 2} is no row of numbers under its columns: resume the training, which "
+                "writes the file anew"
+            ) from error
+    return rows
 
 
 def number(value: Any) -> float:
@@ -336,3 +385,90 @@ def lock_file(file: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def check_numbers(values: Mapping[str, Any], may_be_zero: Iterable[str], shares: Iterable[str]) -> None:
+    """Looks at the numbers of a training.
+
+    Args:
+        values: Values of all arguments by name: numbers, tuples of numbers, and others, which are left alone.
+        may_be_zero: Names of those that may be 0; all others are greater.
+        shares: Names of those that lie in [0, 1].
+
+    Raises:
+        ValueError: One is not finite, negative, 0 or above 1, or a tuple is empty; names the option and its value.
+    """
+    for name, value in values.items():
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if name == "options":
+            continue
+        if not numbers:
+            raise ValueError(f"{option} takes at least one number, got none")
+        given = " ".join(f"{x}" for x in numbers)
+        if name in shares:
+            wanted, fits = "between 0 and 1", all(0.0 <= x <= 1.0 for x in numbers)
+        elif name in may_be_zero:
+            wanted, fits = "not negative", all(0.0 <= x < math.inf for x in numbers)
+        else:
+            wanted, fits = "greater than 0", all(0.0 < x < math.inf for x in numbers)
+        if not fits:
+            raise ValueError(f"{option} must be {wanted}, got {given}")
+
+
+def run_command(
+    kind: type[Any], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """Reads the arguments and trains; after Ctrl-C it says how to go on.
+
+    Args:
+        kind: Dataclass of the arguments.
+        method: Name of the method.
+        about: Docstring of the method's module; its first line is shown by ``--help``.
+        argv: Words of the command line; those of the process if None.
+        train: Called with the arguments.
+
+    Returns:
+        The arguments, short names of environments in full, and what ``train`` returned.
+
+    Raises:
+        ValueError: A word or a number that the method does not take.
+        KeyError: No such environment; suggests the near one.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = tyro.cli(kind, args=words, prog=f"palaestra train {method}", description=about.strip().splitlines()[0])
+    if hasattr(args, "env_id"):
+        args.env_id = find_id(args.env_id)
+    try:
+        return args, train(args)
+    except KeyboardInterrupt:
+        print(resume_hint(method, words, args), file=sys.stderr, flush=True)
+        raise
+
+
+def resume_hint(method: str, words: Sequence[str], args: Any) -> str:
+    """What to do after Ctrl-C."""
+    command = ["palaestra", "train", method, *(word for word in words if word not in ("--overwrite", "--resume"))]
+    if not hasattr(args, "resume"):
+        return f"the same command continues: {shlex.join(command)}"
+    if any((args.folder / name).exists() for name in (CHECKPOINT, PREVIOUS)):
+        return f"to continue from the last evaluation: {shlex.join([*command, '--resume'])}"
+    return f"no evaluation was reached, so nothing was saved: start again with {shlex.join([*command, '--overwrite'])}"
+
+
+def evaluation_hint(args: Any, weights: Any, opponent: str | None, is_second: bool = False) -> str:
+    """The last line of a training: the file, and the command that evaluates it.
+
+    Args:
+        args: Arguments with ``env_id`` and ``options``.
+        weights: File of the policy.
+        opponent: Who it plays against; None in a game of one team.
+        is_second: Whether the policy is one of the second team alone.
+    """
+    first, second = (opponent, str(weights)) if is_second else (str(weights), opponent)
+    words = ["palaestra", "eval", args.env_id, "--a", str(first), *(["--b", second] if second else [])]
+    for option in args.options:
+        words += ["--set", option]
+    return f"{weights} is the policy; to evaluate it: {shlex.join(words)}"

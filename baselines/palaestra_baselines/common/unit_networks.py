@@ -1,6 +1,6 @@
 """Networks without a fixed number of units: for games whose agents see a row for each other unit.
 
-An agent observes fields about itself and one `palaestra.core.fields.Table` of other units: teammates in the order of
+An agent observes fields about itself and one `palaestra.game.Table` of other units: teammates in the order of
 names without itself, then opponents. Its choice has named alternatives, and after them an alternative per target:
 opponents, or teammates where an agent may aim at these (a healer). The same weights encode every row, so they fit any
 number of agents, rows and targets: weights that were made on one battle play another one.
@@ -11,23 +11,30 @@ features of the agent and of the target's row is the unit-oriented stream of Cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.fields import Choice, Field, Table
 from palaestra.core.files import FileError, printable
-from palaestra.core.game import Game, Role
+from palaestra.core.run.opponents import Opponent
+from palaestra.game import Choice, Field, Game, Role, Table
 from palaestra_baselines.common.agents import Roster
+from palaestra_baselines.common.flat_networks import (
+    NEVER,
+    NetworkPlayer,
+    fitting_network,
+    load_arrays,
+    load_flat_player,
+    load_player,
+    scale_inputs,
+)
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.utilities import FLATTEST, NEVER, ranges
 
-Module = TypeVar("Module", bound=nn.Module)
 SEEN, TARGET = "seen", "can_be_target"
 """Columns that a table of units has: a living unit in sight; one that the agent may aim at now."""
 UNITS = "units"
@@ -264,9 +271,7 @@ class UnitEncoder(nn.Module):
             ("row", self.layout.table.columns, rows[rows[..., self.layout.seen] > 0.0]),
         ):
             if len(used):
-                deviation = np.maximum(used.std(axis=0, dtype=np.float64), FLATTEST * np.concatenate(ranges(fields)))
-                getattr(self, f"{name}_mean").copy_(torch.from_numpy(used.mean(axis=0, dtype=np.float64)))
-                getattr(self, f"{name}_scale").copy_(torch.from_numpy(1.0 / deviation))
+                scale_inputs(self, used, fields, f"{name}_")
 
 
 class UnitStream(nn.Module):
@@ -369,79 +374,6 @@ class UnitUtilities(nn.Module):
 # ------------------------------------------------------------------------------------------------------------- player
 
 
-class Evaluating(Protocol):
-    """A network of utilities that a `NetworkPlayer` can play."""
-
-    @property
-    def memory_size(self) -> int:
-        """H, length of the recurrent state of an agent; 0 without recurrence."""
-        ...
-
-    def evaluate(
-        self, observations: Mapping[str, torch.Tensor], memory: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Utilities ``[..., A, M]`` and new recurrent state ``[..., A, H]``."""
-        ...
-
-
-class NetworkPlayer:
-    """Plays one team, whose agents have one role, greedily: an `palaestra.core.opponents.Opponent`.
-
-    Attributes:
-        memory_size: Numbers that the player remembers per lane: the recurrent states of all agents, or 0.
-    """
-
-    def __init__(self, network: Evaluating, roster: Roster) -> None:
-        """Keeps the network.
-
-        Args:
-            network: Of the team's agents.
-            roster: The team's agents.
-        """
-        (self.role,) = roster.sizes
-        self.joint = roster.joint[self.role]
-        self.network, self.memory_size = network, roster.agents * network.memory_size
-
-    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Actions of the team; see `palaestra.core.opponents.Opponent`."""
-        kept, observed = None, {self.role: torch.from_numpy(np.ascontiguousarray(observations))}
-        if self.memory_size:
-            kept = torch.from_numpy(memory.astype(np.float32)).unflatten(-1, (-1, self.network.memory_size))
-            kept = kept * observed[self.role].any(-1, keepdim=True)  # who is out of the match remembers nothing
-        with torch.no_grad():
-            values, features = self.network.evaluate(observed, kept)
-        if self.memory_size:
-            memory[:] = features.flatten(-2).numpy()
-        allowed = True if legal is None else self.joint.mask(legal)
-        return self.joint.split(np.where(allowed, values.numpy(), -np.inf).argmax(axis=2))
-
-
-def fitting_network(make: Callable[[], Module], arrays: Mapping[str, np.ndarray]) -> Module:
-    """The network of a policy file; its widths are read from shapes in the file, which may be anybody's.
-
-    Raises:
-        ValueError: It would have more weights than the file; it is then not made.
-    """
-    with torch.device("meta"):  # shapes alone
-        weights = sum(weight.numel() for weight in make().parameters())
-    if weights > sum(array.size for array in arrays.values()):
-        raise ValueError(f"the weights do not fit: the network would have {weights}, the policy has fewer")
-    return make()
-
-
-def load_arrays(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
-    """Gives a network the weights of a policy file.
-
-    Raises:
-        ValueError: An array is missing, is none of the network's, or has another shape.
-    """
-    network.requires_grad_(False)
-    try:
-        network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
-    except RuntimeError as error:
-        raise ValueError(f"the weights do not fit: {' '.join(str(error).split())}") from error
-
-
 def unit_player(arrays: Mapping[str, np.ndarray], game: Game, team: str) -> NetworkPlayer:
     """The greedy player of a team.
 
@@ -479,3 +411,15 @@ def load_unit_player(path: Path, game: Game, team: str) -> NetworkPlayer:
         raise FileError(
             f"{path}: cannot play {team} of {game.name}: {error} (it was trained in {printable(trained_in)})"
         ) from error
+
+
+def load_utilities(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file, by whichever network it holds.
+
+    Raises:
+        FileError: The file is no saved policy, or does not fit the team.
+    """
+    arrays, notes = read_policy(path)
+    if UNITS in notes:
+        return load_unit_player(path, game, team)
+    return (load_flat_player if "first.weight" in arrays else load_player)(path, game, team)

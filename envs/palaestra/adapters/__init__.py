@@ -1,4 +1,4 @@
-"""Views on a `palaestra.core.simulation.Simulation` for the libraries that learn.
+"""Views on a `palaestra.core.run.simulation.Simulation` for the libraries that learn.
 
-Each module names one library, is imported only when asked for, and says which extra brings it if it is missing.
+Each module names one library, is imported only when asked for, and names its extra if it is missing.
 """

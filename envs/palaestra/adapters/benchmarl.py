@@ -119,7 +119,7 @@ class PalaestraTask(TaskClass):
         return Composite({"state": seen["state"].clone()}) if "state" in seen.keys() else None  # noqa: SIM118
 
     def info_spec(self, env: EnvBase) -> Composite | None:
-        """None: what is known of a match stands beside the groups, where it is logged all the same."""
+        """None: what is known of a match is beside the groups, where it is logged all the same."""
         return None
 
     def log_info(self, batch: TensorDictBase) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """EPyMARL, unmodified: one team against an opponent as Tuples of Gymnasium's spaces.
 
 EPyMARL's ``gymma`` makes any id of Gymnasium whose spaces are Tuples. Importing this module registers such an id for
-each of palaestra's, with ``-tuple`` before the version; Gymnasium imports it when it stands before the id::
+each of palaestra's, with ``-tuple`` before the version; Gymnasium imports it when it precedes the id::
 
     python src/main.py --config=qmix --env-config=gymma with env_args.time_limit=500
         env_args.key="palaestra.adapters.epymarl:palaestra/TeamPong-tuple-v0" env_args.opponent=tracker

@@ -33,12 +33,12 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.parameters import no_parameter
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
+from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
 
 def rows(
@@ -75,7 +75,7 @@ def rows(
             and, with ``team``, ``opponent``.
 
     Raises:
-        ValueError: The simulation cannot be seen in this way; says what to change.
+        ValueError: The simulation cannot be seen in this way; the message gives what to change.
         TypeError: An unknown keyword, or one that goes with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "rows")
@@ -126,9 +126,9 @@ class RowsVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._own_fields = [f.name for f in sim.game.info]
         self._all = np.ones(self.num_envs, np.bool_)
-        nobody, no_reason = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
-        self._running = {"winner": nobody, "end_reason": no_reason, "team": self.team}  # of all matches that go on
-        for constant in (self._all, nobody, no_reason):
+        no_winner, no_reason = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
+        self._running = {"winner": no_winner, "end_reason": no_reason, "team": self.team}  # of all matches that go on
+        for constant in (self._all, no_winner, no_reason):
             constant.flags.writeable = False
 
     def reset(
@@ -188,7 +188,7 @@ class RowsVectorEnv(VectorEnv):
     def set_attr(self, name: str, values: Any) -> None:
         """Changes a parameter of the rules in all lanes (a number), or in each (a list ``[N]``)."""
         if name not in self.sim.parameters:
-            raise AttributeError(no_parameter(self.sim, name))
+            raise AttributeError(no_parameter(self.sim.game, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
 
     def render(self) -> Any:

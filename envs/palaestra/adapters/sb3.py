@@ -25,15 +25,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_words import check_options
 from palaestra.core.faces.screen import check_render_mode
-from palaestra.core.keywords import check_flag
-from palaestra.core.parameters import no_parameter
 from palaestra.core.rng import check_seed
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import check_flag
+from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -74,7 +74,7 @@ def as_vec_env(
             ``opponent``.
 
     Raises:
-        ValueError: The simulation cannot be seen in this way; says what to change.
+        ValueError: The simulation cannot be seen in this way; the message gives what to change.
         TypeError: Keywords that go with an id only.
     """
     made, form = simulation_of(sim, num_envs, team, agents, observation, keywords, "as_vec_env")
@@ -115,7 +115,7 @@ class SimulationVecEnv(VecEnv):
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._started_s = time.time()
 
-    # -- SB3's verbs ---------------------------------------------------------------------------------------------------
+    # -- SB3's methods-------------------------------------------------------------------------------------------------
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Gives lane i the stream ``seed + i`` at the next reset; all rows of a lane report the lane's seed.
@@ -221,7 +221,7 @@ class SimulationVecEnv(VecEnv):
         elif hasattr(self, attr_name):
             setattr(self, attr_name, value)
         else:
-            raise AttributeError(no_parameter(self.sim, attr_name))
+            raise AttributeError(no_parameter(self.sim.game, attr_name))
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
         """Calls a method once a row; ``action_masks`` is what MaskablePPO calls."""

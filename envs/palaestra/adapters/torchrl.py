@@ -35,7 +35,7 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form, blocks_of
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 
 try:
     import torch
@@ -83,7 +83,7 @@ class TorchRLEnv(EnvBase):
             **keywords: For an id: as for `palaestra.make_batch` (``opponents``, ``threads``, parameters, ...).
 
         Raises:
-            ValueError: The simulation cannot be seen in this way; says what to change.
+            ValueError: The simulation cannot be seen in this way; the message gives what to change.
             TypeError: Keywords that go with an id only.
         """
         if choices not in ("separate", "discrete"):
@@ -128,7 +128,7 @@ class TorchRLEnv(EnvBase):
         self.reward_spec = Composite({g.name: g.reward_spec() for g in self._groups}, shape=shape).to(device)
         self.done_spec = Composite(ends, shape=shape).to(device)
 
-    # -- TorchRL's verbs -----------------------------------------------------------------------------------------------
+    # -- TorchRL's methods---------------------------------------------------------------------------------------------
 
     def _set_seed(self, seed: int | None) -> None:
         """Gives lane i the stream ``seed + i`` from its next draw on; None leaves the streams as they are."""

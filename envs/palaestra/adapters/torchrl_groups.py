@@ -12,13 +12,13 @@ import torch
 from gymnasium import spaces
 from torchrl.data import Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
 
-from palaestra.core import spaces as spaces_of
-from palaestra.core.actions import ActionError, write_actions
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Block, Form, observation_views, of_role
 from palaestra.core.faces.joint_choices import JointChoices
 from palaestra.core.faces.masks import Masks
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec import spaces as spaces_of
+from palaestra.core.spec.actions import ActionError, write_actions
 
 
 class Group:
@@ -79,7 +79,7 @@ class Group:
     # -- what is seen --------------------------------------------------------------------------------------------------
 
     def read(self, paid: bool) -> dict[str, Any]:
-        """Copies of what stands in the rows; of the rewards too if ``paid``."""
+        """Copies of the rows' entries; of the rewards too if ``paid``."""
         found: dict[str, Any] = {"observation": self._observe(), "mask": torch.from_numpy(self._acting.copy())}
         if self._masks is not None:
             found["action_mask"] = torch.from_numpy(self._joint_masks(self._masks()))

@@ -4,7 +4,7 @@ They are here to be measured and read, not to be won: the same rules run elsewhe
 engines alone, and a reader of the original sees how a game is written down here.
 """
 
-from palaestra.core.catalog import Preset, presets
+from palaestra.game import Preset, presets
 
 ROWS = presets(
     "calibration",

@@ -1,4 +1,4 @@
-"""A pole stands on a cart: push the cart left or right so that the pole does not fall.
+"""A pole is hinged to a cart: push the cart left or right so that the pole does not fall.
 
 ## Description
 
@@ -45,9 +45,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Choice, Field, Game, Parameter, Role, uniform
 from palaestra.kernels.scalars import clip
 
 POSITION_LIMIT_M = 2.4

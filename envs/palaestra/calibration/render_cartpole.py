@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.calibration.cartpole import POSITION_LIMIT_M
-from palaestra.core.game import Game
+from palaestra.game import Game
 
 WIDTH, HEIGHT = 600, 400
 TRACK_Y = 300

@@ -1,8 +1,8 @@
 """The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
-passes words on to another program also has ``split(words) -> its own``. Errors are one line on stderr (a few, for a
-mistake in somebody's rules) and a code other than 0; ``--debug`` shows where they come from.
+passes arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few,
+for a mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from palaestra.console import near
-from palaestra.core.diagnosis import RuleError
+from palaestra.core.compile.diagnosis import RuleError
 
 COMMANDS = {
     "list": "palaestra.cli.listing",
@@ -49,18 +49,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Words after the program's name; those of the process if None.
 
     Returns:
-        Exit code: 0 when all is well, 1 for a failure, 2 for words that make no command, 130 when interrupted.
+        Exit code: 0 when all is well, 1 for a failure, 2 for an unknown command or option, 130 when interrupted.
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     _prepare_process()
-    debug = "--debug" in (words[:1] if "train" in words[:2] or "demo" in words[:2] else words)
+    debug = "--debug" in (arguments[:1] if "train" in arguments[:2] or "demo" in arguments[:2] else arguments)
     if debug:
-        words.remove("--debug")
+        arguments.remove("--debug")
     try:
-        code = _run(words, argv is None)
+        code = _run(arguments, argv is None)
         sys.stdout.flush()  # here, where a closed pipe is no surprise
         return code
-    except SystemExit as exit:  # argparse has said why
+    except SystemExit as exit:  # argparse has printed the reason
         return exit.code if isinstance(exit.code, int) else _fail(str(exit.code)) if exit.code else 0
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
@@ -78,7 +78,7 @@ def _prepare_process() -> None:
     """Lets ``module:name`` be a module of the current folder, and prints what the output's encoding lacks as escapes.
 
     ``python -m palaestra`` looks for modules in the current folder, a console script in the folder of the script. The
-    current folder comes last: a file there never stands for an installed package. ``python -P`` leaves it out.
+    current folder comes last: a file there never replaces an installed package. ``python -P`` leaves it out.
     """
     folder = os.getcwd()
     if not sys.flags.safe_path and not {"", folder} & set(sys.path):
@@ -92,7 +92,7 @@ def _prepare_process() -> None:
 def one_line(error: BaseException) -> str:
     """The message of an error, without line breaks; of a long message the first and the last line.
 
-    Python's own errors say little without their place, a `KeyError` no more than the key: they are given it.
+    Python's own errors need their place, a `KeyError` has no more than the key: it is added.
     """
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {_trouble(error)}"
@@ -116,19 +116,19 @@ def _trouble(error: OSError) -> str:
         case IsADirectoryError():
             return "a folder: name a file"
         case NotADirectoryError():
-            return "a file stands where the path needs a folder: check the path"
+            return "a file is where the path needs a folder: check the path"
         case PermissionError():
             return "this user may not read or write it: change its permissions, or name another path"
         case _:
             return str(error.strerror or error)
 
 
-def _run(words: list[str], is_program: bool) -> int:
-    if not words or words[0] in ("-h", "--help", "--version"):
-        _overview().parse_args(words)
+def _run(command_line: list[str], is_program: bool) -> int:
+    if not command_line or command_line[0] in ("-h", "--help", "--version"):
+        _overview().parse_args(command_line)
         _overview().print_help()
-        return 0 if words else 2
-    name, *rest = words
+        return 0 if command_line else 2
+    name, *rest = command_line
     if name not in COMMANDS:
         return _fail(f"no command {name!r}{near(name, COMMANDS)} (palaestra --help shows all)", 2)
     module = importlib.import_module(COMMANDS[name])
@@ -136,7 +136,7 @@ def _run(words: list[str], is_program: bool) -> int:
     own = rest if not hasattr(module, "split") else module.split(rest)
     arguments = parser.parse_args(own)
     arguments.passed_on = rest[len(own) :]
-    arguments.is_program = is_program  # these are the words of this process
+    arguments.is_program = is_program  # the command line is that of this process
     return module.run(arguments)
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from palaestra import registry
-from palaestra.cli import measure, subjects
+from palaestra.cli import benchmarks, measure
 from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, natural, positive_count, print_json
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id, print_table
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: Neither an id nor ``--all``, or both.
     """
     if (args.id is None) != args.all:
-        raise ValueError("say what to measure: an ID, or --all")
+        raise ValueError("give what to measure: an ID, or --all")
     if args.all and args.keywords:
         raise ValueError("--set goes with an ID, not with --all")
     rows: list[dict[str, Any]] = []
@@ -70,18 +70,18 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         keywords["workers"] = args.workers
     rules = {name: value for name, value in keywords.items() if name not in ("threads", "workers")}
     game, _ = registry.make_game(id, **rules)
-    lanes = args.num_envs or (KERNEL_LANES if subjects.is_kernel_game(game) else ENGINE_LANES)
+    lanes = args.num_envs or (KERNEL_LANES if benchmarks.is_kernel_game(game) else ENGINE_LANES)
     rows = []
     for n in lanes:
-        rivals = subjects.faces(id, n, args.opponent, **keywords)
-        yardstick = subjects.calibration()
+        faces = benchmarks.faces(id, n, args.opponent, **keywords)
+        calibration = benchmarks.calibration()
         with Progress("rounds") as report_progress:
-            *timings, unit = measure.measure([*rivals, yardstick], rounds=args.rounds, report_progress=report_progress)
-        for rival, timing in zip(rivals, timings, strict=True):
+            *timings, unit = measure.measure([*faces, calibration], rounds=args.rounds, report_progress=report_progress)
+        for face, timing in zip(faces, timings, strict=True):
             rows.append(
                 {
                     "id": id,
-                    "face": rival.name,
+                    "face": face.name,
                     "num_envs": n,
                     "threads": args.threads,
                     "workers": args.workers,
@@ -91,8 +91,8 @@ def _measure(id: str, args: argparse.Namespace) -> list[dict[str, Any]]:
                     "times_calibration": timing.wall_s / timing.size / (unit.wall_s / unit.size),
                 }
             )
-        for subject in (*rivals, yardstick):
-            subject.close()
+        for benchmark in (*faces, calibration):
+            benchmark.close()
     return rows
 
 

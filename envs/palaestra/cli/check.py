@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="K",
-        help="seed of the numbers that the checks draw, such as lanes and seeds (default 0); a failure says which",
+        help="seed of the numbers that the checks draw, such as lanes and seeds (default 0); a failure names it",
     )
     parser.add_argument("--skip", metavar="CHECK", nargs="+", default=[], help="all but these checks")
     add_keywords(parser)
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: Neither an id nor ``--all``, or both.
     """
     if (args.id is None) != args.all:
-        raise ValueError("say what to check: an ID, or --all")
+        raise ValueError("give what to check: an ID, or --all")
     keywords = keywords_of(args)
     if args.all and keywords:
         raise ValueError("--set goes with an ID, not with --all")
@@ -91,27 +91,27 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(report.passed for report in reports) else 1
 
 
-def run_in_child(words: Sequence[str]) -> int:
+def run_in_child(arguments: Sequence[str]) -> int:
     """Runs this command in another process, which rules that write outside their memory may kill.
 
     Args:
-        words: Of the command line.
+        arguments: Of the command line.
 
     Returns:
-        Exit code of the command; 1 if the process was killed, after a word about what it did then.
+        Exit code of the command; 1 if the process was killed; prints what it did then.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "progress"
         file.touch()
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         environment = {**os.environ, PROGRESS_FILE: str(file), "PYTHONPATH": path}
-        code = subprocess.run([sys.executable, "-m", "palaestra", *words], env=environment, check=False).returncode
+        code = subprocess.run([sys.executable, "-m", "palaestra", *arguments], env=environment, check=False).returncode
         if code in (0, 1, 2, 130):
             return code
-        told = file.read_text(encoding="utf-8") or "nothing yet"
+        progress = file.read_text(encoding="utf-8") or "nothing yet"
     signal_name = next((s.name for s in signal.Signals if s == -code), f"exit code {code}")
     print(
-        f"palaestra: the process that checks was killed ({signal_name}). It ran {told}\n"
+        f"palaestra: the process that checks was killed ({signal_name}). It ran {progress}\n"
         "Compiled rules may have written outside an array. NUMBA_DISABLE_JIT=1 palaestra check ... runs them as plain "
         "Python, which checks every index and names the line",
         file=sys.stderr,

@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
 
 
-def split(words: list[str]) -> list[str]:
-    """Words of our own: all are passed on, the question for help too where somebody is there to answer it."""
-    return words[:1] if words[:1] in HELP and importlib.util.find_spec("tyro") is None else []
+def split(arguments: list[str]) -> list[str]:
+    """No arguments of our own: all are passed on, ``--help`` too where tyro is installed."""
+    return arguments[:1] if arguments[:1] in HELP and importlib.util.find_spec("tyro") is None else []
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,8 +16,9 @@ from palaestra.cli.bit_check import bit_check
 from palaestra.cli.common import add_json, print_json
 from palaestra.cli.warm import ENTRY, SOLVERS, prune, warm
 from palaestra.console import find_id, print_table
-from palaestra.core import disk_cache, shared_block
-from palaestra.core.shared_block import megabytes
+from palaestra.core.compile import disk_cache
+from palaestra.core.run import shared_block
+from palaestra.core.run.shared_block import megabytes
 
 ABOUT = "what is installed, what is missing, where compiled games are kept and whether they are whole"
 EXAMPLE = "palaestra doctor --warm"
@@ -38,7 +39,7 @@ OPTIONAL = {
 }
 """Package and the extra that installs it."""
 YARDSTICK = "palaestra/CartPole-v0"
-"""Game whose cache says where all are kept."""
+"""Game whose cache folder holds those of all games."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,14 +111,14 @@ def _cores() -> int:
 
 def _cache() -> dict[str, Any]:
     """Where numba keeps compiled games, whether it can, and what is wrong with the files there."""
-    from palaestra.core.linker import jit_disabled, link
+    from palaestra.core.compile.linker import jit_disabled, link
 
     if jit_disabled():
         return {**NO_CACHE, "note": "NUMBA_DISABLE_JIT is set: nothing is compiled"}
     driver: Any = link(registry.make_game(YARDSTICK)[0]).drivers["step_lanes"]
     folder = driver.stats.cache_path
     if folder is None:
-        from palaestra.core.numba_cache import refused
+        from palaestra.core.compile.numba_cache import refused
 
         others = "".join(f"; {folder}: {problem}" for folder, problem in refused.items())
         return {**NO_CACHE, "note": f"none: set NUMBA_CACHE_DIR to a writable folder of your own{others}"}

@@ -1,7 +1,7 @@
 """From action tables to keys, and from keys to actions. It needs no window.
 
 A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
-row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys stand for the places in it.
+row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys select its entries.
 Each number of a `Continuous` takes a pair of keys and moves towards its bound
 while one is held, back to its no-op when none is. Several agents share the keyboard in their order.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import ActionField, Choice, Continuous, bounds
-from palaestra.core.game import Game
+from palaestra.core.spec.fields import bounds
+from palaestra.game import ActionField, Choice, Continuous, Game
 
 RESERVED = {"space": "pause", "n": "next match", "return": "next match", "r": "again", "escape": "quit"}
 """Keys of the program, by their names in pygame."""
@@ -49,7 +49,7 @@ class Key:
         field: Which part of the action.
         value: Alternative of a `Choice`, or place in the list of the legal ones; -1 or 1 for the low and the high bound
             of a number.
-        says: What it does, for the legend.
+        meaning: What it does, for the legend.
         index: Place within a field of several numbers or choices, else 0.
         listed: Whether ``value`` is a place in a list.
     """
@@ -58,7 +58,7 @@ class Key:
     agent: str
     field: str
     value: int
-    says: str
+    meaning: str
     index: int = 0
     listed: bool = False
 
@@ -69,7 +69,7 @@ class Keyboard:
 
     Attributes:
         keys: In the order of agents and fields.
-        unbound: Parts of actions that no key is left for, in words.
+        unbound: Parts of actions that no key is left for, as text.
     """
 
     keys: tuple[Key, ...]
@@ -130,9 +130,9 @@ def _choice_keys(free: _Free, agent: str, choice: Choice, index: int, second_tea
     where = f"[{index}] " if choice.shape else ""
     if choice.candidates is not None:
         row = free.take(ROWS, min(choice.candidates, 9))
-        says = f"{choice.name} {where}from the list: "
+        prefix = f"{choice.name} {where}from the list: "
         places = zip(range(choice.candidates), row, strict=False)
-        return [Key(name, agent, choice.name, k, f"{says}{k + 1}", index, listed=True) for k, name in places]
+        return [Key(name, agent, choice.name, k, f"{prefix}{k + 1}", index, listed=True) for k, name in places]
     make = lambda name, value: Key(name, agent, choice.name, value, where + meaning(choice, value), index)  # noqa: E731
     directions = _directions(choice, second_team)
     if directions is not None and (cross := free.take(CROSSES, 4)):
@@ -147,17 +147,17 @@ def _directions(choice: Choice, second_team: bool) -> dict[int, int] | None:
     Forward and back are up and down beside left and right; else they point to the right for the first team and to the
     left for the second, as their pictures do.
     """
-    words = [word.lower() for word in choice.meanings]
-    ahead = (UP, DOWN) if {"left", "right"} & {*words} else (LEFT, RIGHT) if second_team else (RIGHT, LEFT)
+    names = [name.lower() for name in choice.meanings]
+    ahead = (UP, DOWN) if {"left", "right"} & {*names} else (LEFT, RIGHT) if second_team else (RIGHT, LEFT)
     known = {**DIRECTIONS, "forward": ahead[0], "back": ahead[1], "backward": ahead[1]}
-    found = {value: known[word] for value, word in enumerate(words) if word in known}
+    found = {value: known[name] for value, name in enumerate(names) if name in known}
     if len(found) < 2 or len(found) < choice.n - _has_rest(choice) or len(set(found.values())) < len(found):
         return None
     return found
 
 
 def _has_rest(choice: Choice) -> bool:
-    """Whether its no-op says that nothing is done."""
+    """Whether the meaning of its no-op is that nothing is done."""
     return bool(choice.meanings) and choice.meanings[choice.noop].lower() in RESTS
 
 
@@ -214,7 +214,7 @@ def _at_rest(f: ActionField) -> Any:
 
 
 def meant(key: Key, ids: np.ndarray | None) -> int:
-    """The alternative that a key of a `Choice` stands for now; -1 where the list ends before its place."""
+    """The alternative that a key of a `Choice` selects now; -1 where the list ends before its place."""
     return key.value if not key.listed or ids is None else int(ids.reshape(-1, ids.shape[-1])[key.index, key.value])
 
 
@@ -244,6 +244,6 @@ def _swing(f: Continuous, value: np.ndarray, keys: Sequence[Key], seconds: float
 
 def key_table(keyboard: Keyboard) -> list[list[str]]:
     """Rows agent, key, what it does, for people."""
-    rows = [[key.agent, key.name, key.says] for key in keyboard.keys]
+    rows = [[key.agent, key.name, key.meaning] for key in keyboard.keys]
     rows += [["", REST_KEY, "nothing, for agents without another key"]]
-    return rows + [["", name, says] for name, says in RESERVED.items()]
+    return rows + [["", name, meaning] for name, meaning in RESERVED.items()]

@@ -1,4 +1,4 @@
-"""Fair timing: the subjects take turns, in rounds, and the best round of each counts.
+"""Fair timing: the benchmarks take turns, in rounds, and the best round of each counts.
 
 Other work on the machine only ever adds time, so the least of several interleaved rounds is nearest to the truth, and a
 ratio of two of them is what carries over to other machines. Wall time counts where threads or processes work, the
@@ -22,7 +22,7 @@ WARM_UP_S = 1.0
 
 
 @dataclass(frozen=True)
-class Subject:
+class Benchmark:
     """Something to time.
 
     Attributes:
@@ -40,12 +40,12 @@ class Subject:
 
 @dataclass(frozen=True)
 class Timing:
-    """Best round of a subject.
+    """Best round of a benchmark.
 
     Attributes:
         wall_s: Seconds a call by the clock on the wall.
         cpu_s: Seconds a call of this thread's CPU time.
-        size: As in `Subject`.
+        size: As in `Benchmark`.
     """
 
     wall_s: float
@@ -64,16 +64,16 @@ class Timing:
 
 
 def measure(
-    subjects: Sequence[Subject],
+    benchmarks: Sequence[Benchmark],
     *,
     rounds: int = ROUNDS,
     round_s: float = ROUND_S,
     report_progress: Callable[[int, int], object] | None = None,
 ) -> list[Timing]:
-    """Times subjects in turns.
+    """Times benchmarks in turns.
 
     Args:
-        subjects: What to time.
+        benchmarks: What to time.
         rounds: Turns of each.
         round_s: Least seconds a turn.
         report_progress: Called with the numbers of finished and of all rounds.
@@ -82,18 +82,18 @@ def measure(
         The best round of each, in their order.
     """
     calls = []
-    for subject in subjects:
-        warm_up(subject.call, WARM_UP_CALLS, WARM_UP_S)
-        calls.append(calls_of(subject.call, round_s))
-    best = [(float("inf"), float("inf"))] * len(subjects)
+    for benchmark in benchmarks:
+        warm_up(benchmark.call, WARM_UP_CALLS, WARM_UP_S)
+        calls.append(calls_of(benchmark.call, round_s))
+    best = [(float("inf"), float("inf"))] * len(benchmarks)
     with no_garbage_collection():
         for number in range(rounds):
-            for k, subject in enumerate(subjects):
-                wall, cpu = time_calls(subject.call, calls[k])
+            for k, benchmark in enumerate(benchmarks):
+                wall, cpu = time_calls(benchmark.call, calls[k])
                 best[k] = (min(best[k][0], wall / calls[k]), min(best[k][1], cpu / calls[k]))
             if report_progress is not None:
                 report_progress(number + 1, rounds)
-    return [Timing(wall, cpu, subject.size) for (wall, cpu), subject in zip(best, subjects, strict=True)]
+    return [Timing(wall, cpu, benchmark.size) for (wall, cpu), benchmark in zip(best, benchmarks, strict=True)]
 
 
 def warm_up(call: Callable[[], object], calls: int, longest_s: float = float("inf")) -> None:

@@ -9,7 +9,7 @@ from palaestra.console import near
 
 
 def named_player(text: str | None) -> Any:
-    """What a word of the command line stands for: the function, model or player of ``module:name``, else the word.
+    """Resolves an argument of the command line: the function, model or player of ``module:name``, else the text.
 
     Raises:
         ValueError: There is no such module, or no such name in it.

@@ -1,9 +1,9 @@
 """Plays any agent of any game with the keyboard, in a window, against scripts.
 
-Keys come from the action table and stand below the picture. Games of few pictures a second wait for your move (--wait),
-the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the mouse plays
-too; of several agents it moves the one in brackets. Tab chooses the next one; in some games a click on another agent
-chooses that one.
+Keys come from the action table and are listed below the picture. Games of few pictures a second wait for your move
+(--wait), the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the
+mouse plays too; of several agents it moves the one in brackets. Tab chooses the next one; in some games a click on
+another agent chooses that one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_num
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
 from palaestra.cli.named_players import named_player
 from palaestra.console import find_id, near, print_table
+from palaestra.core.compile.linker import record_view
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
-from palaestra.core.game import Game
-from palaestra.core.linker import record_view
-from palaestra.core.opponents import OpponentSpec
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
 
 ABOUT = "play a game yourself, with the keyboard"
 EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
@@ -128,7 +128,7 @@ class Session:
         over: Whether the match has ended.
         on_key: Whether a match begins with the player's first key or click; a window asks for it.
         ready: Whether it has begun, or begins at once.
-        results: How the matches ended, in words.
+        results: How the matches ended, as text.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Session:
         return True
 
     def click(self, x: int, y: int) -> bool:
-        """Takes a click on a pixel of the picture: the next action of the selected agent, or who is selected next.
+        """Takes a click on a pixel of the picture: the next action of the selected agent, or the agent selected next.
 
         Returns:
             Whether it means anything.
@@ -237,8 +237,8 @@ class Session:
         self._score += float(self.sim.team_rewards(self._team)[0])
         self.over = bool(self.sim.terminated[0] or self.sim.truncated[0])
         if self.over:
-            words = f"seed {self.seed}: {self.verdict()} after {int(self.sim.states['steps'][0])} decisions"
-            self.results.append(f"{words}, score {self._score:+g}")
+            text = f"seed {self.seed}: {self.verdict()} after {int(self.sim.states['steps'][0])} decisions"
+            self.results.append(f"{text}, score {self._score:+g}")
         return True
 
     def _is_bound(self, key: str) -> bool:
@@ -296,18 +296,18 @@ class Session:
                 rows[role.name][name][0, index] = value
 
     def _legend(self, width: int) -> np.ndarray:
-        from palaestra.core.canvas import MUTED, SIGNAL, TEXT, Canvas, font
+        from palaestra.drawing.canvas import MUTED, SIGNAL, TEXT, Canvas, font
 
         entries = [self.entry(key) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []
         lines: list[list[tuple[float, str, bool]]] = [[]]
         x = 10.0
-        for words, on in entries:
-            long = font(12).getlength(words) + 18.0
+        for text, on in entries:
+            long = font(12).getlength(text) + 18.0
             if x + long > width and lines[-1]:
                 lines.append([])
                 x = 10.0
-            lines[-1].append((x, words, on))
+            lines[-1].append((x, text, on))
             x += long
         panel = Canvas(width, ROW * (len(lines) + 2) + 12)
         state = "paused, space continues" if self.paused else "your move" if self.wait else ""
@@ -318,9 +318,9 @@ class Session:
         head = f"{names}   seed {self.seed}   score {self._score:+g}   {state}"
         panel.text((10.0, ROW), head, SIGNAL if self.over or self.paused or not self.ready else TEXT)
         for number, line in enumerate(lines, 2):
-            for left, words, on in line:
-                panel.text((left, ROW * number), words, SIGNAL if on else MUTED)
-        commands = "   ".join(f"{name} {says}" for name, says in self.commands.items() if name != "return")
+            for left, text, on in line:
+                panel.text((left, ROW * number), text, SIGNAL if on else MUTED)
+        commands = "   ".join(f"{name} {meaning}" for name, meaning in self.commands.items() if name != "return")
         commands += "   or click" if self._click is not None else ""
         panel.text((10.0, ROW * (len(lines) + 2)), commands, MUTED)
         return np.asarray(panel.finish())
@@ -329,8 +329,8 @@ class Session:
         """Text of the legend for a key, and whether the agent does that now."""
         value = np.asarray(self._hands.values[key.agent][key.field]).reshape(-1)[key.index]
         stands_for = meant(key, self._lists()[key.agent].get(key.field))
-        says = key.says if not key.listed else f"{key.field} {stands_for}" if stands_for >= 0 else "-"
-        return f"{key.name} {says}", bool((np.sign(value) if value.dtype.kind == "f" else value) == stands_for)
+        meaning = key.meaning if not key.listed else f"{key.field} {stands_for}" if stands_for >= 0 else "-"
+        return f"{key.name} {meaning}", bool((np.sign(value) if value.dtype.kind == "f" else value) == stands_for)
 
 
 def _agents(game: Game, agents: Sequence[str] | None) -> tuple[str, ...]:
@@ -366,15 +366,15 @@ def _assign_players(
 
 
 def follow(session: Session, script: str) -> None:
-    """Plays what a script of keys says, decision by decision; pictures are drawn where Pillow is installed.
+    """Plays a script of keys, decision by decision; pictures are drawn where Pillow is installed.
 
     Raises:
         ValueError: A key or a click that does nothing; names the keys that do.
     """
     commands, draws = session.commands, importlib.util.find_spec("PIL") is not None
     known = [key.name for key in session.keyboard.keys] + [REST_KEY, *commands]
-    for word in CLICK.sub(r"click:\1x\2", script).split(","):
-        names = [name for name in word.strip().split("+") if name]
+    for token in CLICK.sub(r"click:\1x\2", script).split(","):
+        names = [name for name in token.strip().split("+") if name]
         pressed = [name for name in names if name not in commands and not CLICK.fullmatch(name)]
         for name in pressed:
             if name not in known:
@@ -389,11 +389,11 @@ def follow(session: Session, script: str) -> None:
         session.results.append(f"seed {session.seed}: not over after {steps} decisions, score {session._score:+g}")
 
 
-def _obey(session: Session, word: str) -> bool:
-    """Does what a key of the program or a click says. Returns whether the player continues."""
-    found = CLICK.fullmatch(word)
+def _obey(session: Session, token: str) -> bool:
+    """Carries out a key of the program or a click. Returns whether the player continues."""
+    found = CLICK.fullmatch(token)
     if found is None:
-        return session.command(word)
+        return session.command(token)
     x, y = int(found[1]), int(found[2])
     if not session.click(x, y):
         raise ValueError(f"a click on {x}, {y} does nothing for {session.selected}")
@@ -428,7 +428,7 @@ class Window:
             screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
         except pygame.error as error:
             raise RuntimeError(
-                f"there is no display ({error}): play on a machine with a screen, or say the keys of each decision "
+                f"there is no display ({error}): play on a machine with a screen, or give the keys of each decision "
                 f"with --headless {','.join(key.name for key in session.keyboard.keys[:3])}"
             ) from error
         pygame.display.set_caption(f"palaestra {session.sim.game.name}")

@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 FIRST_LINE_S = 2.0
-"""What takes less says nothing where the output is no terminal."""
+"""Shorter work prints nothing where the output is no terminal."""
 NEXT_LINE_S = 10.0
 """Time between two lines there."""
 
 
 class Progress:
-    """Parts done, parts per second, time left and named figures of long work. Use it as a context manager.
+    """Parts done, parts per second, time left and named numbers of long work. Use it as a context manager.
 
     Work whose parts are known reports by `update`. Work that learns of them on the way calls the object:
 
@@ -41,7 +41,7 @@ class Progress:
 
         Args:
             unit: What is counted, in the plural.
-            total: Number of parts at the end; 0 where the calls say it.
+            total: Number of parts at the end; 0 where the calls give it.
             started_at: Number of parts at the beginning (a resumed run starts late).
             title: Name of the work.
             quiet: Show nothing.
@@ -49,7 +49,7 @@ class Progress:
         """
         self.unit, self.total, self.done, self.title = unit, total, started_at, title
         self._before, self._quiet, self._stream = started_at, quiet, stream
-        self._figures: dict[str, float] = {}
+        self._numbers: dict[str, float] = {}
         self._live: Any = None
         self._shown: int | None = None
         self._start_clock()
@@ -78,23 +78,23 @@ class Progress:
             try:
                 self.say(self.line())
             except OSError:
-                if error is None:  # else the first error is the one to tell
+                if error is None:  # else the first error is the one to report
                     raise
 
     def __call__(self, done: int, total: int, note: str = "") -> None:
         """Notes that ``done`` of ``total`` parts are finished, and what is in work.
 
-        The speed is that since the first call: what went before it, compiling say, comes once.
+        The speed is that since the first call: what went before it, such as compiling, comes once.
         """
         if self.total == 0:
             self._began_s, self._before = time.monotonic(), done
         self.total, self.title = total, note
         self.update(done)
 
-    def update(self, done: int, **figures: float) -> None:
-        """Notes how many parts are finished; figures stay until new ones are given."""
+    def update(self, done: int, **numbers: float) -> None:
+        """Notes how many parts are finished; numbers stay until new ones are given."""
         self.done = done
-        self._figures.update(figures)
+        self._numbers.update(numbers)
         now = time.monotonic()
         if self._live is not None:
             self._live.update(self._table())
@@ -125,7 +125,7 @@ class Progress:
             f"{self.unit}/s": short(speed),
             "left": clock(max(self.total - self.done, 0) / speed if speed > 0 else float("nan")),
         }
-        return shown | {name: f"{value:.3g}" for name, value in self._figures.items()}
+        return shown | {name: f"{value:.3g}" for name, value in self._numbers.items()}
 
     def _table(self) -> Any:
         from rich.table import Table

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="import a module first, which registers the environment; as often as needed",
     )
     parser.add_argument(
-        "--trust-paths", action="store_true", help="open the files that its keywords name, if you trust who wrote it"
+        "--trust-paths", action="store_true", help="open the files that its keywords name, if you trust its author"
     )
     add_json(parser)
 
@@ -104,20 +104,20 @@ def _summary(replay: Replay) -> dict[str, Any]:
 
 
 def _lines(file: Path, replay: Replay) -> list[str]:
-    words = {name: repr(value) for name, value in replay.keywords.items()}
-    keywords = "".join(f", {name}={w if len(w) <= LONGEST else w[:LONGEST] + '...'}" for name, w in words.items())
+    texts = {name: repr(value) for name, value in replay.keywords.items()}
+    keywords = "".join(f", {name}={w if len(w) <= LONGEST else w[:LONGEST] + '...'}" for name, w in texts.items())
     seeds = ", ".join(map(str, replay.seeds[:4].tolist())) + (", ..." if len(replay.seeds) > 4 else "")
     went_on = " (earlier: the recording began without a seed)" if replay.streams_went_on else ""
     lines = [
         f"{file}: {replay.id}{keywords}",
         f"  {replay.num_envs} lane{'s' if replay.num_envs > 1 else ''}, {replay.steps} decisions, seed {seeds}{went_on}"
         + (f", recorded with {replay.engine}" if replay.engine else ""),
-        f"  written by palaestra {replay.palaestra}, as the file says",
+        f"  written by palaestra {replay.palaestra}, according to the file",
         "  players: " + ", ".join(f"{team} {player}" for team, player in replay.players.items()),
     ]
     named = [f"{team} {name}" for team, names in replay.outside.items() for name in names]
     if named:
-        lines.append(f"    names that stand in the file alone: {', '.join(named)}; their actions are repeated")
+        lines.append(f"    names that only the file gives: {', '.join(named)}; their actions are repeated")
     if len(replay.matches) > 8:
         for title, key in (("won", "winner"), ("ended", "end_reason")):
             counts = Counter(match[key] or "none" for match in replay.matches).most_common()

@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("method", metavar="METHOD", nargs="?", help="name of a method; the rest is passed on to it")
 
 
-def split(words: list[str]) -> list[str]:
+def split(arguments: list[str]) -> list[str]:
     """Words of our own: the name of the method, or ``--help``."""
-    return words[:1]
+    return arguments[:1]
 
 
 def about(module: str) -> str:

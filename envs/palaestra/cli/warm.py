@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import registry
-from palaestra.core import compiler, factories
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
-from palaestra.core.linker import Kernel, hooks_of, link
-from palaestra.core.physics import PhysicsSimulation
-from palaestra.core.reachable import reachable
+from palaestra.core.compile import compiler
+from palaestra.core.compile.linker import Kernel, hooks_of, link
+from palaestra.core.compile.reachable import reachable
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.core.spec import factories
+from palaestra.game import Game
 
 SOLVERS = "palaestra.exact"
 """Stands among the names of games for the compiled functions of the solvers."""

@@ -6,7 +6,7 @@ Example::
     print(tournament("palaestra/TeamPong-v0", ["tracker", "chaser", "random"], anchors={"random": 0}))
 
 A player is anything that an opponent can be: the name of a script, ``"random"``, the file of a saved policy, a callable
-on batched observations or a `palaestra.core.opponents.Opponent`. How the matches are laid out is documented in
+on batched observations or a `palaestra.core.run.opponents.Opponent`. How the matches are laid out is documented in
 `palaestra.evaluation.matches`.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from palaestra import registry
-from palaestra.core.opponents import OpponentSpec, player_name
+from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.evaluation.matches import EVALUATION_RUN, MatchTable, Progress, Tournament, play_pair, play_tournament
 
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import RUNNING
-from palaestra.core.game import Game, teams_are_alike
-from palaestra.core.opponents import OpponentSpec, player_name
-from palaestra.core.simulation import Simulation
+from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.run.opponents import OpponentSpec, player_name
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.rules import teams_are_alike
 from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
+from palaestra.game import Game
 
 EVALUATION_RUN = 2**31
 """Number of the evaluation's run: match k has seed (run << 32) + k. Training runs count from 0."""
@@ -153,7 +154,7 @@ class MatchTable:
         return sides
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
+        """The numbers, for JSON."""
         return {
             "id": self.id,
             "a": self.a,
@@ -183,7 +184,7 @@ class MatchTable:
         }
 
     def __str__(self) -> str:
-        """The figures, for people."""
+        """The numbers, as text."""
         lines = [f"{self.id}: {self._pairing()}"]
         if self.b is not None:
             low, high = self.score_interval
@@ -191,7 +192,7 @@ class MatchTable:
             lines.append(f"  score {self.score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
             sides = (f"{team} {w}-{lost}-{d}" for team, (w, lost, d) in self.sides.items())
             lines.append(f"  by side: {', '.join(sides)}")
-        if self.a == self.b:  # then the score says nothing, and this whether the sides are fair
+        if self.a == self.b:  # then the score is 0.5 by definition; this shows whether the sides are fair
             low, high = self.first_team_interval
             team = next(iter(self.game.teams))
             lines.append(f"  {team}'s share {self.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
@@ -224,12 +225,12 @@ class Tournament:
     anchors: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, for JSON."""
+        """The numbers, for JSON."""
         ratings = {name: {"elo": r.elo, "half_width": r.half_width} for name, r in self.ratings.items()}
         return {"ratings": ratings, "anchors": list(self.anchors), "pairs": [t.as_dict() for t in self.tables]}
 
     def __str__(self) -> str:
-        """The figures, for people."""
+        """The numbers, as text."""
         width = max(len(name) for name in self.ratings)
         lines: list[str] = []
         for name, rating in self.ratings.items():
@@ -262,7 +263,7 @@ def play_pair(
         id: Name for the table.
         game: The rules.
         make: ``make(n)`` gives a simulation of n lanes with ``autoreset_mode="off"``.
-        a: First player, see `palaestra.core.opponents.resolve`.
+        a: First player, see `palaestra.core.run.opponents.resolve`.
         b: Second player; None where the game has one team.
         matches: Number of matches.
         seed: Number of the run; see `EVALUATION_RUN`.

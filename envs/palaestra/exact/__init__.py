@@ -21,7 +21,7 @@ Pursuit on graphs is solved for hundreds of nodes: alternating moves, full infor
     grid.times[0, 0, 99]  # 18 from two corners
     grid.pursuer_moves((0, 0), 99), grid.evader_move((0, 1), 99)
 
-Games define how their positions are counted (`palaestra.core.game.Enumeration`); the transitions are found by playing
+Games define how their positions are counted (`palaestra.game.Enumeration`); the transitions are found by playing
 their own compiled step from each of them, so a solution is one of the environment itself. The modules:
 
 * `palaestra.exact.matrix_solver`: von Neumann's matrix games by a compiled simplex method;

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from palaestra.core import compiler, numba_cache
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile import compiler, numba_cache
+from palaestra.core.compile.linker import jit_disabled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -1,9 +1,9 @@
 """Any policy as probabilities of joint actions in every position of a table.
 
 What a policy may be: an array of probabilities; a callable on batched observations; an
-`palaestra.core.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)`` if
-it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that gives
-logits or action values. Policies on observations get those that the
+`palaestra.core.run.opponents.Opponent` without memory, or with a method ``probabilities(observations, legal, acting)``
+if it draws its actions; the file of a saved policy; ``"random"``; a model of Stable-Baselines3; a torch module that
+gives logits or action values. Policies on observations get those that the
 simulation writes, in batches of `BATCH` positions, with masks and active agents as in a match.
 """
 
@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.actions import ActionTable
-from palaestra.core.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
+from palaestra.core.run.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
+from palaestra.core.spec.actions import ActionTable
 from palaestra.exact.positions import Board, PositionTable
 
 BATCH = 8192
@@ -62,7 +62,7 @@ class Team:
         return np.stack(np.unravel_index(np.arange(prod(self.sizes)), self.sizes), axis=1)
 
     def look(self) -> Any:
-        """The positions in batches: where they stand in the table, and a board on which they are set up."""
+        """The positions in batches: their rows in the table, and a board on which they are set up."""
         board = Board(self.table.game, self.table.parameters)
         for start in range(0, len(self.table), BATCH):
             rows = np.arange(start, min(start + BATCH, len(self.table)))
@@ -305,7 +305,7 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
     if any(kind.__module__.startswith("torch.nn.") for kind in type(policy).__mro__):
         if choose is None:
             raise ValueError(
-                'a torch module\'s output may be logits or action values: say choose="softmax" or choose="greedy"'
+                'a torch module\'s output may be logits or action values: give choose="softmax" or choose="greedy"'
             )
         return lambda sim: _ask_module(side, policy, choose, sim)
     if hasattr(policy, "probabilities"):

@@ -1,6 +1,6 @@
 """All positions and transitions of a small game, found by playing its own step from each position.
 
-A game says in its `palaestra.core.game.Enumeration` how its positions are counted. Here each of them is written into
+A game declares in its `palaestra.game.Enumeration` how its positions are counted. Here each of them is written into
 lanes of a simulation, one lane for every joint action and every outcome of the rules' draw, and one decision is played.
 So the table is exact for the environment, and the rules are written once.
 
@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.actions import ActionTable
-from palaestra.core.fields import Continuous
-from palaestra.core.game import Game
-from palaestra.core.kernel import KernelSimulation
 from palaestra.core.rng import GOLDEN, stream_before
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.core.run.simulation import Simulation
 from palaestra.core.short_repr import short_repr
-from palaestra.core.simulation import Simulation
+from palaestra.core.spec.actions import ActionTable
+from palaestra.game import Continuous, Game
 
 CHUNK = 1 << 15
 """Lanes that are played at once."""
@@ -47,8 +46,8 @@ class PositionTable:
         parameters: Their numbers where they are not the default.
         teams: Names of the team of the rows and of the team of the columns.
         numbers: The game's own numbers of the positions, int64 ``[P]``.
-        index: Row of each of the game's positions in this table, int32: that of the position which stands for it.
-        symmetric: Whether positions that are alike by symmetry stand in the table once.
+        index: Row of each of the game's positions in this table, int32: that of its representative.
+        symmetric: Whether positions that are alike by symmetry are in the table once.
         joint_actions: Of either team, the choices of each joint action: int64 ``[J, choices of the team]``.
         action_start: Of either team, where a position's joint actions begin in `actions`, int64 ``[P + 1]``.
         actions: Of either team, numbers of joint actions, int32.
@@ -121,7 +120,7 @@ def solvable_game(game_or_id: Game | str, keywords: dict[str, Any]) -> tuple[Gam
     """The rules and parameters of the given id, game or table.
 
     Raises:
-        ValueError: The game cannot be enumerated; says what is missing.
+        ValueError: The game cannot be enumerated; the message names what is missing.
         TypeError: A keyword that the game does not know.
     """
     if isinstance(game_or_id, str):
@@ -157,7 +156,7 @@ def enumerate_positions(
         **keywords: The game's structural keywords and parameters.
 
     Raises:
-        ValueError: The game cannot be enumerated or has too many positions; says what is missing or what to do.
+        ValueError: The game cannot be enumerated or has too many positions; the message gives the remedy.
         RuntimeError: The game's enumeration and its rules do not fit each other.
     """
     game, parameters = solvable_game(game_or_id, keywords)
@@ -207,7 +206,7 @@ def enumerate_positions(
 
 
 def _representatives(game: Game, symmetry: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the positions to visit, int64 ``[P]``, and for each of the game's which of them stands for it.
+    """Numbers of the positions to visit, int64 ``[P]``, and for each of the game's its representative.
 
     Raises:
         RuntimeError: The canonical position of a canonical position is another.

@@ -214,7 +214,7 @@ def read_strategies(t, m, n, row_label, column_label, x, y):
 
 @inner
 def eliminate(t, k):
-    """Solves the k equations ``t[:k, :k] z = t[:k, k]`` in place by elimination; z stands in column k."""
+    """Solves the k equations ``t[:k, :k] z = t[:k, k]`` in place by elimination; z is written into column k."""
     for c in range(k):
         r = c
         for i in range(c + 1, k):

@@ -52,7 +52,7 @@ def local_game(p, cell_start, rewards, following, columns, rows, gamma, values, 
 def best_answer(a, rows, columns, x, y, for_rows, plan, weight, gains):
     """Best plan of one team against the other's fixed policy, written into its policy.
 
-    ``plan`` and ``weight`` say for each joint action of the answering team to which plan it belongs and how likely it
+    ``plan`` and ``weight`` hold for each joint action of the answering team to which plan it belongs and how likely it
     is under it; ``gains`` is work.
 
     Returns:

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.game import Game
 from palaestra.core.short_repr import short_repr
 from palaestra.exact.matrix_solver import highs, matrix_game
 from palaestra.exact.positions import PositionTable, enumerate_positions
@@ -41,6 +40,7 @@ from palaestra.exact.sweeps import (
     solve_positions,
     sweep,
 )
+from palaestra.game import Game
 
 FOLLOWED_SWEEPS = 20
 """Most sweeps for which strategies are followed."""

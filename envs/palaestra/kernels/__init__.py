@@ -1,9 +1,9 @@
 """Compiled helpers that families share: small functions of numbers and arrays, called from the hooks of any game.
 
 A helper is a plain function without a decorator: the linker compiles it with the hooks that call it
-(`palaestra.core.linker`). It knows no game, no match record and no `world`, allocates nothing, and writes what it finds
-into arrays that its caller owns. It imports NumPy and the standard library alone, so that the core stays below every
-family and this package beside it.
+(`palaestra.core.compile.linker`). It knows no game, no match record and no `world`, allocates nothing, and writes what
+it finds into arrays that its caller owns. It imports NumPy and the standard library alone, so that the core stays below
+every family and this package beside it.
 
 One file a subject, named after it:
 

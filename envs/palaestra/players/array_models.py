@@ -1,4 +1,4 @@
-"""Models that do not say what they see and give: anything from arrays of observations to an array."""
+"""Models without declared spaces: anything from arrays of observations to an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.opponents import player_name
+from palaestra.core.run.opponents import player_name
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose
 from palaestra.players.errors import first_line
 from palaestra.players.views import TeamView
@@ -22,10 +22,10 @@ class ArrayModel:
     ``[rows]`` or ``[rows, K]`` the choices themselves; where actions are real, ``[rows, K]`` are the actions.
     """
 
-    says = ""
+    spaces = ""
 
     def __init__(self, name: str, observation: Form | None, choices: ChoicesMode) -> None:
-        """Keeps the words of the user."""
+        """Keeps the options of the user."""
         self.name = name
         self.forms: tuple[Form | None, ...] = (observation,)
         self.choices: tuple[ChoicesMode, ...] = (choices,)

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palaestra.adapters.agent_rows import AgentsMode
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError
-from palaestra.core.game import Game
+from palaestra.game import Game
+from palaestra.players.agent_rows import AgentsMode
 from palaestra.players.choosing import Chance
 from palaestra.players.views import TeamView, Way, views_of
 
@@ -24,7 +24,7 @@ class Model(Protocol):
         forms: Forms of observation that it may have been trained on, in the order in which to try them; (None,) is the
             game's default.
         choices: Likewise how its choices may be joined.
-        says: What it sees and gives, in words; empty if it does not say. Such models are tried with zeros, and have
+        spaces: What it sees and gives, as text; empty if unknown. Such models are tried with zeros, and have
             to fit in one way only.
     """
 
@@ -35,7 +35,7 @@ class Model(Protocol):
     @property
     def choices(self) -> tuple[ChoicesMode, ...]: ...  # noqa: D102
     @property
-    def says(self) -> str: ...  # noqa: D102
+    def spaces(self) -> str: ...  # noqa: D102
 
     def refusal(self, view: TeamView) -> str:
         """Why the model does not fit the rows of a view; empty if it does."""
@@ -51,7 +51,7 @@ class Model(Protocol):
 
 
 class ModelPlayer:
-    """A model that becomes an `palaestra.core.opponents.Opponent` of a team when it is assigned to one.
+    """A model that becomes an `palaestra.core.run.opponents.Opponent` of a team when it is assigned to one.
 
     Attributes:
         name: What to call it in tables.
@@ -85,14 +85,14 @@ class ModelPlayer:
         reasons = [self.model.refusal(view) for view in views]
         fitting = [view for view, reason in zip(views, reasons, strict=True) if not reason]
         if not fitting:
-            says = self.model.says or "; ".join(dict.fromkeys(reasons))
+            spaces = self.model.spaces or "; ".join(dict.fromkeys(reasons))
             raise self._error(
-                f"the model does not fit {team} of {game.name}. The model: {says or 'nothing'}. The team, "
+                f"the model does not fit {team} of {game.name}. The model: {spaces or 'nothing'}. The team, "
                 f"{'; '.join(map(str, views)) or 'nothing that a model of this kind can see'}"
             )
-        if not self.model.says and len({view.way.agents for view in fitting}) > 1:
+        if not self.model.spaces and len({view.way.agents for view in fitting}) > 1:
             raise self._error(
-                f'the model takes both {" and ".join(map(str, fitting))}: say which by agents="joint" or agents="rows"'
+                f'the model takes both {" and ".join(map(str, fitting))}: choose by agents="joint" or agents="rows"'
             )
         return TeamPlayer(self, game, team, fitting[0].way)
 
@@ -101,7 +101,7 @@ class ModelPlayer:
 
 
 class TeamPlayer:
-    """A model as the player of one team: an `palaestra.core.opponents.Opponent`.
+    """A model as the player of one team: an `palaestra.core.run.opponents.Opponent`.
 
     Attributes:
         name: What to call it in tables.
@@ -126,7 +126,7 @@ class TeamPlayer:
         seeds: np.ndarray,
         memory: np.ndarray,
     ) -> Any:
-        """See `palaestra.core.opponents.Opponent`.
+        """See `palaestra.core.run.opponents.Opponent`.
 
         Raises:
             ValueError: The model cannot draw, or gave NaN; names it.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.adapters.agent_rows import AgentsMode
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.players.agent_rows import AgentsMode
 from palaestra.players.model_player import Model, ModelPlayer
 
 
@@ -41,12 +41,12 @@ def as_opponent(
             the draws do not depend on what is played beside it.
         agents: ``"joint"``: a row is a lane, its action that of the whole team; ``"rows"``: a row is one agent. None is
             what fits the model.
-        observation: ``"flat"`` or ``"dict"`` for models that do not say what they see; None is the game's default.
+        observation: ``"flat"`` or ``"dict"`` for models without declared spaces; None is the game's default.
         choices: ``"discrete"``: logits are of all combinations of a row's choices, likewise.
 
     Raises:
         TypeError: Not a model.
-        ValueError: An unknown word, or a model that does not choose its actions by observations alone.
+        ValueError: An unknown option, or a model that does not choose its actions by observations alone.
     """
     if agents not in (None, "joint", "rows"):
         raise ValueError(f'agents must be "joint", "rows" or None, got {agents!r}')

@@ -17,7 +17,7 @@ MOST_FIELDS = 100_000
 """Fields in all, which bound the time of the check; an exported network has some hundred."""
 MOST_AXES = 8
 DROP = "drop"
-"""A comment: what it says has no effect on the result, and it is left out."""
+"""A comment: it has no effect on the result and is left out."""
 INTEGER, FLOAT, TEXT, BYTES = "integer", "float", "text", "bytes"
 INTEGERS, FLOATS = "integers", "floats"
 """Repeated numbers, packed into one field or each in a field of its own."""
@@ -62,7 +62,7 @@ OPERATORS = frozenset(
     Softsign Split Sqrt Squeeze Sub Sum Swish Tanh Tile Transpose Unsqueeze Where
     """.split()
 )
-"""Arithmetic on tensors. Whoever adds one: its time is a multiple of what it reads and writes, and it draws nothing."""
+"""Arithmetic on tensors. Of a new one: its time is a multiple of what it reads and writes, and it draws nothing."""
 STANDARD = (b"", b"ai.onnx")
 """Names of the standard set of operators."""
 
@@ -75,7 +75,7 @@ def checked(content: bytes, most_bytes: int) -> bytes:
         most_bytes: Largest sum of the tensors' sizes, and of the file.
 
     Raises:
-        ValueError: Not ONNX, or something that a policy does not need; says what.
+        ValueError: Not ONNX, or something that a policy does not need; the message names it.
     """
     return bytes(_Copy(most_bytes).message("model", memoryview(content)))
 
@@ -112,7 +112,7 @@ class _Copy:
         """One field, written anew."""
         if isinstance(value, int):
             if holds not in (INTEGER, INTEGERS):
-                raise ValueError("is damaged: a number stands where none should be")
+                raise ValueError("is damaged: a number is where none should be")
             return _varint(number << 3) + _varint(value)
         if holds in FIELDS and wire == 2:
             value = memoryview(self.message(holds, value))
@@ -128,7 +128,7 @@ class _Copy:
             else wire == 5
         )
         if not fits:
-            raise ValueError(f"is damaged: no {holds} stands where one should be")
+            raise ValueError(f"is damaged: no {holds} is where one should be")
         new = _varint(number << 3 | wire)
         if wire == 2:
             new += _varint(len(value))

@@ -1,6 +1,6 @@
 """Models in the format ONNX as players, run by onnxruntime.
 
-A session that the user made is run as it is. A file may be a stranger's: `palaestra.players.onnx_format` writes what it
+A session that the user made is run as it is. A file may be untrusted: `palaestra.players.onnx_format` writes what it
 checked anew, in memory, and onnxruntime gets that, with bounds for its memory and its time.
 """
 
@@ -27,7 +27,7 @@ MOST_BYTES = 32 * 2**20
 WORK_BYTES = 32 * 2**20
 """Memory of all files' sessions together for what lies between the layers: it bounds the time of one operator, too."""
 MOST_ROWS = 256
-"""Rows that go through the network of a file at once, which bounds what an honest one needs."""
+"""Rows that go through the network of a file at once, which bounds the memory of a valid one."""
 LONGEST_RUN_S = 1.0
 """Time of these rows; it is looked at between two operators."""
 TRUST = "if you trust it, give palaestra.players.as_opponent(onnxruntime.InferenceSession(path))"

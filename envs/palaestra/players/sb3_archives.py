@@ -25,7 +25,7 @@ from palaestra.core.archive import DAMAGES
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError, printable, read_limited
-from palaestra.core.opponents import MOST_POLICY_BYTES
+from palaestra.core.run.opponents import MOST_POLICY_BYTES
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit
 from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
@@ -70,7 +70,7 @@ class Sb3Network:
         name: File name without its suffix.
         kind: ``"actor-critic"``, ``"values"`` (DQN), ``"squashed"`` (SAC, TD3).
         sees, does: Classes of its spaces: ``"Box"``, ``"Dict"``; ``"Discrete"``, ``"MultiDiscrete"``, ``"Box"``.
-        layers: Of the action: activations stand between them.
+        layers: Of the action: activations are between them.
         activation: Name in `ACTIVATIONS`.
         log_std: Logarithms of the standard deviations, float32 ``[K]`` (PPO), or the layer that gives them (SAC).
     """
@@ -94,7 +94,7 @@ class Sb3Network:
         return ("separate", "discrete") if self.does == "Discrete" else ("separate",)
 
     @property
-    def says(self) -> str:
+    def spaces(self) -> str:
         """See `Model`."""
         inputs, outputs = self.layers[0][0].shape[1], self.layers[-1][0].shape[0]
         return f"{self.sees} of {inputs} numbers -> {self.does} by {outputs} numbers"
@@ -141,7 +141,7 @@ def read_file(path: Path) -> ModelPlayer:
     """Player of an archive of Stable-Baselines3.
 
     Raises:
-        FileError: Not such an archive, or one that cannot be read without unpickling; says what to do.
+        FileError: Not such an archive, or one that cannot be read without unpickling; the message gives the remedy.
     """
     try:
         data, weights = _members(path)

@@ -41,7 +41,7 @@ class Sb3Model:
         )
         is_discrete = isinstance(self.action_space, spaces.Discrete)
         self.choices: tuple[ChoicesMode, ...] = ("separate", "discrete") if is_discrete else ("separate",)
-        self.says = f"{space_text(self.observation_space)} -> {space_text(self.action_space)}"
+        self.spaces = f"{space_text(self.observation_space)} -> {space_text(self.action_space)}"
 
     def refusal(self, view: TeamView) -> str:
         """See `Model`."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.action_shapes import accepted_shapes, action_shape, shape_text
-from palaestra.core.fields import Choice, is_homogeneous
-from palaestra.core.game import Game, Role
+from palaestra.core.spec.action_shapes import accepted_shapes, action_shape, shape_text
+from palaestra.core.spec.fields import is_homogeneous
+from palaestra.game import Choice, Game, Role
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Such a file is a zip archive: ``data.pkl`` is a pickle of a dict of tensors, ``data/0``, ``data/1``, ... their numbers.
 A pickle is a program for a machine with a stack. `_Machine` knows the few instructions that a dict of tensors needs
 (`pickletools` names them) and calls nothing: where torch would call ``_rebuild_tensor_v2``, it takes numbers from the
-archive. ``torch.load(weights_only=True)`` is no bound for strangers: it makes, say, a ``bytearray`` of any size.
+archive. ``torch.load(weights_only=True)`` is no bound for untrusted files: it makes a ``bytearray`` of any size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_weights(content: bytes) -> dict[str, np.ndarray]:
         content: The file; it must be a zip archive whose members are not compressed, as torch writes it.
 
     Raises:
-        ValueError: Something else than finite tensors; says what.
+        ValueError: Something else than finite tensors; the message names it.
         zipfile.BadZipFile, OSError, EOFError, KeyError, RuntimeError: A damaged archive.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -117,7 +117,7 @@ class _Machine:
         return items[::-1]
 
     def _binpersid(self) -> None:
-        """The numbers that ``("storage", type, name, device, length)`` stands for."""
+        """The numbers of ``("storage", type, name, device, length)``."""
         _, kind, name, _, length = self.stack.pop()
         if not isinstance(kind, _Global) or kind not in STORAGES:
             raise ValueError(f"numbers of type {printable(kind)}")

@@ -1,4 +1,4 @@
-"""A team as a learner saw it: the rows that a Gymnasium face or an adapter shows, from what a Python player is handed.
+"""A team as a learner saw it: the rows that a Gymnasium face or an adapter shows, from the arrays of a Python player.
 
 A model is trained on the observations of a face (one vector or dict of a team, or of each agent). As a player it is
 handed arrays of the team instead. A `TeamView` writes these into the memory of a simulation that plays nothing and
@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.adapters.agent_rows import AgentRows, AgentsMode
-from palaestra.adapters.padding import choice_sizes
-from palaestra.core.batch_loop import RANDOM
+from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.fields import values_of
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.fields import values_of
+from palaestra.game import Game
+from palaestra.players.agent_rows import AgentRows, AgentsMode
+from palaestra.players.padding import choice_sizes
 
 
 class Board(Simulation):
@@ -99,10 +99,10 @@ class TeamView:
         self._rows = AgentRows(self._board, team, self.way.agents, self.way.form, self.way.choices)
 
     def show(self, observations: Any, legal: Any, acting: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        """What a player is handed, as rows.
+        """The arrays of a player, as rows.
 
         Args:
-            observations: See `palaestra.core.opponents.Opponent.act`.
+            observations: See `palaestra.core.run.opponents.Opponent.act`.
             legal: Likewise.
             acting: Likewise.
 

@@ -6,7 +6,7 @@ in `palaestra.pursuit.graph_pursuit` and `palaestra.pursuit.confront`, what agen
 Optimal play is computed by `palaestra.pursuit.solver`.
 """
 
-from palaestra.core.catalog import Page, Preset, Row, presets
+from palaestra.game import Page, Preset, Row, presets
 
 ROWS: tuple[Row, ...] = (
     *presets(

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.codec_spaces import GraphSpace
-from palaestra.core.game import AgentView, Role
-from palaestra.core.spaces import action_space
+from palaestra.core.spec.spaces import action_space
+from palaestra.game import AgentView, GraphSpace, Role
 from palaestra.pursuit.graph_sight import UNSEEN
 from palaestra.pursuit.graphs import Graph
 
@@ -20,27 +19,27 @@ class GraphCodec:
 
     Columns are hops to the next exit, to oneself, to teammates and to opponents, each in the order of their names, as
     shares of the diameter; -1 as in the arrays. Where agents have hit points, a column for each follows, in the same
-    order: its share on the node where it stands, 0 elsewhere.
+    order: its share on the node where it is, 0 elsewhere.
     """
 
     total = False
 
-    def __init__(self, pool: Sequence[Graph], first_team: int, everybody: int, has_hit_points: bool = False) -> None:
+    def __init__(self, pool: Sequence[Graph], first_team: int, agents: int, has_hit_points: bool = False) -> None:
         """See `palaestra.pursuit.graph_pursuit.game`.
 
         Args:
             pool: The graphs of the game.
             first_team: Number of agents of the first team, whose slots come first.
-            everybody: Number of all agents.
+            agents: Number of all agents.
             has_hit_points: Whether teams see ``hit_points``.
         """
         self._links = tuple(np.concatenate([graph.edges, graph.edges[:, ::-1]]) for graph in pool)
         self._nodes = tuple(graph.nodes for graph in pool)
-        self._first_team, self._everybody, self._has_hit_points = first_team, everybody, has_hit_points
+        self._first_team, self._agents, self._has_hit_points = first_team, agents, has_hit_points
 
     def observation_space(self, role: Role) -> spaces.Space:
         """Nodes float32 ``[V, 1 + agents]`` or ``[V, 1 + 2 agents]``; edges have no features."""
-        columns = 1 + self._everybody * (1 + self._has_hit_points)
+        columns = 1 + self._agents * (1 + self._has_hit_points)
         return GraphSpace(spaces.Box(-1.0, 1.0, (columns,), np.float32), spaces.Discrete(1))
 
     def action_space(self, role: Role) -> spaces.Space:
@@ -62,10 +61,10 @@ class GraphCodec:
     def _rows_of_nodes(self, view: AgentView) -> np.ndarray:
         """Features float32 ``[..., V, columns]`` of the nodes of the largest graph, for one match or ``[N]``."""
         is_first = view.slot < self._first_team
-        members = self._first_team if is_first else self._everybody - self._first_team
+        members = self._first_team if is_first else self._agents - self._first_team
         number = view.slot - (0 if is_first else self._first_team)
         order = [0, 1 + number, *(1 + k for k in range(members) if k != number)]
-        order += range(1 + members, 1 + self._everybody)
+        order += range(1 + members, 1 + self._agents)
         hops = view.team["node_hops"][..., order, :].swapaxes(-1, -2).astype(np.float32)
         diameter = np.asarray(view.lane["diameter"], np.float32)[..., None, None]
         nodes = np.where(hops < 0, UNSEEN, hops / diameter)

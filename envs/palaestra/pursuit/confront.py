@@ -4,8 +4,8 @@
 
 A confrontation after the setting of ARAC (Shi et al., arXiv 2511.08412, 2025), whose rules are not public: these are
 ours. In a decision all agents of both teams move to a neighbouring node or stay. Then all shots fall together: each
-agent deals one point of damage to its target if that is at most `reach` hops away now. Who has no hit points left has
-shot all the same, and leaves the match.
+agent deals one point of damage to its target if that is at most `reach` hops away now. An agent without hit points
+leaves the match after its shot.
 
 With `vision` above 0, a team sees opponents that are at most so many hops away from one of its members. What it does
 not see changes nothing in its observations and masks. Scripts move by the match itself, whatever the vision, but shoot
@@ -26,10 +26,11 @@ they may be in reach. A target that is not in reach then is not hit.
 
 ## Observation Space
 
-Hops are shares of the graph's diameter; -1 stands for who is out of sight or has left. `view` and the codec ``"graph"``
-are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are shares of the most, in the order of
-`hops`. With ``view="nodes"`` a team sees besides the hit points of its members and of opponents, in the order of
-``node_hops``; with the codec each agent's stand in a column of their own, on its node.
+Hops are shares of the graph's diameter; -1 is the value for agents that are out of sight or have left. ``"hops"``,
+``"nodes"`` and the codec ``"graph"`` are as in [GraphPursuit](GraphPursuit.md); there are no exits. `hit_points` are
+shares of the most, in the order of `hops`. With ``observation="nodes"`` a team sees besides the hit points of its
+members and of opponents, in the order of ``node_hops``; with the codec those of each agent are a column of their own,
+on its node.
 
 <!-- table: observation -->
 
@@ -43,20 +44,19 @@ The teams' rewards add up to exactly 0.
 
 ## Starting State
 
-A random draw says which team is placed first: each of its agents on a node drawn uniformly. The agents of the other
-team stand on nodes drawn uniformly among those that are at least `start_hops` away from all of them, or as far away as
-there are any. From a pool of graphs each match draws one.
+A random draw decides which team is placed first: each of its agents on a node drawn uniformly. The agents of the other
+team are placed on nodes drawn uniformly among those that are at least `start_hops` away from all of them, or as far
+away as there are any. From a pool of graphs each match draws one.
 
 ## Episode End
 
-A match ends when a team has nobody left (``wiped_out``): the other one has won; it is a draw if nobody is left at all.
+A match ends when a team has no agent left (``wiped_out``): the other one has won; it is a draw if no agent is left.
 It is truncated after 60 decisions: then the team with more hit points has won.
 
 ## Arguments
 
 * `graph`: as in [GraphPursuit](GraphPursuit.md).
 * `red`, `blue`: sizes of the teams, 1 to 16.
-* `view`: ``"local"``, ``"hops"`` or ``"nodes"``.
 * `reward`: ``"dense"`` or ``"sparse"``.
 
 <!-- table: parameters -->
@@ -69,20 +69,16 @@ It is truncated after 60 decisions: then the team with more hit points has won.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import integer
+from palaestra.game import Choice, Field, Game, Parameter, Representation, Role, check_count, check_word, integer
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit import confront_scripts, graph_sight
-from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
 from palaestra.pursuit.graph_ground import FAR, NO_NODE, ground_of
-from palaestra.pursuit.graph_pursuit import NODE_CAPACITIES, TRAIL, View, shared_fields
+from palaestra.pursuit.graph_pursuit import TRAIL, node_representation
 from palaestra.pursuit.graphs import MOST_NODES, class_of, read
 
 RED, BLUE = 0, 1
@@ -96,7 +92,7 @@ CAPACITIES = (3, 8, 16)
 
 
 def reset(s, world):
-    """Draws a graph and where everybody starts."""
+    """Draws a graph and where all agents start."""
     red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     if len(world.nodes) > 1:
         s.graph = integer(s, len(world.nodes))
@@ -176,7 +172,7 @@ def shoot(s, world, actions, scratch, first, last, opponents):
 
 
 def lose_hit_points(s, scratch, first, last):
-    """Takes the damage of a team; who has no hit points left leaves. Returns the hit points that it has lost."""
+    """Takes the damage of a team; an agent without hit points leaves. Returns the hit points that it has lost."""
     lost = 0.0
     for slot in range(first, last):
         damage = min(scratch.damage[slot], s.hit_points[slot])
@@ -380,7 +376,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
 
 @inlined
 def write_hit_points(scratch, seen):
-    """``hit_points`` of everybody in the order of the columns."""
+    """``hit_points`` of all agents in the order of the columns."""
     for column in range(len(seen.hit_points)):
         seen.hit_points[column] = scratch.shares[column]
 
@@ -410,7 +406,6 @@ def game(
     graph: Any = "grid:8x8",
     red: int = 3,
     blue: int = 3,
-    view: View = "local",
     reward: Literal["dense", "sparse"] = "dense",
 ) -> Game:
     """The rules of `palaestra/GraphConfront-v0`.
@@ -421,28 +416,15 @@ def game(
     """
     check_count("red", red, 1, CAPACITIES[-1])
     check_count("blue", blue, 1, CAPACITIES[-1])
-    check_word("view", view, get_args(View))
     check_word("reward", reward, ("dense", "sparse"))
     pool = read(graph)
     ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=reward == "sparse")
-    most, room = ground.hops.shape[1], next(room for room in CAPACITIES if room >= max(red, blue))
+    room = next(room for room in CAPACITIES if room >= max(red, blue))
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
-    everybody = red + blue
-    points = Field(
-        "hit_points", (everybody,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room
-    )
-    observation = (*graph_sight.own_fields(everybody, 2 * room), points)
-    if view != "hops":
-        observation = (*observation, graph_sight.neighbour_field(ways, everybody, (widest, 2 * room)))
-    members: dict[str, Any] = {}
-    if view == "nodes":
-        node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
-        members = dict(
-            team_observation=(graph_sight.node_field(most, everybody, (2 * room, node_room)), points),
-            lane_observation=shared_fields(ground, len(pool)),
-            default_observation="dict",
-            codecs={"graph": GraphCodec(pool, red, everybody, has_hit_points=True)},
-        )
+    count = red + blue
+    points = Field("hit_points", (count,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room)
+    own = (*graph_sight.own_fields(count, 2 * room), points)
+    observation = (*own, graph_sight.neighbour_field(ways, count, (widest, 2 * room)))
     target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
     agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
     return Game(
@@ -458,7 +440,11 @@ def game(
         ),
         reset=reset,
         step=step,
-        observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
+        observe=observe_local,
+        representations={
+            "hops": Representation("hops from the own node alone", observe_hops, {"unit": own}),
+            "nodes": node_representation(observe_nodes, pool, ground, 2 * room, points),
+        },
         legal=legal,
         script=confront_scripts.script,
         plan=confront_scripts.plan,
@@ -472,7 +458,7 @@ def game(
         horizon=60,
         end_reasons=("wiped_out",),
         global_state=global_state,
-        global_state_size=graph_sight.state_size(everybody) + everybody,
+        global_state_size=graph_sight.state_size(count) + count,
         scratch=(
             ("damage", "f8", (2 * room,)),
             ("seen", "u1", (2 * room,)),
@@ -494,5 +480,4 @@ def game(
         render_fps=3.0,
         symmetric_teams=red == blue,
         mirror=partial(mirror, red) if red == blue else None,
-        **members,
     )

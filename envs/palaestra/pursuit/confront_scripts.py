@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palaestra.core.rng import script_integer
+from palaestra.game import script_integer
 from palaestra.pursuit import graph_sight
 from palaestra.pursuit.graph_ground import FAR
 from palaestra.pursuit.pursuit_scripts import WORST, count_ways

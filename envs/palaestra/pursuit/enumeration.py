@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.game import Enumeration
+from palaestra.game import Enumeration
 from palaestra.pursuit.graph_ground import ANY, Ground
 
 MOST_POSITIONS = 2_000_000

@@ -29,7 +29,7 @@ ROOM = (2, 5)
 LOOPS = 0.12
 """Probability that two neighbouring cells of different parts of a dungeon have a door."""
 CLOSED = 0.15
-"""Probability that a street of the lattice is closed, where nobody is cut off."""
+"""Probability that a street of the lattice is closed, where no node is cut off."""
 DIAGONALS = 0.06
 """Probability of a diagonal street in a block."""
 

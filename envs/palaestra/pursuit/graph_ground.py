@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.files import printable_name
-from palaestra.core.keywords import check_count
+from palaestra.game import check_count
 from palaestra.pursuit.graphs import Graph, class_of
 from palaestra.pursuit.solver import MOST_GIGABYTES, NEVER, PursuitSolution, solve_pursuit
 
@@ -61,7 +61,7 @@ class Ground(NamedTuple):
         escapes: Likewise; one number a graph without exits.
         safe_start: Nodes of the pursuers and of an evader from which the pursuers win, int16 ``[G, k + 1]``; 0 where
             the game is not solved.
-        places: Where to draw the nodes, float64 ``[G, V, 2]``; NaN where nobody knows.
+        places: Where to draw the nodes, float64 ``[G, V, 2]``; NaN where that is not known.
     """
 
     rules: Rules

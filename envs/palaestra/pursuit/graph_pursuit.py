@@ -27,7 +27,7 @@ The scripts play either team; in brackets what a team plays for which a script m
 * ``shortest_path``: pursuers go the shortest way to the nearest evader, and where there are several, teammates go
   different ones; evaders go the shortest way to an exit (``flee`` without exits).
 * ``flee``: evaders go to where most nodes are nearer to them than to any pursuer (pursuers: ``greedy``).
-* ``keep_exits``: pursuers stand on the exits that the evaders are nearest to, and capture an evader that is one move
+* ``keep_exits``: pursuers wait on the exits that the evaders are nearest to, and capture an evader that is one move
   away; evaders run to the nearest exit that they reach before any pursuer (both ``shortest_path`` without exits).
 * ``optimal``, where the game is solved: optimal play of alternating moves. Pursuers capture in the fewest moves,
   evaders avoid it, else delay it. In simultaneous order it answers to where the others are now.
@@ -41,18 +41,19 @@ those that there are. In alternating order the team that is not to move stays.
 
 ## Observation Space
 
-Hops are shares of the graph's diameter, so that they mean the same on all graphs; -1 stands for who is out of sight, is
-not in the match, or has left. ``view="local"`` (the default) shows hops from the own node and from behind each
-alternative, all that a policy for any graph needs. ``view="hops"`` leaves out ``neighbours``. ``view="nodes"`` adds
-``node_hops``, once for each team, and for the whole match ``graph``, the number of the drawn graph, and
-``diameter``, and ``node_neighbours``, the closed neighbourhoods of all graphs; observations are then a dict.
+Hops are shares of the graph's diameter, so that they mean the same on all graphs; -1 is the value for agents that are
+out of sight, not in the match, or have left. By default an agent sees hops from its node and from behind each
+alternative, all that a policy for any graph needs. ``observation="hops"`` leaves out ``neighbours``.
+``observation="nodes"`` adds ``node_hops``, once for each team, and for the whole match ``graph``, the number of the
+drawn graph, and ``diameter``, and ``node_neighbours``, the closed neighbourhoods of all graphs; observations are then a
+dict.
 
-With ``codec="graph"`` (it needs ``view="nodes"``) an agent observes a `gymnasium.spaces.Graph`: a row for each node
-with hops to the next exit, itself, its teammates and its opponents, and both directions of each edge.
+With ``codec="graph"`` (it needs ``observation="nodes"``) an agent observes a `gymnasium.spaces.Graph`: a row for each
+node with hops to the next exit, itself, its teammates and its opponents, and both directions of each edge.
 
 <!-- table: observation -->
 
-``env.state()`` says for each agent whether it is in the match, hops to the next exit and to everybody; then the time,
+``env.state()`` has for each agent whether it is in the match, hops to the next exit and to all agents; then the time,
 and the team that is to move (`palaestra.pursuit.graph_sight.global_state`).
 
 ## Rewards
@@ -62,7 +63,7 @@ In every decision the pursuers pay `time_cost` to the evaders. The teams' reward
 
 ## Starting State
 
-``starts="any"``: each pursuer stands on a node drawn uniformly; ``"together"``: all on one. Evaders stand on nodes
+``starts="any"``: each pursuer starts on a node drawn uniformly; ``"together"``: all on one. Evaders start on nodes
 drawn uniformly among those that are at least `start_hops` away from all pursuers and exits, or as far away as there are
 any, and where they are not captured at once. ``"winnable"``: besides, the pursuers win from there under optimal play of
 alternating moves. From a pool of graphs each match draws one, and with `fewest_pursuers` below `pursuers` the number of
@@ -83,7 +84,6 @@ then the evaders have won.
 * `exits`: nodes, or how many (each as far as possible from those before).
 * `order`: ``"simultaneous"`` or ``"alternating"``.
 * `starts`: ``"any"``, ``"together"`` or ``"winnable"``.
-* `view`: ``"local"``, ``"hops"`` or ``"nodes"``.
 * `solve`: True solves the game for `need` 1 and `radius` 0, ``{"need": 2, "radius": 1}`` for others; these two are then
   fixed. It needs one evader and a fixed number of pursuers, and memory: V to the power of `pursuers` + 1 numbers of two
   bytes for each graph of V nodes.
@@ -97,14 +97,11 @@ then the evaders have won.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from palaestra.core.fields import Field, Parameter
 from palaestra.core.files import printable_name
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Representation, Role, check_count, check_word, uniform
 from palaestra.pursuit import graph_sight, pursuit_scripts
 from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.enumeration import counting
@@ -124,7 +121,6 @@ from palaestra.pursuit.graphs import Graph, class_of, read
 
 Order = Literal["simultaneous", "alternating"]
 Starts = Literal["any", "together", "winnable"]
-View = Literal["local", "hops", "nodes"]
 
 PURSUERS, EVADERS = 0, 1
 CAPTURED, ESCAPED = 2, 3
@@ -132,7 +128,7 @@ CAPTURED, ESCAPED = 2, 3
 CAPACITIES = ((3, 1), (8, 2), (16, 4))
 """Pursuers and evaders that kernels are compiled for."""
 NODE_CAPACITIES = (128, 256, 512, 1024, 2048, 4096)
-"""Nodes that kernels of the view ``"nodes"`` are compiled for."""
+"""Nodes that kernels of ``observation="nodes"`` are compiled for."""
 TRAIL = 8
 """Nodes of an agent that pictures show."""
 TRIES = 32
@@ -155,7 +151,7 @@ def draw(s, n):
 
 
 def reset(s, world):
-    """Draws a graph, how many pursuers there are, and where everybody starts."""
+    """Draws a graph, how many pursuers there are, and where all agents start."""
     rules = world.rules
     pursuers, everybody = rules.pursuers, rules.pursuers + rules.evaders
     s.luck, s.outcomes = 0.0, 0.0
@@ -385,7 +381,7 @@ def observe_nodes(s, world, observations, scratch):
 
 
 def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | None) -> tuple[Parameter, ...]:
-    """The numbers of the rules. ``fixed`` are `need` and `radius` of a game that is solved, which nobody may change."""
+    """The numbers of the rules. ``fixed`` are `need` and `radius` of a game that is solved, which are fixed."""
     needs, radii = ((1, fewest), (0, FAR - 1)) if fixed is None else ((fixed[0], fixed[0]), (fixed[1], fixed[1]))
     farthest = min(graph.diameter for graph in pool)
     return (
@@ -405,7 +401,6 @@ def game(
     exits: int | Sequence[Any] = 0,
     order: Order = "simultaneous",
     starts: Starts = "any",
-    view: View = "local",
     solve: bool | Mapping[str, int] = False,
 ) -> Game:
     """The rules of `palaestra/GraphPursuit-v0`.
@@ -421,7 +416,6 @@ def game(
     check_count("fewest_pursuers", fewest, 1, pursuers)
     check_word("order", order, get_args(Order))
     check_word("starts", starts, get_args(Starts))
-    check_word("view", view, get_args(View))
     need, radius = members_of_solve(solve, pursuers)
     is_solved = isinstance(solve, Mapping) or bool(solve)
     pool = read(graph)
@@ -447,39 +441,49 @@ def game(
     )
     if is_solved:
         ground = with_solutions(ground, pool, leaves, pursuers, need, radius)
-    return _game(pool, ground, view, (need, radius) if is_solved else None)
+    return _game(pool, ground, (need, radius) if is_solved else None)
 
 
-def shared_fields(ground: Ground, graphs: int) -> tuple[Field, ...]:
-    """What everybody sees with ``view="nodes"``."""
-    nodes, about = ground.hops.shape[1], "closed neighbourhoods of the nodes of all graphs"
-    shape = ground.neighbours.shape
-    return (
-        Field("graph", (), 0, max(graphs - 1, 1), "1", "number of the graph in its pool", "i8"),
-        Field("diameter", (), 1, nodes, "hops", "most hops between two nodes of the graph", "i8"),
-        Field("node_neighbours", shape, NO_NODE, nodes - 1, about=about, dtype="i2", world="neighbours"),
+def node_representation(
+    observe: Callable, pool: Sequence[Graph], ground: Ground, room: int, hit_points: Field | None = None
+) -> Representation:
+    """``observation="nodes"``: besides what agents see by default, hops from every node, and the graph.
+
+    Args:
+        observe: Writes it.
+        pool: The graphs of the game.
+        ground: Their arrays.
+        room: Agents in the kernel's memory.
+        hit_points: Shown to a team too, where agents have some.
+    """
+    agents, nodes = ground.rules.pursuers + ground.rules.evaders, ground.hops.shape[1]
+    node_room = next(capacity for capacity in NODE_CAPACITIES if capacity >= nodes)
+    shape, about = ground.neighbours.shape, "closed neighbourhoods of the nodes of all graphs"
+    hops = graph_sight.node_field(nodes, agents, (room, node_room))
+    return Representation(
+        "besides, hops from every node, and the graph",
+        observe,
+        {},
+        team_observation=(hops,) if hit_points is None else (hops, hit_points),
+        lane_observation=(
+            Field("graph", (), 0, max(len(pool) - 1, 1), "1", "number of the graph in its pool", "i8"),
+            Field("diameter", (), 1, nodes, "hops", "most hops between two nodes of the graph", "i8"),
+            Field("node_neighbours", shape, NO_NODE, nodes - 1, about=about, dtype="i2", world="neighbours"),
+        ),
+        default_form="dict",
+        codecs={"graph": GraphCodec(pool, ground.rules.pursuers, agents, has_hit_points=hit_points is not None)},
     )
 
 
-def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, int] | None) -> Game:
+def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) -> Game:
     """The rules on arrays."""
     pursuers, evaders = ground.rules.pursuers, ground.rules.evaders
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
-    everybody, room, most = pursuers + evaders, sum(rooms), ground.hops.shape[1]
-    observation = graph_sight.own_fields(everybody, room)
-    if view != "hops":
-        observation = (*observation, graph_sight.neighbour_field(ways, everybody, (widest, room)))
+    agents, room = pursuers + evaders, sum(rooms)
+    own = graph_sight.own_fields(agents, room)
+    observation = (*own, graph_sight.neighbour_field(ways, agents, (widest, room)))
     move = graph_sight.move_choice(ways, widest)
-    members: dict[str, Any] = {}
-    if view == "nodes":
-        node_room = next(nodes for nodes in NODE_CAPACITIES if nodes >= most)
-        members = dict(
-            team_observation=(graph_sight.node_field(most, everybody, (room, node_room)),),
-            lane_observation=shared_fields(ground, len(pool)),
-            default_observation="dict",
-            codecs={"graph": GraphCodec(pool, pursuers, everybody)},
-        )
     return Game(
         name="GraphPursuit",
         roles=(
@@ -496,7 +500,11 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         ),
         reset=reset,
         step=step,
-        observe={"local": observe_local, "hops": observe_hops, "nodes": observe_nodes}[view],
+        observe=observe_local,
+        representations={
+            "hops": Representation("hops from the own node alone", observe_hops, {"pursuer": own, "evader": own}),
+            "nodes": node_representation(observe_nodes, pool, ground, room),
+        },
         legal=legal,
         script=pursuit_scripts.script,
         plan=pursuit_scripts.plan,
@@ -509,7 +517,7 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         ),
         end_reasons=("captured", "escaped"),
         global_state=graph_sight.global_state,
-        global_state_size=graph_sight.state_size(everybody),
+        global_state_size=graph_sight.state_size(agents),
         scratch=(
             ("before", "i8", (room,)),
             ("seen", "u1", (room,)),
@@ -528,5 +536,4 @@ def _game(pool: Sequence[Graph], ground: Ground, view: View, fixed: tuple[int, i
         render_fps=3.0,
         click="palaestra.pursuit.graph_render:click",
         enumeration=counting(ground),
-        **members,
     )

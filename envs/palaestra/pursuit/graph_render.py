@@ -16,22 +16,35 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade, font
-from palaestra.core.game import Game
-from palaestra.pursuit.graph_ground import FAR, NO_NODE, Ground
-from palaestra.pursuit.sheet import (
+from palaestra.drawing.canvas import (
+    BACKGROUND,
+    MUTED,
+    PANEL,
+    SIGNAL,
+    TEAMS,
+    TEXT,
+    Canvas,
+    Color,
+    Point,
+    blend,
+    fade,
+    font,
+)
+from palaestra.game import Game
+from palaestra.pursuit.graph_background import (
     FOOTER,
     HEADER,
     LABELLED,
     MARGIN,
     SMALLEST,
     WIDTH,
-    Sheet,
+    GraphBackground,
+    background_of,
     draw_exit,
     exit_radius,
     node_color,
-    sheet_of,
 )
+from palaestra.pursuit.graph_ground import FAR, NO_NODE, Ground
 
 NOBODY = -1
 CLICK_PIXELS = 11.0
@@ -63,25 +76,25 @@ def slots_left(game: Game, s: Any) -> list[int]:
     return [slot for slot in gone if has_hit_points(game) or game.team_index[slot] == 1]
 
 
-def seats(game: Game, sheet: Sheet, s: Any) -> dict[int, tuple[Point, float]]:
-    """Middle and radius of each agent's disc: several on one node stand in rings around it, inside the picture."""
+def seats(game: Game, background: GraphBackground, s: Any) -> dict[int, tuple[Point, float]]:
+    """Middle and radius of each agent's disc: several on one node are drawn in rings around it, inside the picture."""
     crowds: dict[int, list[int]] = {}
     for slot in sorted(slots_here(game, s) + slots_left(game, s)):
         crowds.setdefault(int(s.node[slot]), []).append(slot)
     found: dict[int, tuple[Point, float]] = {}
     for node, crowd in crowds.items():
-        radius = sheet.agent_radius if len(crowd) <= CROWD else max(0.8 * sheet.agent_radius, SMALLEST)
+        radius = background.agent_radius if len(crowd) <= CROWD else max(0.8 * background.agent_radius, SMALLEST)
         apart = 2.15 * radius + (LIFE if has_hit_points(game) else 0.0)
-        discs = sheet.points[node] + apart * np.array(fan(len(crowd)))
+        discs = background.points[node] + apart * np.array(fan(len(crowd)))
         low, high = discs.min(axis=0) - radius, discs.max(axis=0) + radius
-        corner = np.array([WIDTH - MARGIN, sheet.height - FOOTER])
+        corner = np.array([WIDTH - MARGIN, background.height - FOOTER])
         discs += np.maximum((MARGIN, HEADER) - low, 0.0) - np.maximum(high - corner, 0.0)
         found.update({slot: ((x, y), radius) for slot, (x, y) in zip(crowd, discs.tolist(), strict=True)})
     return found
 
 
 def fan(count: int) -> list[Point]:
-    """Where discs of diameter 1 stand side by side around a point."""
+    """Middles of discs of diameter 1 side by side around a point."""
     if count == 1:
         return [(0.0, 0.0)]
     if count <= 6:
@@ -143,16 +156,16 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     Raises:
         ImportError: Pillow is missing.
     """
-    sheet = sheet_of(world, int(s.graph))
-    canvas, places = sheet.canvas.copy(), seats(game, sheet, s)
+    background = background_of(world, int(s.graph))
+    canvas, places = background.canvas.copy(), seats(game, background, s)
     draw_header(canvas, game, world, s)
-    draw_footer(canvas, game, world, sheet, s)
-    draw_reach(canvas, game, world, sheet, s)
-    draw_sight(canvas, game, world, sheet, s)
+    draw_footer(canvas, game, world, background, s)
+    draw_reach(canvas, game, world, background, s)
+    draw_sight(canvas, game, world, background, s)
     for slot in places:
-        draw_trail(canvas, game, sheet, s, slot)
-    draw_labels(canvas, sheet, places)
-    draw_crowds(canvas, sheet, s, places)
+        draw_trail(canvas, game, background, s, slot)
+    draw_labels(canvas, background, places)
+    draw_crowds(canvas, background, s, places)
     for slot in slots_left(game, s):
         draw_gone(canvas, places[slot], TEAMS[game.team_index[slot]])
     for slot in slots_here(game, s):
@@ -162,20 +175,20 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     return np.array(canvas.finish())
 
 
-def draw_reach(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) -> None:
+def draw_reach(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
     """Shades the nodes in reach of a team, and the edges between them: more where more members reach."""
     hops = reach_of(game, s)
     for team in teams_that_reach(game) if hops > 0 else ():
         near = count_near(game, world, s, team, hops)
         shade = [fade(TEAMS[team], 0.1 + 0.1 * min(count, 4)) for count in range(int(near.max()) + 1)]
-        for a, b in sheet.edges[(near[sheet.edges] > 0).all(axis=1)].tolist():
-            for line in sheet.lines(a, b):
+        for a, b in background.edges[(near[background.edges] > 0).all(axis=1)].tolist():
+            for line in background.lines(a, b):
                 canvas.line(line, fade(TEAMS[team], 0.28), 2.5)
         for node in np.flatnonzero(near).tolist():
-            canvas.circle(sheet.point(node), min(max(0.4 * sheet.spacing, 3.0), 24.0), shade[near[node]])
+            canvas.circle(background.point(node), min(max(0.4 * background.spacing, 3.0), 24.0), shade[near[node]])
 
 
-def draw_sight(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) -> None:
+def draw_sight(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
     """Colours the nodes that a team sees, where it does not see everything."""
     if "vision" not in _parameters(game) or s.parameters.vision <= 0:
         return
@@ -183,41 +196,43 @@ def draw_sight(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) 
     both = blend(TEAMS[0], TEAMS[1], 0.5)
     for nodes, color in ((seen[0] & ~seen[1], TEAMS[0]), (seen[1] & ~seen[0], TEAMS[1]), (seen[0] & seen[1], both)):
         for node in np.flatnonzero(nodes & (world.exit_hops[s.graph, : len(nodes)] > 0)).tolist():
-            canvas.circle(sheet.point(node), sheet.node_radius, blend(node_color(sheet.node_radius), color, 0.45))
+            canvas.circle(
+                background.point(node), background.node_radius, blend(node_color(background.node_radius), color, 0.45)
+            )
 
 
-def draw_labels(canvas: Canvas, sheet: Sheet, places: dict[int, tuple[Point, float]]) -> None:
+def draw_labels(canvas: Canvas, background: GraphBackground, places: dict[int, tuple[Point, float]]) -> None:
     """The numbers of the nodes that are large enough and that no agent covers."""
-    if sheet.node_radius < LABELLED:
+    if background.node_radius < LABELLED:
         return
-    letters = max(10, round(0.95 * sheet.node_radius))
-    discs = [(*point, radius + sheet.node_radius) for point, radius in places.values()]
-    for node, (x, y) in enumerate(sheet.points.tolist()):
+    letters = max(10, round(0.95 * background.node_radius))
+    discs = [(*point, radius + background.node_radius) for point, radius in places.values()]
+    for node, (x, y) in enumerate(background.points.tolist()):
         if all(math.dist((x, y), disc[:2]) > disc[2] for disc in discs):
             canvas.text((x, y + 0.36 * letters), str(node), blend(MUTED, TEXT, 0.4), letters, "ms")
 
 
-def draw_trail(canvas: Canvas, game: Game, sheet: Sheet, s: Any, slot: int) -> None:
+def draw_trail(canvas: Canvas, game: Game, background: GraphBackground, s: Any, slot: int) -> None:
     """The way of an agent in the last decisions, a little beside those of the others."""
     nodes, color = trail_of(s, slot), TEAMS[game.team_index[slot]]
     angle = 2.0 * math.pi * slot / len(game.agents)
-    dx, dy = (min(2.0, 0.1 * sheet.spacing) * way for way in (math.cos(angle), math.sin(angle)))
+    dx, dy = (min(2.0, 0.1 * background.spacing) * way for way in (math.cos(angle), math.sin(angle)))
     last = len(nodes) - 1
     for k in range(last):
         if nodes[k] != nodes[k + 1]:
-            for line in sheet.lines(nodes[k], nodes[k + 1]):
+            for line in background.lines(nodes[k], nodes[k + 1]):
                 fresh = (k + 1) / last
                 shifted = [(x + dx, y + dy) for x, y in line]
                 canvas.line(shifted, fade(color, 0.1 + 0.65 * fresh), 1.0 + 2.5 * fresh)
-    for k in range(last) if sheet.node_radius >= LABELLED else ():
-        tint = blend(node_color(sheet.node_radius), color, 0.05 + 0.3 * (k + 1) / last)
-        canvas.circle(sheet.point(nodes[k]), sheet.node_radius, tint)
+    for k in range(last) if background.node_radius >= LABELLED else ():
+        tint = blend(node_color(background.node_radius), color, 0.05 + 0.3 * (k + 1) / last)
+        canvas.circle(background.point(nodes[k]), background.node_radius, tint)
 
 
-def draw_crowds(canvas: Canvas, sheet: Sheet, s: Any, places: dict[int, tuple[Point, float]]) -> None:
-    """Lines from a node to the agents that stand around it."""
+def draw_crowds(canvas: Canvas, background: GraphBackground, s: Any, places: dict[int, tuple[Point, float]]) -> None:
+    """Lines from a node to the agents that are drawn around it."""
     for slot, (point, _) in places.items():
-        center = sheet.point(int(s.node[slot]))
+        center = background.point(int(s.node[slot]))
         if point != center:
             canvas.line([center, point], blend(MUTED, TEXT, 0.3), 2.0)
 
@@ -326,22 +341,22 @@ def describe_score(game: Game, s: Any) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {' : '.join(f'{one:g}' for one in count)}" for name, count in counts)
 
 
-def draw_footer(canvas: Canvas, game: Game, world: Ground, sheet: Sheet, s: Any) -> None:
+def draw_footer(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
     """What colours and marks mean."""
-    base, x = sheet.height - 12.0, MARGIN + 6.0
+    base, x = background.height - 12.0, MARGIN + 6.0
     exits = ["exit"] if world.rules.has_exits else []
     for team, name in enumerate([*game.teams, *exits]):
         if team < len(game.teams):
             canvas.circle((x, base - 4.0), 6.0, TEAMS[team])
         else:
-            draw_exit(canvas, (x, base - 4.0), min(exit_radius(sheet), 8.0))
+            draw_exit(canvas, (x, base - 4.0), min(exit_radius(background), 8.0))
         canvas.text((x + 13, base), name, MUTED, 12)
         x += 37.0 + font(12).getlength(name)
     canvas.text((WIDTH - MARGIN, base), describe_rules(game, s), MUTED, 12, "rs")
 
 
 def describe_rules(game: Game, s: Any) -> str:
-    """The numbers of the rules that the shades stand for."""
+    """The numbers of the rules that the shades show."""
     hops, words = reach_of(game, s), []
     if hops > 0 or (not has_hit_points(game) and "need" in _parameters(game) and s.parameters.need > 1):
         shared = f" by {s.parameters.need:.0f}" if not has_hit_points(game) and s.parameters.need > 1 else ""
@@ -432,26 +447,26 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | st
         The number of the alternative or the name of the teammate; None where there is neither, and for moves of who is
         not to move.
     """
-    sheet = sheet_of(world, int(s.graph))
-    node = node_at(sheet, x, y)
+    background = background_of(world, int(s.graph))
+    node = node_at(background, x, y)
     if node != NO_NODE and s.alive[slot] and s.acting[slot]:
         ways = np.flatnonzero(world.neighbours[s.graph, s.node[slot]] == node)
         if len(ways):
             return int(ways[0])
-    return teammate_at(game, sheet, s, slot, node, (x, y))
+    return teammate_at(game, background, s, slot, node, (x, y))
 
 
-def node_at(sheet: Sheet, x: float, y: float) -> int:
+def node_at(background: GraphBackground, x: float, y: float) -> int:
     """The nearest node of those that a click may mean, or `NO_NODE`."""
-    ways = np.hypot(sheet.points[:, 0] - x, sheet.points[:, 1] - y)
+    ways = np.hypot(background.points[:, 0] - x, background.points[:, 1] - y)
     node = int(ways.argmin())
-    return node if ways[node] <= max(CLICK_PIXELS, sheet.agent_radius) else NO_NODE
+    return node if ways[node] <= max(CLICK_PIXELS, background.agent_radius) else NO_NODE
 
 
-def teammate_at(game: Game, sheet: Sheet, s: Any, slot: int, node: int, point: Point) -> str | None:
+def teammate_at(game: Game, background: GraphBackground, s: Any, slot: int, node: int, point: Point) -> str | None:
     """The teammate whose disc is at a point, else the first one on a node."""
     found = None
-    places = seats(game, sheet, s)
+    places = seats(game, background, s)
     for other in slots_here(game, s):
         if other == slot or game.team_index[other] != game.team_index[slot]:
             continue

@@ -1,6 +1,6 @@
 """What agents on a graph see of each other: hops, as shares of the diameter, from where they are and could go.
 
-Columns for everybody stand in the order of the agent that sees: itself, its teammates, then its opponents, each in the
+Columns of agents are in the order of the observing agent: itself, its teammates, then its opponents, each in the
 order of their names. A team shares what it sees; with ``vision`` 0 that is everything.
 """
 
@@ -8,42 +8,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field
+from palaestra.game import Choice, Field
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 
 UNSEEN = -1.0
-"""Hops to who is out of sight or has left, and to exits where there are none."""
+"""Hops to agents that are out of sight or have left, and to exits where there are none."""
 NO_WAY = -1
 """Likewise in ``node_hops``."""
 THERE, TO_EXIT, TO_EVERYBODY = range(3)
-"""Columns of ``neighbours``; from the last one on, one for everybody."""
+"""Columns of ``neighbours``; from the last one on, one an agent."""
 STATE_OF_AGENT = 2
-"""Numbers of an agent in the global state, besides its hops to everybody."""
+"""Numbers of an agent in the global state, besides its hops to all agents."""
 FEW = 8
-"""Most columns that are written whether somebody is there or not."""
+"""Most columns that are written whether their agents are there or not."""
 
 
-def own_fields(everybody: int, capacity: int) -> tuple[Field, ...]:
+def own_fields(agents: int, capacity: int) -> tuple[Field, ...]:
     """What an agent sees from where it is."""
     return (
-        Field("hops", (everybody,), -1, 1, "1", "to oneself (0), teammates and opponents", capacity=capacity),
+        Field("hops", (agents,), -1, 1, "1", "to oneself (0), teammates and opponents", capacity=capacity),
         Field("exit_hops", (), -1, 1, "1", "to the next exit; -1 without exits"),
         Field("time", (), 0, 1, "1", "share of the horizon that is over"),
     )
 
 
-def neighbour_field(ways: int, everybody: int, capacity: tuple[int, int]) -> Field:
+def neighbour_field(ways: int, agents: int, capacity: tuple[int, int]) -> Field:
     """The same from behind each alternative of a move."""
-    about = "a row an alternative: 1 if it is there, hops from there to the next exit, then to everybody as in hops"
-    shape = (ways, TO_EVERYBODY + everybody)
+    about = "a row an alternative: 1 if it is there, hops from there to the next exit, then to each agent as in hops"
+    shape = (ways, TO_EVERYBODY + agents)
     return Field("neighbours", shape, -1, 1, "1", about, capacity=(capacity[0], TO_EVERYBODY + capacity[1]))
 
 
-def node_field(nodes: int, everybody: int, capacity: tuple[int, int]) -> Field:
+def node_field(nodes: int, agents: int, capacity: tuple[int, int]) -> Field:
     """Hops from all nodes, what a team sees of its graph."""
     about = "hops from every node to the next exit, to the team's members and to opponents, a row each; -1 as in hops"
-    shape, room = (1 + everybody, nodes), (1 + capacity[0], capacity[1])
+    shape, room = (1 + agents, nodes), (1 + capacity[0], capacity[1])
     return Field("node_hops", shape, NO_WAY, nodes - 1, "hops", about, dtype="i2", capacity=room)
 
 
@@ -68,7 +68,7 @@ def count_everybody(world):
 def count_columns(world, room):
     """How many columns to write: all that there is room for where these are few, a number that the compiler knows.
 
-    The columns after everybody's are shown to nobody.
+    The columns after those of the agents are not shown.
     """
     return room if room <= FEW else count_everybody(world)
 
@@ -76,7 +76,7 @@ def count_columns(world, room):
 def sees(s, world, first, last, other):
     """Whether the team with the slots ``first`` to ``last`` - 1 sees an agent.
 
-    It sees its members and who is at most ``vision`` hops away from one of them; with 0 everybody in the match.
+    It sees its members and agents at most ``vision`` hops away from one of them; with 0 all agents in the match.
     """
     if s.alive[other] == 0:
         return False
@@ -89,14 +89,14 @@ def sees(s, world, first, last, other):
 
 
 def find_seen(s, world, scratch, first, last):
-    """Notes in ``scratch.seen`` whom a team sees."""
+    """Writes into ``scratch.seen`` which agents a team sees."""
     for other in range(count_everybody(world)):
         scratch.seen[other] = sees(s, world, first, last, other)
 
 
 @inlined
 def column_of(slot, other, first, last):
-    """Place of ``other`` among everybody as ``slot`` of the team ``first`` to ``last`` - 1 counts them."""
+    """Index of ``other`` in the observation order of ``slot``, of the team ``first`` to ``last`` - 1."""
     if other == slot:
         return 0
     if first <= other < last:
@@ -105,9 +105,9 @@ def column_of(slot, other, first, last):
 
 
 def line_up(s, world, scratch, slot, first, last):
-    """Writes the nodes of everybody into ``scratch.nodes`` in the order of the columns of ``slot``.
+    """Writes the nodes of all agents into ``scratch.nodes`` in the observation order of ``slot``.
 
-    Who is not seen is noted in ``scratch.hidden``. Returns the number of these.
+    Columns of agents that are not seen go into ``scratch.hidden``; returns their number.
     """
     hidden = 0
     for other in range(count_everybody(world)):
@@ -173,10 +173,10 @@ def write_row(out, hops, is_seen):
 
 
 def global_state(s, world, out):
-    """For each agent: 1 if it is in the match, hops to the next exit, and hops to everybody in the order of names.
+    """For each agent: 1 if it is in the match, hops to the next exit, and hops to all agents in the order of names.
 
-    Then the share of the horizon that is over, and the number of the team that is to move. Hops of or to who is not in
-    the match are `UNSEEN`.
+    Then the share of the horizon that is over, and the number of the team that is to move. Hops of or to agents
+    that are not in the match are `UNSEEN`.
     """
     everybody, graph, per_hop, at = count_everybody(world), s.graph, world.per_hop[s.graph], 0
     for slot in range(everybody):
@@ -194,6 +194,6 @@ def global_state(s, world, out):
     out[at + 1] = s.turn
 
 
-def state_size(everybody: int) -> int:
+def state_size(agents: int) -> int:
     """Numbers of the global state."""
-    return everybody * (STATE_OF_AGENT + everybody) + 2
+    return agents * (STATE_OF_AGENT + agents) + 2

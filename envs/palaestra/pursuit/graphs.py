@@ -55,7 +55,7 @@ class Graph:
         nodes: V, number of nodes.
         edges: int64 ``[E, 2]``: pairs of nodes, the smaller one first, in ascending order.
         labels: What users call the nodes, ``[V]``; the numbers 0 to V - 1 by default.
-        places: float64 ``[V, 2]``, where to draw the nodes; None where nobody knows.
+        places: float64 ``[V, 2]``, where to draw the nodes; None where that is not known.
         file: The file that it was read from, for messages.
     """
 
@@ -195,9 +195,11 @@ def read(source: Any) -> tuple[Graph, ...]:
         FileError: A damaged file; names file and line.
     """
     pool: list[Graph] = []
+    largest = 0
     for graph in _graphs(source, 0):
         pool.append(graph)
-        check_pool(len(pool), max(one.nodes for one in pool))
+        largest = max(largest, graph.nodes)
+        check_pool(len(pool), largest)
     return tuple(pool)
 
 

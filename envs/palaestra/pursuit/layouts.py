@@ -1,4 +1,4 @@
-"""Where the nodes of a graph stand in its pictures: the places that are known, else a layout by hops.
+"""Places of the nodes of a graph in its pictures: the places that are known, else a layout by hops.
 
 A layout brings the distances between nodes as near as it can to their hops. It starts from the hops to a few pivots
 (Brandes and Pich, "Eigensolver methods for progressive multidimensional scaling of large data", 2006) and goes on by
@@ -60,7 +60,7 @@ def lay_out(neighbours: np.ndarray, hops: np.ndarray) -> np.ndarray:
         hops: int16 ``[V, V]``, `FAR` where there is no way.
 
     Returns:
-        float64 ``[V, 2]``. Components stand side by side, the largest one first.
+        float64 ``[V, 2]``. Components are side by side, the largest one first.
     """
     first = (hops < FAR).argmax(axis=1)
     parts = sorted((np.flatnonzero(first == node) for node in np.unique(first)), key=lambda part: -len(part))

@@ -5,8 +5,7 @@ Slots are numbered pursuers first. Nodes to go to are in ``scratch.to``.
 
 from __future__ import annotations
 
-from palaestra.core.late import late
-from palaestra.core.rng import script_integer
+from palaestra.game import late, script_integer
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 
 NAMES = ("stay", "greedy", "shortest_path", "flee", "keep_exits", "optimal")

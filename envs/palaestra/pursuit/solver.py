@@ -10,7 +10,7 @@ from W_t::
 N are closed neighbourhoods: who moves may stay. The evader is lost where it moves from F, and its *capture time* is the
 first t. This is retrograde analysis of cops and robbers (Nowakowski and Winkler 1983; Clarke and MacGillivray,
 "Characterizations of k-copwin graphs", 2012). With exits the evader's escapes are found in the same way from the nodes
-that it leaves by; who neither is caught nor escapes plays on for ever, which nobody has won.
+that it leaves by; an evader that is neither caught nor escapes plays on for ever, and no team has won.
 
 For each tuple P the evader's nodes are the bits of a few words, so a sweep costs ``V^k`` words and not ``V^(k+1)``
 positions. Pursuers move one after the other: the union over their joint moves is that of one pursuer's moves at a
@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compiler import compile_cached
+from palaestra.core.compile.compiler import compile_cached
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.files import printable_name
-from palaestra.core.keywords import check_count
-from palaestra.core.linker import jit_disabled
+from palaestra.game import check_count
 from palaestra.pursuit.graphs import MOST_NODES, Graph, read
 
 NEVER = -1

@@ -12,8 +12,8 @@ again under the same rules. Hashes of every state are compared::
 
 A `Recorder` records any simulation while other code drives it: a training run, a face, an adapter.
 
-The file of somebody else can be wrong, never dangerous: `load` runs nothing in it and checks sizes before memory, and
-all that it says goes through the same checks as a call of the simulation. What is wrong is a `ReplayError`.
+An untrusted file can be wrong, never dangerous: `load` runs nothing in it and checks sizes before memory, and
+all that it holds goes through the same checks as a call of the simulation. What is wrong is a `ReplayError`.
 """
 
 from palaestra.replay.export import to_csv, to_gif

@@ -1,12 +1,12 @@
-"""Verbs besides resets and decisions as rows of numbers, and back: what a replay holds of them.
+"""Calls besides resets and decisions as rows of numbers, and back, as a replay holds them.
 
-A row has a verb, a number that says of what, another number, the lanes, and the bits of a value for each lane:
+A row has a call, the number of its target, another number, the lanes, and the bits of a value for each lane:
 
 ===============  ==============================================  ==================  =====================
-verb             of what                                         number              value
+call             target                                          number              value
 ===============  ==============================================  ==================  =====================
 SEED                                                                                 seed
-STREAM           0 the rules' stream, 1 the scripts'                                 where it stands
+STREAM           0 the rules' stream, 1 the scripts'                                 state, uint64
 SET_OPPONENT     place in the names of the teams and the agents  player              strength, float64
 SET_PARAMETER    place in the game's parameters                                      float64
 SNAPSHOT         number of the snapshot, from 0
@@ -14,8 +14,8 @@ RESTORE          number of the snapshot
 REFRESH
 ===============  ==============================================  ==================  =====================
 
-On playback each row is a call of the simulation's own verb, which checks what it is given. The stream of a lane has no
-verb; any 64 bits are one.
+On playback each row is such a call of the simulation, which checks what it is given. No call sets the stream of a lane:
+any 64 bits are valid.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import CALLER, MIX, RANDOM
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys
-from palaestra.core.simulation import Simulation
-from palaestra.core.snapshot import Snapshot
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.snapshot import Snapshot
+from palaestra.game import Game
 from palaestra.replay.file import (
     LARGEST,
     REFRESH,
@@ -51,30 +51,30 @@ class Change:
     """One row.
 
     Attributes:
-        verb: Which verb.
-        what: Of what.
+        call: Which call, a number of `palaestra.replay.file`.
+        what: Number of its target.
         number: Another number.
         lanes: bool ``[N]``.
         values: int64 ``[N]``, 0 outside the lanes.
     """
 
-    verb: int
+    call: int
     what: int
     number: int
     lanes: np.ndarray
     values: np.ndarray
 
 
-def change(verb: int, lanes: np.ndarray, what: int = 0, number: int = 0, values: Any = None) -> Change:
-    """A row of a verb; ``values`` (``[N]``, of 8 bytes each) are copied."""
+def change(call: int, lanes: np.ndarray, what: int = 0, number: int = 0, values: Any = None) -> Change:
+    """A row of a call; ``values`` (``[N]``, of 8 bytes each) are copied."""
     bits = np.zeros(len(lanes), np.int64)
     if values is not None:
         bits[lanes] = np.ascontiguousarray(values).view(np.int64)[lanes]
-    return Change(verb, what, number, lanes.copy(), bits)
+    return Change(call, what, number, lanes.copy(), bits)
 
 
 def starting_changes(sim: Simulation) -> list[Change]:
-    """What a new simulation must be told besides `Simulation.lane_seeds` before its first reset is that of ``sim``."""
+    """Calls that bring a new simulation with the same `Simulation.lane_seeds` to the state of ``sim``."""
     game, states = sim.game, sim.states
     everywhere = np.ones(sim.num_envs, np.bool_)
     rows = [
@@ -118,7 +118,7 @@ def _place(game: Game, team_or_agent: str) -> int:
 
 @dataclass
 class ChangePlayer:
-    """Calls the verbs of a replay again.
+    """Repeats the calls of a replay.
 
     Attributes:
         sim: Plays the replay.
@@ -134,37 +134,37 @@ class ChangePlayer:
 
     def __post_init__(self) -> None:
         """Finds out how long each snapshot is needed."""
-        verbs = self.replay.change_verbs
-        self.last_uses = {int(verbs[row, 1]): int(row) for row in np.flatnonzero(verbs[:, 0] == RESTORE)}
+        calls = self.replay.change_verbs
+        self.last_uses = {int(calls[row, 1]): int(row) for row in np.flatnonzero(calls[:, 0] == RESTORE)}
 
     def play(self, row: int) -> None:
-        """Calls the verb of a row.
+        """Repeats the call of a row.
 
         Raises:
-            ReplayError: There is no such verb, team, parameter or snapshot.
+            ReplayError: There is no such call, team, parameter or snapshot.
             ValueError: The simulation refuses it.
         """
         sim, game = self.sim, self.sim.game
-        verb, what, number = self.replay.change_verbs[row].tolist()
+        call, what, number = self.replay.change_verbs[row].tolist()
         lanes, values = self.replay.change_lanes[row], self.replay.change_values[row]
-        if verb == SEED:
+        if call == SEED:
             sim.seed(values.view(np.uint64), lanes)
-        elif verb == STREAM:
+        elif call == STREAM:
             sim.states[_one_of(STREAMS, what, "stream")[0]][lanes] = values.view(np.uint64)[lanes]
-        elif verb == SET_OPPONENT:
+        elif call == SET_OPPONENT:
             name = _one_of(_names(game), what, "team or agent")
             sim.set_opponent(name, _player(game, number, values.view(np.float64)[lanes]), lanes)
-        elif verb == SET_PARAMETER:
+        elif call == SET_PARAMETER:
             name = _one_of(game.parameters, what, "parameter").name
             sim.set_parameters(lanes, **{name: values.view(np.float64)[lanes]})
-        elif verb == SNAPSHOT:
+        elif call == SNAPSHOT:
             self._snapshot(row, what)
-        elif verb == RESTORE:
+        elif call == RESTORE:
             self._restore(row, what)
-        elif verb == REFRESH:
+        elif call == REFRESH:
             sim.refresh(lanes)
         else:
-            raise ReplayError(f"there is no verb number {verb}")
+            raise ReplayError(f"there is no call number {call}")
 
     def _snapshot(self, row: int, number: int) -> None:
         if self.last_uses.get(number, -1) < row:
@@ -188,7 +188,7 @@ def _one_of(things: Any, number: int, kind: str) -> Any:
 
 
 def _player(game: Game, number: int, strengths: np.ndarray) -> str | None:
-    """The word for a player of one strength."""
+    """The `opponent=` text for a player of one strength."""
     if number == CALLER:
         return None
     if number == RANDOM:

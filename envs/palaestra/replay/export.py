@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import import_pillow
 from palaestra.core.files import open_atomically
+from palaestra.drawing.canvas import import_pillow
 from palaestra.replay.file import Replay, ReplayError
 from palaestra.replay.playback import frames
 
@@ -122,7 +122,7 @@ def check_lane(replay: Replay, lane: int) -> None:
     """Whether a replay has a lane.
 
     Raises:
-        ReplayError: It has not; says which it has.
+        ReplayError: It has not; the message names those that it has.
     """
     if not 0 <= lane < replay.num_envs:
         raise ReplayError(f"the replay has lanes 0 to {replay.num_envs - 1}, not {lane}")

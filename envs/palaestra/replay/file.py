@@ -24,22 +24,22 @@ SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
 """First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
 LARGEST_HEADER = 2**22
-LONGEST_WORD = 500
+LONGEST_TEXT = 500
 """Characters of an id, a version, a digest or an engine."""
 LARGEST = 2**31
 """Bytes that a replay may have in memory, and bytes of the lanes that play it."""
 
 
 class ReplayError(FileError):
-    """A replay that cannot be made, read or repeated; says why."""
+    """A replay that cannot be made, read or repeated; the message gives the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
     """Everything that came from outside in a run of N lanes, K operations (resets and decisions) long.
 
-    It holds verbs and their arguments, never the memory of a match: what it says goes through the same checks as a
-    call of `palaestra.core.simulation.Simulation`.
+    It holds calls and their arguments, never the memory of a match: its content goes through the same checks as a
+    call of `palaestra.core.run.simulation.Simulation`.
 
     Attributes:
         id: Id of the environment.
@@ -47,22 +47,22 @@ class Replay:
             `palaestra.core.files.TextFile`.
         num_envs: Number of lanes N.
         autoreset_mode: As for `palaestra.make_batch`.
-        players: Player of each team at the start, in words.
+        players: Player of each team at the start, as text.
         outside: By team the names of its Python players, whose actions are in the file.
         teams: Names of the teams.
         end_reasons: Names of the numbers of end reasons.
         palaestra: Version of the package that recorded.
-        rules: Digest of the rules, see `palaestra.core.identity`.
+        rules: Digest of the rules, see `palaestra.core.compile.identity`.
         engine: Engine and platform that a per-platform game's bits depend on; empty for a cross-platform game.
         check_every: Operations between two entries of `checks`.
         digest: SHA-256 of the whole run.
         seeds: uint64 ``[N]``, seed of each lane at the start.
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
-        actions: int64 ``[steps, N, W]``, the words of the actions that came from outside, in the order of
-            `palaestra.core.actions.ActionTable.words`; reals as the bits of their float64.
-        change_operations: int64 ``[C]``, number of the operation before which another verb was called.
-        change_verbs: int64 ``[C, 3]``, which verb, of what, and a number: see `palaestra.replay.changes`.
+        actions: int64 ``[steps, N, W]``, the action words that came from outside, in the order of
+            `palaestra.core.spec.actions.ActionTable.words`; reals as the bits of their float64.
+        change_operations: int64 ``[C]``, number of the operation before which another call came.
+        change_verbs: int64 ``[C, 3]``, which call, its target, and a number: see `palaestra.replay.changes`.
         change_lanes: bool ``[C, N]``, in which lanes.
         change_values: int64 ``[C, N]``, bits of a value for each lane.
         match_rows: int64 ``[M, 4]``, the finished matches in the order of their ends: lane, decisions of the run so
@@ -162,7 +162,7 @@ MAPPINGS = ("keywords", "players", "outside")
 
 
 def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
-    """Reads a replay and checks that it is whole. The file may be anybody's: nothing in it is run, no file is opened.
+    """Reads a replay and checks that it is whole. The file may be untrusted: nothing in it is run, no file is opened.
 
     Args:
         path: The file.
@@ -170,8 +170,8 @@ def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
             ruleset or a graph; paths are left where a game takes nothing else.
 
     Raises:
-        ReplayError: The file is damaged, cut off, too large, something else, of another format, or names files; says
-            which.
+        ReplayError: The file is damaged, cut off, too large, something else, of another format, or names files; the
+            message gives the reason.
         OSError: It cannot be read.
     """
     try:
@@ -263,7 +263,7 @@ def _check_header(header: dict[str, Any], path: Path) -> None:
         elif name in MAPPINGS:
             fits = isinstance(value, dict) and all(map(_is_text, value)) and _fits_mapping(name, value)
         else:
-            fits = _is_text(value) and len(value) <= LONGEST_WORD
+            fits = _is_text(value) and len(value) <= LONGEST_TEXT
         wrong += [] if fits else [name]
     if wrong:
         raise ReplayError(f"{path} is damaged: {', '.join(map(repr, wrong))[:200]} do not fit a replay")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 from palaestra.replay.file import CHECK_BYTES
 
 

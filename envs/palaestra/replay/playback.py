@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, registry
+from palaestra.core.compile.identity import rules_digest
 from palaestra.core.files import printable_error
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
-from palaestra.core.simulation import MODES, Simulation
+from palaestra.core.run.simulation import MODES, Simulation
+from palaestra.game import Game
 from palaestra.replay.changes import ChangePlayer
 from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
-from palaestra.replay.player_words import player_words
+from palaestra.replay.player_texts import player_texts
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a replay repeated bitwise, and whether what it says of the run is so.
+    """Whether a replay repeated bitwise, and whether its own account of the run is true.
 
-    Names of Python players and the version of palaestra stand in the file alone: nothing can prove them.
+    Names of Python players and the version of palaestra cannot be verified.
 
     Attributes:
-        ok: All hashes are equal, and so is what the file says.
+        ok: All hashes are equal, and so is the file's account of the run.
         steps: Decisions played.
         digest: SHA-256 of the run as it was played now.
         lane: First lane that diverged, -1 if none.
         first_step: Number of decisions after which that lane was still equal.
         last_step: Number of decisions after which it was not.
-        wrong: What the file says otherwise than it was played: of ``matches``, ``players``, ``seeds``, ``digest``.
+        wrong: Parts of the file's account that are not true: of ``matches``, ``players``, ``seeds``, ``digest``.
     """
 
     ok: bool
@@ -62,7 +62,8 @@ def verify(replay: Replay) -> Verification:
     """Plays a replay to the end and compares the hashes, the ends of all matches, the players and the seeds.
 
     Raises:
-        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; says which.
+        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; the message
+            names it.
     """
     good = compared = 0
     playback = trace = None
@@ -92,7 +93,8 @@ def frames(replay: Replay) -> Iterator[Simulation]:
     """The simulation after the first reset and after every decision and further reset; it is closed at the end.
 
     Raises:
-        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; says which.
+        ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; the message
+            names it.
     """
     for playback in _play(replay):
         yield playback.sim
@@ -102,7 +104,7 @@ def check_fits(replay: Replay) -> Game:
     """The rules of a replay, if they are those that it was recorded under.
 
     Raises:
-        ReplayError: They are not, or the engine is another; says what differs.
+        ReplayError: They are not, or the engine is another; the message names the difference.
     """
     with _named(replay):
         return _fitting(replay)
@@ -123,7 +125,7 @@ def _fitting(replay: Replay) -> Game:
     made = f"the replay was recorded by palaestra {replay.palaestra}, this is {__version__}"
     try:
         game, _ = registry.make_game(replay.id, **replay.keywords)
-    except Exception as error:  # the factory of a game, which may be anybody's, gets whatever the file says
+    except Exception as error:  # the factory of a game, which may be a third party's, gets the keywords of the file
         name, _, version = replay.id.rpartition("-v")
         other = [id for id in registry.ROWS if id.rpartition("-v")[0] == name]
         if replay.id not in registry.ROWS and other:
@@ -150,7 +152,7 @@ class Playback:
     Attributes:
         sim: It.
         trace: What it shows, or None.
-        players: The players at the first reset, in words.
+        players: The players at the first reset, as text.
         seeds: The seeds of the lanes then, uint64 ``[N]``.
     """
 
@@ -158,7 +160,7 @@ class Playback:
         """Makes the simulation and gives it the seeds.
 
         Raises:
-            ReplayError: The rules are others, or refuse what the file says.
+            ReplayError: The rules are others, or refuse the content of the file.
         """
         game = check_fits(replay)
         lane_bytes = game.state_dtype.itemsize + game.observation_dtype.itemsize
@@ -193,7 +195,7 @@ class Playback:
                 if self.trace is not None:
                     self.trace.changed()
             if number == 0:
-                self.players, self.seeds = player_words(sim, replay.outside), sim.lane_seeds.copy()
+                self.players, self.seeds = player_texts(sim, replay.outside), sim.lane_seeds.copy()
             if self.trace is not None:
                 self.trace.before()
             if replay.operations[number] == STEP:

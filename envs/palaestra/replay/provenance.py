@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
+from palaestra.core.compile.identity import rules_digest
+from palaestra.game import Game
 
 __all__ = ["engine_key", "rules_digest"]
 

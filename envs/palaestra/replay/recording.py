@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.batch_loop import CALLER, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, RUNNING
+from palaestra.core.compile.identity import rules_digest
 from palaestra.core.file_keywords import file_of, hold_files, plain_file
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
-from palaestra.core.opponents import OpponentSpec
-from palaestra.core.recorder_protocol import Verb
-from palaestra.core.simulation import Simulation
-from palaestra.core.snapshot import Snapshot
+from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.recorder_protocol import Call
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.run.snapshot import Snapshot
+from palaestra.game import Game
 from palaestra.registry import make_game
 from palaestra.replay.changes import (
     Change,
@@ -29,19 +29,19 @@ from palaestra.replay.changes import (
 )
 from palaestra.replay.file import CHECK_BYTES, REFRESH, RESET, RESTORE, SEED, SNAPSHOT, STEP, Replay, ReplayError
 from palaestra.replay.lane_bytes import record_bytes
-from palaestra.replay.player_words import outside_names, player_words
+from palaestra.replay.player_texts import outside_names, player_texts
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
 
 
 class Recorder:
-    """Records all verbs of a simulation, from the next reset of all its lanes on.
+    """Records the calls of a simulation, from the next reset of all its lanes on.
 
     These are resets, seeds, decisions with the actions from outside, parameters, players, and the return to a snapshot
     that was taken during the recording. Actions of Python opponents are recorded; scripts are played again.
-    A replay holds verbs, never the memory of a match. So a recording cannot contain what no verb does: `load_states`
+    A replay holds calls, never the memory of a match. So a recording cannot contain what no call does: `load_states`
     and `restore` of a foreign snapshot are refused while it runs, and match records that were written by hand
-    (``sim.states[...] = ...``) end it with an error at the next verb. What was recorded until then stays.
+    (``sim.states[...] = ...``) end it with an error at the next call. What was recorded until then stays.
 
     ::
 
@@ -58,7 +58,7 @@ class Recorder:
             check_every: Operations between two checks; a divergence lies between two of them. 8 bytes a lane each.
 
         Raises:
-            ReplayError: The simulation cannot be made again from a file; says why.
+            ReplayError: The simulation cannot be made again from a file; the message gives the reason.
         """
         if sim.origin is None:
             raise ReplayError("this simulation was made by hand: make it by palaestra.make_batch, which knows its id")
@@ -75,8 +75,8 @@ class Recorder:
         self._actions: list[np.ndarray] = []
         self._changes: list[tuple[int, Change]] = []
         self._snapshots: dict[bytes, int] = {}
-        self._pending: tuple[Verb, np.ndarray, Any] | None = None
-        self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a verb that is being added
+        self._pending: tuple[Call, np.ndarray, Any] | None = None
+        self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a call that is being added
         sim.recorder = self
 
     def __enter__(self) -> Recorder:
@@ -90,46 +90,46 @@ class Recorder:
         if self._sim.recorder is self:
             self._sim.recorder = None
 
-    def before(self, verb: Verb, which: np.ndarray | None = None, what: Any = None) -> None:
-        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
+    def before(self, call: Call, which: np.ndarray | None = None, what: Any = None) -> None:
+        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         self._pending = None
         self._drop_unfinished()
         lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
         if self._operations:
-            self._check(verb, lanes, what)
-        elif verb == "reset" and lanes.all():
+            self._check(call, lanes, what)
+        elif call == "reset" and lanes.all():
             self._changes = [(0, row) for row in starting_changes(self._sim)]
             self._seeds = self._sim.lane_seeds.copy()
             self._outside = outside_names(self._sim)
-            self._players = player_words(self._sim, self._outside)
+            self._players = player_texts(self._sim, self._outside)
         else:
             return
-        if verb in ("reset", "step"):
+        if call in ("reset", "step"):
             self._trace.before()
-        if verb == "step":
+        if call == "step":
             running = self._sim.states["pending"] == RUNNING
             outside = (self._sim.states["current_player"][:, self._agents] == CALLER) & running[:, None]
             what = np.where(outside, self._sim.buffers.action_words[:, self._columns], 0)
-        self._pending = (verb, lanes, what)
+        self._pending = (call, lanes, what)
 
     def after(self) -> None:
-        """See `palaestra.core.recorder_protocol.RecorderProtocol`."""
+        """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         if self._pending is None:
             return
-        verb, lanes, what = self._pending
+        call, lanes, what = self._pending
         self._pending = None
         lengths = [len(each) for each in (*self._lists(), self._snapshots)]
         self._unfinished = (*lengths, self._trace.state())
-        if verb == "reset":
+        if call == "reset":
             self._operations.append(RESET)
             self._reset_lanes.append(lanes)
             self._trace.after(lanes)
-        elif verb == "step":
+        elif call == "step":
             self._operations.append(STEP)
             self._actions.append(what)
             self._trace.after(None)
         elif lanes.any():
-            self._changes += [(len(self._operations), row) for row in self._rows(verb, lanes, what)]
+            self._changes += [(len(self._operations), row) for row in self._rows(call, lanes, what)]
             self._trace.changed()
         self._unfinished = None
 
@@ -137,7 +137,7 @@ class Recorder:
         return self._operations, self._reset_lanes, self._actions, self._changes
 
     def _drop_unfinished(self) -> None:
-        """Takes out a verb that was interrupted while it was added: the next one finds that the matches have moved."""
+        """Takes out a call that was interrupted while it was added: the next one finds that the matches have moved."""
         if self._unfinished is None:
             return
         *lengths, snapshots, trace = self._unfinished
@@ -148,50 +148,50 @@ class Recorder:
         self._trace.go_back(trace)
         self._unfinished = None
 
-    def _check(self, verb: Verb, lanes: np.ndarray, what: Any) -> None:
-        """Whether a replay can hold a verb, and all that happened since the last one."""
-        if verb == "load_states":
+    def _check(self, call: Call, lanes: np.ndarray, what: Any) -> None:
+        """Whether a replay can hold a call, and all that happened since the last one."""
+        if call == "load_states":
             raise ReplayError(
-                "load_states cannot be recorded, as a replay holds verbs and no match records: stop the recording first"
+                "load_states cannot be recorded, as a replay holds calls and no match records: stop the recording first"
             )
-        if verb == "restore" and _content(what) not in self._snapshots:
+        if call == "restore" and _content(what) not in self._snapshots:
             raise ReplayError(
                 "this snapshot cannot be recorded: take it from this simulation while the recording runs, "
                 "or stop the recording first"
             )
-        lane = self._trace.lane_changed_by_hand(lanes if verb == "reset" else None)
+        lane = self._trace.lane_changed_by_hand(lanes if call == "reset" else None)
         if lane >= 0:
             self.stop()
             raise ReplayError(
-                f"the match record of lane {lane} was written by hand, or by a verb that was interrupted, which no "
+                f"the match record of lane {lane} was written by hand, or by a call that was interrupted, which no "
                 f"replay can repeat: the recording of {self._sim.game.name} has stopped. Use seed, set_parameters, "
                 "set_opponent and restore instead"
             )
 
-    def _rows(self, verb: Verb, lanes: np.ndarray, what: Any) -> list[Change]:
-        """What a verb that has just happened becomes."""
+    def _rows(self, call: Call, lanes: np.ndarray, what: Any) -> list[Change]:
+        """The rows of a call that has just happened."""
         sim = self._sim
-        if verb == "seed":
+        if call == "seed":
             return [change(SEED, lanes, values=sim.lane_seeds)]
-        if verb == "set_opponent":
+        if call == "set_opponent":
             return [opponent_change(sim, what, lanes)]
-        if verb == "set_parameters":
+        if call == "set_parameters":
             return parameter_changes(sim, what, lanes)
-        if verb == "snapshot":
+        if call == "snapshot":
             content = _content(what)
             if content in self._snapshots:
                 return []
             self._snapshots[content] = len(self._snapshots)
             return [change(SNAPSHOT, lanes, self._snapshots[content])]
-        if verb == "restore":
+        if call == "restore":
             return [change(RESTORE, lanes, self._snapshots[_content(what)])]
         return [change(REFRESH, lanes)]
 
     def _kept_changes(self) -> list[tuple[int, Change]]:
         """Those before the last operation, without snapshots that were never restored."""
         changes = [(operation, row) for operation, row in self._changes if operation < len(self._operations)]
-        restored = {row.what for _, row in changes if row.verb == RESTORE}
-        return [(operation, row) for operation, row in changes if row.verb != SNAPSHOT or row.what in restored]
+        restored = {row.what for _, row in changes if row.call == RESTORE}
+        return [(operation, row) for operation, row in changes if row.call != SNAPSHOT or row.what in restored]
 
     def replay(self) -> Replay:
         """What has been recorded so far.
@@ -223,7 +223,7 @@ class Recorder:
             reset_lanes=np.array(self._reset_lanes),
             actions=np.array(self._actions, np.int64).reshape(-1, n, len(self._columns)),
             change_operations=np.array([operation for operation, _ in changes], np.int64),
-            change_verbs=np.array([(c.verb, c.what, c.number) for _, c in changes], np.int64).reshape(-1, 3),
+            change_verbs=np.array([(c.call, c.what, c.number) for _, c in changes], np.int64).reshape(-1, 3),
             change_lanes=np.array([c.lanes for _, c in changes], np.bool_).reshape(-1, n),
             change_values=np.array([c.values for _, c in changes], np.int64).reshape(-1, n),
             match_rows=self._trace.match_rows(),
@@ -244,7 +244,7 @@ def record(
 
     Args:
         id: Registered id.
-        players: Players by team, see `palaestra.core.opponents.resolve`; the game's default opponent plays the
+        players: Players by team, see `palaestra.core.run.opponents.resolve`; the game's default opponent plays the
             others.
         seed: Lane i plays under ``seed + i``.
         num_envs: Matches side by side.
@@ -270,7 +270,7 @@ def record(
 def _held(id: str, keywords: Mapping[str, Any], sim: Simulation) -> dict[str, Any]:
     """The keywords with the content of files, if it is that of which the simulation was made."""
     made: list[Game] = []
-    held = hold_files(keywords, lambda **words: made.append(make_game(id, **words)[0]))
+    held = hold_files(keywords, lambda **given: made.append(make_game(id, **given)[0]))
     if made and rules_digest(made[0]) != rules_digest(sim.game):
         raise ReplayError("a file that the simulation was made of has changed since: make it again, then record")
     return held

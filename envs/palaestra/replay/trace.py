@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import RUNNING, WAITING
-from palaestra.core.simulation import Simulation
+from palaestra.core.compile.batch_loop import RUNNING, WAITING
+from palaestra.core.run.simulation import Simulation
 from palaestra.replay.lane_bytes import HashChain, LaneBytes
 
 
@@ -32,7 +32,7 @@ class Trace:
         self._pending = sim.states["pending"].copy()
 
     def lane_changed_by_hand(self, reset_lanes: np.ndarray | None = None) -> int:
-        """First lane that is not as the last verb left it, or -1.
+        """First lane that is not as the last call left it, or -1.
 
         Results, which decide nothing, are free; so is what a reset, in ``reset_lanes`` (bool ``[N]``), writes anew.
         """
@@ -44,7 +44,7 @@ class Trace:
         return int(lanes[0]) if len(lanes) else -1
 
     def changed(self) -> None:
-        """A verb other than a reset or a decision has happened."""
+        """A call other than a reset or a decision has happened."""
         self._seen = self._lanes.read()
 
     def before(self) -> None:

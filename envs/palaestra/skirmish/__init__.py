@@ -7,7 +7,7 @@ seconds of 16 loops; a decision lasts 8 loops. Red is the team that learns, blue
 ``palaestra.register("mine/Crossing-v0", "palaestra.skirmish.games:battle", map="crossing.json")``.
 """
 
-from palaestra.core.catalog import Page, Preset, Row, presets
+from palaestra.game import Page, Preset, Row, presets
 
 
 def _battle(name: str, about: str) -> Preset:
@@ -58,7 +58,7 @@ ROWS: tuple[Row, ...] = (
         "palaestra.skirmish.games:scenario",
         Preset("palaestra/SkirmishUnshaped-Waves-v0", "reinforcements of both sides", map="waves"),
         Preset("palaestra/SkirmishUnshaped-Late-v0", "allies that arrive at random times", map="late"),
-        page=Page("SkirmishWaves", "battles to which units come late, with names of their own"),
+        page=Page("SkirmishWaves", "battles with reinforcements, as agents of their own"),
     ),
     *presets(
         "skirmish",

@@ -1,6 +1,6 @@
-"""Who comes late, who changes sides, and what is collected: all of it at the end of a decision.
+"""Reinforcements, changes of sides and prizes: all of it at the end of a decision.
 
-* A unit with a decision of arrival comes when it is due, or as soon as its side has nobody on the field.
+* A unit with a decision of arrival comes when it is due, or as soon as its side has no unit on the field.
 * A wave comes when blue has no fighter left on the field and none comes by time; red's part of it comes along.
 * A unit that changes sides leaves its slot and continues in a free slot of the other side, with all that it has: hit
   points, place, cooldown. It is drawn among the fighters of both sides that leave a fighter behind.
@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from palaestra.core.late import late
-from palaestra.core.rng import integer
+from palaestra.game import integer, late
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, gap
-from palaestra.skirmish.draws import place_anywhere
 from palaestra.skirmish.orders import STOP
+from palaestra.skirmish.sampling import place_anywhere
 
 MOVES = 1
 OUTSIDE = -100.0
@@ -60,7 +59,7 @@ def bring_due(s, world):
 
 
 def bring_next(s, world, team):
-    """The next ones of a side that has nobody on the field."""
+    """The next units of a side that has none on the field."""
     rules = world.rules[s.map]
     first, last = (0, rules.reds) if team == RED else (rules.reds, rules.reds + rules.blues)
     soonest = 0

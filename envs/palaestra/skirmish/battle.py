@@ -3,32 +3,29 @@
 A decision lasts ``loops_per_decision`` loops of the ruleset. In each loop all living units act on what is there at its
 beginning: they walk, attack or heal by their order. Then all attacks hit at once (`palaestra.skirmish.combat`), all
 units move and make room for each other (`palaestra.skirmish.movement`), the dead leave, and the living recover. At the
-end of a decision the late come and units change sides, where the game has that (`palaestra.skirmish.arrivals`).
+end of a decision reinforcements arrive and units change sides, where the game has that (`palaestra.skirmish.arrivals`).
 
 * Red never does anything without an order. An order to attack or to heal leads there first; when its target dies, the
-  unit stands until the next decision. To turn the sight or to use an ability leaves the order before as it is; a jump
-  ends it.
+  unit stays where it is until the next decision. To turn the sight or to use an ability leaves the order before as it
+  is; a jump ends it.
 * Blue has one order more, to attack on its way (`palaestra.skirmish.orders.ATTACK_MOVE`): it goes where the map
   orders its side and turns to opponents within the rules' acquire range (`palaestra.skirmish.combat.acquire`).
 * A match ends when a side has no unit left that can shoot, on the field or still to come; healers do not count. Both at
   once is a draw.
-* Red is paid the hit points and shields that blue loses by attacks, those of who attacks by its own death among them, a
-  bonus for each kill and one for the victory. SMAC (Samvelyan et al. 2019) does so too, but pays also for what blue's
-  shields recover. Blue is paid nothing, or the opposite where both sides learn.
+* Red is paid the hit points and shields that blue loses by attacks, also those of its units that attack by their own
+  death, a bonus for each kill and one for the victory. SMAC (Samvelyan et al. 2019) does so too, but pays also for what
+  blue's shields recover. Blue is paid nothing, or the opposite where both sides learn.
 """
 
 from __future__ import annotations
 
 import math
 
-from palaestra.core.game import TERMINATED
-from palaestra.core.late import late
-from palaestra.core.rng import integer
+from palaestra.game import TERMINATED, integer, late
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
-from palaestra.skirmish.draws import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.movement import go, is_open, next_point, push_apart
 from palaestra.skirmish.observe import standing
 from palaestra.skirmish.orders import (
@@ -46,6 +43,7 @@ from palaestra.skirmish.orders import (
     order_of,
     target_of,
 )
+from palaestra.skirmish.sampling import draw_abilities, draw_battle_late, draw_goal, draw_luck, place_anywhere
 from palaestra.skirmish.smac_view import is_refused, smac_reward
 
 WIPED_OUT = 2
@@ -74,7 +72,7 @@ def reset(s, world):
 
 
 def begin(s, world, slot):
-    """What the openings say of one slot."""
+    """One slot as its opening begins it."""
     opening = world.openings[s.map, slot]
     s.kind[slot] = opening.kind
     s.position[slot, 0], s.position[slot, 1] = opening.x, opening.y
@@ -175,14 +173,14 @@ def take_order(s, world, slot, action):
 
 
 def use_boost(s, world, slot):
-    """A unit pays for its boost, which begins. The mask has said that it may."""
+    """Spends hit points and starts the boost; the mask has checked that it is legal."""
     unit = world.units[s.kind[slot]]
     s.hit_points[slot] -= unit.ability_hit_points
     s.boosted[slot], s.pause[slot] = unit.ability_loops, unit.ability_pause_loops
 
 
 def jump(s, world, slot, direction):
-    """A unit is at once as far ahead as its jump leads, or less far where it could not stand there."""
+    """Moves a unit by the length of its jump at once, or less far where there is no ground for it."""
     unit = world.units[s.kind[slot]]
     s.pause[slot] = unit.ability_pause_loops
     way = unit.ability_distance
@@ -270,7 +268,7 @@ def head_for(scratch, slot, x, y):
 
 @inlined
 def attack_move(s, world, scratch, slot):
-    """Keeps whom it has chosen as long as it reaches it, else chooses anew; returns it. Walks on if there is nobody."""
+    """Keeps a target that is in reach, else chooses anew; returns it. Walks on if there is none."""
     rules, target = world.rules[s.map], int(s.target[slot])
     reach = world.units[s.kind[slot]].range
     if target == NOBODY or not s.alive[target] or gap(s, world, slot, target) > reach or is_healed(s, world, slot):
@@ -313,7 +311,7 @@ def walk(s, world, scratch, slot):
 
 
 def settle(s, world, rewards, scratch):
-    """Pays and says whether the match is over."""
+    """Pays rewards; returns `TERMINATED` if the match is over, else 0."""
     rules = world.rules[s.map]
     lost_by_red, lost_by_blue = 0.0, 0.0
     for slot in range(rules.reds):

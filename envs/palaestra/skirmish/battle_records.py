@@ -1,7 +1,7 @@
 """The records of a battle: what all matches of a game share, and what one match holds.
 
 Slots are numbered red first, then blue; slots beyond the visible agents come last and are never used. A game may hold
-several maps, its *variants*, of which each match draws one; they share units, terrain of one size and the slots.
+several maps, of which each match draws one; they share units, terrain of one size and the slots.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from palaestra.skirmish.ruleset import ATTRIBUTES, MOST_UNITS
 
 RED, BLUE = 0, 1
 NO_ORDER, GO_TO, HUNT = range(3)
-"""What blue is told at the start of a match."""
+"""Kinds of blue's order at the start of a match."""
 NEVER, ARRIVED = -1, 0
 """Values of ``s.arrives`` besides the decision of an arrival: the slot is empty; its unit is there, or was."""
 MOST_CHANGES = 4
@@ -29,7 +29,7 @@ LAYOUT = np.dtype(
 """What SMAC's vectors of a map are made of, see `palaestra.skirmish.smac_view.layout_of`."""
 
 MOST_ORDERS = 17
-"""Orders that not everybody has, see `palaestra.skirmish.orders.NAMES`."""
+"""Orders that not all units have, see `palaestra.skirmish.orders.NAMES`."""
 MOST_KINDS = 9
 """Kinds of which units are drawn."""
 
@@ -59,18 +59,18 @@ RULES = np.dtype(
     ],
     align=True,
 )  # fmt: skip
-"""The numbers of a ruleset and of a map that the rules need, one record a variant.
+"""The numbers of a ruleset and of a map that the rules need, one record a map.
 
 ``sight`` and ``shoot_range`` are 0 where each kind of unit has its own; its range to shoot is ``least_range`` at least.
 ``half_view`` is the cosine of half the angle of sight, -2 for all around. ``damage`` to ``defeat``: what red is paid
 for; ``zero_sum`` pays blue the opposite, by its own damage and kills. ``width``, ``height``: of the map, cells.
 ``reds`` and ``blues`` count the visible slots. ``flips``: blue's east is the world's west. ``drawn``: 1 where kinds
-and places are drawn by `palaestra.skirmish.draws`. ``compat``: 1 for
-SMAC's view, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
+and places are drawn by `palaestra.skirmish.sampling`. ``compat``: 1 for
+SMAC's rules, `palaestra.skirmish.smac_view`. ``abilities``: 0 none, 1 always, 2 gained and lost. ``changes``: units
 that change sides, each ``change_from`` to ``change_to`` decisions after the one before. ``waves``: number of the last
-wave. ``first_target``: by team, the first action that aims at somebody. ``orders``: by team, the orders of
+wave. ``first_target``: by team, the first action that aims at a unit. ``orders``: by team, the orders of
 `palaestra.skirmish.orders` that the actions from 6 on mean. ``goals``: points of blue's order, cells. ``race``: the
-``kinds`` that `palaestra.skirmish.draws` draws, and the upper end of each one's share of [0, 1).
+``kinds`` that `palaestra.skirmish.sampling` draws, and the upper end of each one's share of [0, 1).
 """
 
 OPENING = np.dtype(
@@ -92,12 +92,12 @@ class World(NamedTuple):
 
     Attributes:
         units: `palaestra.skirmish.ruleset.table`, one row a kind of unit.
-        rules: Records `RULES` ``[variants]``.
-        openings: Records `OPENING` ``[variants, agents]``: red's slots, then blue's.
-        terrain: Who may stand where, and how high it is, uint8 ``[variants, rows, columns]``: see
+        rules: Records `RULES` ``[maps]``.
+        openings: Records `OPENING` ``[maps, agents]``: red's slots, then blue's.
+        terrain: Who may stand where, and how high it is, uint8 ``[maps, rows, columns]``: see
             `palaestra.skirmish.movement.HEIGHT`.
-        ways: `palaestra.skirmish.movement.shortest_ways` of each variant, uint8 ``[variants, cells, cells]``;
-            ``[variants, 0, 0]`` where straight lines are never blocked.
+        ways: `palaestra.skirmish.movement.shortest_ways` of each map, uint8 ``[maps, cells, cells]``;
+            ``[maps, 0, 0]`` where straight lines are never blocked.
     """
 
     units: np.ndarray
@@ -108,10 +108,10 @@ class World(NamedTuple):
 
 
 def match_fields(slots: int) -> tuple[tuple, ...]:
-    """The fields of a match besides those of the suite, for `palaestra.core.game.Game.state`.
+    """The fields of a match besides those of the suite, for `palaestra.game.Game.state`.
 
     ======================  =====================================================================================
-    ``map``                 variant that is played
+    ``map``                 number of the map that is played
     ``kind``                row of ``world.units`` of each slot
     ``hit_points`` ...      of each slot; ``cooldown``, ``boosted`` and ``pause`` in loops, ``pace`` in cells a loop
     ``position``, ``goal``  cells; ``goal`` of an order to move
@@ -151,7 +151,7 @@ def match_fields(slots: int) -> tuple[tuple, ...]:
 
 
 def scratch_fields(slots: int) -> tuple[tuple, ...]:
-    """Work memory of a decision, for `palaestra.core.game.Game.scratch`."""
+    """Work memory of a decision, for `palaestra.game.Game.scratch`."""
     return (
         *((name, "i8") for name in ("count", "suicides", "prizes", "chosen")),
         ("focus", "i8", (2,)),

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Game, Role
+from palaestra.game import Choice, Field, Game, Role
 from palaestra.skirmish import battle, observe, orders, ruleset, smac_view, tactics
 from palaestra.skirmish.battle_records import (
     GO_TO,
@@ -34,31 +33,31 @@ SMAC, SPARSE = "smac", "sparse"
 
 
 @dataclass(frozen=True)
-class Twist:
+class Variant:
     """What a game has beyond the battle of its map.
 
     Attributes:
-        pays: ``"smac"`` or ``"sparse"``.
+        reward_kind: ``"smac"`` or ``"sparse"``.
         both_learn: Blue sees what red sees, mirrored, has the same orders, and is paid the opposite.
         red_orders: Further orders of red, see `palaestra.skirmish.orders`.
         abilities: 0 none, 1 always, 2 gained and lost.
         changes: Units that change sides.
         change_gap: Decisions from one change to the next, least and most.
-        spare: Free slots of red and of blue for those who change sides.
-        is_smac: What red sees, may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
+        reserve_slots: Free slots of red and of blue for those who change sides.
+        smac_rules: What red may do and is paid is SMAC's, see `palaestra.skirmish.smac_view`.
         race: Kinds that are drawn, with their weights; None takes the map's units and places.
-        own_sight: Each kind sees and shoots as far as its own numbers say.
+        own_sight: Ranges of sight and of weapons are those of each kind.
         view: Cosine of half the angle of sight; -2 sees all around.
     """
 
-    pays: str = SMAC
+    reward_kind: str = SMAC
     both_learn: bool = False
     red_orders: tuple[int, ...] = ()
     abilities: int = 0
     changes: int = 0
     change_gap: tuple[int, int] = (0, 0)
-    spare: tuple[int, int] = (0, 0)
-    is_smac: bool = False
+    reserve_slots: tuple[int, int] = (0, 0)
+    smac_rules: bool = False
     race: tuple[tuple[str, float], ...] | None = None
     own_sight: bool = False
     view: float = -2.0
@@ -68,7 +67,7 @@ LEAST_RANGE = 2.0
 """SMACv2's least range to shoot where each kind has its own, cells."""
 
 
-def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
+def world_of(battles: Sequence[BattleMap], variant: Variant) -> World:
     """The arrays of some maps, of which each match draws one.
 
     Raises:
@@ -80,17 +79,17 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
             raise other.unfit(f"another ruleset than {first.name} has: draw maps of one alone")
     units = ruleset.table(first.ruleset)
     sizes = [max(len(getattr(b, side).units) for b in battles) for side in ("red", "blue")]
-    reds, blues = (size + spare for size, spare in zip(sizes, twist.spare, strict=True))
+    reds, blues = (size + reserve for size, reserve in zip(sizes, variant.reserve_slots, strict=True))
     openings = np.zeros((len(battles), reds + blues), OPENING)
     rules = np.zeros(len(battles), RULES)
     rows, columns = (max(b.walkable.shape[axis] for b in battles) for axis in range(2))
     terrain = np.zeros((len(battles), rows, columns), np.uint8)
     for v, b in enumerate(battles):
-        openings[v, : len(b.red.units)] = _openings(b, "red", units, twist)
-        openings[v, reds : reds + len(b.blue.units)] = _openings(b, "blue", units, twist)
+        openings[v, : len(b.red.units)] = _openings(b, "red", units, variant)
+        openings[v, reds : reds + len(b.blue.units)] = _openings(b, "blue", units, variant)
         height, width = b.walkable.shape
         terrain[v, :height, :width] = GROUND * b.walkable + CLIFF * b.climbable + AIR + (b.level + 1 << HEIGHT)
-        rules[v] = _rules(b, units, openings[v], twist, reds, blues)
+        rules[v] = _rules(b, units, openings[v], variant, reds, blues)
     ways = [find_ways(ground) for ground in terrain]
     cells = max(len(way) for way in ways)
     if cells:
@@ -98,25 +97,25 @@ def world_of(battles: Sequence[BattleMap], twist: Twist) -> World:
     return World(units, rules, openings, terrain, np.stack(ways))
 
 
-def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.ndarray:
+def _openings(b: BattleMap, name: str, units: np.ndarray, variant: Variant) -> np.ndarray:
     """The records of one side; red, and blue where both learn, in SMAC's order: by kind, x and y."""
     side: Side = getattr(b, name)
-    if twist.both_learn:
+    if variant.both_learn:
         side = in_order_of(b.red.units, side)
     rows = np.array([b.ruleset.number_of(unit) for unit in side.units])
     found = np.zeros(len(rows), OPENING)
     found["kind"], found["there"], found["wave"] = rows, 1, side.waves
     found["first"], found["last"] = side.arrivals.T
     places = np.full((len(rows), 2), np.nan)
-    if twist.race:
-        return _with_places_around(found, b, units, twist)
+    if variant.race:
+        return _with_places_around(found, b, units, variant)
     for together in np.unique(np.column_stack([side.waves, side.arrivals]), axis=0):
         members = (side.waves == together[0]) & (side.arrivals == together[1:]).all(axis=1)
         members = np.flatnonzero(members & ~np.isnan(side.positions[:, 0]))
         if len(members):
             places[members] = _places(b, name, side.positions[members], units[rows[members]])
     found["x"], found["y"] = places.T
-    if name == "red" or twist.both_learn:
+    if name == "red" or variant.both_learn:
         forward = 1 if name == "red" else -1
         kind = np.array([side.units.index(unit) for unit in side.units])
         found = found[np.lexsort((places[:, 1], forward * places[:, 0], kind, found["first"], found["wave"]))]
@@ -124,17 +123,17 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, twist: Twist) -> np.nd
 
 
 def in_order_of(units: Sequence[str], side: Side) -> Side:
-    """A side with its kinds in the order in which the units of the other one come, so that both stand alike."""
+    """A side with its kinds in the order of the other side's units, so that both have the same formation."""
     rank = {unit: k for k, unit in reversed(list(enumerate((*units, *side.units))))}
     order = sorted(range(len(side.units)), key=lambda k: rank[side.units[k]])
     arrays = {name: getattr(side, name)[order] for name in ("positions", "arrivals", "waves")}
     return replace(side, units=tuple(side.units[k] for k in order), **arrays)
 
 
-def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, twist: Twist) -> np.ndarray:
+def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, variant: Variant) -> np.ndarray:
     """Openings whose places are offsets from the middle of a group, far enough apart for all kinds of a race."""
-    assert twist.race is not None
-    widest = units[[b.ruleset.number_of(kind) for kind, _ in twist.race]]["separation_radius"].max()
+    assert variant.race is not None
+    widest = units[[b.ruleset.number_of(kind) for kind, _ in variant.race]]["separation_radius"].max()
     middle, wide = np.full((len(found), 2), 64.0), np.full(len(found), widest)
     ground = [np.ones((128, 128), np.uint8)] * len(found)
     found["x"], found["y"] = (stand_around(middle, wide, np.zeros(len(found), bool), ground) - middle).T
@@ -142,7 +141,7 @@ def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, twis
 
 
 def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) -> np.ndarray:
-    known: dict[tuple, np.ndarray] = {}  # most units of a group stand on the same ground
+    known: dict[tuple, np.ndarray] = {}  # most units of a group are on the same ground
     cells = []
     for unit, point in zip(of_unit, points, strict=True):
         kind = (bool(unit["flying"]), bool(unit["cliff_walker"]), *point.tolist())
@@ -157,19 +156,19 @@ def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) ->
         raise b.unfit(f"{name}: {error}") from None
 
 
-def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int, blues: int) -> Any:
+def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, variant: Variant, reds: int, blues: int) -> Any:
     """The record `RULES` of one map."""
     numbers, there = b.ruleset, opening["there"] == 1
     least, last = numbers.cooldown_deviation_loops
     present = np.unique(opening["kind"][there])
-    if twist.race:
-        present = np.array([numbers.number_of(kind) for kind, _ in twist.race])
+    if variant.race:
+        present = np.array([numbers.number_of(kind) for kind, _ in variant.race])
     record = np.zeros(1, RULES)[0]
     for name, value in dict(
-        sight=0.0 if twist.own_sight else numbers.sight,
-        shoot_range=0.0 if twist.own_sight else numbers.shoot_range,
+        sight=0.0 if variant.own_sight else numbers.sight,
+        shoot_range=0.0 if variant.own_sight else numbers.shoot_range,
         least_range=LEAST_RANGE,
-        half_view=twist.view,
+        half_view=variant.view,
         acquire_range=numbers.acquire_range,
         move_cells=numbers.move_cells,
         minimum_damage=numbers.minimum_damage,
@@ -187,93 +186,91 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, r
         order={"none": NO_ORDER, "attack_move": GO_TO, "attack_units": HUNT}[b.blue.order.kind],
         points=len(b.blue.order.points),
         never_ends=b.ends == "never",
-        zero_sum=twist.both_learn,
-        flips=twist.both_learn,
-        drawn=twist.race is not None,
-        compat=twist.is_smac,
-        abilities=twist.abilities,
-        changes=twist.changes,
-        change_from=twist.change_gap[0],
-        change_to=twist.change_gap[1],
+        zero_sum=variant.both_learn,
+        flips=variant.both_learn,
+        drawn=variant.race is not None,
+        compat=variant.smac_rules,
+        abilities=variant.abilities,
+        changes=variant.changes,
+        change_from=variant.change_gap[0],
+        change_to=variant.change_gap[1],
         waves=opening["wave"].max(),
         has_prizes=(units[present]["prize"] > 0).any(),
-        first_target=[orders.FIRST + len(own) for own in _orders_of(twist)],
-        kinds=len(twist.race or ()),
+        first_target=[orders.FIRST + len(own) for own in _orders_of(variant)],
+        kinds=len(variant.race or ()),
         smac=smac_view.layout_of(b)[0],
-        **_payment(b, units, opening, twist, reds),
+        **_payment(b, units, opening, variant, reds),
     ).items():
         record[name] = value
     record["goals"][: len(b.blue.order.points)] = b.blue.order.points
-    for team, own in enumerate(_orders_of(twist)):
+    for team, own in enumerate(_orders_of(variant)):
         record["orders"][team, : len(own)] = own
-    if twist.race:
-        ends = np.cumsum([weight for _, weight in twist.race])
-        kinds = [numbers.number_of(kind) for kind, _ in twist.race]
+    if variant.race:
+        ends = np.cumsum([weight for _, weight in variant.race])
+        kinds = [numbers.number_of(kind) for kind, _ in variant.race]
         record["race"][: len(kinds)] = np.column_stack([kinds, ends / ends[-1]])
     return record
 
 
-def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> dict[str, float]:
+def _payment(b: BattleMap, units: np.ndarray, opening: np.ndarray, variant: Variant, reds: int) -> dict[str, float]:
     """What red is paid for."""
-    if twist.pays == SPARSE:
-        unit = _scale(b, units, opening, twist, reds) if twist.is_smac else 1.0
+    if variant.reward_kind == SPARSE:
+        unit = _scale(b, units, opening, variant, reds) if variant.smac_rules else 1.0
         return dict(damage=0.0, kill=0.0, loss=0.0, prize=0.0, win=unit, defeat=-unit)
     if b.reward is not None:
         return {name: getattr(b.reward, name) for name in ("damage", "kill", "loss", "prize", "win", "defeat")}
-    scale, paid = _scale(b, units, opening, twist, reds), b.ruleset.reward
+    scale, paid = _scale(b, units, opening, variant, reds), b.ruleset.reward
     return dict(damage=scale, kill=scale * paid.kill, loss=0.0, prize=0.0, win=scale * paid.win, defeat=0.0)
 
 
-def _scale(b: BattleMap, units: np.ndarray, opening: np.ndarray, twist: Twist, reds: int) -> float:
+def _scale(b: BattleMap, units: np.ndarray, opening: np.ndarray, variant: Variant, reds: int) -> float:
     """Pay of a point of damage, such that the most of a match is SMAC's."""
     blue = opening[reds:][opening[reds:]["there"] == 1]
     life = (units[blue["kind"]]["hit_points"] + units[blue["kind"]]["shield"]).sum()
-    if twist.race:
-        weights = np.array([weight for _, weight in twist.race])
-        kinds = [b.ruleset.number_of(kind) for kind, _ in twist.race]
+    if variant.race:
+        weights = np.array([weight for _, weight in variant.race])
+        kinds = [b.ruleset.number_of(kind) for kind, _ in variant.race]
         each = units[kinds]["hit_points"] + units[kinds]["shield"]
         life = len(blue) * float(weights @ each) / float(weights.sum())
     paid = b.ruleset.reward
     return paid.most / (life + paid.kill * len(blue) + paid.win)
 
 
-def _orders_of(twist: Twist) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _orders_of(variant: Variant) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Further orders of red and of blue."""
-    return twist.red_orders, (twist.red_orders if twist.both_learn else (orders.ATTACK_MOVE,))
+    return variant.red_orders, (variant.red_orders if variant.both_learn else (orders.ATTACK_MOVE,))
 
 
-def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: Any) -> Game:
+def make_game(battles: Sequence[BattleMap], variant: Variant | None = None, **more: Any) -> Game:
     """A game of some maps, of which each match draws one.
 
     Args:
         battles: The maps.
-        twist: What there is beyond the battle; None is nothing.
+        variant: What there is beyond the battle; None is nothing.
         **more: Further members of the `Game`.
 
     Raises:
         ValueError: Maps that do not go together, or units that do not fit into memory or on the ground.
     """
-    twist = Twist() if twist is None else twist
-    if not 0 <= twist.changes <= MOST_CHANGES:
-        raise ValueError(f"changes must be from 0 to {MOST_CHANGES}, got {twist.changes}")
-    world = world_of(battles, twist)
+    variant = Variant() if variant is None else variant
+    if not 0 <= variant.changes <= MOST_CHANGES:
+        raise ValueError(f"changes must be from 0 to {MOST_CHANGES}, got {variant.changes}")
+    world = world_of(battles, variant)
     reds, blues = (int(world.rules[side][0]) for side in ("reds", "blues"))
     most_red, most_blue = next(((r, b) for r, b in CAPACITIES if r >= reds and b >= blues), (0, 0))
     if most_red == 0:
         rooms = ", ".join(f"{r} against {b}" for r, b in CAPACITIES)
         raise battles[0].unfit(f"{reds} units against {blues} fit into none of {rooms}")
     slots = most_red + most_blue
-    kinds = {name for b in battles for name in b.red.units} if twist.race is None else {k for k, _ in twist.race}
-    kinds |= {name for b in battles for name in b.blue.units} if twist.changes or twist.both_learn else set()
+    kinds = {name for b in battles for name in b.red.units} if variant.race is None else {k for k, _ in variant.race}
+    kinds |= {name for b in battles for name in b.blue.units} if variant.changes or variant.both_learn else set()
     heals = any(battles[0].ruleset.unit(kind).heal for kind in kinds)
-    targets = max(reds, blues) if heals or twist.both_learn else blues
+    targets = max(reds, blues) if heals or variant.both_learn else blues
     red = Role(
         "red",
         tuple(f"red_{k}" for k in range(reds)),
-        smac_view.red_view(battles[0], most_red, most_blue)
-        if twist.is_smac
-        else observe.full_observation(reds, blues, slots - 1),
-        (_choice(twist.red_orders, targets, slots),),
+        observe.full_observation(reds, blues, slots - 1),
+        (_choice(variant.red_orders, targets, slots),),
         most_red,
     )
     blue = Role(
@@ -313,7 +310,7 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
         render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
         click="palaestra.skirmish.render:click",
     )
-    if twist.both_learn:
+    if variant.both_learn:
         unit = Role("unit", (*red.agents, *blue.agents), red.observation, red.action, slots)
         members.update(
             roles=(unit,),
@@ -322,13 +319,8 @@ def make_game(battles: Sequence[BattleMap], twist: Twist | None = None, **more: 
             legal=observe.legal_alike,
             script=tactics.script_alike,
         )
-    if twist.is_smac:
-        members.update(
-            observe=smac_view.observe_smac,
-            legal=smac_view.legal_smac,
-            global_state=smac_view.state_smac,
-            global_state_size=smac_view.sizes(battles[0])[1],
-        )
+    if variant.smac_rules:
+        members.update(legal=smac_view.legal_smac)
     return Game(**{**members, **more})
 
 

@@ -14,7 +14,7 @@ has still shot in it, so no side shoots first.
 * A healer heals a wounded teammate as long as its energy lasts.
 * Shields recover when a unit took no damage for a while, hit points and energy all the time.
 
-``s.shot_at`` says whom a unit attacked or healed last in this decision (itself where it exploded), `NOBODY` if nobody.
+``s.shot_at`` is the slot that a unit attacked or healed last in this decision (its own where it exploded), or `NOBODY`.
 `world.units` are the rows of `palaestra.skirmish.ruleset.table`, ``s.kind`` the row of each slot.
 """
 
@@ -24,7 +24,7 @@ import math
 
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.battle_records import RED
-from palaestra.skirmish.draws import lucky_integer
+from palaestra.skirmish.sampling import lucky_integer
 
 NOBODY = -1
 CIRCLE, LINE = 1, 2

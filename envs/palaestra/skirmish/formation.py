@@ -26,7 +26,7 @@ def stand_around(
         radii: Of the bodies, float64 ``[units]``, cells.
         flying: bool ``[units]``: fliers and walkers do not touch each other.
         open_cells: uint8 ``[rows, columns]`` for each unit: where it may stand.
-        turn: 1, or -1 to prefer the places mirrored in x, so that two sides that face each other stand alike.
+        turn: 1, or -1 to prefer the places mirrored in x, so that two sides that face each other are mirror images.
 
     Returns:
         float64 ``[units, 2]``, cells.

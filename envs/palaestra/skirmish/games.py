@@ -8,7 +8,7 @@ An agent is one unit. Each decision it gets one order:
 
 <!-- table: action -->
 
-0 to 5 are the same for everybody; further orders of the team follow, and then one action for each target: opponent 0,
+0 to 5 are the same for all units; further orders of the team follow, and then one action for each target: opponent 0,
 opponent 1, ..., or for a healer teammate 0, teammate 1, ... A move leads towards a point 2 cells away; a marine walks
 1.1 cells in a decision. A unit that is ordered to attack walks until its weapon reaches the target.
 
@@ -67,11 +67,10 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.files import TextSource
-from palaestra.core.game import Game
-from palaestra.core.keywords import check_count, check_word
-from palaestra.skirmish import orders
+from palaestra.game import Game, check_count, check_flag, check_word
+from palaestra.skirmish import orders, smac_view
 from palaestra.skirmish.battle_records import MOST_CHANGES
-from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Twist, in_order_of, make_game
+from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
 from palaestra.skirmish.maps import BattleMap, Side, load
 
 REWARDS = (SMAC, SPARSE)
@@ -100,21 +99,13 @@ TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
 def battle(
-    map: TextSource = "3m", reward: str = "smac", compat: str = "clean", ruleset: TextSource | None = None
+    map: TextSource = "3m", reward: str = "smac", smac_rules: bool = False, ruleset: TextSource | None = None
 ) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
-    Args:
-        map: Name of a bundled map, or a path: see `palaestra.skirmish.maps.load`.
-        reward: ``"smac"``: damage to opponents, kills and victory, scaled so that all of it is 20 in a match;
-            ``"sparse"``: 1 for a victory and -1 for a defeat, at the end.
-        compat: ``"clean"``, or ``"smac"`` for SMAC's observations, state, masks and rewards: see
-            `palaestra.skirmish.smac_view`.
-        ruleset: Name of a bundled ruleset or a path, see `palaestra.skirmish.ruleset.load`; None for the map's own.
-
     Raises:
-        ValueError: No such map, reward, compat or ruleset, or a map whose units do not fit into memory or on the
-            ground.
+        ValueError: No such map, reward or ruleset, smac_rules is no flag, or a map whose units do not fit into memory
+            or on the ground.
         FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
@@ -132,8 +123,9 @@ def battle(
       each other is ours, so figures from SMAC's papers do not carry over. A policy that is good here need not be good
       there.
     * An observation has a row for each unit with its attributes and its range in place of a one-hot kind, so that it
-      means the same on all maps. ``compat="smac"`` shows SMAC's vectors, state, masks and rewards, value for value.
-    * Shields and hit points that blue recovers pay nothing. In SMAC they do.
+      means the same on all maps. ``observation="smac"`` shows SMAC's vectors and state, value for value.
+    * Shields and hit points that blue recovers pay nothing. In SMAC they do. ``smac_rules=True`` has SMAC's masks and
+      rewards, value for value.
     * A match that reaches its limit is truncated. In SMAC it terminates (so do matches of `palaestra.adapters.pymarl`).
     * Red may be any script too, and blue a player of yours.
 
@@ -147,27 +139,21 @@ def battle(
 
     * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
     * `reward`: ``"smac"`` or ``"sparse"``.
-    * `compat`: ``"clean"``, or ``"smac"`` for what SMAC shows, allows and pays (`palaestra.skirmish.smac_view`).
+    * `smac_rules`: what may be ordered, what is paid and who has won are SMAC's (`palaestra.skirmish.smac_view`).
     * `ruleset`: path of a file with other numbers of units, in place of ``"smac-4.10"``:
       [your own battle](../guides/your_own_battle.md).
 
     <!-- table: parameters -->
     """
     check_word("reward", reward, REWARDS)
-    check_word("compat", compat, ("clean", "smac"))
-    return make_game([load(map, ruleset)], Twist(reward, is_smac=compat == "smac"))
+    check_flag("smac_rules", smac_rules)
+    ground = load(map, ruleset)
+    game = make_game([ground], Variant(reward, smac_rules=smac_rules))
+    return dataclasses.replace(game, representations={"smac": smac_view.representation(ground, game)})
 
 
 def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
     """SkirmishGen: units and places are drawn anew for each match, after SMACv2.
-
-    Args:
-        race: ``"a"`` marines, marauders, medivacs; ``"b"`` stalkers, zealots, colossi; ``"c"`` zerglings, hydralisks,
-            banelings, each 45, 45 and 10 %; ``"mixed"`` all of them.
-        own: Units of red, 1 to 27.
-        others: Units of blue, 1 to 32.
-        view: ``"round"`` or ``"cone"``.
-        reward: As for `battle`; the scale is that of the expected kinds.
 
     Raises:
         ValueError: No such race, view or reward, or a number out of range.
@@ -178,7 +164,7 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     match, so that a sequence of orders learnt by heart does not win; this is what SMACv2 (Ellis et al. 2023) is for.
     During a match units die and leave; nothing else changes.
 
-    Each kind sees and shoots as far as its own numbers say; targets may be ordered within the weapon's range, at least
+    Each kind has its own ranges of sight and of weapons; targets may be ordered within the weapon's range, at least
     within 2 cells. With ``view="cone"`` a unit sees and aims only within 15 degrees of the direction that it looks to,
     one of 12; the orders `look_0` to `look_330` turn it.
 
@@ -194,16 +180,16 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     ## Starting State
 
     Each unit of red is drawn: 45, 45 and 10 % for the three kinds of a race, and blue gets the same kinds; what blue
-    has more is drawn too. A team in which nobody can shoot and survive it is drawn again. In half of the matches red
-    stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and blue
-    in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
+    has more is drawn too. A team without a unit that can shoot and survive it is drawn again. In half of the matches
+    red stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and
+    blue in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
 
     ## Arguments
 
     * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
       baneling; ``"mixed"`` all nine.
     * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32.
-      (``opponents=`` says who plays a team.)
+      (``opponents=`` are the players of the other teams.)
     * `view`: ``"round"`` or ``"cone"``.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
@@ -218,8 +204,8 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     kinds = MIXED if race == "mixed" else RACES[race]
     sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, others))]
     turns = TURN if view == "cone" else ()
-    twist = Twist(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
-    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], twist)
+    variant = Variant(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
+    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], variant)
 
 
 def _repeated(side: Side, count: int) -> Side:
@@ -229,11 +215,7 @@ def _repeated(side: Side, count: int) -> Side:
 
 
 def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
-    """SkirmishWaves: units come late, as agents with names of their own.
-
-    Args:
-        map: ``"waves"``, ``"late"``, or any other map: `palaestra.skirmish.maps` says how groups arrive.
-        reward: As for `battle`.
+    """SkirmishWaves: battles with reinforcements, each an agent with a name of its own.
 
     Raises:
         ValueError: No such map or reward, or a map whose units do not fit.
@@ -242,19 +224,21 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     ## Description
 
     Red learns: one agent for each of its units. The number of agents falls when units die and rises when units arrive,
-    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` a late agent is in ``possible_agents``
-    from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the time and ``alive`` is
-    0.
+    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` the agent of a reinforcement is in
+    ``possible_agents`` from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the
+    time and ``alive`` is 0 before.
 
     * ``Waves``: five marines a side; then three marines and two marauders join red, three zealots and three marines
       blue, which hunts red.
     * ``Late``: four marines against six that attack on their way; four more join red, one by one.
 
+    On a map of yours groups arrive as `palaestra.skirmish.maps` says.
+
     ## Starting State
 
-    Units stand in formation around the points of their map. The decision of each late unit is drawn uniformly: within
-    10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has nobody on the field gets its next
-    unit at once.
+    Units stand in formation around the points of their map. The arrival of each reinforcement is drawn uniformly: in
+    decisions 10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has no unit on the field
+    gets its next one at once.
 
     ## Episode End
 
@@ -262,17 +246,11 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     won; both at once is a draw. It is truncated at the map's limit (``horizon``); then nobody has won.
     """
     check_word("reward", reward, REWARDS)
-    return make_game([load(map)], Twist(reward))
+    return make_game([load(map)], Variant(reward))
 
 
 def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
     """SkirmishAbilities: what a unit can do changes during a match.
-
-    Args:
-        map: As for `battle`.
-        when: ``"drift"``: each unit has its ability from a decision in [0, 20] on, for 15 to 45 decisions; ``"always"``
-            or ``"never"``.
-        reward: As for `battle`.
 
     Raises:
         ValueError: No such map, time or reward, or a map whose units do not fit.
@@ -282,7 +260,7 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
 
     Red learns: one agent for each of its units. Blue attacks on its way. Red's units have abilities, which come and go:
     the numbers of legal actions of an agent change during a match, as in the problems of UNMAS (Chai et al. 2023). The
-    field `ability` says what a unit has now, the mask when it may use it.
+    field `ability` shows what a unit has now, the mask when it may use it.
 
     * `boost`: marines and marauders walk and shoot half as fast again for 15 s and pay 10 or 20 hit points for it;
       zealots run.
@@ -303,15 +281,11 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
     """
     check_word("reward", reward, REWARDS)
     check_word("when", when, tuple(ABILITIES))
-    return make_game([load(map)], Twist(reward, red_orders=USE, abilities=ABILITIES[when]))
+    return make_game([load(map)], Variant(reward, red_orders=USE, abilities=ABILITIES[when]))
 
 
 def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
     """SkirmishMaps: each match is on another map, with another number of units.
-
-    Args:
-        maps: As for `battle`, at least one; all by one ruleset.
-        reward: As for `battle`, on each map by its own scale.
 
     Raises:
         ValueError: No maps, no such map or reward, maps of several rulesets, or units that do not fit.
@@ -338,7 +312,7 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
 
     ## Arguments
 
-    * `maps`: names of bundled maps or paths of files of yours, at least one.
+    * `maps`: names of bundled maps or paths of files of yours, at least one, all by one ruleset.
     * `reward`: ``"smac"`` or ``"sparse"``.
 
     <!-- table: parameters -->
@@ -346,16 +320,11 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
     check_word("reward", reward, REWARDS)
     if isinstance(maps, TextSource) or len(maps) == 0:
         raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
-    return make_game([load(name) for name in maps], Twist(reward))
+    return make_game([load(name) for name in maps], Variant(reward))
 
 
 def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
     """SkirmishTurncoats: units change sides during a match.
-
-    Args:
-        map: As for `battle`.
-        changes: Units that change sides in a match, 0 to 4.
-        reward: As for `battle`.
 
     Raises:
         ValueError: No such map or reward, a number out of range, or a map whose units do not fit.
@@ -365,7 +334,7 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
 
     Red learns: one agent for each of its units. Blue attacks on its way. A unit that changes sides leaves its agent,
     which then is out of the match as if it had died, and continues as an agent of the other side with its hit points,
-    shield and place. Each side has as many spare agents for that as there are changes. Info `changed` counts who left
+    shield and place. Each side has a reserve of as many agents as there are changes. Info `changed` counts who left
     red and blue.
 
     ## Rewards
@@ -387,17 +356,13 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
     """
     check_word("reward", reward, REWARDS)
     check_count("changes", changes, 0, MOST_CHANGES)
-    return make_game([load(map)], Twist(reward, changes=changes, change_gap=CHANGE_GAP, spare=(changes, changes)))
+    return make_game(
+        [load(map)], Variant(reward, changes=changes, change_gap=CHANGE_GAP, reserve_slots=(changes, changes))
+    )
 
 
 def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
-
-    Args:
-        map: As for `battle`. Where both sides have the same units at mirrored points of mirrored open ground, the teams
-            are symmetric.
-        reward: ``"smac"``: difference of damage, kills and victory; ``"sparse"``: 1 for a victory, -1 for a defeat.
-        ruleset: As for `battle`.
 
     Raises:
         ValueError: No such map, reward or ruleset, or a map whose units do not fit.
@@ -423,7 +388,8 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
     ## Arguments
 
     * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md). On
-      ``"3m"`` nobody has to attack; ``"arena"`` is a closed room in which three marines see three others.
+      ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
+      sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
     * `reward`: ``"smac"`` or ``"sparse"``.
     * `ruleset`: path of a file with other numbers of units.
 
@@ -432,7 +398,7 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
     check_word("reward", reward, REWARDS)
     ground = load(map, ruleset)
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
-    return make_game([ground], Twist(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
+    return make_game([ground], Variant(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
 
 
 def is_mirrored(ground: BattleMap) -> bool:
@@ -450,7 +416,7 @@ def is_mirrored(ground: BattleMap) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Mirror:
-    """Reflects matches of a duel in x and exchanges the sides, see `palaestra.core.game.Game.mirror`."""
+    """Reflects matches of a duel in x and exchanges the sides, see `palaestra.game.Game.mirror`."""
 
     ground: BattleMap
 
@@ -483,12 +449,6 @@ KEPT = ("team", "current_player", "assigned_player", "strength")
 def drill(name: str = "beacon") -> Game:
     """Drill: exercises of movement, search and battle after pysc2's mini-games, on the rules of Skirmish.
 
-    Args:
-        name: ``"beacon"``: a marine goes to a beacon, 1 each time, which then is somewhere else. ``"shards"``: two
-            marines collect shards, 1 each, 20 at a time. ``"hunt"``: three marines find 25 zerglings, 1 for each, -1
-            for a marine. ``"waves"``: nine marines and five more for each wave of four roaches, 10 and -1.
-            ``"splash_waves"``: nine and four more for each wave of zerglings and banelings, 5 and -1.
-
     Raises:
         ValueError: No such drill.
 
@@ -502,7 +462,7 @@ def drill(name: str = "beacon") -> Game:
     |---|---|---|---|
     | ``beacon`` | a marine | a beacon | the beacon is somewhere else once it is reached |
     | ``shards`` | two marines | 20 shards | 20 new ones when all are collected |
-    | ``hunt`` | three marines | 25 zerglings, which stay until somebody comes near | units die |
+    | ``hunt`` | three marines | 25 zerglings, which stay until red comes near | units die |
     | ``waves`` | nine marines | four roaches, which hunt red | three more waves; five marines join with each |
     | ``splash_waves`` | nine marines | six zerglings and four banelings | two more waves; four marines join with each |
 
@@ -518,7 +478,7 @@ def drill(name: str = "beacon") -> Game:
     ## Starting State
 
     Beacons, shards and the zerglings of ``hunt`` are anywhere on the ground, drawn uniformly; all others stand in
-    formation around points of the map. A wave comes when nobody of the one before is left.
+    formation around points of the map. A wave comes when no unit of the one before is left.
 
     ## Episode End
 
@@ -532,4 +492,4 @@ def drill(name: str = "beacon") -> Game:
     <!-- table: parameters -->
     """
     check_word("name", name, tuple(DRILLS))
-    return make_game([load(DRILLS[name])], Twist())
+    return make_game([load(DRILLS[name])], Variant())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, HEIGHT
 
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 52, 34
@@ -49,7 +49,7 @@ class View(NamedTuple):
         return self.left + self.scale * x, self.bottom - self.scale * y
 
     def point(self, x: float, y: float) -> Point:
-        """The point of the map, in cells, that stands in a place of the picture."""
+        """The point of the map, in cells, that a place of the picture shows."""
         return (x - self.left) / self.scale, (self.bottom - y) / self.scale
 
 

@@ -1,6 +1,6 @@
 """Maps: where the units of both sides begin, what blue is ordered to do, and the ground.
 
-A map is a JSON file; the bundled ones are the 23 of SMAC (Samvelyan et al. 2019), their ``sources`` say what was
+A map is a JSON file; the bundled ones are the 23 of SMAC (Samvelyan et al. 2019), their ``sources`` tell what was
 decoded and what is approximated:
 
 .. code-block:: json
@@ -26,7 +26,7 @@ decoded and what is approximated:
     }
 
 ``size`` is width and height in cells, ``limit`` the decisions of a match. The units of a group all begin at one
-point; where they stand once they have made room for each other is the simulator's matter. Red's groups come in the
+point; the simulator then makes room between them. Red's groups come in the
 order of SMAC's agents (by kind of unit; units of one kind are sorted by x and y when they have made room), blue's in
 the order of the map's spawn script.
 
@@ -203,7 +203,7 @@ class _MapInFile:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What a side is told at the beginning of a match.
+    """The order of a side at the beginning of a match.
 
     Attributes:
         kind: ``"none"``, ``"attack_move"`` or ``"attack_units"``.

@@ -3,7 +3,7 @@
 The engine whose battles we follow is closed, so its steering cannot be repeated to the letter. What is done here, in
 every loop, for all units at once:
 
-* A unit goes straight to where it wants to be. Where walls stand between (`sees_way`), it goes to the next cell of the
+* A unit goes straight to where it wants to be. Where walls are between (`sees_way`), it goes to the next cell of the
   shortest way over the cells of the map, found by `shortest_ways` when the map is loaded.
 * Places are rounded to multiples of 2**-20 cells, so that their differences and the squares of these are exact, and a
   match mirrored in x goes on as the mirror image.
@@ -24,8 +24,8 @@ import math
 
 import numpy as np
 
-from palaestra.core.compiler import compile_cached
-from palaestra.core.linker import jit_disabled
+from palaestra.core.compile.compiler import compile_cached
+from palaestra.core.compile.linker import jit_disabled
 from palaestra.kernels.inlining import inlined
 from palaestra.skirmish.battle_records import RED
 
@@ -198,7 +198,7 @@ def push_apart(s, world, scratch):
         scratch.stands[k] = unit.speed_per_loop == 0.0
     pairs = find_pairs(scratch, world.rules[s.map].widest)
     pushes = 0
-    while pushes < PUSHES and push_pairs(s, scratch, pairs):  # a push that moves nobody would be repeated
+    while pushes < PUSHES and push_pairs(s, scratch, pairs):  # a push that moves no unit would be repeated
         pushes += 1
     return pushes > 0
 

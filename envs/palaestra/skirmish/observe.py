@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Field, Table
+from palaestra.game import Field, Table
 from palaestra.kernels.inlining import inlined
 from palaestra.kernels.scalars import clip
 from palaestra.skirmish.battle_records import BLUE
@@ -294,7 +294,7 @@ def write_legal(s, world, slot, allowed):
 
 
 def is_allowed(s, world, slot, order):
-    """Whether a unit may get an order that aims at nobody."""
+    """Whether a unit may get an order that has no target."""
     if NORTH <= order <= WEST:
         return is_free(s, world, slot, order)
     if BOOST <= order < LOOK:

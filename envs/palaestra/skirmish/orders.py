@@ -1,6 +1,6 @@
-"""Orders: what units can be told, and which action of an agent means which order.
+"""Orders of units, and which action of an agent means which order.
 
-Actions 0 to 5 are the first six orders for everybody. Then come the further orders of the side (``rules.orders``), then
+Actions 0 to 5 are the first six orders for all units. Then come the further orders of the side (``rules.orders``), then
 a target each: opponents to attack, or teammates to heal for a healer.
 """
 
@@ -18,7 +18,7 @@ sight, counterclockwise from the east in steps of 30 degrees."""
 LOOK = JUMP + 4
 DIRECTIONS = 12
 FIRST = WEST + 1
-"""The first action that is not the same for everybody."""
+"""The first action that is not the same for all units."""
 AHEAD = np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
 """East and north of the orders from `NORTH` to `WEST`."""
 _R = math.sqrt(3.0) / 2.0
@@ -35,7 +35,7 @@ NAMES = {
     **{JUMP + k: f"jump_{name}" for k, name in enumerate(("north", "south", "east", "west"))},
     **{LOOK + k: f"look_{30 * k}" for k in range(DIRECTIONS)},
 }
-"""Names of the orders that not everybody has."""
+"""Names of the orders that not all units have."""
 
 
 def order_of(s, world, slot, action):

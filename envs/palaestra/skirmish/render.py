@@ -1,8 +1,8 @@
 """Battles from above, as text, and what a click in the picture means. Nothing is hidden from the viewer.
 
-A unit is a disc of the radius that others cannot enter; its mark (`palaestra.skirmish.marks`) says what it does. Its
-rim is what is left of its hit points, the white ring around it what is left of its shield, the yellow bar below it its
-energy. Lines go to whom it attacked or healed last in this decision; crosses stand where units have fallen.
+A unit is a disc of the radius that others cannot enter; its icon (`palaestra.skirmish.unit_icons`) says what it does.
+Its rim is what is left of its hit points, the white ring around it what is left of its shield, the yellow bar below it
+its energy. Lines go to whom it attacked or healed last in this decision; crosses are where units have fallen.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
-from palaestra.core.game import Game
-from palaestra.core.linker import record_view
+from palaestra.core.compile.linker import record_view
+from palaestra.drawing.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.game import Game
 from palaestra.skirmish.battle_records import ARRIVED, RED
 from palaestra.skirmish.combat import CIRCLE, NOBODY
 from palaestra.skirmish.ground import MARGIN, WIDTH, View, empty_ground, view_of
-from palaestra.skirmish.marks import (
+from palaestra.skirmish.movement import CLIFF, GROUND
+from palaestra.skirmish.observe import is_free, is_target, sight_of
+from palaestra.skirmish.orders import AHEAD, FACING, NORTH, STOP, WEST, action_of, aim_at
+from palaestra.skirmish.unit_icons import (
     MELEE_CELLS,
     describe,
     draw_body,
@@ -28,9 +31,6 @@ from palaestra.skirmish.marks import (
     initial,
     is_prize,
 )
-from palaestra.skirmish.movement import CLIFF, GROUND
-from palaestra.skirmish.observe import is_free, is_target, sight_of
-from palaestra.skirmish.orders import AHEAD, FACING, NORTH, STOP, WEST, action_of, aim_at
 
 HEAL: Color = (126, 222, 164)
 FEW = 8
@@ -48,7 +48,7 @@ DIRECTIONS = ("north", "south", "east", "west")
 
 
 def view_of_match(world: Any, s: Any) -> View:
-    """Where everything of a match stands in its picture."""
+    """Where everything of a match is in its picture."""
     return view_of(world.terrain, int(s["map"]), np.asarray(s["position"])[living(world, s)])
 
 
@@ -92,10 +92,10 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     Raises:
         ImportError: Pillow is missing.
     """
-    view, variant, here = view_of_match(world, s), int(s["map"]), living(world, s)
-    canvas = empty_ground(world.terrain[variant], view)
+    view, number, here = view_of_match(world, s), int(s["map"]), living(world, s)
+    canvas = empty_ground(world.terrain[number], view)
     rules = with_attributes(world)
-    for slot in here if rules.rules[variant].half_view >= -1.0 else ():
+    for slot in here if rules.rules[number].half_view >= -1.0 else ():
         draw_sight(canvas, view, rules, s, slot)
     for slot in here if len(here) <= FEW else ():
         draw_range(canvas, view, world, s, slot)
@@ -171,7 +171,7 @@ def draw_unit(canvas: Canvas, view: View, world: Any, s: Any, slot: int) -> None
 
 
 def draw_splash(canvas: Canvas, view: View, world: Any, s: Any, slot: int) -> None:
-    """Where the last attack of a unit hit everybody."""
+    """The area in which the last attack of a unit hit all opponents."""
     unit, target = world.units[s["kind"][slot]], int(s["shot_at"][slot])
     radius, center = view.scale * float(unit["splash_radius"]), place(view, s, target)
     if unit["splash_shape"] == CIRCLE:

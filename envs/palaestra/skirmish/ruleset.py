@@ -179,7 +179,7 @@ class Unit:
         attributes: Of `ATTRIBUTES`, for bonuses and healing.
         flying: Passes over everything; hit only by weapons that hit ``"any"``.
         cliff_walker: Climbs cliffs; on the ground and tall, so that any weapon hits it.
-        speed_cells_per_s: Greatest speed; 0 stands where it is.
+        speed_cells_per_s: Greatest speed; 0 cannot move.
         acceleration_cells_per_s2: None reaches the greatest speed at once.
         radius: Of the body that ranges are measured from, cells.
         separation_radius: Of the body that others do not enter, cells.

@@ -1,9 +1,9 @@
-"""Reads JSON files into frozen dataclasses and says exactly what is wrong with those that cannot be used.
+"""Reads JSON files into frozen dataclasses and names exactly what is wrong with those that cannot be used.
 
 The annotation of each field names the reader of its value: ``range: Annotated[float, number(0, 64)]``. A reader takes
 a value and its key path (``units.marine.weapon.range``) and returns what the field holds, or raises `Refusal`. So the
-type of a file stands in one place, its dataclass, and one function, `build`, finds missing and unknown keys.
-Conditions on several fields stand in ``__post_init__`` and raise `Refusal` too.
+type of a file is in one place, its dataclass, and one function, `build`, finds missing and unknown keys.
+Conditions on several fields are in ``__post_init__`` and raise `Refusal` too.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def build(kind: type[T], value: Any, key: str, **known: Any) -> T:
 
     Args:
         kind: Its annotations are ``Annotated[type, reader]``. A key may be missing if its field has a default.
-        value: What stands in the file.
-        key: Where it stands.
+        value: What the file has.
+        key: Its key path.
         known: Fields without a reader.
 
     Raises:

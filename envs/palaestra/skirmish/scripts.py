@@ -34,7 +34,7 @@ def choose(s, world, slot, which, scratch):
 
 
 def give(s, world, slot, order, scratch):
-    """Gives an order that aims at nobody."""
+    """Gives an order that has no target."""
     scratch.chosen = action_of(s, world, slot, order)
 
 

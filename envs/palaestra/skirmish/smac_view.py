@@ -1,13 +1,16 @@
-"""What SMAC shows and pays (``compat="smac"``): its observations, state, masks and rewards, value for value.
+"""What SMAC shows (``observation="smac"``), allows and pays (``smac_rules=True``), value for value.
 
 The rules are those of github.com/oxwhirl/smac (MIT, commit d6aab33, file smac/env/starcraft2/starcraft2.py) with its
-default options; functions of that file are named in the docstrings. What differs from ``compat="clean"``:
+default options; functions of that file are named in the docstrings. What ``observation="smac"`` changes:
 
 * An observation is one vector in SMAC's order: where the unit may go, its opponents, its teammates, itself. The state
   is one vector too. Both hold no energy, attributes, ranges or cooldowns but those that SMAC has.
-* The first number of an opponent says whether the action of its place in the mask is legal. A healer's actions aim at
-  teammates, so for a healer the number in the row of opponent k is about teammate k.
+* The first number of an opponent says whether the action of its place in SMAC's mask is legal. A healer's actions aim
+  at teammates, so for a healer the number in the row of opponent k is about teammate k.
 * Where stalkers and zealots fight, the two columns of their kinds are exchanged in the rows of opponents.
+
+What ``smac_rules=True`` changes:
+
 * Every living opponent in reach may be ordered as a target, also by units whose weapon cannot hit it; such an order
   changes nothing: the unit goes on with the order before. Fliers and cliff walkers may be ordered to go where all units
   can stand, only there.
@@ -23,7 +26,7 @@ import math
 
 import numpy as np
 
-from palaestra.core.fields import Field
+from palaestra.game import Field, Game, Representation
 from palaestra.skirmish.battle_records import BLUE, LAYOUT, RED
 from palaestra.skirmish.combat import can_heal, can_hit
 from palaestra.skirmish.maps import BattleMap
@@ -82,12 +85,19 @@ def observation_size(reds: int, blues: int, red: int, blue: int) -> int:
     return MOVES + blues * (SEEN + blue) + (reds - 1) * (SEEN + red) + 1 + red
 
 
-def red_view(battle: BattleMap, most_red: int, most_blue: int) -> tuple[Field]:
-    """Red's observation table for the map; ``most_red`` and ``most_blue`` are the units in memory."""
+def representation(battle: BattleMap, game: Game) -> Representation:
+    """``observation="smac"`` of the game of a map."""
     columns = 1 + max(MOST_TYPES, int(layout_of(battle)["types"][0]))
-    room = observation_size(most_red, most_blue, columns, columns)
+    red, blue = (role.slots for role in game.roles)
     about = "SMAC's: moves that are legal; opponents; teammates; oneself"
-    return (Field("obs", (sizes(battle)[0],), -1, 1, "1", about, capacity=room),)
+    capacity, (size, state_size, _) = observation_size(red, blue, columns, columns), sizes(battle)
+    return Representation(
+        "SMAC's observations and state, value for value; smac_rules=True has its masks and rewards",
+        observe_smac,
+        {"red": (Field("obs", (size,), -1, 1, "1", about, capacity=capacity),)},
+        global_state=state_smac,
+        global_state_size=state_size,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ kernels

@@ -5,7 +5,7 @@ else it walks away from them; the others attack together.
 ``retreat_heal``: who fights from afar and would hardly survive those that aim at it steps back behind its teammates
 while its weapon is not ready; healers follow and heal the wounded; the others attack together.
 ``split``: keeps a distance to teammates as long as opponents with splash are there; units that attack by their own
-death go where most opponents stand together; the others attack the nearest.
+death go where most opponents are together; the others attack the nearest.
 ``surround``: melee units walk around the opponents, each to a place of its own, and attack who is near; the
 others attack the nearest.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.late import late
+from palaestra.game import late
 from palaestra.skirmish.combat import NOBODY, can_hit, gap, is_wounded
 from palaestra.skirmish.movement import is_open
 from palaestra.skirmish.observe import is_free, is_target, reach_of, standing
@@ -103,7 +103,7 @@ def choose_with_care(s, world, slot, which, scratch):
 
 
 def plan(s, world, team, which, scratch):
-    """What concerns the whole team: its common target, who is hunted and aimed at, where opponents stand together."""
+    """What concerns the whole team: its common target, who is hunted and aimed at, where opponents are together."""
     if which >= FOCUS_FIRE:
         plan_late(s, world, team, which, scratch)
 
@@ -139,7 +139,7 @@ def stride(s, world, slot):
 
 
 def advance(s, world, slot, waits, scratch):
-    """Goes to the nearest opponent, but lets one that is coming come: who stands shoots first."""
+    """Goes to the nearest opponent, but waits for one that is coming: the unit that does not move shoots first."""
     nearest = nearest_opponent(s, world, slot)
     if nearest == NOBODY:
         give(s, world, slot, STOP, scratch)
@@ -328,7 +328,7 @@ def has_cover(s, world, slot):
 
 
 def find_crowds(s, world, team, scratch):
-    """Writes how far a team has to spread, and how many opponents stand around each opponent."""
+    """Writes how far a team has to spread, and how many opponents are around each opponent."""
     slots = world.rules[s.map].reds + world.rules[s.map].blues
     scratch.spread[team] = 0.0
     blast = 0.0

@@ -1,6 +1,6 @@
 """Teams: two-team zero-sum games, many small enough to be solved exactly, and the cooperative particle tasks."""
 
-from palaestra.core.catalog import Page, Preset, Row, presets
+from palaestra.game import Page, Preset, Row, presets
 
 ROWS: tuple[Row, ...] = (
     *presets(
@@ -72,7 +72,7 @@ ROWS: tuple[Row, ...] = (
     *presets(
         "teams",
         "palaestra.teams.reference:game",
-        Preset("palaestra/Reference-v0", "two agents tell each other where to go"),
+        Preset("palaestra/Reference-v0", "two agents send each other their goals"),
     ),
     *presets(
         "teams",

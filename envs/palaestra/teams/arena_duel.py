@@ -2,7 +2,7 @@
 
 ## Description
 
-A stand-in for the robot arena of FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738), whose simulator is a closed Unity
+A replacement of the robot arena of FM3Q (Hu, Zhu, Li and Zhao, arXiv 2402.00738), whose simulator is a closed Unity
 program. Taken from its published code: an arena of 8 x 4.5 m with 9 obstacles, robots with 2000 hit
 points, four armour plates and limited ammunition, 50 decisions in 180 s, 2 x 4 macro actions, 37 numbers for each
 agent, and a randomised friction with a constant of 0.0375, which we read as its spread. Everything else is ours: the
@@ -13,8 +13,8 @@ A decision lasts 3.6 s, 20 substeps of 0.18 s. In each all robots drive, then al
 the same time. Only the starting state is random.
 
 * A robot drives on the shortest way around the obstacles to the post that serves its move best
-  (`palaestra.teams.arena_moves`). Posts stand on a lattice of 1 m. Robots do not hinder each other. A robot that
-  drives turns its chassis to where it goes, one that stands turns it to its target.
+  (`palaestra.teams.arena_moves`). Posts form a lattice of 1 m. Robots do not hinder each other. A robot that
+  moves turns its chassis to its direction of motion, one at rest turns it to its target.
 * A robot sees another if no obstacle crosses the line between the nodes of the lattice of 0.25 m nearest to them.
 * The turret turns by up to 37 degrees in a substep. When it points at the target it fires one round, as long as there
   are any and the target is seen and within `range_m`. Of a round's damage the share that hits counts: 1 - distance /
@@ -56,7 +56,7 @@ Truncated after 50 decisions: the team with more hit points left has won. Info `
 
 ## Arguments
 
-``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker opponent together and stand still within 2.2 m of
+``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker opponent together and stop within 2.2 m of
 it; ``focus`` advances, ``flanker`` flanks, ``shelter`` advances but takes cover when both opponents see it and it is
 weaker.
 
@@ -74,10 +74,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Choice, Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.teams.arena_fire import NO_AGENT, fire_all, plate_facing
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build

@@ -35,7 +35,7 @@ class Arena(NamedTuple):
     """What does not change during a match.
 
     Attributes:
-        sight: Whether nothing stands between two nodes, uint8 [NODES, NODES].
+        sight: Whether nothing is between two nodes, uint8 [NODES, NODES].
         post_node: Nodes of the posts, int64 [P].
         post_m: Places of the posts, x and z, float64 [P, 2].
         way_m: Length of the shortest way from a node to a post, float64 [P, NODES]; infinite from inside an obstacle.
@@ -92,12 +92,12 @@ def slab(line_m: np.ndarray, middle_m: float, half_m: float) -> tuple[np.ndarray
         Two float64 [L, L]. A way inside the slab enters at 0 and leaves at 1; one that misses it enters at over 1.
     """
     from_middle, along = np.broadcast_arrays((line_m - middle_m)[:, None], line_m[None] - line_m[:, None])
-    stands = along == 0.0
-    divisor = np.where(stands, 1.0, along)
+    is_parallel = along == 0.0
+    divisor = np.where(is_parallel, 1.0, along)
     first, second = (-half_m - from_middle) / divisor, (half_m - from_middle) / divisor
     misses = np.abs(from_middle) >= half_m
-    near = np.where(stands, np.where(misses, 2.0, -1.0), np.minimum(first, second))
-    far = np.where(stands, 2.0, np.maximum(first, second))
+    near = np.where(is_parallel, np.where(misses, 2.0, -1.0), np.minimum(first, second))
+    far = np.where(is_parallel, 2.0, np.maximum(first, second))
     return np.maximum(near, 0.0), np.minimum(far, 1.0)
 
 

@@ -10,7 +10,7 @@ from palaestra.teams.arena_moves import ADVANCE, COVER, FLANK, HOLD, OPPONENTS, 
 FOCUS, SHELTER, FLANKER = range(3)
 """Numbers of the scripts."""
 STAND_M = 2.2
-"""Distance at which a robot stands and shoots instead of driving on."""
+"""Distance at which a robot stops and shoots."""
 HIT_POINTS_PER_M = 100.0
 """What an opponent's distance weighs against its hit points in the choice of a target."""
 

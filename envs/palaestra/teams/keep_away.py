@@ -3,7 +3,7 @@
 ## Description
 
 A zero-sum game of two teams after the "physical deception" and "keep-away" tasks of Lowe et al. ("Multi-agent
-actor-critic for mixed cooperative-competitive environments", NeurIPS 2017). Two landmarks stand in a walled square;
+actor-critic for mixed cooperative-competitive environments", NeurIPS 2017). Two landmarks are in a walled square;
 one of them, drawn for each match, is the goal. Red sees which, blue does not. The team whose nearest member is nearer
 to the goal gains. Red can bluff, blue can shove: all players are discs that thrust, drift and push each other away
 (`palaestra.teams.particles`); landmarks can be passed through. The arena is the square of 2 m around the origin, and
@@ -61,10 +61,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import DRAW, Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import integer, uniform
+from palaestra.game import DRAW, Field, Game, Parameter, Role, check_count, check_word, integer, uniform
 from palaestra.kernels.pairing import pair_nearest
 from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
@@ -263,7 +260,7 @@ def game(
     """The rules of `palaestra/TeamKeepAway-v0`.
 
     Raises:
-        ValueError: A number out of range, or an unknown word.
+        ValueError: A number out of range, or an unknown option.
     """
     check_count("red", red, 1, MOST)
     check_count("blue", blue, 1, MOST)

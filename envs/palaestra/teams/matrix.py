@@ -2,7 +2,7 @@
 
 ## Description
 
-All four players choose one of two or three alternatives at the same time. A table says what red gets for the joint
+All four players choose one of two or three alternatives at the same time. A table holds red's payoff for the joint
 choice, in [-1, 1], and blue gets the opposite. The same table is played for a number of rounds; each player observes
 what all have chosen in the last.
 
@@ -49,7 +49,7 @@ game.
 
 ## Rewards
 
-What the table says, in every round: to red's members that, to blue's the opposite.
+In every round red's members get the entry of the table, blue's members its negative.
 
 ## Starting State
 
@@ -79,10 +79,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Enumeration, Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import integer
+from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer
 
 Table = Literal["saddle", "pennies", "climb", "nonmonotone", "repeated"]
 
@@ -220,7 +217,7 @@ def checked(payoff: ArrayLike) -> np.ndarray:
     """A table of the user's, float64 [k, k, k, k].
 
     Raises:
-        ValueError: It is no such table; says why.
+        ValueError: It is no such table; the message gives the reason.
     """
     table = np.array(payoff, np.float64)
     if table.ndim != PLAYERS or len(set(table.shape)) != 1 or not 2 <= len(table) <= MOST_CHOICES:
@@ -311,7 +308,7 @@ def game(game: Table = "saddle", rounds: int = 10, payoff: ArrayLike | None = No
         payoff: A table of one's own instead, ``[k, k, k, k]`` by the choices of red_0, red_1, blue_0 and blue_1.
 
     Raises:
-        ValueError: No such table, a table that cannot be played, or too many rounds; says what would do.
+        ValueError: No such table, a table that cannot be played, or too many rounds; the message gives the limit.
     """
     check_word("game", game, get_args(Table))
     check_count("rounds", rounds, 1, MOST_ROUNDS)

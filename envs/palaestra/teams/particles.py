@@ -14,7 +14,7 @@ Two bodies at a distance d whose radii add up to r push each other away along th
 
 which is a spring where they overlap, smoothed over the margin. Forces below exp(-40) of that are left out: 4e-19 N.
 
-Records: ``s.position_m`` float64 [B + F, 2] of the B bodies that move and the F that stand, ``s.velocity_mps`` float64
+Records: ``s.position_m`` float64 [B + F, 2] of the B bodies that move and the F that do not, ``s.velocity_mps`` float64
 [B, 2], ``scratch.radius_m`` float64 [B + F], ``scratch.force_n`` float64 [B, 2]. The origin is the middle of the arena.
 """
 
@@ -25,8 +25,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from palaestra.core.fields import ActionField, Choice, Continuous
-from palaestra.core.keywords import check_word
+from palaestra.game import ActionField, Choice, Continuous, check_word
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import distance
 
@@ -77,7 +76,7 @@ def world_of(reward: str) -> World:
     """The world of ``reward="dense"`` or ``"sparse"``.
 
     Raises:
-        ValueError: Another word.
+        ValueError: Another option.
     """
     check_word("reward", reward, ("dense", "sparse"))
     return World(int(reward == "sparse"))
@@ -87,7 +86,7 @@ def action_of(actions: str) -> ActionField:
     """How agents thrust: `MOVE` or `FORCE`.
 
     Raises:
-        ValueError: Another word.
+        ValueError: Another option.
     """
     check_word("actions", actions, get_args(Actions))
     return MOVE if actions == "discrete" else FORCE

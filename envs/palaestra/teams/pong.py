@@ -16,7 +16,7 @@ is b = `bounce_deg` d, and the ball leaves with the velocity
 where the speed factor f begins at `start_factor` and grows by `growth` with each hit, up to `greatest_factor`. Top and
 bottom reflect the ball. What passes both paddles of a team is a point for the other.
 
-What is ours, since the paper does not say: the middles of the back paddles are 10 units from their walls, as in
+What is ours, since the paper does not specify it: the middles of the back paddles are 10 units from their walls, as in
 Wimblepong, those of the front paddles `front_gap`, 45. Both move over the whole height, so nothing but the agents
 decides which paddle takes which ball: the front paddle returns early and leaves the opponents less time, the back one
 has more time to come, and where both cover the same height they cover half as much. A ball that the back paddle
@@ -40,8 +40,8 @@ width and height, so that the walls are at -1 and 1.
 
 ## Starting State
 
-The paddles stand in the middle of the height and the ball in the middle of the arena. It flies to the side that a coin
-tells as if returned with a bounce angle drawn uniformly from [-`serve_deg`, `serve_deg`).
+The paddles start in the middle of the height and the ball in the middle of the arena. It flies to a side drawn
+at random, as if returned with a bounce angle drawn uniformly from [-`serve_deg`, `serve_deg`).
 
 ## Episode End
 
@@ -67,10 +67,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_count
-from palaestra.core.rng import integer, uniform
+from palaestra.game import Choice, Field, Game, Parameter, Role, check_count, integer, uniform
 
 HALF_WIDTH, HALF_HEIGHT = 117.5, 100.0
 """Of the arena, units. The origin is in its middle, red's wall on the left, y points up."""
@@ -171,7 +168,7 @@ def move_ball(s, team):
     ahead_after = ahead + side * s.ball_velocity[0]
     players = len(s.paddle_y) // 2
     for k in range(players):
-        place = players - 1 - k  # the front paddle stands first in the way
+        place = players - 1 - k  # the front paddle comes first
         face = face_of(s, place)
         if ahead < face <= ahead_after:
             share = (face - ahead) / (ahead_after - ahead)

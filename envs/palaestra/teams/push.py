@@ -34,7 +34,7 @@ takes.
 
 ## Starting State
 
-The puck lies in the middle, each team stands anywhere 0.4 to 0.9 m from the middle line on its own side and up to 0.9 m
+The puck lies in the middle, each team starts anywhere 0.4 to 0.9 m from the middle line on its own side and up to 0.9 m
 above or below; everything is at rest.
 
 ## Episode End
@@ -63,10 +63,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field, Parameter
-from palaestra.core.game import DRAW, Game, Role
-from palaestra.core.keywords import check_count
-from palaestra.core.rng import uniform
+from palaestra.game import DRAW, Choice, Field, Game, Parameter, Role, check_count, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.teams.particles import (
     ARENA_M,
@@ -281,7 +278,7 @@ def game(players: int = 2, actions: Actions = "discrete", reward: Literal["dense
     """The rules of `palaestra/TeamPush-v0`.
 
     Raises:
-        ValueError: A number out of range, or an unknown word.
+        ValueError: A number out of range, or an unknown option.
     """
     check_count("players", players, 1, MOST)
     names = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))

@@ -1,11 +1,11 @@
-"""Reference: two agents each know where the other should go, and can say it.
+"""Reference: each of two agents knows the goal of the other and sends it messages.
 
 ## Description
 
 The task of Mordatch and Abbeel ("Emergence of grounded compositional language in multi-agent populations", AAAI 2018)
-in the form of Lowe et al. (NeurIPS 2017). Two agents and three coloured landmarks stand on an endless plane; each agent
-sees the colour of the landmark to which *the other* should go. In each decision an agent thrusts and says one of ten
-words, which the other hears in the next; what a word means, they have to agree upon. Bodies pass through each other.
+in the form of Lowe et al. (NeurIPS 2017). Two agents and three coloured landmarks are on an unbounded plane; each agent
+sees the colour of the landmark to which *the other* should go. In each decision an agent thrusts and sends one of ten
+messages, which the other receives in the next; they have to learn what a message means. Bodies pass through each other.
 States follow mpe2's `simple_reference_v3` bit for bit (`palaestra.teams.particles`). A decision is 0.1 s.
 
 ## Action Space
@@ -28,8 +28,8 @@ An offset is the other's position minus one's own. What lies beyond the bounds i
 
 ## Starting State
 
-Agents and landmarks are anywhere in the square of 2 m around the origin, uniformly, at rest and silent. Goals are drawn
-independently: both may be the same.
+Agents and landmarks are anywhere in the square of 2 m around the origin, uniformly, at rest; no message was
+sent. Goals are drawn independently: both may be the same.
 
 ## Episode End
 
@@ -56,11 +56,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_word
-from palaestra.core.rng import integer, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, integer, uniform
 from palaestra.kernels.vectors import distance
+from palaestra.teams.messages import loudest, message_of, say_word, say_words, write_color
 from palaestra.teams.particles import (
     COAST_S,
     OPEN_M,
@@ -77,7 +75,6 @@ from palaestra.teams.particles import (
     write_offset,
     write_vector,
 )
-from palaestra.teams.words import loudest, say_of, say_word, say_words, write_color
 
 AGENTS, LANDMARKS, WORDS = 2, 3, 10
 MASS_KG = 1.0
@@ -96,7 +93,7 @@ SEEN = (
     Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
     Field("landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
     Field("goal_color", (3,), 0, 1, "1", "colour of the other's goal: 0.75 for its landmark, 0.25 else"),
-    Field("heard", (WORDS,), 0, 1, "1", "what the other said in the last decision, one number a word"),
+    Field("heard", (WORDS,), 0, 1, "1", "message of the other in the last decision, one-hot if discrete"),
 )
 
 
@@ -104,7 +101,7 @@ SEEN = (
 
 
 def reset(s, world):
-    """Everything anywhere in the square; ``s.goal[i]`` is the landmark that agent i should go to."""
+    """Draws all positions uniformly in the square; ``s.goal[i]`` is the landmark that agent i should go to."""
     for i in range(AGENTS):
         s.goal[i] = integer(s, LANDMARKS)
     for i in range(AGENTS + LANDMARKS):
@@ -149,7 +146,7 @@ def play(s, world, rewards, scratch):
 
 
 def observe(s, world, observations, scratch):
-    """The landmarks, the other's goal and what the other said."""
+    """The landmarks, the other's goal and the other's message."""
     for i in range(AGENTS):
         seen, other = observations.agent[i], 1 - i
         write_vector(seen.velocity_mps, s.velocity_mps[i], OPEN_MPS)
@@ -164,7 +161,7 @@ def observe(s, world, observations, scratch):
 
 
 def script_by_moves(s, world, slot, which, actions, scratch):
-    """Says the number of the other's landmark and goes to the one that it hears; discrete."""
+    """Sends the number of the other's landmark and goes to the one that it receives; discrete."""
     action = actions.agent[slot]
     action.word = s.goal[1 - slot]
     dx, dy = way_to_heard(s, slot, 1 - slot)
@@ -172,7 +169,7 @@ def script_by_moves(s, world, slot, which, actions, scratch):
 
 
 def script_by_forces(s, world, slot, which, actions, scratch):
-    """Says the number of the other's landmark and goes to the one that it hears; continuous."""
+    """Sends the number of the other's landmark and goes to the one that it receives; continuous."""
     action = actions.agent[slot]
     action.words[s.goal[1 - slot]] = 1.0
     dx, dy = way_to_heard(s, slot, 1 - slot)
@@ -180,7 +177,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 
 
 def way_to_heard(s, i, speaker):
-    """From where a body would come to rest to the landmark whose number is the word; nowhere while none is heard."""
+    """Vector from where a body would come to rest to the landmark of the message; (0, 0) without a message."""
     heard = loudest(s.said[speaker], LANDMARKS)
     goal = AGENTS + heard if heard >= 0 else i
     dx = s.position_m[goal, 0] - s.position_m[i, 0] - COAST_S * s.velocity_mps[i, 0]
@@ -196,7 +193,7 @@ def game(
     """The rules of `palaestra/Reference-v0`.
 
     Raises:
-        ValueError: An unknown word.
+        ValueError: An unknown option.
     """
     check_word("rules", rules, ("team", "mpe"))
     check_word("reward", reward, ("dense", "sparse") if rules == "team" else ("dense",))
@@ -204,7 +201,7 @@ def game(
     is_discrete = actions == "discrete"
     return Game(
         name="Reference",
-        roles=(Role("agent", names, SEEN, (action_of(actions), say_of(actions, WORDS))),),
+        roles=(Role("agent", names, SEEN, (action_of(actions), message_of(actions, WORDS))),),
         state=(
             ("position_m", "f8", (AGENTS + LANDMARKS, 2)),
             ("velocity_mps", "f8", (AGENTS, 2)),

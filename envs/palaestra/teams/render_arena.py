@@ -7,8 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
-from palaestra.core.game import Game
+from palaestra.drawing.canvas import (
+    BACKGROUND,
+    LINE,
+    MUTED,
+    PANEL,
+    SIGNAL,
+    TEAMS,
+    TEXT,
+    Canvas,
+    Color,
+    Point,
+    blend,
+    fade,
+)
+from palaestra.game import Game
 from palaestra.teams.arena_duel import HIT_POINTS
 from palaestra.teams.arena_fire import NO_AGENT
 from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, OBSTACLES_M

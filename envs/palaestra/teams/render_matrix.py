@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend
-from palaestra.core.game import Game
+from palaestra.drawing.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend
+from palaestra.game import Game
 
 WIDTH, HEADER, MARGIN = 600, 40, 18
 LABELS = 56
@@ -72,10 +72,10 @@ def draw_labels(canvas: Canvas, choices: int, chosen: tuple[int, int]) -> None:
     canvas.text((corner[0], corner[1] - 16), "blue", TEAMS[1], 13, "rs")
     canvas.text((corner[0], corner[1] + 2), "red", TEAMS[0], 13, "rs")
     for joint, teammates in enumerate(product(range(choices), repeat=2)):
-        words = f"{teammates[0]} {teammates[1]}"
+        text = f"{teammates[0]} {teammates[1]}"
         x, y = cell_center(choices, joint, joint)
-        canvas.text((corner[0], y + 0.36 * size), words, TEAMS[0] if joint == chosen[0] else MUTED, size, "rs")
-        canvas.text((x, corner[1]), words, TEAMS[1] if joint == chosen[1] else MUTED, size, "ms")
+        canvas.text((corner[0], y + 0.36 * size), text, TEAMS[0] if joint == chosen[0] else MUTED, size, "rs")
+        canvas.text((x, corner[1]), text, TEAMS[1] if joint == chosen[1] else MUTED, size, "ms")
 
 
 def draw_table(canvas: Canvas, gains: np.ndarray, choices: int) -> None:
@@ -88,8 +88,8 @@ def draw_table(canvas: Canvas, gains: np.ndarray, choices: int) -> None:
         color = blend(PANEL, TEAMS[int(gain < 0)], 0.85 * strength**0.7)
         canvas.rectangle(x - half, y - half, x + half, y + half, color, 3)
         if len(gains) <= LARGEST_WITH_NUMBERS:
-            words = f"{gain:+.2f}".replace("0.", ".") if strength > 0.004 else "0"
-            canvas.text((x, y + 0.36 * size), words, BACKGROUND if strength > 0.6 else TEXT, size, "ms")
+            text = f"{gain:+.2f}".replace("0.", ".") if strength > 0.004 else "0"
+            canvas.text((x, y + 0.36 * size), text, BACKGROUND if strength > 0.6 else TEXT, size, "ms")
 
 
 def frame_cell(canvas: Canvas, choices: int, row: int, column: int) -> None:

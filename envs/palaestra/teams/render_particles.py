@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import (
+from palaestra.drawing.canvas import (
     BACKGROUND,
     LINE,
     MUTED,
@@ -21,7 +21,7 @@ from palaestra.core.canvas import (
     fade,
     import_pillow,
 )
-from palaestra.core.game import DRAW, Game
+from palaestra.game import DRAW, Game
 from palaestra.teams.particles import ARENA_M
 
 SQUARE, MARGIN, HEADER = 540, 10, 34
@@ -74,9 +74,9 @@ class Arena:
         tip = np.asarray(position_m) + SPEED_LINE_S * np.asarray(velocity_mps)
         self.canvas.line([self.point(position_m), self.point(tip)], color, 2.0)
 
-    def label(self, position_m: Any, words: str, color: Color = TEXT, size: int = 12) -> None:
+    def label(self, position_m: Any, text: str, color: Color = TEXT, size: int = 12) -> None:
         """Lettering in the middle of a body."""
-        self.canvas.text(self.point(position_m), words, color, size, "mm")
+        self.canvas.text(self.point(position_m), text, color, size, "mm")
 
 
 def picture(game: Game, match: Any, note: str, arena: Arena) -> np.ndarray:
@@ -84,8 +84,8 @@ def picture(game: Game, match: Any, note: str, arena: Arena) -> np.ndarray:
     header = Canvas(SQUARE, HEADER, BACKGROUND)
     header.text((0, 23), game.name, TEXT, 16)
     header.text((0.5 * SQUARE, 23), note, MUTED, 13, "ms")
-    words, color = outcome(game, match)
-    header.text((SQUARE, 23), words, color, 13 if color == MUTED else 16, "rs")
+    text, color = outcome(game, match)
+    header.text((SQUARE, 23), text, color, 13 if color == MUTED else 16, "rs")
     image = import_pillow()[0].new("RGB", (SQUARE + 2 * MARGIN, SQUARE + HEADER + MARGIN), BACKGROUND)
     image.paste(header.finish(), (MARGIN, 0))
     image.paste(arena.canvas.finish(), (MARGIN, HEADER))
@@ -165,7 +165,7 @@ def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
     match = attributes(s)
     walkers = len(match.velocity_mps)
     arena = Arena(match.position_m, False)
-    goals, said = np.atleast_1d(match.goal), np.atleast_2d(match.said)
+    goals, messages = np.atleast_1d(match.goal), np.atleast_2d(match.said)
     for k, color in enumerate(COLORS):
         arena.disc(match.position_m[walkers + k], 0.06, color)
     for i in range(walkers):
@@ -175,8 +175,8 @@ def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
         arena.canvas.dashes(arena.point(match.position_m[i]), arena.point(at), fade(COLORS[goal], 0.6))
         name = str(i) if walkers > 1 else ""
         draw_agent(arena, match, i, 0.05, MUTED, name)
-    for i, words in enumerate(said):
-        spoken = f'"{int(words.argmax())}"' if words.any() else "nothing"
+    for i, message in enumerate(messages):
+        spoken = f'"{int(message.argmax())}"' if message.any() else "nothing"
         arena.canvas.text((10, 22 + 18 * i), f"{game.agents[i]} says {spoken}", TEXT, 13)
     return picture(game, match, f"arrived {int(match.info.arrived)} / {walkers}", arena)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
-from palaestra.core.game import Game
+from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
+from palaestra.game import Game
 from palaestra.teams.pong import BALL, BLUE, FRONT, HALF_HEIGHT, HALF_WIDTH, RED, THICKNESS, folded, gap_of, wall_side
 
 SCALE = 2.5

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
-from palaestra.core.game import Game
+from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
+from palaestra.game import Game
 from palaestra.teams.soccer import BLUE, RED, team_of
 
 WIDTH, HEADER, MARGIN = 600, 40, 18
@@ -93,7 +93,7 @@ def draw_pitch(canvas: Canvas, world: Any) -> None:
 
 
 def draw_player(canvas: Canvas, rows: int, columns: int, match: Any, slot: int) -> None:
-    """A disc with the player's number; the holder wears a ring and the ball. A scorer stands in the goal."""
+    """A disc with the player's number; the holder wears a ring and the ball. A scorer is drawn in the goal."""
     size = cell_size(rows, columns)
     x, y = cell_center(rows, columns, int(match.row[slot]), int(match.column[slot]))
     team, holds, radius = team_of(match, slot), slot == match.holder, 0.3 * size

@@ -5,7 +5,7 @@
 The soccer game of Littman ("Markov games as a framework for multi-agent reinforcement learning", ICML 1994), one
 against one (`palaestra/GridSoccer-v0`, 4 rows by 5 columns as in the paper) and two against two
 (`palaestra/TeamGridSoccer-3x3-v0`, `-3x4-v0` and `-4x5-v0`, named by rows and columns), under one set of rules. Red
-attacks the right edge, blue the left. Each player stands in a cell of its own; one of them has the ball.
+attacks the right edge, blue the left. Each player occupies a cell of its own; one of them has the ball.
 
 A move goes to one of the four neighbouring cells, or nowhere. A player that moves into an occupied cell stays where it
 is. If it had the ball, the player in that cell has it now: an opponent wins it, a teammate receives a pass. No player
@@ -52,8 +52,8 @@ the teammate, the opponents not at all. ``teammate`` is there in two against two
 
 ## Starting State
 
-One against one, the players stand in Littman's cells: red in the second column from the left in the row below the
-middle, blue in the cell that this one turns into when the pitch is turned by half. Two against two, teammates stand in
+One against one, the players start in Littman's cells: red in the second column from the left in the row below the
+middle, blue in the cell that this one turns into when the pitch is turned by half. Two against two, teammates start in
 the same column, above and below the middle. The holder of the ball is drawn uniformly among all players, and in
 alternating order the team that moves first is drawn by another.
 
@@ -81,10 +81,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from palaestra.core.fields import Choice, Field
-from palaestra.core.game import Enumeration, Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import integer, script_integer
+from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer, script_integer
 from palaestra.teams.soccer_positions import Count, canonical, mirror, state_index, write_state
 
 Order = Literal["simultaneous", "alternating"]
@@ -278,15 +275,15 @@ def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, 
     """What a player sees."""
     cells = (rows, columns)
     seen = [
-        Field("own", cells, 0, 1, about="the cell where it stands is 1"),
-        Field("opponents", cells, 0, 1, about="cells where opponents stand are 1"),
+        Field("own", cells, 0, 1, about="its own cell is 1"),
+        Field("opponents", cells, 0, 1, about="cells of opponents are 1"),
         Field("ball", cells, 0, 1, about="the cell of the holder of the ball is 1"),
         Field("has_ball", (), 0, 1, about="it has the ball"),
         Field("opponents_have_ball", (), 0, 1, about="an opponent has the ball"),
     ]
     if players == 2:
         seen += [
-            Field("teammate", cells, 0, 1, about="the cell where its teammate stands is 1"),
+            Field("teammate", cells, 0, 1, about="the cell of its teammate is 1"),
             Field("teammate_has_ball", (), 0, 1, about="its teammate has the ball"),
         ]
     if order == "alternating":
@@ -360,7 +357,7 @@ def way_to_ball(s, slot):
 
 
 def defend(s, world, slot, script_draw):
-    """An opponent has the ball: the nearest stands in its way, the other between it and the mouth."""
+    """An opponent has the ball: the nearest blocks its way, the other between it and the mouth."""
     row, column = s.row[s.holder], progress(s, world, s.holder, team_of(s, slot))
     if len(s.row) > 2:
         teammate = teammate_of(slot)

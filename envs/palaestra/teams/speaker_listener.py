@@ -1,10 +1,10 @@
-"""SpeakerListener: one agent knows the goal and can only talk, the other can only walk.
+"""SpeakerListener: one agent knows the goal and can only send messages, the other can only move.
 
 ## Description
 
 The task of Lowe et al. ("Multi-agent actor-critic for mixed cooperative-competitive environments", NeurIPS 2017): three
-coloured landmarks stand on an endless plane. The speaker (``agent_0``) sees the colour of one of them and says one of
-three words; the listener (``agent_1``) hears it in the next decision and should go to that landmark. It is mpe2's
+coloured landmarks are on an unbounded plane. The speaker (``agent_0``) sees the colour of one of them and sends one of
+three messages; the listener (``agent_1``) receives it in the next decision and should go to that landmark. It is mpe2's
 `simple_speaker_listener_v4`: the same states bit for bit, the same observations and rewards rounded to float32
 (`palaestra.teams.particles`). A decision is 0.1 s.
 
@@ -29,12 +29,12 @@ mpe2.
 
 ## Starting State
 
-Listener and landmarks are anywhere in the square of 2 m around the origin, uniformly, at rest and silent.
+Listener and landmarks are anywhere in the square of 2 m around the origin, uniformly, at rest; no message was sent.
 
 ## Episode End
 
 Truncated after 25 decisions. The winner is the team if the listener is at the goal then, else there is none; the info
-`arrived` says whether it is there now.
+`arrived` is 1 if it is there now.
 
 ## Arguments
 
@@ -53,9 +53,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import integer, uniform
+from palaestra.game import Field, Game, Parameter, Role, integer, uniform
+from palaestra.teams.messages import loudest, message_of, say_word, say_words, write_color
 from palaestra.teams.particles import (
     COAST_S,
     OPEN_M,
@@ -72,7 +71,6 @@ from palaestra.teams.particles import (
     write_offset,
     write_vector,
 )
-from palaestra.teams.words import loudest, say_of, say_word, say_words, write_color
 
 LISTENER, LANDMARKS, WORDS = 0, 3, 3
 """The listener is the only body that moves: number 0, slot 1."""
@@ -91,7 +89,7 @@ SPEAKER_OBSERVATION = (Field("goal_color", (3,), 0, 1, "1", "colour of the goal:
 LISTENER_OBSERVATION = (
     Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
     Field("landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
-    Field("heard", (WORDS,), 0, 1, "1", "what the speaker said in the last decision, one number a word"),
+    Field("heard", (WORDS,), 0, 1, "1", "message of the speaker in the last decision, one-hot if discrete"),
 )
 
 
@@ -99,7 +97,7 @@ LISTENER_OBSERVATION = (
 
 
 def reset(s, world):
-    """Everything anywhere in the square."""
+    """Draws all positions uniformly in the square."""
     s.goal = integer(s, LANDMARKS)
     for i in range(1 + LANDMARKS):
         s.position_m[i, 0], s.position_m[i, 1] = uniform(s, -START_M, START_M), uniform(s, -START_M, START_M)
@@ -135,7 +133,7 @@ def play(s, world, rewards, scratch):
 
 
 def observe(s, world, observations, scratch):
-    """The speaker sees the goal, the listener the landmarks and what was said."""
+    """The speaker sees the goal, the listener the landmarks and the message."""
     write_color(observations.speaker[0].goal_color, s.goal, DARK, BRIGHT)
     seen = observations.listener[0]
     write_vector(seen.velocity_mps, s.velocity_mps[LISTENER], OPEN_MPS)
@@ -149,7 +147,7 @@ def observe(s, world, observations, scratch):
 
 
 def script_by_moves(s, world, slot, which, actions, scratch):
-    """The speaker says the number of the landmark, the listener goes to the one that it hears; discrete."""
+    """The speaker sends the number of the landmark, the listener goes to the one that it receives; discrete."""
     if slot == 0:
         actions.speaker[0].word = s.goal
     else:
@@ -158,7 +156,7 @@ def script_by_moves(s, world, slot, which, actions, scratch):
 
 
 def script_by_forces(s, world, slot, which, actions, scratch):
-    """The speaker says the number of the landmark, the listener goes to the one that it hears; continuous."""
+    """The speaker sends the number of the landmark, the listener goes to the one that it receives; continuous."""
     if slot == 0:
         actions.speaker[0].words[s.goal] = 1.0
     else:
@@ -167,7 +165,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
 
 
 def way_to_heard(s):
-    """From where the listener would come to rest to the landmark it hears; to a stop while it hears none."""
+    """Vector from where the listener would come to rest to the landmark of the message; to a stop without one."""
     goal = 1 + loudest(s.said, LANDMARKS)  # the listener itself is body 0
     dx = s.position_m[goal, 0] - s.position_m[LISTENER, 0] - COAST_S * s.velocity_mps[LISTENER, 0]
     dy = s.position_m[goal, 1] - s.position_m[LISTENER, 1] - COAST_S * s.velocity_mps[LISTENER, 1]
@@ -178,14 +176,14 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
     """The rules of `palaestra/SpeakerListener-v0`.
 
     Raises:
-        ValueError: An unknown word.
+        ValueError: An unknown option.
     """
     move = action_of(actions)
     is_discrete = actions == "discrete"
     return Game(
         name="SpeakerListener",
         roles=(
-            Role("speaker", ("agent_0",), SPEAKER_OBSERVATION, (say_of(actions, WORDS),)),
+            Role("speaker", ("agent_0",), SPEAKER_OBSERVATION, (message_of(actions, WORDS),)),
             Role("listener", ("agent_1",), LISTENER_OBSERVATION, (move,)),
         ),
         state=(

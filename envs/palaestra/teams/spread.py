@@ -58,10 +58,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
 from palaestra.kernels.pairing import pair_nearest
 from palaestra.kernels.vectors import distance
 from palaestra.teams.particles import (
@@ -87,7 +84,7 @@ MASS_KG = 1.0
 START_M = 1.0
 MOST = 16
 SILENCE = 2
-"""Numbers that an agent of mpe2 would say here."""
+"""Length of an agent's message in mpe2."""
 NEAR_M = 0.05
 """Ways shorter than this the script does not go."""
 
@@ -107,7 +104,7 @@ def observation_table(agents: int, has_silence: bool) -> tuple[Field, ...]:
         Field("landmark_offset_m", (agents, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
         Field("other_offset_m", (agents - 1, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the other agents"),
     )
-    silence = Field("silence", (agents - 1, SILENCE), 0, 1, "1", "what the others say: nothing")
+    silence = Field("silence", (agents - 1, SILENCE), 0, 1, "1", "messages of the others: always 0")
     return (*fields, silence) if has_silence else fields
 
 
@@ -222,7 +219,7 @@ def game(
     """The rules of `palaestra/Spread-v0`.
 
     Raises:
-        ValueError: A number out of range, or an unknown word.
+        ValueError: A number out of range, or an unknown option.
     """
     check_count("agents", agents, 1, MOST)
     check_word("rules", rules, ("team", "mpe"))

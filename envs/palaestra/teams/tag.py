@@ -5,7 +5,7 @@
 The predator and prey of Lowe et al. ("Multi-agent actor-critic for mixed cooperative-competitive environments",
 NeurIPS 2017) as an exact zero-sum game of two teams. Red chases, blue runs. All are discs that thrust, drift and push
 each other away (`palaestra.teams.particles`); runners are smaller, faster and accelerate harder. The arena is the
-square of 2 m around the origin, and a wall sets the velocity into it to zero. Round obstacles stand in it, drawn anew
+square of 2 m around the origin, and a wall sets the velocity into it to zero. Round obstacles are in it, drawn anew
 for each match. A decision is 0.1 s.
 
 What differs from mpe2's `simple_tag_v3`, and why:
@@ -41,7 +41,7 @@ which ends the match. A tag is a decision in which a runner is touched.
 ## Starting State
 
 One team starts in the left half, the other in the right, which is drawn at random: positions are uniform, 0.1 to 0.9 m
-from the middle line and up to 0.9 m above or below, all at rest. Obstacles stand anywhere up to 0.9 m from the
+from the middle line and up to 0.9 m above or below, all at rest. Obstacles are anywhere up to 0.9 m from the
 middle; an agent that starts inside one is pushed out.
 
 ## Episode End
@@ -70,10 +70,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_count, check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
 from palaestra.kernels.pairing import pair_nearest
 from palaestra.kernels.scalars import clip
 from palaestra.teams import tag_mpe
@@ -315,7 +312,7 @@ def game(
     """The rules of `palaestra/TeamTag-v0`.
 
     Raises:
-        ValueError: A number out of range, or an unknown word.
+        ValueError: A number out of range, or an unknown option.
     """
     check_count("chasers", chasers, 1, MOST)
     check_count("runners", runners, 1, MOST)

@@ -1,4 +1,4 @@
-"""simple_tag of mpe2, bit for bit: ``rules="mpe"`` of `palaestra.teams.tag`, to compare with published figures.
+"""simple_tag of mpe2, bit for bit: ``rules="mpe"`` of `palaestra.teams.tag`, to compare with published results.
 
 Chasers are mpe2's adversaries, runners its good agents. From the same state the same actions lead to the same states as
 in mpe2 1.1 (float64, but for forces below 4e-19 N, which are left out), the same observations and rewards (rounded to
@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Role, uniform
 from palaestra.teams.particles import (
     OPEN_M,
     OPEN_MPS,

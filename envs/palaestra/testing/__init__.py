@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from palaestra import registry
-from palaestra.core.linker import link
+from palaestra.core.compile.linker import link
 from palaestra.testing import checks  # noqa: F401 (it enters the checks into CHECKS)
 from palaestra.testing.harness import CHECKS, Check, CheckError, Report, Result, Skipped, conformance, run
 from palaestra.testing.subject import Level, Subject
@@ -110,7 +110,7 @@ def check_all(
         seed: As for `check`.
 
     Returns:
-        One report an id. Where an optional package is missing it holds one skipped result that says so.
+        One report an id. Where an optional package is missing it holds one skipped result that names it.
     """
     reports = []
     for id in list(registry.ROWS) if ids is None else ids:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from palaestra.core.opponents import OpponentSpec
+from palaestra.core.run.opponents import OpponentSpec
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import CheckError, require
 from palaestra.testing.players import Player, RememberingPlayer
@@ -45,7 +45,7 @@ class Episode:
     Attributes:
         whole: The batch.
         alone: Simulations of one lane, by the lane of the batch that they repeat.
-        calls: What was called, in words.
+        calls: What was called, as text.
     """
 
     def __init__(self, subject: Subject, draw: Draw, modes: Sequence[str] = MODES, workers: int = 0) -> None:
@@ -410,7 +410,7 @@ def seeds_of(seeds: Any, lanes: int) -> list[int]:
 
 
 def lanes_text(lanes: Any) -> str:
-    """Lanes of a mask or of indices, in words."""
+    """Lanes of a mask or of indices, as text."""
     if lanes is None:
         return "all lanes"
     array = np.asarray(lanes)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from palaestra.core.fields import Parameter
+from palaestra.game import Parameter
 
 Option = TypeVar("Option")
 
@@ -33,9 +33,9 @@ class Draw:
         numbers: What was drawn last under each name, in the order of the first draws.
     """
 
-    def __init__(self, *words: object) -> None:
-        """Starts the generator of these words (the seed of the run, the id, the name of the check)."""
-        self._random = random.Random("/".join(map(str, words)))
+    def __init__(self, *parts: object) -> None:
+        """Seeds the generator by these parts (the seed of the run, the id, the name of the check)."""
+        self._random = random.Random("/".join(map(str, parts)))
         self.numbers: dict[str, Any] = {}
 
     def __str__(self) -> str:

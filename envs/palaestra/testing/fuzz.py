@@ -24,8 +24,8 @@ import numpy as np
 
 from palaestra import make_batch, registry
 from palaestra.console import find_id, print_table
-from palaestra.core.batch_loop import CALLER
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import CALLER
+from palaestra.game import Game
 from palaestra.testing.checks.mirror_checks import walk, why_no_mirror
 from palaestra.testing.harness import CheckError
 from palaestra.testing.players import Player
@@ -48,7 +48,7 @@ class Verdict:
         matches: Matches that ended.
         ends: How, by name.
         mirrored: Lane-steps that were compared with their mirror.
-        violation: The broken promise in words, or ``""``.
+        violation: The broken promise as text, or ``""``.
         seconds: Wall time.
     """
 

@@ -8,10 +8,10 @@
 A hash covers states, observations, masks, rewards, flags and info of 4 lanes over some hundred decisions, by random
 players and by the game's scripts. It is one for all machines where a game is ``cross-platform``; where it is
 ``per-platform`` it is kept by engine, platform and compiler (`platform_key`), and a platform without a recorded hash
-is no failure. Playthroughs are compared word by word, the numbers of per-platform games within `TOLERANCE`.
+is no failure. Playthroughs are compared token by token, the numbers of per-platform games within `TOLERANCE`.
 
-Recorded is the digest of the rules of each id too (`palaestra.core.identity.rules_digest`): it is one for all machines,
-versions of Python and NumPy. Where it changes, replays and snapshots of before are refused.
+Recorded is the digest of the rules of each id too (`palaestra.core.compile.identity.rules_digest`): it is one for all
+machines, versions of Python and NumPy. Where it changes, replays and snapshots of before are refused.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.fields import Choice, ObservationField, values_of
-from palaestra.core.game import Game
-from palaestra.core.identity import rules_digest
+from palaestra.core.compile.identity import rules_digest
+from palaestra.core.spec.fields import values_of
+from palaestra.game import Choice, Game, ObservationField
 from palaestra.testing.harness import CheckError, Skipped
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import snapshot_view
@@ -115,7 +115,7 @@ def compare_hash(id: str, folder: Path = FOLDER) -> None:
     """Compares the fingerprint of an id with the recorded one.
 
     Raises:
-        CheckError: It is another; says how to record it.
+        CheckError: It is another; the message gives the command that records it.
         Skipped: A per-platform id on a platform without a recorded hash.
     """
     game, _ = registry.make_game(id)
@@ -141,7 +141,7 @@ def compare_rules(id: str, folder: Path = FOLDER) -> None:
     """Compares the digest of an id's rules with the recorded one.
 
     Raises:
-        CheckError: It is another; says how to record it.
+        CheckError: It is another; the message gives the command that records it.
     """
     recorded, found = read_hashes(folder)["rules"].get(id), rules_digest(registry.make_game(id)[0])
     if recorded is None:
@@ -157,7 +157,7 @@ def compare_rules(id: str, folder: Path = FOLDER) -> None:
 
 
 def playthrough(id: str) -> str:
-    """The first decisions of one match in words."""
+    """The first decisions of one match as text."""
     game, _ = registry.make_game(id)
     sim = registry.make_batch(id, 1, autoreset_mode="off")
     player = Player(sim)
@@ -280,7 +280,7 @@ def compare_playthrough(id: str, folder: Path = FOLDER) -> None:
 
 
 def first_other_line(recorded: str, found: str, numerically: bool) -> str:
-    """The first line that differs, in words, or ``""``. Numbers may differ by `TOLERANCE` if asked for."""
+    """The first line that differs, as text, or ``""``. Numbers may differ by `TOLERANCE` if asked for."""
     one, other = recorded.splitlines(), found.splitlines()
     for number, (was, now) in enumerate(zip(one, other, strict=False), 1):
         if not (_like(was, now) if numerically else was == now):
@@ -311,7 +311,7 @@ def makeable(ids: Iterable[str] = ()) -> list[str]:
 
 
 def update(ids: Iterable[str] = (), folder: Path = FOLDER) -> list[str]:
-    """Records hashes, and playthroughs of the ids that stand for their factory. Returns what has changed.
+    """Records hashes, and playthroughs of one id for each factory. Returns what has changed.
 
     A hash that changes here takes those of other platforms with it: they are of other rules.
     """
@@ -363,9 +363,9 @@ def orphans(folder: Path = FOLDER) -> list[Path]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m palaestra.testing.golden", description="Golden files.")
-    verb = parser.add_mutually_exclusive_group(required=True)
-    verb.add_argument("--update", action="store_true", help="record what the environments do now")
-    verb.add_argument("--check", action="store_true", help="fail where they do something else than recorded")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--update", action="store_true", help="record what the environments do now")
+    action.add_argument("--check", action="store_true", help="fail where they do something else than recorded")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"default: {FOLDER}")
     parser.add_argument("ids", nargs="*", metavar="ID", help="these ids (default: all)")
     given = parser.parse_args(arguments)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from palaestra.console import tell
-from palaestra.core.reachable import unchanged_rules
+from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.testing.drawn import Draw
 from palaestra.testing.subject import Level, Subject
 
@@ -249,9 +249,9 @@ def run_one(subject: Subject, entry: Check) -> Result:
 
 def _how_to_repeat(subject: Subject, entry: Check) -> str:
     """What a check had drawn when it failed, and the command that draws it again."""
-    words = "".join(f" --set {name}={value}" for name, value in subject.keywords.items())
+    options = "".join(f" --set {name}={value}" for name, value in subject.keywords.items())
     level = "" if subject.level == "fast" else f" --level {subject.level}"
-    command = f"palaestra check {subject.id} --only {entry.name}{level} --seed {subject.seed}{words}"
+    command = f"palaestra check {subject.id} --only {entry.name}{level} --seed {subject.seed}{options}"
     return f"drawn: {subject.draw}\nagain: {command}"
 
 

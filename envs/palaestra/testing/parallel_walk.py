@@ -121,7 +121,7 @@ def _order(moment: Moment) -> str:
     wanted = [*moment.before, *(a for a in present if a not in moment.before)]
     for name, part in zip(PARTS if len(result) == 5 else ("observations", "infos"), result, strict=True):
         if list(part) != wanted:
-            return f"{name} hold {list(part)}, not {wanted}: agents in their order, those who have arrived last"
+            return f"{name} hold {list(part)}, not {wanted}: agents in their order, new agents last"
     return ""
 
 
@@ -134,8 +134,8 @@ def _flags(moment: Moment) -> str:
             return f"{agent} is terminated and truncated"
     if moment.face.agents:
         return ""
-    word = lambda a: "terminated" if terminations.get(a) else "truncated" if truncations.get(a) else "neither"  # noqa: E731
-    flags = {agent: word(agent) for agent in rewards}
+    flag = lambda a: "terminated" if terminations.get(a) else "truncated" if truncations.get(a) else "neither"  # noqa: E731
+    flags = {agent: flag(agent) for agent in rewards}
     if len(set(flags.values())) != 1 or "neither" in flags.values():
         return f"at the end the flags are {flags}"
     for agent in rewards:
@@ -172,7 +172,7 @@ def _infos(moment: Moment) -> str:
 
 
 def _told(moment: Moment) -> str:
-    """What infos say of the end and of teams, against the match record."""
+    """Compares ends and teams in infos with the match record."""
     sim = moment.face.sim
     over = len(moment.result) == 5 and bool(sim.terminated[0] or sim.truncated[0])
     row = sim.states["info"][0]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import CALLER
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import CALLER
+from palaestra.game import Game
 from palaestra.testing.players import Player
 
 MOST_ENTRIES = 400
@@ -32,7 +32,7 @@ class PayRecord:
     """Rewards of running matches beside what the records showed one decision before and in the decision itself.
 
     A *payee* is a team, or an agent where each has its own rewards. ``shifted`` and ``prompt`` bool ``[payees, 2 E]``
-    say which entries have matched so far, by being other than zero and by having changed.
+    hold which entries have matched so far, by being other than zero and by having changed.
 
     Attributes:
         names: Of the payees.

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.batch_loop import RUNNING
-from palaestra.core.fields import Choice
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
+from palaestra.game import Choice
 
 STYLES = ("uniform", "sticky", "corners", "constant")
 """What lane seed modulo 4 means: new values each decision, held for 8; bounds held for 16 and for 256 decisions."""
@@ -40,6 +40,10 @@ class Player:
     def __init__(self, sim: Any) -> None:
         """Starts counting decisions."""
         self._decisions = np.zeros(sim.num_envs, np.int64)
+        words = sim.action_table.words
+        self._reals, self._lists = np.flatnonzero(words["n"] == 0), np.flatnonzero(words["candidates"] > 0)
+        sizes = np.where(words["candidates"] == 0, words["n"], 0)
+        self._sized = [(size, np.flatnonzero(sizes == size)) for size in np.unique(sizes[sizes > 0])]
 
     def play(self, sim: Any) -> None:
         """Writes the actions of the next decision; lanes that are about to be reset do not count it."""
@@ -53,16 +57,15 @@ class Player:
         values = draws(sim.lane_seeds, self._decisions // HELD[style], len(words))
         chosen = np.zeros((n, len(words)), np.int64)
         reals = chosen.view(np.float64)
-        for number in np.flatnonzero(words["n"] == 0):
+        for number in self._reals:
             share = np.where(TO_BOUNDS[style], np.floor(3 * values[:, number]) / 2, values[:, number])
             low, high = words["low"][number], words["high"][number]
             reals[:, number] = np.clip(low + share * (high - low), low, high)
         masks = sim.buffers.mask_bytes
-        for number in np.flatnonzero(words["candidates"] > 0):
+        for number in self._lists:
             ids, counts = sim.action_table.listed(masks, number)
             chosen[:, number] = ids[np.arange(n), (values[:, number] * counts).astype(np.int64)]
-        for size in np.unique(words["n"][(words["n"] > 0) & (words["candidates"] == 0)]):
-            which = np.flatnonzero((words["n"] == size) & (words["candidates"] == 0))
+        for size, which in self._sized:
             if sim.legal is None:
                 chosen[:, which] = values[:, which] * size
                 continue
@@ -100,7 +103,7 @@ class SpacePlayer:
 class RememberingPlayer:
     """An `Opponent` whose moves depend on its memory: it counts its decisions there, of all matches and of this one.
 
-    It says so if the count of the match is not 0 when a match starts.
+    It records a violation if the count of the match is not 0 when a match starts.
     It plays simulations of games whose team has one role of choices or of reals; see `fits`.
 
     Attributes:
@@ -133,7 +136,7 @@ class RememberingPlayer:
         return next((team for team in sim.game.teams if cls.fits(sim, team)), None)
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: np.ndarray, memory: np.ndarray) -> Any:
-        """See `palaestra.core.opponents.Opponent`."""
+        """See `palaestra.core.run.opponents.Opponent`."""
         n, count = len(seeds), int(np.prod(self._shape))
         self.decisions += n
         if memory[first, 1].any():
@@ -149,7 +152,7 @@ class RememberingPlayer:
 def mask_of(agent_io: Any, lane: int = 0) -> Any:
     """What the slots of a face's agent interface may choose in a lane now; None where nothing can be forbidden.
 
-    None for joint choices too: numbers that stand for illegal ones are played as no-ops.
+    None for joint choices too: numbers of illegal ones are played as no-ops.
 
     Returns:
         A mask bool ``[sum of n]`` of the choices in the order of the action space, or a dict of masks by name where

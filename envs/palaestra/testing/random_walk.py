@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import HORIZON
-from palaestra.core.fields import ObservationField, Table, checked_bounds, values_of
+from palaestra.core.compile.batch_loop import HORIZON
+from palaestra.core.spec.fields import checked_bounds, values_of
+from palaestra.game import ObservationField, Table
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require
 from palaestra.testing.pay_record import PayRecord
@@ -39,7 +40,7 @@ class WalkReport:
         deaths: Agents that left a running match.
         draw: Numbers that were drawn for it.
         tally: What adds up over whole matches.
-        pay: When rewards were paid, and what the records said then.
+        pay: When rewards were paid, and the records then.
     """
 
     tally: Tally
@@ -175,7 +176,7 @@ def report_on(subject: Subject, *promises: str) -> None:
     subject.note(f"{seen.lane_steps} lane-steps, {sum(seen.ends.values())} ends, {seen.deaths} deaths")
 
 
-# -- monitors: the first violation in words, or "" ---------------------------------------------------------------------
+# -- monitors: the first violation as text, or "" ----------------------------------------------------------------------
 
 
 def _observations(monitor: Monitor) -> str:
@@ -295,7 +296,7 @@ def _late_pay(monitor: Monitor) -> str:
     gone = monitor.dead & ~sim.alive & ~monitor.over[:, None]
     for lane, slot in np.argwhere(gone & (sim.rewards != 0.0)):
         paid = f"lane {lane}, {sim.game.agents[slot]} gets {sim.rewards[lane, slot]}"
-        return f"{paid} after it has left the match: only a game with team rewards pays those who have left"
+        return f"{paid} after it has left the match: only a game with team rewards pays agents that have left"
     return ""
 
 
@@ -418,10 +419,10 @@ def _deaths(monitor: Monitor) -> str:
         )
     left = monitor.before & ~sim.alive
     for lane, slot in np.argwhere(running[:, None] & (left != sim.agent_terminated)):
-        said = bool(sim.agent_terminated[lane, slot])
+        is_terminated = bool(sim.agent_terminated[lane, slot])
         was, now = monitor.before[lane, slot], sim.alive[lane, slot]
         place = f"lane {lane}, {sim.game.agents[slot]}"
-        return f"{place}: alive {was} before and {now} after the step, but agent_terminated is {said}"
+        return f"{place}: alive {was} before and {now} after the step, but agent_terminated is {is_terminated}"
     for lane, slot in np.argwhere(sim.acting & ~sim.alive):
         return f"lane {lane}, {sim.game.agents[slot]}: has to act but is not alive"
     return ""

@@ -55,7 +55,7 @@ class ScriptStrength:
 
     @property
     def violations(self) -> list[str]:
-        """What does not hold, in words."""
+        """What does not hold, as text."""
         found = []
         if self.wins < LEAST_WINS:
             found.append(f"1 beats 0 in {self.wins:.1%}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 
 PER_AGENT = ("rewards", "alive", "acting", "agent_terminated")
 ENDS = ("terminated", "truncated")

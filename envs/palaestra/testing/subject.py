@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
-from palaestra.core import factories
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.agent_io import NO_CODEC
-from palaestra.core.game import Game
+from palaestra.core.spec import factories
+from palaestra.game import Game
 from palaestra.testing.drawn import Draw
 from palaestra.testing.players import Player
 
@@ -77,14 +77,14 @@ class Subject:
 
     @property
     def _plain(self) -> dict[str, Any]:
-        """The keywords; where the game has a default codec, with the word for plain arrays, which the kit can play."""
+        """The keywords; where the game has a default codec, with the option for plain arrays."""
         return self.keywords if self.game.default_codec is None else {"codec": NO_CODEC, **self.keywords}
 
     def shown(self, form: str) -> str:
         """What ``observation=`` has to be for the representation of the keywords in another form, flat or dict."""
         rules, _ = registry.make_game(self.id, **{**self.batch_keywords, "observation": None})
-        word = self.keywords.get("observation") or rules.default_observation
-        name = word.partition(":")[0]
+        option = self.keywords.get("observation") or rules.default_observation
+        name = option.partition(":")[0]
         return f"{name}:{form}" if name in rules.representations else form
 
     @property
@@ -95,7 +95,7 @@ class Subject:
         return self._game
 
     def game_anew(self) -> Game:
-        """What the factory makes now, not the game that the process keeps; nobody has used it yet."""
+        """A new game from the factory, not the cached one of the process."""
         entry = registry.row(self.id)
         factory = factories.load(entry.factory)
         keywords = {**entry.kwargs, **self.batch_keywords}

@@ -1,4 +1,4 @@
-"""What adds up over whole matches of the random walk: who wins, who is asked, and what the record says of rewards."""
+"""Sums over whole matches of the random walk: winners, acting agents, and rewards that the record implies."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import HORIZON
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import HORIZON
+from palaestra.game import Game
 
 MATCHES = 3
 """Matches that contradict a rule before it is called broken."""
@@ -22,13 +22,13 @@ class Tally:
     """Counts over the walks of one game, all of them under ``autoreset_mode="same_step"``.
 
     Attributes:
-        won: Per end reason, of the matches whose last decision pays somebody or that end at the horizon: those whose
+        won: Per end reason, of the matches whose last decision pays an agent or that end at the horizon: those whose
             winner was paid more than 0 by the last decision or by all of them, and those whose winner paid by one of
             the two and gained by none.
-        unpaid: Won matches in which nobody was ever paid, and others.
+        unpaid: Won matches without any reward, and others.
         arrived: int64 ``[A]``, arrivals in a running match.
-        present: int64 ``[A]``, decisions that those who have arrived were there.
-        asked: int64 ``[A]``, decisions that those who have arrived were asked for.
+        present: int64 ``[A]``, decisions for which agents that arrived were present.
+        asked: int64 ``[A]``, decisions in which agents that arrived acted.
         ever_asked: bool ``[A]``, asked at all.
     """
 
@@ -42,14 +42,14 @@ class Tally:
         self.ever_asked = np.zeros(count, np.bool_)
 
     def start(self, sim: Any, changed_rules: bool = False) -> None:
-        """A walk starts; with other parameters than the game's own, who wins may be another than who is paid."""
+        """A walk starts; with changed parameters the winner may differ from the team that is paid."""
         self._counts_winners = self._game.zero_sum and not changed_rules
         self._earned = np.zeros(sim.num_envs)
         self._paid = np.zeros(sim.num_envs, np.bool_)
         self._late = np.zeros((sim.num_envs, len(self._game.agents)), np.bool_)
 
     def add(self, sim: Any, before: np.ndarray) -> None:
-        """A decision was played; ``before`` says who was alive before it."""
+        """A decision was played; ``before`` holds which agents were alive before it."""
         over = sim.terminated | sim.truncated
         running = ~over[:, None]
         came = running & sim.alive & ~before
@@ -83,9 +83,9 @@ class Tally:
     def wrong_winner(self) -> str:
         """Why the winners of a zero-sum game contradict what is paid, or ``""``.
 
-        A winner gains by the last decision or by the match as a whole. Where the last decision pays nobody, what is not
-        paid may have decided, as who is left. At the horizon another measure may decide: there the winners are wrong
-        where fewer gain than pay.
+        A winner gains by the last decision or by the match as a whole. Where the last decision pays no agent,
+        something unpaid may have decided, such as the number of agents left. At the horizon another measure may decide:
+        there the winners are wrong where fewer gain than pay.
         """
         for reason, (gain, lose) in self.won.items():
             most = gain if reason == HORIZON else SHARE * (gain + lose)
@@ -97,7 +97,7 @@ class Tally:
                 )
         never, some = self.unpaid.tolist()
         if never >= 2 * MATCHES and some == 0:
-            return f"{never} matches of a zero-sum game have a winner, but no decision of them pays anybody"
+            return f"{never} matches of a zero-sum game have a winner, but none of their decisions pays an agent"
         return ""
 
     def never_asked(self) -> str:

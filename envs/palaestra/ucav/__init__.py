@@ -1,6 +1,6 @@
 """UCAV: six-degree-of-freedom air combat on JSBSim's F-16, from following a command to a gunfight."""
 
-from palaestra.core.catalog import Preset, presets
+from palaestra.game import Preset, presets
 
 ROWS = (
     *presets(

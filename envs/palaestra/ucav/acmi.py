@@ -7,7 +7,7 @@ The format, as published at tacview.net/documentation/acmi: two header lines, th
     -101                                   object 101 is gone
 
 ``T`` is longitude | latitude | altitude | roll | pitch | yaw in degrees and metres. Whatever has not changed is left
-out, within ``T`` too. In values a backslash stands before a comma or a line break; there is no way to write a backslash
+out, within ``T`` too. In values a backslash precedes a comma or a line break; there is no way to write a backslash
 itself, which becomes a slash.
 
 Positions are the flat ones of `palaestra.ucav.jsbsim_engine`, around latitude 0, longitude 0.
@@ -29,7 +29,7 @@ from types import TracebackType
 import numpy as np
 
 from palaestra.core.files import open_atomically
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.ucav.records import match_time_s, outcome, reason
 
@@ -107,20 +107,20 @@ class AcmiWriter:
             **properties: The others, by Tacview's names.
         """
         known = self._known.setdefault(id, {})
-        words = []
+        entries = []
         if transform is not None:
             fields = [_number(x, digits) for x, digits in zip(transform, T_DECIMALS, strict=True)]
             before = known.get("T", "|" * 5).split("|")
             changed = ["" if new == old else new for new, old in zip(fields, before, strict=True)]
             if any(changed):
-                words.append("T=" + "|".join(changed))
+                entries.append("T=" + "|".join(changed))
             known["T"] = "|".join(fields)
         for name, value in properties.items():
             if known.get(name) != value:
-                words.append(f"{name}={escape(value)}")
+                entries.append(f"{name}={escape(value)}")
                 known[name] = value
-        if words:
-            self._file.write(f"{id:x},{','.join(words)}\n")
+        if entries:
+            self._file.write(f"{id:x},{','.join(entries)}\n")
 
     def event(self, kind: str, *ids: int, text: str = "") -> None:
         """Notes something that happened.
@@ -252,15 +252,15 @@ def transform_of(body: np.void) -> tuple[float, float, float, float, float, floa
 
 
 def escape(value: str) -> str:
-    """A value as it stands in a file."""
+    """A value as written in a file."""
     value = value.replace("\\", "/").replace("\r\n", "\n").replace("\r", "\n")
     return value.replace(",", "\\,").replace("\n", "\\\n")
 
 
 def _number(value: float, digits: int) -> str:
     """The shortest decimal number with at most so many digits after the point."""
-    words = f"{value:z.{digits}f}"
-    return words.rstrip("0").rstrip(".") if "." in words else words
+    text = f"{value:z.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 # ------------------------------------------------------------------------------------------------------------ reading
@@ -274,7 +274,7 @@ class AcmiObject:
         history: Values of each property but T, with the time of each change.
         times_s: When the object was moved, float64 [n].
         transforms: Longitude, latitude (degrees), altitude (m), roll, pitch, yaw (degrees), float64 [n, 6]; NaN where
-            the file does not say.
+            the file does not give it.
         removed_s: When it was taken away, or None.
     """
 
@@ -297,7 +297,7 @@ class AcmiObject:
 
 @dataclass(frozen=True)
 class AcmiEvent:
-    """Something that happened: when, what, to which objects, in words."""
+    """An event: time, kind, objects and text."""
 
     time_s: float
     kind: str

@@ -160,7 +160,7 @@ def coordinating_rudder(body):
 
 
 def impact_pressure_kpa(body):
-    """rho_0 CAS^2 / 2, kPa: the dynamic pressure at sea level that the calibrated airspeed stands for."""
+    """rho_0 CAS^2 / 2, kPa: the dynamic pressure at sea level of the calibrated airspeed."""
     return 0.0005 * SEA_LEVEL_DENSITY * max(body.calibrated_airspeed_mps * body.calibrated_airspeed_mps, 3600.0)
 
 

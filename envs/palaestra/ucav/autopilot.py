@@ -11,7 +11,7 @@ of the record:
 * **sideslip** and the rate of a coordinated turn -> rudder.
 
 The F-16's flight control system is itself a rate controller (stick -> roll rate, stick -> pitch rate and load
-factor), so the laws stand on top of it, as a pilot does. `GAINS` were chosen by ``python -m palaestra_baselines.pid
+factor), so the laws command it, as a pilot does. `GAINS` were chosen by ``python -m palaestra_baselines.pid
 --grid``.
 """
 
@@ -52,7 +52,7 @@ ATTACK_LEAD_S = 0.2  # the angle of attack is predicted this far ahead
 MOST_TRIM = 0.2  # bound of the aileron's integral
 NEAR_RAD = 0.15  # the integrals of the angles run only this close to the command: on the way there they would wind up
 SLOWEST_MPS = 60.0  # below it the quotient g / V is held
-CRUISE_THROTTLE = 0.35  # where the throttle stands at zero error and empty integral
+CRUISE_THROTTLE = 0.35  # throttle at zero error and empty integral
 
 
 class Gains(NamedTuple):

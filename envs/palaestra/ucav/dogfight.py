@@ -25,7 +25,7 @@ periods of 0.1 s.
 
 ## Observation Space
 
-Float32, scaled (the unit column says what 1 stands for), clipped to its bounds. Nothing in it depends on where north
+Float32, scaled (the unit column gives the value of 1), clipped to its bounds. Nothing in it depends on where north
 is; the only place that it knows is the centre of the arena.
 
 <!-- table: observation -->
@@ -81,10 +81,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.core.fields import Continuous, Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Continuous, Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, INSTANT_LOAD_G, RED, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
@@ -112,7 +109,7 @@ START_TAIL_RAD, START_NOSE_RAD = math.radians(45.0), math.radians(20.0)
 
 ROLL_SPAN_RAD, FLIGHT_PATH_SPAN_RAD = math.pi, math.radians(60.0)
 SPEED_LOW_MPS, SPEED_HIGH_MPS = 120.0, 400.0
-"""What -1 and 1 of a macro stand for: roll, flight-path angle (rad, symmetric) and true airspeed (m/s)."""
+"""The range of a macro from -1 to 1: roll, flight-path angle (rad, symmetric) and true airspeed (m/s)."""
 
 RUNNING, KILL, FLED, CRASH, OVERLOAD, OFF_TABLES, NOT_FINITE, BOTH = 0, 2, 3, 4, 5, 6, 7, 8
 """Numbers of the end reasons: 0 and 1 belong to the suite."""
@@ -281,7 +278,7 @@ def command_macro_network(s, world, actions, scratch):
 
 
 def macro_speed_mps(scaled):
-    """True airspeed that a macro's third number stands for, m/s."""
+    """True airspeed that a macro's third number encodes, m/s."""
     return SPEED_LOW_MPS + 0.5 * (scaled + 1.0) * (SPEED_HIGH_MPS - SPEED_LOW_MPS)
 
 

@@ -38,7 +38,7 @@ PURSUIT_S = 1.2
 ROLL_RADPS = 1.5
 """Rate at which the lift axis is expected to come round, rad/s."""
 ATTACK_RAD_PER_G = 0.02
-"""How far the nose stands off the velocity towards the lift, per g: from JSBSim's f16 at 250 m/s, 4 km."""
+"""Angle from the velocity to the nose, towards the lift, per g: from JSBSim's f16 at 250 m/s, 4 km."""
 
 TRACKING_M, TRACKING_RAD = 1800.0, 0.35
 """Range and angle off the nose within which the expert just tracks."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of
@@ -31,7 +31,7 @@ def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str 
     Args:
         game: The rules: `palaestra.ucav.dogfight` or `palaestra.ucav.pursuit`.
         records: All records of the match in their order.
-        title: Above the page; says how the match ended if empty.
+        title: Above the page; how the match ended if empty.
 
     Returns:
         The figure: ``figure.savefig("fight.png")``. It needs no display.
@@ -55,18 +55,18 @@ def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str 
 
 
 def _plot_paths(axes: Any, game: Game, flight: np.ndarray, times: np.ndarray) -> None:
-    marks = np.searchsorted(times, np.arange(0.0, times[-1] + 1e-9, TICK_S))
+    ticks = np.searchsorted(times, np.arange(0.0, times[-1] + 1e-9, TICK_S))
     for k in range(2):
         east, north = flight["body"]["east_m"][:, k] / 1000, flight["body"]["north_m"][:, k] / 1000
         axes.plot(east, north, color=INK[k], lw=1.3, label=game.agents[k])
-        axes.plot(east[marks], north[marks], "o", color=INK[k], ms=2.6)
+        axes.plot(east[ticks], north[ticks], "o", color=INK[k], ms=2.6)
         hits = np.where(flight["in_gun"][:, k] > 0, 1.0, np.nan)
         axes.plot(east * hits, north * hits, color=WINDOW, lw=4.0, alpha=0.8, solid_capstyle="round", zorder=1)
         axes.plot(east[0], north[0], "s", color=INK[k], ms=5)
         axes.plot(east[-1], north[-1], "X" if flight["lost"][-1, k] else ">", color=INK[k], ms=9, mec="white")
-        for mark in marks[:: max(1, len(marks) // 6)]:
-            at = (east[mark], north[mark])
-            axes.annotate(f"{times[mark]:.0f} s", at, (5, 4), textcoords="offset points", fontsize=7, color=INK[k])
+        for tick in ticks[:: max(1, len(ticks) // 6)]:
+            at = (east[tick], north[tick])
+            axes.annotate(f"{times[tick]:.0f} s", at, (5, 4), textcoords="offset points", fontsize=7, color=INK[k])
     axes.set(xlabel="east, km", ylabel="north, km", aspect="equal")
     axes.set_title(f"from above; a dot every {TICK_S:.0f} s, yellow where the gun hits", fontsize=9)
     axes.set_adjustable("datalim")
@@ -115,7 +115,7 @@ def film(
     records: Iterable[np.void] | np.ndarray,
     every: int = 1,
 ) -> Iterator[np.ndarray]:
-    """Draws the pictures of a match one after the other, with trails and a ground that stands still.
+    """Draws the pictures of a match one after the other, with trails and a ground that does not move.
 
     The last record is always among them.
 

@@ -98,7 +98,7 @@ def antenna_train_angle_rad(ego, other):
 def aspect_angle_rad(ego, other):
     """Angle between the line of sight from ego to the other and the other's nose, in [0, pi].
 
-    0 says that ego sits right behind the other, pi that it stands right before its gun. With the antenna-train angle
+    0: ego is right behind the other; pi: it is right in front of its gun. With the antenna-train angle
     of the other: aspect(ego, other) = pi - train(other, ego).
     """
     x, y, z = relative_position(other, ego)

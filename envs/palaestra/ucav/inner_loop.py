@@ -11,7 +11,8 @@ import math
 from pathlib import Path
 
 import palaestra_assets
-from palaestra.core.fields import Continuous, Field, record_dtype
+from palaestra.core.spec.fields import record_dtype
+from palaestra.game import Continuous, Field
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, load_network, mlp
 from palaestra.kernels.scalars import clip
@@ -36,7 +37,7 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
     Args:
         turn: What the first error is an error of.
         climb: What the second error is an error of.
-        climb_unit: What 1 stands for in the second error.
+        climb_unit: Value of 1 in the second error.
     """
     return (
         Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level"),

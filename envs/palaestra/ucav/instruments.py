@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.core.canvas import (
+from palaestra.drawing.canvas import (
     BACKGROUND,
     GROUND,
     LINE,
@@ -163,9 +163,9 @@ def draw_gauge(
     color: Color,
     *,
     zero: float = 0.0,
-    marks: tuple[float, ...] = (),
+    ticks: tuple[float, ...] = (),
 ) -> None:
-    """A number with its name and a bar of where it stands in its range.
+    """A number with its name and a bar of its place in its range.
 
     Args:
         canvas: Panel.
@@ -173,10 +173,10 @@ def draw_gauge(
         width: Its width.
         label: Name and unit.
         value: The number as shown.
-        share: Where the number stands, 0 to 1.
+        share: Place of the number in its range, 0 to 1.
         color: Of the bar.
         zero: Where the bar starts, 0 to 1.
-        marks: Where limits stand, 0 to 1.
+        ticks: Places of limits, 0 to 1.
     """
     x, y = at
     canvas.text((x, y), label, MUTED, 10, "la")
@@ -186,8 +186,8 @@ def draw_gauge(
     low, high = min(share, zero) * width, max(share, zero) * width
     if high - low > 0.5:
         canvas.rectangle(x + low, y + 35, x + high, y + 38, color, 1.5)
-    for mark in marks:
-        canvas.rectangle(x + mark * width - 0.5, y + 33, x + mark * width + 0.5, y + 40, MUTED)
+    for tick in ticks:
+        canvas.rectangle(x + tick * width - 0.5, y + 33, x + tick * width + 0.5, y + 40, MUTED)
 
 
 def draw_stick(canvas: Canvas, center: Point, half: float, body: np.void, color: Color) -> None:
@@ -212,7 +212,7 @@ class Quantity(NamedTuple):
         label: Name and unit.
         actual: Values, oldest first, float64 [T].
         command: The same of the command.
-        write: Number to words.
+        write: Number to text.
         least_span: The chart covers at least this much.
         scale: Half the width of the band about the command.
     """

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 import palaestra_assets
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav.body import BODY
 
 FOOT_M = 0.3048
@@ -126,7 +126,7 @@ def import_jsbsim() -> Any:
 
 @dataclass(frozen=True)
 class Model:
-    """What the aircraft's own files say, read when an engine is made; nothing of them is stored in this repository.
+    """Data of the aircraft's own files, read when an engine is made; nothing of them is stored in this repository.
 
     Attributes:
         angle_of_attack_rad: Lowest and highest angle that all aerodynamic tables cover.
@@ -228,7 +228,7 @@ class Aircraft:
     def advance(self, row: np.ndarray, frames: int) -> None:
         """Flies ``frames`` frames under the commands in a record (float64 [WORDS]) and writes the outputs into it.
 
-        After an output that is not finite, the flight stands still until the next `load`.
+        After an output that is not finite, the flight is frozen until the next `load`.
         """
         flags = row[LAST:].view(np.uint8)
         if not flags[0]:
@@ -369,7 +369,7 @@ def silence(jsbsim: Any) -> Iterator[None]:
     """Keeps JSBSim's banner off the terminal."""
 
     class Silence(jsbsim.FGLogger):
-        """Takes every message and says nothing."""
+        """Discards every message."""
 
         def nothing(self, *message: Any) -> None:
             """Forgets."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.canvas import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import body_axes, draw_aircraft
@@ -34,7 +34,7 @@ class View(NamedTuple):
     Attributes:
         screen: Directions along north, east, down that run right and down on the panel, float64 [2, 3].
         toward_viewer: Direction to the eye.
-        center: Point that stands at `middle`, m along north, east, down.
+        center: Point drawn at `middle`, m along north, east, down.
         pixels_per_m: Scale right and down.
         middle: Pixels.
     """
@@ -86,7 +86,7 @@ def scene_around(here: np.ndarray) -> Scene:
 
 
 def scene_of(records: np.ndarray) -> Scene:
-    """The scene of a whole match, records ``[T]``: in a film the ground stands still."""
+    """The scene of a whole match, records ``[T]``: in a film the ground does not move."""
     paths = positions_m(records["body"])
     low, high = paths.min((0, 1)), paths.max((0, 1))
     ranges = np.hypot(*(paths[:, 1, :2] - paths[:, 0, :2]).T)
@@ -115,7 +115,7 @@ def side_view(scene: Scene, here: np.ndarray, width: float, ground: float) -> Vi
 def grid_lines(low: float, high: float, pixels_per_m: float, spacing: float) -> list[tuple[float, float]]:
     """Multiples of 250 m, 500 m, 1 km, 2 km ... in [low, high] at least ``spacing`` pixels apart, each with an opacity.
 
-    The next finer multiples are there too, the fainter the closer they stand: nothing jumps while the scale changes.
+    The next finer multiples are there too, the fainter the closer they are: nothing jumps while the scale changes.
     """
     level = max(0, math.ceil(math.log2(spacing / (250.0 * pixels_per_m))))
     step = 250.0 * 2.0**level

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from palaestra.core.rng import script_uniform
+from palaestra.game import script_uniform
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm

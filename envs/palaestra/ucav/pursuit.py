@@ -56,7 +56,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav.dogfight import PARAMETERS, build
 
 DEFAULTS = {"blue_gun": 0.0, "arena_drain": 0.0, "neutral_weight": 1.0, "blue_behind_weight": 0.0}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.ucav.dogfight import PERIOD_S
 
 
@@ -27,12 +27,12 @@ def match_time_s(game: Game, s: np.void) -> float:
 
 
 def reason(game: Game, number: int) -> str:
-    """An end reason in words."""
+    """An end reason as text."""
     return game.end_reason(int(number)).replace("_", " ").replace("horizon", "time is up")
 
 
 def outcome(game: Game, s: np.void) -> str:
-    """How a match ended, in words; empty while it runs."""
+    """How a match ended, as text; empty while it runs."""
     why, winner = reason(game, s["info"]["end_reason"]), int(s["info"]["winner"])
     if not why or len(game.teams) < 2:
         return why

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.canvas import (
+from palaestra.drawing.canvas import (
     BACKGROUND,
     GROUND,
     LINE,
@@ -26,7 +26,7 @@ from palaestra.core.canvas import (
     fade,
     import_pillow,
 )
-from palaestra.core.game import Game
+from palaestra.game import Game
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
@@ -111,7 +111,7 @@ def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = No
 
     Args:
         game: The rules.
-        world: The game's world: says what is commanded.
+        world: The game's world: holds what is commanded.
         s: The match record.
         trail: Earlier records of the same match ``[T]``, oldest first.
 
@@ -215,8 +215,8 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
     playing = int(match.current_player[k])
     canvas.text((66, 21), game.scripts[playing] if playing >= 0 else "", MUTED, 12)
     left, right, health = COLUMN - 162.0, COLUMN - 48.0, float(match.health[k])
-    words = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
-    canvas.text((left - 10, 21), words, SIGNAL, 12, "rs")
+    text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
+    canvas.text((left - 10, 21), text, SIGNAL, 12, "rs")
     canvas.rectangle(left, 12, right, 20, LINE, 3)
     if health > 0.0:
         canvas.rectangle(left, 12, left + max(health * (right - left), 6.0), 20, color, 3)
@@ -257,9 +257,9 @@ def _throttle_gauge(body: Any) -> tuple:
 
 def _draw_gauges(canvas: Canvas, at: Point, pitch: float, gauges: tuple[tuple, ...], color: Color) -> None:
     """Rows of four."""
-    for i, (label, value, share, zero, marks) in enumerate(gauges):
+    for i, (label, value, share, zero, ticks) in enumerate(gauges):
         corner = (at[0] + i % 4 * pitch, at[1] + i // 4 * 53.0)
-        draw_gauge(canvas, corner, pitch - 12.0, label, value, share, color, zero=zero, marks=marks)
+        draw_gauge(canvas, corner, pitch - 12.0, label, value, share, color, zero=zero, ticks=ticks)
 
 
 # ------------------------------------------------------------------------------------------------------------- track

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.core.fields import Continuous, Field
+from palaestra.game import Continuous, Field
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 from palaestra.ucav.geometry import (
@@ -22,7 +22,7 @@ from palaestra.ucav.geometry import (
 
 ALTITUDE_UNIT_M, RANGE_UNIT_M, NEAR_UNIT_M = 5000.0, 10_000.0, 1000.0
 SPEED_UNIT_MPS = 340.0
-"""Scales: what 1 stands for, m and m/s."""
+"""Scales: the value of 1, m and m/s."""
 FUEL_UNIT_KG = 1361.0
 """Two tanks of 1500 lb, as JSBSim's f16 is loaded, kg."""
 FINE_SIGHT_RAD = math.radians(10.0)

@@ -24,7 +24,7 @@ the ground.
 
 ## Observation Space
 
-Own instruments, the three errors, the age of the command and the last action. Units are scaled as the table says and
+Own instruments, the three errors, the age of the command and the last action. Units are scaled as in the table and
 every number is clipped to its bounds. Nothing in it depends on where the aircraft is or where north is. The flight
 control system has hidden state (integrators, actuators), so the problem is partially observable, mildly.
 
@@ -72,10 +72,7 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from palaestra.core.fields import Field, Parameter
-from palaestra.core.game import Game, Role
-from palaestra.core.keywords import check_word
-from palaestra.core.rng import uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.action_shapes import actions_by_role
 from palaestra.core.file_keywords import file_of, hold_files, path_in, plain_file
 from palaestra.core.files import FileError, printable, printable_error, read_text, write_atomically
-from palaestra.core.game import Game
-from palaestra.core.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
+from palaestra.core.run.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
+from palaestra.core.spec.action_shapes import actions_by_role
+from palaestra.game import Game
 
 Draw = Literal["uniform", "latest", "pfsp"]
 Policy = str | Path | Opponent | ForTeam | Callable[[Any], Any]
@@ -35,7 +35,7 @@ LARGEST_ROOM = 100_000
 
 @dataclass(frozen=True)
 class PoolFile:
-    """A saved pool that becomes a player when it is assigned to a team: `palaestra.core.opponents.ForTeam`.
+    """A saved pool that becomes a player when it is assigned to a team: `palaestra.core.run.opponents.ForTeam`.
 
     Attributes:
         path: What `SelfPlayPool.save` has written.
@@ -65,7 +65,7 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def read_file(path: Path) -> PoolFile:
-    """See `palaestra.core.opponents.READERS`."""
+    """See `palaestra.core.run.opponents.READERS`."""
     return PoolFile(path)
 
 
@@ -87,7 +87,7 @@ class SelfPlayPool:
     or `report`.
 
     Attributes:
-        memory_size: See `palaestra.core.opponents.Opponent`.
+        memory_size: See `palaestra.core.run.opponents.Opponent`.
         kept_size: Likewise: the count of matches outlives them.
         matches: Matches reported of each member.
         points: The learner's points in them: a win is 1, a draw 1/2.
@@ -201,7 +201,7 @@ class SelfPlayPool:
         seeds: np.ndarray,
         memory: np.ndarray,
     ) -> Any:
-        """See `palaestra.core.opponents.Opponent`."""
+        """See `palaestra.core.run.opponents.Opponent`."""
         memory[first, MATCH] += 1.0
         fresh = first | (memory[:, MEMBER] == NO_MEMBER)
         memory[fresh, MEMBER] = self._drawn(seeds[fresh], memory[fresh, MATCH])

@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
-from palaestra.core.game import teams_are_alike
 from palaestra.core.rng import check_seed
+from palaestra.core.spec.rules import teams_are_alike
 
 
 class SwapSides(gymnasium.Env):
@@ -17,7 +17,7 @@ class SwapSides(gymnasium.Env):
 
     ``reset(seed=s)`` starts on side ``s % 2`` and the next reset plays the same seed from the other side, as
     `palaestra.evaluation` does; after that the random streams of both sides continue. ``options={"side": "blue"}``
-    chooses. ``info["side"]`` says which team is played.
+    chooses. ``info["side"]`` is the name of the team that is played.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SwapSides(gymnasium.Env):
             sides = sides or _teams_alike(make, keywords)
             build = lambda side: gymnasium.make(make, disable_env_checker=True, control=side, **keywords).unwrapped  # noqa: E731
         elif sides is None:
-            raise ValueError('say what the sides are called: SwapSides(make, sides=("red", "blue"))')
+            raise ValueError('give the names of the sides: SwapSides(make, sides=("red", "blue"))')
         else:
             build = lambda side: make(control=side, **keywords)  # noqa: E731
         self.sides = tuple(sides)

@@ -36,7 +36,7 @@ class TeamAsAgent(ParallelEnv):
     """One agent a team: joint actions, stacked observations, one reward. See `palaestra.wrappers.joint.Joint`.
 
     Members that have left show zeros and their part of the action is not used. A team leaves `agents` with its last
-    member. ``infos[team]["agents"]`` holds the members' infos; ``winner`` and ``end_reason`` stand beside it.
+    member. ``infos[team]["agents"]`` holds the members' infos; ``winner`` and ``end_reason`` are beside it.
 
     Attributes:
         joints: What the members of each team see and do together.

@@ -8,10 +8,10 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import AECEnv
 
-from palaestra.core.actions import ActionError
+from palaestra.core.compile.linker import hooks_of
+from palaestra.core.compile.reachable import attributes_in
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.linker import hooks_of
-from palaestra.core.reachable import attributes_in
+from palaestra.core.spec.actions import ActionError
 
 
 class GameAECEnv(AECEnv):

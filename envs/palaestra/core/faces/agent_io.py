@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.actions import PLAIN_INTEGERS, ActionError, as_array, parts_by_role, write_actions, write_choice
 from palaestra.core.faces.blocks import (
     Form,
     action_space,
@@ -33,8 +32,17 @@ from palaestra.core.faces.masks import (
     mask_splitter,
     split_masks,
 )
-from palaestra.core.game import AgentView, Codec, Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.actions import (
+    PLAIN_INTEGERS,
+    ActionError,
+    as_array,
+    parts_by_role,
+    write_actions,
+    write_choice,
+)
+from palaestra.core.spec.game_parts import AgentView, Codec
+from palaestra.core.spec.rules import Game
 
 MaskMode = Literal["info", "obs", "auto"] | None
 """Where masks go. ``"auto"`` is the default of a face where the game forbids something, else None."""
@@ -447,7 +455,10 @@ def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None
     if name is None or name == NO_CODEC:
         return None
     if not isinstance(name, str) or name not in game.codecs:
-        raise ValueError(f"codec: {game.name} has no codec {name!r} (it has: {', '.join(game.codecs) or 'none'})")
+        known = ", ".join(game.codecs) or "none"
+        having = (word for word, shown in game.representations.items() if str(name) in shown.codecs)
+        hint = "".join(f'; say observation="{word}"' for word in having)
+        raise ValueError(f"codec: {game.name} has no codec {name!r} (it has: {known}){hint}")
     if len(slots) > 1:
         raise ValueError(f"codec={name!r} speaks for one agent, not for a team of {len(slots)}")
     return game.codecs[name]

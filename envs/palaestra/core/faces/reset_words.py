@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
 
 PETTINGZOO_TEST = {"options": 1}
 """What the tests of PettingZoo give to every environment as ``options``: the PettingZoo faces let it pass."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.game import Game
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.simulation import Simulation
+from palaestra.core.spec.rules import Game
 
 
 def render_modes(game: Game, window: bool = True) -> list[str]:

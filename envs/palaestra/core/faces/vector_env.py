@@ -23,8 +23,8 @@ from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_words import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
 from palaestra.core.keywords import check_flag
-from palaestra.core.parameters import no_parameter
-from palaestra.core.simulation import Simulation
+from palaestra.core.run.parameters import no_parameter
+from palaestra.core.run.simulation import Simulation
 
 GYMNASIUM_MODES = {
     "next_step": AutoresetMode.NEXT_STEP,
@@ -251,7 +251,7 @@ class GameVectorEnv(VectorEnv):
             ValueError: Not N values, or a value outside its range.
         """
         if name not in self.sim.parameters:
-            raise AttributeError(no_parameter(self.sim, name))
+            raise AttributeError(no_parameter(self.sim.game, name))
         if isinstance(values, list | tuple):
             if len(values) != self.num_envs:
                 raise ValueError(f"set_attr wants a value for each of the {self.num_envs} lanes, got {len(values)}")

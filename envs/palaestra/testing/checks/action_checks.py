@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.actions import ActionError
+from palaestra.core.spec.actions import ActionError
 from palaestra.testing.drivers import LANES
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player, SpacePlayer, draws
@@ -121,7 +121,7 @@ def malformed_actions_raise(subject: Subject) -> None:
             tried += _refuses(parallel, {**fine, agent: bad}, f"ParallelEnv: an action of {agent} that {what}")
         without = {a: v for a, v in fine.items() if a != agent}
         tried += _refuses(parallel, without, f"ParallelEnv: no action of {agent}")
-    tried += _refuses(parallel, {**fine, "nobody_7": 0}, "ParallelEnv: an action of a stranger", KeyError)
+    tried += _refuses(parallel, {**fine, "nobody_7": 0}, "ParallelEnv: an action of an unknown agent", KeyError)
     subject.note(f"{tried} malformed actions")
 
 

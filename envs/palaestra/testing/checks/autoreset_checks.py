@@ -9,7 +9,7 @@ import numpy as np
 from palaestra.core.faces.agent_io import MASK_KEYS
 from palaestra.core.faces.joint_choices import MOST
 from palaestra.core.faces.masks import split_masks
-from palaestra.core.fields import Choice
+from palaestra.game import Choice
 from palaestra.pages import forms_of
 from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.checks.lane_checks import SHORT

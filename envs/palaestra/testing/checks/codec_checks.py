@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
+from palaestra.core.spec.actions import ActionError
 from palaestra.testing.checks.action_checks import Untouched
 from palaestra.testing.checks.buffer_checks import Memory
 from palaestra.testing.harness import Skipped, conformance, require
@@ -32,7 +32,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
     """
     if not subject.game.codecs:
         raise Skipped("the game has no codecs")
-    said = tried = understood = 0
+    encoded = tried = understood = 0
     for name in subject.game.codecs:
         face = subject.parallel(codec=name, mask=None, out_of_range="raise")
         face.reset(seed=subject.draw.seed())
@@ -47,7 +47,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
             for agent, agent_io in face.agent_ios.items():
                 place = f"codec {name!r}, {agent}, step {number}"
                 _encode(agent_io, place)
-                said += 1
+                encoded += 1
                 sample = agent_io.action_space.sample()
                 tried += 1
                 if (action := _decode(agent_io, sample, place)) is not None:
@@ -60,14 +60,14 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
                 face.sim.reset()
         require(_world_bytes(face.sim) == world, f"codec {name!r} changes the world")
         _refuses_gibberish(face, name, subject.draw.seed())
-        said += _encode_finals(subject, name)
+        encoded += _encode_finals(subject, name)
     subject.note(
-        f"{said} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
+        f"{encoded} observations of {', '.join(subject.game.codecs)}, {understood} of {tried} random actions understood"
     )
 
 
 @conformance(order=1102)
-def codec_results_belong_to_the_caller(subject: Subject) -> None:
+def codec_results_are_copies(subject: Subject) -> None:
     """No two observations that a codec encodes share an array, a list or a dict, not even one that is read-only.
 
     Nor does a later call change an earlier observation. A caller may write into what it got, and keep it.
@@ -112,8 +112,8 @@ def _editable(value: Any) -> Iterator[Any]:
 
 
 def _encode(agent_io: AgentIO, place: str, lane: int = 0, final: bool = False) -> None:
-    said = agent_io.observe_lane(lane, final)
-    require(said in agent_io.observation_space, f"{place}: {said!r} is not in its space")
+    encoded = agent_io.observe_lane(lane, final)
+    require(encoded in agent_io.observation_space, f"{place}: {encoded!r} is not in its space")
 
 
 def _decode(agent_io: AgentIO, action: Any, place: str) -> Any:
@@ -172,16 +172,16 @@ def _encode_finals(subject: Subject, name: str) -> int:
 
 
 @conformance(order=1104)
-def codecs_keep_lanes_apart(subject: Subject) -> None:
+def codec_lanes_are_independent(subject: Subject) -> None:
     """Each lane of a batch is encoded and decoded as if it were alone, in any order and any number of times.
 
-    A codec that has seen nothing before says the same of a match as one that has seen many.
+    A new codec encodes a match like one that has encoded many before.
     """
     game, draw = subject.game, subject.draw
     if not game.codecs:
         raise Skipped("the game has no codecs")
     sim, alone = subject.batch(LANES, autoreset_mode="off"), subject.batch(1, autoreset_mode="off")
-    player, said = Player(sim), 0
+    player, encoded = Player(sim), 0
     interfaces = [
         tuple(AgentIO(held, (slot,), codec=name) for held in (sim, alone))
         for name in game.codecs
@@ -198,7 +198,7 @@ def codecs_keep_lanes_apart(subject: Subject) -> None:
                     found = unlike(whole[lane], again)
                     place = f"{game.agents[ours.slots[0]]}, lane {lane}, step {number}"
                     require(not found, f"codec {type(ours.codec).__name__}, {place}: {found} (in a batch, and again)")
-                    said += 1
+                    encoded += 1
         for _ in range(3):
             player.play(sim)
             sim.step()
@@ -215,7 +215,7 @@ def codecs_keep_lanes_apart(subject: Subject) -> None:
                 other.codec = copy.deepcopy(unused[name])
                 found = unlike(used.observe_one(), other.observe_one())
                 require(not found, f"codec {name!r}, {agent}, lane {lane}: {found} (after other matches, and as new)")
-    subject.note(f"{said} observations of {LANES} lanes")
+    subject.note(f"{encoded} observations of {LANES} lanes")
 
 
 class _Echo:

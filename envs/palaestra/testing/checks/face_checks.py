@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.batch_loop import HORIZON
+from palaestra.core.compile.batch_loop import HORIZON
 from palaestra.core.faces.joint_choices import MOST
-from palaestra.core.fields import Choice
+from palaestra.game import Choice
 from palaestra.testing.call_sequences import opponent_specs
 from palaestra.testing.drivers import EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import Skipped, conformance, require
@@ -63,7 +63,7 @@ def uncopied_results_are_equal(subject: Subject) -> None:
 
 
 @conformance(order=211)
-def agents_in_turn_see_the_same(subject: Subject) -> None:
+def aec_matches_parallel(subject: Subject) -> None:
     """The AEC face asks the agents of a ParallelEnv in their order; each sees and earns what it does there."""
     draw = subject.draw
     for style in (0, draw.integer("style", 1, len(STYLES) - 1)):
@@ -144,8 +144,8 @@ def _same_for_present(one: tuple[Any, ...], other: tuple[Any, ...], place: str) 
 
 
 @conformance(order=213)
-def joint_choices_play_the_same(subject: Subject) -> None:
-    """With ``choices="discrete"`` every number plays the choices that it stands for, and its mask is theirs."""
+def joint_choices_match(subject: Subject) -> None:
+    """With ``choices="discrete"`` every number plays the choices that it encodes, and its mask is theirs."""
     options, seed = _match_options(subject), subject.draw.seed()
     plain = EnvDriver(subject.env(**options), seed)
     blocks = plain.face.agent_io.blocks
@@ -215,7 +215,7 @@ def _without_masks(result: Any) -> Any:
 
 
 @conformance(order=214)
-def masks_stand_where_they_are_asked_for(subject: Subject) -> None:
+def mask_placement(subject: Subject) -> None:
     """``mask=`` moves masks between info and observation, ``mask_keys=`` renames them; ``action_masks`` is the same."""
     if subject.game.legal is None:
         raise Skipped("the game forbids nothing")
@@ -228,24 +228,27 @@ def masks_stand_where_they_are_asked_for(subject: Subject) -> None:
     for number in range(_decisions(subject)):
         results = [d.start() if number == 0 else d.play() for d in each]
         place = f"call {number}"
-        plain, told, shown, other, batched = results
-        found = unlike(other[0], lane_of(batched[0], 0))
+        plain, in_info, in_obs, renamed_obs, batched = results
+        found = unlike(renamed_obs[0], lane_of(batched[0], 0))
         require(not found, f"{place}: {found} (Env and VectorEnv with masks in their observations)")
-        masks = {k: told[-1][k] for k in ("action_mask", "candidates") if k in told[-1]}
-        require(masks, f"{place}: mask='info' gives no masks: {sorted(told[-1])}")
+        masks = {k: in_info[-1][k] for k in ("action_mask", "candidates") if k in in_info[-1]}
+        require(masks, f"{place}: mask='info' gives no masks: {sorted(in_info[-1])}")
         require(not set(masks) & set(plain[-1]), f"{place}: mask=None gives masks")
         found = (
-            unlike(plain[0], told[0]) or unlike(plain[0], shown[0]["observation"]) or unlike(plain[0], other[0]["seen"])
+            unlike(plain[0], in_info[0])
+            or unlike(plain[0], in_obs[0]["observation"])
+            or unlike(plain[0], renamed_obs[0]["seen"])
         )
         require(not found, f"{place}: the observation depends on where masks are: {found}")
         require(
-            "allowed" in other[0] or "action_mask" not in shown[0], f"{place}: mask_keys are not {sorted(other[0])}"
+            "allowed" in renamed_obs[0] or "action_mask" not in in_obs[0],
+            f"{place}: mask_keys are not {sorted(renamed_obs[0])}",
         )
-        for a, b in ((plain, told), (plain, shown), (plain, other)):
+        for a, b in ((plain, in_info), (plain, in_obs), (plain, renamed_obs)):
             same = unlike(a[1:-1], b[1:-1])
             require(not same, f"{place}: reward and flags depend on where masks are: {same}")
         flat = np.concatenate([np.ravel(leaf) for leaf in _mask_leaves(masks.get("action_mask"))] or [np.zeros(0)])
-        inner = {k: v for k, v in shown[0].items() if k in masks}
+        inner = {k: v for k, v in in_obs[0].items() if k in masks}
         inside = np.concatenate([np.ravel(leaf) for leaf in _mask_leaves(inner.get("action_mask"))] or [np.zeros(0)])
         same = flat.size != inside.size or sorted(flat.tolist()) == sorted(inside.tolist())
         require(same, f"{place}: the mask in the observation allows {inside.sum()} choices, in the info {flat.sum()}")
@@ -265,14 +268,14 @@ def _mask_leaves(tree: Any) -> list[Any]:
 
 
 @conformance(order=215)
-def faces_tell_what_they_play(subject: Subject) -> None:
+def face_attributes_match(subject: Subject) -> None:
     """Horizon, state, spaces and pictures are the same on all faces; a changed ``max_cycles`` holds exactly."""
     draw, game = subject.draw, subject.game
     horizon, seed = draw.integer("horizon", 2, 9), draw.seed()
     env = subject.env(horizon=horizon)
     spec = env.spec
-    told = None if spec is None else spec.max_episode_steps
-    require(told in (None, horizon), f"Env: spec.max_episode_steps is {told}, the horizon {horizon}")
+    limit = None if spec is None else spec.max_episode_steps
+    require(limit in (None, horizon), f"Env: spec.max_episode_steps is {limit}, the horizon {horizon}")
     parallel = subject.parallel(horizon=horizon)
     require(parallel.max_cycles == horizon, f"ParallelEnv: max_cycles is {parallel.max_cycles}, not {horizon}")
     longer = parallel.max_cycles = horizon + draw.integer("more cycles", 1, 5)
@@ -311,8 +314,8 @@ def _lanes_have_parameters(subject: Subject, horizon: int) -> None:
     require(vec.get_attr("horizon") == (horizon,) * 3, f"VectorEnv: get_attr('horizon') is {vec.get_attr('horizon')}")
     values = [subject.draw.integer("horizon", 1, 99) for _ in range(3)]
     vec.set_attr("horizon", values)
-    for told in (vec.call("horizon"), tuple(vec.sim.parameters["horizon"].tolist())):
-        require(told == tuple(values), f"VectorEnv: horizon was set to {values}, but is {told}")
+    for horizons in (vec.call("horizon"), tuple(vec.sim.parameters["horizon"].tolist())):
+        require(horizons == tuple(values), f"VectorEnv: horizon was set to {values}, but is {horizons}")
     spaces_told = vec.call("action_space")
     require(spaces_told == (vec.single_action_space,) * 3, f"VectorEnv: call('action_space') is {spaces_told}")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import OFF, RUNNING
-from palaestra.core.fields import values_of
-from palaestra.core.kernel import lane_arguments
+from palaestra.core.compile.batch_loop import OFF, RUNNING
+from palaestra.core.run.kernel import lane_arguments
+from palaestra.core.spec.fields import values_of
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers
-from palaestra.testing.harness import PRESET, Skipped, conformance, require
+from palaestra.testing.harness import PRESET, CheckError, Skipped, conformance, require
 from palaestra.testing.players import Player, RememberingPlayer, lane_of
 from palaestra.testing.snapshot_view import difference, first_difference, snapshot_view, unlike
 from palaestra.testing.subject import SECONDS, Subject
@@ -38,7 +38,7 @@ def lanes_equal_single_envs(subject: Subject) -> None:
 
 
 @conformance(order=207)
-def calls_keep_lanes_apart(subject: Subject) -> None:
+def call_lanes_are_independent(subject: Subject) -> None:
     """Calls for chosen lanes do to them what they do to a single simulation, and nothing to the others, bitwise.
 
     Random sequences of step, reset, seed, set_parameters, set_opponent, load_states, refresh, snapshot, restore, copies
@@ -208,18 +208,18 @@ def _compare_info(sim: Any, slots: tuple[int, ...], lane: int, info: Any, over: 
     expected["illegal"] = sim.info["illegal"][lane, own]
     expected["team"] = sim.game.team_index[slots[0]]
     for name, value in info.items():
-        if name in expected:
-            same = np.array_equal(value, expected[name])
-            require(same, f"{place}: info {name} is {value}, in the batch {expected[name]}")
+        if name in expected and not np.array_equal(value, expected[name]):  # no `require`: writing arrays takes long
+            raise CheckError(f"{place}: info {name} is {value}, in the batch {expected[name]}")
 
 
 def _compare_masks(sim: Any, slots: tuple[int, ...], lane: int, shown: Any, place: str) -> None:
     """Masks and lists of candidates at a face against those of the batch."""
     roles = [sim.game.role_of(slot)[0].name for slot in slots]
     flags, ids = [], []
+    row = sim.buffers.mask_bytes[lane : lane + 1]
     for slot, role in zip(slots, roles, strict=True):
         for number in range(sim.action_table.first_word[slot], sim.action_table.first_word[slot + 1]):
-            word, row = sim.action_table.words[number], sim.buffers.mask_bytes[lane : lane + 1]
+            word = sim.action_table.words[number]
             names = {sim.action_table.names[number].partition("[")[0], *([role] if len(set(roles)) > 1 else [])}
             if word["candidates"]:
                 ids.append((names, sim.action_table.listed(row, number)[0][0]))
@@ -231,8 +231,9 @@ def _compare_masks(sim: Any, slots: tuple[int, ...], lane: int, shown: Any, plac
         require(count == wanted, f"{place}: {name} has {count} entries, in the batch {wanted}")
         for path, leaf in leaves:
             true = np.concatenate([part for names, part in parts if set(path) <= names])
-            same = np.array_equal(leaf, true)
-            require(same, f"{place}: {' '.join((name, *path))} is {leaf.tolist()}, in the batch {true.tolist()}")
+            if not np.array_equal(leaf, true):
+                where = " ".join((name, *path))
+                raise CheckError(f"{place}: {where} is {leaf.tolist()}, in the batch {true.tolist()}")
 
 
 def _mask_leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
@@ -302,7 +303,7 @@ def compiled_rules_equal_plain_python(subject: Subject) -> None:
 
 
 @conformance(order=217)
-def decisions_equal_the_rules(subject: Subject) -> None:
+def decisions_match_hooks(subject: Subject) -> None:
     """One decision of the hooks, as plain Python on a copy of a lane's record, gives the lane's record and results.
 
     Looks at decisions that pay, that end a match or in which an agent leaves or arrives, and at some others.

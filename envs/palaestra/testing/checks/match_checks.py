@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import HORIZON
+from palaestra.core.compile.batch_loop import HORIZON
 from palaestra.testing.drivers import LANES, EnvDriver, ParallelDriver, VectorDriver
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.parallel_walk import report_on_parallel, wrong_info
@@ -123,7 +123,7 @@ def dead_agents_get_final_reward(subject: Subject) -> None:
 def agents_keep_their_order(subject: Subject) -> None:
     """`agents` are all that are in the match, and every dict of a ParallelEnv holds the agents in their order.
 
-    The order is that of `possible_agents`; in the dicts of a step those who have just arrived stand last.
+    The order is that of `possible_agents`; in the dicts of a step agents that have just arrived are last.
     """
     report_on_parallel(subject, "order")
 
@@ -146,13 +146,16 @@ def infos_are_numbers(subject: Subject) -> None:
 
 @conformance(order=704)
 def calls_out_of_order_raise(subject: Subject) -> None:
-    """A step before the first reset and a step after close say so (RuntimeError); close may be called twice."""
+    """A step before the first reset and a step after close raise RuntimeError; close may be called twice."""
     for make in (lambda: subject.batch(2), subject.env, lambda: subject.vec(2), subject.parallel):
         face = make()
         name = type(face).__name__
         if name != "GameParallelEnv":  # a ParallelEnv without agents expects no actions: its step is empty
             _refused(face, f"{name}: step before reset")
+        sim = getattr(face, "sim", face)
+        require(not sim.started, f"{name}: started before its first reset")
         face.reset(seed=subject.draw.seed())
+        require(sim.started, f"{name}: not started after a reset")
         face.close()
         face.close()
         _refused(face, f"{name}: step after close")

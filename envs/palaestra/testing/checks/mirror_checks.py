@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import CALLER, RUNNING
-from palaestra.core.fields import values_of
-from palaestra.core.game import Game
+from palaestra.core.compile.batch_loop import CALLER, RUNNING
 from palaestra.core.rng import opposite_stream
+from palaestra.core.spec.fields import values_of
+from palaestra.game import Game
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.subject import Subject
@@ -180,7 +180,7 @@ def compare_sides(sim: Any, seed: int) -> None:
                     f"symmetric_teams=True, but {place} are not distributed alike over {len(ours)} matches: "
                     f"{ours[:, far.argmax()].min():g} to {ours[:, far.argmax()].max():g} and "
                     f"{theirs[:, far.argmax()].min():g} to {theirs[:, far.argmax()].max():g}: let each side see itself "
-                    "in the same way, or say symmetric_teams=False",
+                    "in the same way, or declare symmetric_teams=False",
                 )
         player.play(sim)
         sim.step()

@@ -1,4 +1,4 @@
-"""Python opponents: each is handed the rows of its own team in its own lanes."""
+"""Python opponents: each gets the rows of its own team in its own lanes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import RUNNING
-from palaestra.core.fields import values_of
+from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.spec.fields import values_of
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import unlike
@@ -17,10 +17,10 @@ LANES = 5
 
 
 class WatchingPlayer:
-    """An `Opponent` that plays what a `Player` has written, and compares what it is handed with the batch's memory.
+    """An `Opponent` that plays what a `Player` has written, and compares its arrays with the memory of the batch.
 
     Attributes:
-        wrong: The first difference in words, or ``""``.
+        wrong: The first difference as text, or ``""``.
         decisions: Lanes that it was asked for, all calls together.
     """
 
@@ -33,7 +33,7 @@ class WatchingPlayer:
         self.wrong, self.decisions = "", 0
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
-        """See `palaestra.core.opponents.Opponent`."""
+        """See `palaestra.core.run.opponents.Opponent`."""
         sim, game = self._sim, self._sim.game
         lanes = np.flatnonzero(self._lanes & (sim.states["pending"] == RUNNING))
         slots = list(game.teams[self._team])
@@ -73,7 +73,7 @@ class WatchingPlayer:
 
 
 @conformance(order=1008)
-def opponents_are_handed_their_rows(subject: Subject) -> None:
+def opponents_get_their_rows(subject: Subject) -> None:
     """A Python opponent gets observations, masks, acting agents and seeds of its team, of the lanes that it plays."""
     game, draw = subject.game, subject.draw
     if len(game.teams) < 2:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from palaestra.core.diagnosis import RuleError, explain_exception
-from palaestra.core.linker import hooks_of
-from palaestra.core.rehearsal import rehearse
+from palaestra.core.compile.diagnosis import RuleError, explain_exception
+from palaestra.core.compile.linker import hooks_of
+from palaestra.core.run.dry_run import dry_run
 from palaestra.testing.harness import FIRST, CheckError, conformance
 from palaestra.testing.subject import Level, Subject
 
@@ -21,7 +21,7 @@ def rules_run_as_plain_python(subject: Subject) -> None:
     """
     game = subject.game
     decisions = DECISIONS[subject.level]
-    error = rehearse(game, lambda lanes: subject.batch(lanes, compiled=False), decisions, CPU_S[subject.level])
+    error = dry_run(game, lambda lanes: subject.batch(lanes, compiled=False), decisions, CPU_S[subject.level])
     if error is None:
         return
     wrong = error if isinstance(error, RuleError) else explain_exception(game, hooks_of(game), error)

@@ -47,7 +47,7 @@ def render_has_no_side_effects(subject: Subject) -> None:
 
 @conformance(order=1202)
 def texts_have_no_side_effects(subject: Subject) -> None:
-    """A match in words is the same each time, says something, and changes no match: neither record nor results."""
+    """The text of a match is repeatable, not empty, and changes no match: neither record nor results."""
     if subject.game.render_text is None:
         raise Skipped("the game has no text picture")
     sim = subject.batch(2)

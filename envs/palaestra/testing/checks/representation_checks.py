@@ -21,37 +21,38 @@ SEEN = ("observations", "final observations")
 
 
 @conformance(order=1103)
-def representations_show_the_same_matches(subject: Subject) -> None:
+def representations_match(subject: Subject) -> None:
     """With any representation the matches are bitwise the same; what it shows is in its bounds and of its types.
 
     It depends on the record alone: written anew for some lanes, it is the same.
     """
     rules, _ = registry.make_game(subject.id, **{**subject.batch_keywords, "observation": None})
     shown = (subject.keywords.get("observation") or rules.default_observation).partition(":")[0]
-    words = ["dict", *rules.representations]
-    words.remove(shown if shown in words else "dict")
+    options = ["dict", *rules.representations]
+    options.remove(shown if shown in options else "dict")
     if not rules.representations:
         raise Skipped("the game has no other representations")
     steps = 0
-    for word in words:
+    for option in options:
         for opponents in ({}, subject.opponents()) if rules.scripts else ({},):
-            steps += _walk(subject, word, opponents)
-        _faces(subject, word)
-    subject.note(f"{steps} lane-steps of {', '.join(words)}")
+            steps += _walk(subject, option, opponents)
+        _faces(subject, option)
+    subject.note(f"{steps} lane-steps of {', '.join(options)}")
 
 
-def _walk(subject: Subject, word: str, opponents: dict[str, str]) -> int:
+def _walk(subject: Subject, option: str, opponents: dict[str, str]) -> int:
     draw, options = subject.draw, {"autoreset_mode": "same_step", "opponents": opponents}
     if not opponents:
         options["horizon"] = draw.integer("horizon", 5, 40)
-    plain, other = subject.batch(LANES, **options), subject.batch(LANES, observation=word, **options)
-    leave_out = SEEN if plain.game.global_state is not None else (*SEEN, "global state")
+    plain, other = subject.batch(LANES, **options), subject.batch(LANES, observation=option, **options)
+    is_same = other.game.global_state is plain.game.global_state is not None
+    leave_out = SEEN if is_same else (*SEEN, "global state")
     seed, players = draw.seed(), (Player(plain), Player(other))
     for sim in (plain, other):
         sim.reset(seed=seed)
     steps = 0
     for number in subject.rounds(60, 240, 3000, 0.1 if subject.level == "fast" else None):
-        place = f"observation={word!r}, step {number}"
+        place = f"observation={option!r}, step {number}"
         ours, theirs = snapshot_view(plain), snapshot_view(other)
         found = difference(subject.game, ours, theirs, leave_out=leave_out)
         require(not found, f"{place}: {found} (usual observations and these)")
@@ -70,12 +71,12 @@ def _walk(subject: Subject, word: str, opponents: dict[str, str]) -> int:
     return steps
 
 
-def _faces(subject: Subject, word: str) -> None:
+def _faces(subject: Subject, option: str) -> None:
     codec: Any = {} if subject.game.default_codec is None else {"codec": NO_CODEC}
-    for driver in drivers(subject, subject.draw.seed(), batch=False, observation=word, **codec):
+    for driver in drivers(subject, subject.draw.seed(), batch=False, observation=option, **codec):
         for number in range(3):
             seen = (driver.start() if number == 0 else driver.play())[0]
-            place = f"{driver.name} with observation={word!r}, call {number}"
+            place = f"{driver.name} with observation={option!r}, call {number}"
             if driver.name == "ParallelEnv":
                 for agent, own in seen.items():
                     contained(driver.face.observation_space(agent), own, f"{place}, {agent}")

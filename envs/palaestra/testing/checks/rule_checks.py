@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.core.fields import checked_bounds
+from palaestra.core.spec.fields import checked_bounds
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.pay_record import VARIANTS
 from palaestra.testing.random_walk import random_walk, report_on
@@ -57,7 +57,7 @@ def team_rewards_are_equal(subject: Subject) -> None:
 
 @conformance(order=604)
 def zero_sum_is_exact(subject: Subject) -> None:
-    """Where the game says zero-sum, the two team rewards add up to exactly 0 in every step."""
+    """In a game declared zero-sum, the two team rewards add up to exactly 0 in every step."""
     report_on(subject, "zero sum")
 
 
@@ -103,24 +103,24 @@ def unused_slots_are_inactive(subject: Subject) -> None:
 
 
 @conformance(order=613)
-def winners_fit_rewards(subject: Subject) -> None:
-    """Where the game says zero-sum, the winner is the team that gains: by the last decision, or by the whole match."""
+def winners_match_rewards(subject: Subject) -> None:
+    """In a game declared zero-sum, the winner is the team that gains: by the last decision, or by the whole match."""
     if not subject.game.zero_sum:
-        raise Skipped("rewards do not say who wins: the game is not zero-sum")
+        raise Skipped("rewards do not determine the winner: the game is not zero-sum")
     report_on(subject, "winners")
 
 
 @conformance(order=614)
-def newcomers_are_asked(subject: Subject) -> None:
+def arriving_agents_act(subject: Subject) -> None:
     """An agent that arrives during matches is asked for actions, if its teammates are."""
     report_on(subject, "newcomers")
 
 
 @conformance(order=615)
-def rewards_are_paid_at_once(subject: Subject) -> None:
+def rewards_are_immediate(subject: Subject) -> None:
     """A decision is paid for in its own step: no reward follows from what the record showed one decision before."""
     if subject.is_engine_game:
-        raise Skipped("another engine moves the bodies: a record does not say how they go on")
+        raise Skipped("another engine moves the bodies: a record does not determine their motion")
     pay = random_walk(subject).pay
     for payee in pay.suspects():
         probe = subject.batch(VARIANTS, autoreset_mode="off")
@@ -129,6 +129,6 @@ def rewards_are_paid_at_once(subject: Subject) -> None:
             not settled,
             f"{pay.names[payee]}: all rewards follow from {pay.entry(payee)} of the decision before, whatever is done "
             "and drawn now: they are paid one decision late (if the game means that, leave this check out by "
-            "skip=['rewards_are_paid_at_once'])",
+            "skip=['rewards_are_immediate'])",
         )
     report_on(subject)

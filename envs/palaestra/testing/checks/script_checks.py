@@ -1,4 +1,4 @@
-"""Scripts: their actions are legal, they have their own random stream, and strength and mixture are what they say."""
+"""Scripts: legal actions, a random stream of their own, and the stated strength and mixture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.batch_loop import CALLER, RANDOM, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, RANDOM, RUNNING
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
@@ -125,7 +125,7 @@ def script_draws(streams: np.ndarray) -> np.ndarray:
 
 
 @conformance(order=1005)
-def strength_is_a_share_of_decisions(subject: Subject) -> None:
+def strength_is_decision_share(subject: Subject) -> None:
     """At strength p a script decides where its draw is below p, and the random player elsewhere: 0 is that player.
 
     One agent at a time is played by ``"script:p"``; two twins in the same position, with the stream one draw further,
@@ -163,8 +163,8 @@ def strength_is_a_share_of_decisions(subject: Subject) -> None:
                 _repeat(twin, words, slot, game.scripts.index(name) if by_script else RANDOM, strength < 1.0)
                 which = asked & (scripted == by_script)
                 counts[by_script] += int(which.sum())
-                who = f"{'script' if by_script else 'random player'} in place of {name}:{strength:.3f}"
-                _same_actions(sim, twin, slot, which, f"step {step}, {who}")
+                player_name = f"{'script' if by_script else 'random player'} in place of {name}:{strength:.3f}"
+                _same_actions(sim, twin, slot, which, f"step {step}, {player_name}")
     subject.note(f"{counts[1]} decisions of scripts, {counts[0]} at random")
 
 
@@ -244,8 +244,8 @@ def _plays_as_named(subject: Subject, sim: Any, named: Any) -> None:
 
 
 @conformance(order=1007)
-def scripts_do_not_see_this_decision(subject: Subject) -> None:
-    """What a script does in a decision does not depend on what the agents beside it choose in the same decision."""
+def scripts_ignore_current_actions(subject: Subject) -> None:
+    """What a script does in a decision does not depend on the choices of other agents in the same decision."""
     game, draw = subject.game, subject.draw
     if not game.scripts or len(game.agents) < 2:
         raise Skipped("no scripts" if not game.scripts else "one agent")

@@ -20,7 +20,7 @@ def _streams(sim: Any) -> list[tuple[int, int]]:
 
 
 @conformance(order=208)
-def every_bit_of_a_seed_counts(subject: Subject) -> None:
+def all_seed_bits_matter(subject: Subject) -> None:
     """Seeds that differ in one bit give other streams, of rules and of scripts; faces hand seeds on whole."""
     draw = subject.draw
     seed = draw.seed()
@@ -55,7 +55,7 @@ def every_bit_of_a_seed_counts(subject: Subject) -> None:
 
 
 @conformance(order=209)
-def lanes_without_a_seed_differ(subject: Subject) -> None:
+def unseeded_lanes_differ(subject: Subject) -> None:
     """A reset without a seed draws one from the operating system, once; later resets go on with the stream."""
     seen: set[int] = set()
     for make in (lambda: subject.batch(3), subject.env, lambda: subject.vec(3), subject.parallel) * 2:

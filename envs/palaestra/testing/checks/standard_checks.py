@@ -11,8 +11,8 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.core.faces.aec_env import GameAECEnv
-from palaestra.core.fields import Choice
-from palaestra.testing.harness import PRESET, Skipped, conformance, require
+from palaestra.game import Choice
+from palaestra.testing.harness import PRESET, CheckError, Skipped, conformance, require
 from palaestra.testing.subject import Subject, without_display
 
 UNITS = (
@@ -77,7 +77,7 @@ def zoo_options(subject: Subject) -> dict[str, Any]:
 
     They hand a mask to ``space.sample`` as it is, but know no lists of candidates: beside these, masks are left out
     where there are several choices, and illegal samples are the no-ops that they ought to be. Before version 1.27
-    parallel_api_test draws one number from a mask that it observes: masks of several choices stand in the infos there.
+    parallel_api_test draws one number from a mask that it observes: masks of several choices are in the infos there.
     """
     if subject.game.legal is None and subject.keywords.get("mask") != "obs":
         return {}
@@ -244,10 +244,8 @@ def spaces_contain_results(subject: Subject) -> None:
 def contained(space: spaces.Space, value: Any, place: str) -> None:
     """Demands that an observation is a member of its space, of its very dtype."""
     if isinstance(space, spaces.Dict):
-        require(
-            isinstance(value, dict) and set(value) == set(space.spaces),
-            f"{place}: the observation is not a dict of {space}",
-        )
+        if not isinstance(value, dict) or set(value) != set(space.spaces):  # no `require`: writing spaces takes long
+            raise CheckError(f"{place}: the observation is not a dict of {space}")
         for name, part in space.spaces.items():
             contained(part, value[name], f"{place}: {name}")
     elif isinstance(space, spaces.Box):
@@ -258,8 +256,8 @@ def contained(space: spaces.Space, value: Any, place: str) -> None:
             where = tuple(int(i) for i in index)
             bounds = f"[{space.low[where]:g}, {space.high[where]:g}]"
             require(False, f"{place}: number {list(where)} is {value[where]}, not in {bounds}")
-    else:
-        require(value in space, f"{place}: {value!r} is not in {space}")
+    elif value not in space:
+        raise CheckError(f"{place}: {value!r} is not in {space}")
 
 
 def _types(driver: Any, result: Any, place: str) -> None:
@@ -272,7 +270,8 @@ def _types(driver: Any, result: Any, place: str) -> None:
             ("truncated", truncations, "b"),
         ):
             fits = isinstance(array, np.ndarray) and array.shape == (n,) and array.dtype.kind == kind
-            require(fits, f"{place}: {name} is {array!r}, not an array ({n},)")
+            if not fits:
+                raise CheckError(f"{place}: {name} is {array!r}, not an array ({n},)")
         for name in infos:
             require(name.startswith("_") or f"_{name}" in infos, f"{place}: info {name!r} has no mask '_{name}'")
         return

@@ -17,7 +17,7 @@ Parts = list[tuple[slice, Any]]
 
 
 @conformance(order=216)
-def wide_batches_equal_narrow_ones(subject: Subject) -> None:
+def wide_batches_match_narrow(subject: Subject) -> None:
     """Each lane of a batch or a VectorEnv of many lanes is bitwise the same lane of several narrow ones.
 
     Whatever lies beside it: seeds, parameters of each lane, results, finals, infos and the global state.

@@ -1,0 +1,496 @@
+"""What methods for two teams share: arguments, lanes, evaluations and checkpoints, and replay for value-based ones.
+
+Both teams of a game learn, each against the other, or one team learns against a script (``--team``). The
+networks, the loss, the exploration and the loop of a method stand in its own file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import nn
+
+from palaestra import registry
+from palaestra.core.run.opponents import Opponent, OpponentSpec
+from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
+from palaestra.game import Game
+from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
+from palaestra_baselines.common.policy_file import save_policy
+from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
+
+EVALUATION_SEED = 2**30
+"""Number of the run whose matches evaluate a training; final figures use others."""
+
+
+@dataclass
+class LaneArgs(RunArgs):
+    """Arguments of all methods, beside those of `RunArgs`.
+
+    Attributes:
+        env_id: Game of discrete actions of two teams, zero-sum if both learn.
+        options: Keywords of the game, ``name=value`` each.
+        team: Name of the team that learns, against ``opponent``; empty if both learn by self-play.
+        lanes: Matches at once.
+        learning_rate: Of Adam, at the start and at the end; falls linearly.
+        gamma: Discount per decision.
+        hidden: Widths of the networks of the agents.
+        max_gradient_norm: Longer gradients are clipped to this norm.
+        opponent: Script, with its strength, or "random", of the evaluations; empty for none. If one team learns, it
+            plays the other in the training too.
+        matches: Matches of an evaluation.
+    """
+
+    SHARES: ClassVar[tuple[str, ...]] = ("gamma",)
+
+    env_id: str = "palaestra/TeamPong-v0"
+    options: tuple[str, ...] = ()
+    team: str = ""
+    total_steps: int = 1_500_000
+    lanes: int = 256
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    gamma: float = 0.99
+    hidden: tuple[int, ...] = (64, 64)
+    max_gradient_norm: float = 10.0
+    opponent: str = "random"
+    matches: int = 200
+
+
+@dataclass
+class LearningArgs(LaneArgs):
+    """Arguments that value-based methods share, beside those of `LaneArgs`.
+
+    Attributes:
+        updates: Gradient steps after each decision of all lanes.
+        batch_size: Decisions in a gradient step.
+        replay_size: Decisions that are kept.
+        warmup_steps: Decisions at random before learning starts.
+        epsilon: Probability of a random action, at the start and at the end.
+        epsilon_until: Share of the training after which it is that of the end; falls linearly.
+        tau: Coefficient of Polyak averaging of the target network, at each gradient step.
+        double: Choose the greedy actions of the target by the online network (double Q-learning).
+        random_starts: Start matches at positions drawn uniformly; only where positions can be counted.
+    """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "epsilon", "epsilon_until", "tau")
+
+    updates: int = 3
+    batch_size: int = 256
+    replay_size: int = 500_000
+    warmup_steps: int = 20_000
+    epsilon: tuple[float, float] = (1.0, 0.05)
+    epsilon_until: float = 0.3
+    tau: float = 0.01
+    double: bool = True
+    random_starts: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """Result of a training.
+
+    Attributes:
+        weights: Saved policy, always the last one; evaluations select none.
+        steps: Decisions played.
+        updates: Gradient steps.
+        cpu_s: Processor time of all parts of the run, evaluations left out.
+        log: One row per evaluation.
+    """
+
+    weights: Path
+    steps: int
+    updates: int
+    cpu_s: float
+    log: list[dict[str, float]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """The costs, in a line."""
+        return f"{self.weights}: {self.steps} decisions, {self.updates} gradient steps, {self.cpu_s:.0f} s of processor"
+
+
+Evaluation = Callable[[Callable[[str], Opponent]], dict[str, float]]
+"""``evaluation(player_of)`` -> columns of the curve; ``player_of(team)`` plays a team by the current weights."""
+
+
+class Policy(Protocol):
+    """Networks that play, and that a file can hold."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Weights by name."""
+        ...
+
+    def notes(self) -> dict[str, Any]:
+        """Further metadata of the file."""
+        ...
+
+    def player(self, game: Game, team: str) -> Opponent:
+        """The greedy player of a team by copies of the current weights."""
+        ...
+
+
+class LaneTraining:
+    """One run: all agents of both teams, or of one, learn in all lanes.
+
+    Attributes:
+        args: Arguments of the run.
+        folder: Its files.
+        roster: The learning agents.
+        replay: Their last decisions.
+        collector: Plays the lanes.
+        rng: Generator of the draws from the replay.
+        updates: Gradient steps so far.
+        losses: Columns of the curve about the last one.
+        figures: Of the last evaluation.
+        cpu_s: Processor time so far, evaluations left out.
+    """
+
+    LOSSES: ClassVar[tuple[str, ...]] = ("loss",)
+    """Columns of the curve about a gradient step."""
+    ROSTER: ClassVar[type[Roster]] = Roster
+    """What a team that learns observes."""
+    KEEPS_REPLAY: ClassVar[bool] = False
+    """Whether a checkpoint holds the replay."""
+
+    def __init__(
+        self, args: LaneArgs, folder: RunFolder, evaluation: Evaluation | None, rows: int, **recorded: Any
+    ) -> None:
+        """Starts the lanes.
+
+        Args:
+            args: Arguments of the run.
+            folder: Its files, entered.
+            evaluation: What evaluations measure; matches against the script ``args.opponent`` if None.
+            rows: Decisions of a lane that the replay keeps.
+            **recorded: Keywords of `Collector`: what else is recorded, and where matches start.
+        """
+        torch.set_num_threads(1)
+        torch.manual_seed(args.seed)
+        self.args, self.folder = args, folder
+        sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
+        self.roster = one_team_roster(self.ROSTER, sim.game, args.team) if args.team else two_team_roster(sim.game)
+        self.replay = Replay(rows + 1, args.lanes)
+        self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
+        self.rng = np.random.default_rng([args.seed, 2])
+        self.evaluation = evaluation or self._evaluate_by_script
+        self.updates, self.cpu_s = 0, 0.0
+        self.losses = dict.fromkeys(self.LOSSES, 0.0)
+        self.figures: dict[str, float] = {}
+        self._began_s = time.process_time()
+        self._learnt: dict[str, Any] = {}
+
+    def resume(self, **learnt: Any) -> None:
+        """Registers the learnt modules, and restores them from the checkpoint if the run goes on.
+
+        Args:
+            **learnt: Modules and optimizers by name.
+
+        Raises:
+            FileError: The checkpoint does not fit; names it.
+        """
+        self._learnt, before = learnt, self.folder.before
+        if before is None:
+            return
+        with self.folder.restoring():
+            if self.folder.is_finished:  # weights and curve are there, and nothing else may be
+                last: dict[str, Any] = self.folder.rows[-1]
+                self.collector.steps, self.updates, self.cpu_s = self.folder.steps, last["updates"], last["cpu_s"]
+                return
+            for name, part in learnt.items():
+                part.load_state_dict(before[name])
+            self.restore(before)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside the learnt parts."""
+        counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
+        replay = {"replay": self.replay.state()} if self.KEEPS_REPLAY else {}
+        return {**replay, "collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        if self.KEEPS_REPLAY:
+            self.replay.restore(before["replay"])
+        self.collector.restore(before["collector"])
+        self.rng.bit_generator.state = before["rng"]
+        self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
+
+    @property
+    def progress(self) -> float:
+        """How much of the training is done."""
+        return min(self.collector.steps / self.args.total_steps, 1.0)
+
+    def should_continue(self, policy: Policy) -> bool:
+        """Whether the training continues; evaluates ``policy`` and writes a checkpoint where these are due."""
+        self.cpu_s += time.process_time() - self._began_s
+        steps = self.collector.steps
+        if self.folder.is_due(steps):
+            self._evaluate(policy)
+        self.folder.progress.update(steps, **self.figures, **self.losses)
+        self._began_s = time.process_time()
+        return steps < self.args.total_steps
+
+    def count_update(self, *losses: torch.Tensor | float) -> None:
+        """Counts a gradient step, whose `LOSSES` these are."""
+        self.updates += 1
+        self.losses = {name: float(torch.as_tensor(x).detach()) for name, x in zip(self.LOSSES, losses, strict=True)}
+
+    def _evaluate(self, policy: Policy) -> None:
+        game, steps = self.roster.game, self.collector.steps
+        figures = self.evaluation(lambda team: policy.player(game, team))
+        self.figures = figures
+        facts = {**policy.notes(), "steps": steps, "updates": self.updates, "figures": figures}
+        path, args = self.args.folder / WEIGHTS, self.args
+        save_policy(path, policy.arrays(), method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
+        row = {"steps": steps, "updates": self.updates, **figures, **self.losses, "cpu_s": self.cpu_s}
+        state = None  # at the end: the schedules have ended, so nothing could go on as in a longer run
+        if steps < args.total_steps:
+            state = {**{name: part.state_dict() for name, part in self._learnt.items()}, **self.state()}
+        self.folder.record(row, state)
+        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **self.losses}.items())
+        self.folder.progress.say(f"{steps:9d} decisions: {shown}")
+
+    def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
+        """Share of matches won against the script: of all, and as each team where the teams are not alike."""
+        args, teams = self.args, tuple(self.roster.game.teams)
+        if not args.opponent:
+            return {}
+        if args.team:
+            return self._evaluate_team(player_of(args.team))
+        players = {team: player_of(team) for team in teams}
+        half, options = args.matches // 2, keywords(args.options)
+        table = play_both_sides(
+            args.env_id, players, args.opponent, args.matches, EVALUATION_SEED, num_envs=half, **options
+        )
+        by_team = {f"win_rate_{team}": rate for team, rate in zip(teams, table.win_rates, strict=True)}
+        return {"win_rate": table.win_rate} | ({} if self.roster.alike else by_team)
+
+    def _evaluate_team(self, player: Opponent) -> dict[str, float]:
+        """Share of matches that the learning team won, and its mean return."""
+        args, is_first = self.args, self.roster.team_of[0] == 0
+        pair = (player, args.opponent) if is_first else (args.opponent, player)
+        options = {"swap": False, "num_envs": args.matches, **keywords(args.options)}
+        table = evaluate(args.env_id, *pair, matches=args.matches, seed=EVALUATION_SEED, **options)
+        returns = table.results["return_a" if is_first else "return_b"]
+        wins = table.wins if is_first else table.losses
+        return {"win_rate": wins / table.matches, "return": float(returns.mean())}
+
+    def report(self) -> Report:
+        """Ends the run."""
+        self.collector.sim.close()
+        path = self.args.folder / WEIGHTS
+        return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
+
+
+class Training(LaneTraining):
+    """One run of a value-based method: decisions at random first, then batches from a replay."""
+
+    KEEPS_REPLAY = True
+    args: LearningArgs
+
+    def __init__(self, args: LearningArgs, folder: RunFolder, evaluation: Evaluation | None, **recorded: Any) -> None:
+        """Starts the lanes; arguments as in `LaneTraining`."""
+        rows = max(args.replay_size // args.lanes, 2)
+        super().__init__(args, folder, evaluation, rows, random_starts=args.random_starts, **recorded)
+
+    @property
+    def is_warming_up(self) -> bool:
+        """Whether decisions are still random and nothing is learnt."""
+        return self.collector.steps < self.args.warmup_steps
+
+    def play(self, utilities: Any, epsilon: float) -> None:
+        """One epsilon-greedy decision in all lanes, at random while the run warms up.
+
+        Args:
+            utilities: A module as `palaestra_baselines.common.flat_networks.FlatUtilities`.
+            epsilon: Probability of a random action.
+        """
+        collector, values, memory = self.collector, None, None
+        position, is_recurrent = collector.position, bool(utilities.memory_size)
+        if is_recurrent or not self.is_warming_up:
+            observed = {name: torch.from_numpy(rows) for name, rows in position.observations.items()}
+            before = torch.from_numpy(position.memory) if is_recurrent else None
+            with torch.no_grad():
+                values, features = utilities.evaluate(observed, before)
+            memory = features.numpy() if is_recurrent else None
+            values = None if self.is_warming_up else values.numpy()
+        collector.play(epsilon_greedy(collector.rng, position.legal, values, epsilon), memory)
+
+    def sample(self) -> Batch:
+        """A batch for the next gradient step."""
+        return self.replay.sample(self.rng, self.args.batch_size)
+
+    def sample_sequences(self, length: int) -> Sequences:
+        """Sequences for the next gradient step: as many as make a batch of decisions, and at least one."""
+        return self.replay.sample_sequences(self.rng, max(self.args.batch_size // length, 1), length)
+
+
+def learn(
+    training: Training,
+    online: nn.Module,
+    target: nn.Module,
+    loss: Callable[[], torch.Tensor],
+    utilities_of: Callable[[Any], Any] = lambda network: network,
+    average: Any = None,
+) -> Report:
+    """The loop of value-based methods: decisions in all lanes, then gradient steps on batches of the replay.
+
+    The probability of a random action falls linearly over a part of the training, the learning rate over all of it.
+    What is evaluated and saved are the utilities of the target network, or those of ``average``.
+
+    Args:
+        training: The run.
+        online: Networks that learn.
+        target: Their target networks, which follow by ``tau`` at each gradient step.
+        loss: Draws a batch and returns its loss.
+        utilities_of: The utilities among ``online`` or ``target``: their inputs are scaled when learning starts.
+        average: Averaged weights of the utilities, which follow by ``average`` at each gradient step.
+    """
+    args: Any = training.args
+    played = utilities_of(target) if average is None else average
+    optimizer = torch.optim.Adam(online.parameters(), lr=args.learning_rate[0], fused=True)
+    averaged = {} if average is None else {"average": average}
+    training.resume(online=online, target=target, **averaged, optimizer=optimizer)
+    while training.should_continue(played):
+        training.play(utilities_of(online), linear_schedule(args.epsilon, training.progress / args.epsilon_until))
+        if training.is_warming_up:
+            continue
+        if training.updates == 0:
+            for utilities in (utilities_of(online), utilities_of(target), *averaged.values()):
+                utilities.standardise(training.replay.observed())
+        rate = linear_schedule(args.learning_rate, training.progress)
+        for _ in range(args.updates):
+            value = loss()
+            gradient_step(optimizer, value, rate, args.max_gradient_norm)
+            polyak_update(target, online, args.tau)
+            if average is not None:
+                polyak_update(average, utilities_of(online), args.average)
+            training.count_update(value)
+    return training.report()
+
+
+def opponents_of(args: LaneArgs) -> dict[str, str]:
+    """The player of the team that does not learn.
+
+    Raises:
+        ValueError: The game has not two teams, none of them has this name, or nobody plays the other.
+    """
+    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    if args.team not in game.teams or len(game.teams) != 2:
+        raise ValueError(f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {args.team!r}")
+    if not args.opponent:
+        raise ValueError(f"--team {args.team} learns against a script: say which by --opponent")
+    return {team: args.opponent for team in game.teams if team != args.team}
+
+
+def learning_command(
+    kind: type[LaneArgs], method: str, about: str, argv: Sequence[str] | None, train: Callable[[Any], Report]
+) -> None:
+    """The command of a method, see `palaestra_baselines.common.run_folder.run_command`."""
+    args, report = run_command(kind, method, about, argv, train)
+    print(report)
+    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    is_second = args.team == list(game.teams)[1]
+    print(evaluation_hint(args, report.weights, args.opponent or "random", is_second))
+
+
+def linear_schedule(ends: tuple[float, float], share: float) -> float:
+    """Linear interpolation from the first to the second number; constant where ``share`` is over 1."""
+    return ends[0] + (ends[1] - ends[0]) * min(share, 1.0)
+
+
+def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> None:
+    """One gradient step.
+
+    Args:
+        optimizer: Of the parameters.
+        loss: A scalar.
+        rate: Learning rate of this step.
+        max_norm: A gradient of greater norm, over all parameters, is clipped to it.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)
+    optimizer.step()
+
+
+@torch.no_grad()
+def polyak_update(target: nn.Module, online: nn.Module, tau: float) -> None:
+    """Polyak averaging: ``target <- target + tau (online - target)``."""
+    for follower, leader in zip(target.parameters(), online.parameters(), strict=True):
+        follower.lerp_(leader, tau)
+
+
+def weighted_mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Mean of ``values`` by ``weights``, which are 0 for rows that are no decision of a match; 0 where all are."""
+    return (values * weights).sum() / weights.sum().clamp(min=1.0)
+
+
+PlayerOfTeam = OpponentSpec | Mapping[str, OpponentSpec]
+"""A player of either team: a script, the file of a policy, or a player for each team by its name."""
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """Matches of a player against an opponent, half of them as each team.
+
+    Attributes:
+        as_first: The player has the first team.
+        as_second: The player has the second team; the table counts wins of the opponent.
+    """
+
+    as_first: MatchTable
+    as_second: MatchTable
+
+    @property
+    def win_rates(self) -> tuple[float, float]:
+        """Share of matches that the player won as first and as second team."""
+        return self.as_first.wins / self.as_first.matches, self.as_second.losses / self.as_second.matches
+
+    @property
+    def win_rate(self) -> float:
+        """Share of all matches that the player won."""
+        return sum(self.win_rates) / 2
+
+    @property
+    def score(self) -> float:
+        """Share of the points of the player: a win is 1, a draw 1/2."""
+        return (self.as_first.score + 1.0 - self.as_second.score) / 2
+
+
+def play_both_sides(
+    id: str,
+    player: PlayerOfTeam,
+    opponent: PlayerOfTeam,
+    matches: int,
+    seed: int = EVALUATION_RUN,
+    num_envs: int = 64,
+    **keywords: Any,
+) -> BothSides:
+    """Plays matches of a two-team game, half of them with the player as each team; both halves have the same seeds.
+
+    Args:
+        id: Registered id.
+        player: Its wins are counted.
+        opponent: The other player.
+        matches: Number of matches, rounded down to an even number.
+        seed: Number of the run, as for `palaestra.evaluation.evaluate`.
+        num_envs: Matches at once.
+        **keywords: Of the game.
+    """
+    options: dict[str, Any] = {"matches": matches // 2, "seed": seed, "swap": False, "num_envs": num_envs, **keywords}
+    first = evaluate(id, in_team(player, 0), in_team(opponent, 1), **options)
+    second = evaluate(id, in_team(opponent, 0), in_team(player, 1), **options)
+    return BothSides(first, second)
+
+
+def in_team(player: PlayerOfTeam, number: int) -> OpponentSpec:
+    """The player of the team with this number."""
+    return list(player.values())[number] if isinstance(player, Mapping) else player

@@ -1,0 +1,1 @@
+"""Simulations and their parts: buffers, parameters, opponents, snapshots, worker processes, engines outside."""

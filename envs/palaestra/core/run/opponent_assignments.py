@@ -1,0 +1,148 @@
+"""The players of a match: scripts by slot; Python opponents, their memory per lane and how they are queried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from palaestra.core.compile.batch_loop import CALLER, MIX, RUNNING
+from palaestra.core.keywords import check_word
+from palaestra.core.rng import draw_integers
+from palaestra.core.run.arrays import Arrays
+from palaestra.core.run.opponents import Opponent, OpponentSpec, resolve, split_strength
+from palaestra.core.spec.rules import Game
+
+Remembered = list[tuple["OpponentAssignment", np.ndarray, np.ndarray]]
+"""Assignments, lanes, and what the opponents will remember in them once the step has happened."""
+
+
+@dataclass
+class OpponentAssignment:
+    """A Python opponent of one team and the lanes in which it plays.
+
+    Attributes:
+        opponent: The player.
+        lanes: bool ``[N]``.
+        memory: float64 ``[N, memory_size]``; the first ``kept_size`` numbers of a lane outlive its matches.
+    """
+
+    opponent: Opponent
+    lanes: np.ndarray
+    memory: np.ndarray
+
+    @property
+    def kept(self) -> int:
+        """How many numbers of a lane outlive its matches."""
+        return getattr(self.opponent, "kept_size", 0)
+
+
+class OpponentAssignments(dict[str, list[OpponentAssignment]]):
+    """Python opponents by team; teams without any are left out. Scripts are numbers in the match records."""
+
+    def assign(
+        self, arrays: Arrays, team_or_agent: str, opponent: OpponentSpec, which: np.ndarray, have_started: bool
+    ) -> None:
+        """Assigns a player in the lanes ``which`` (bool ``[N]``): see `Simulation.set_opponent`.
+
+        Raises:
+            ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
+        """
+        game, states = arrays.game, arrays.states
+        team, slots = _team_of(game, team_or_agent)
+        name, strength = split_strength(game, opponent)
+        resolved = resolve(game, team, name)
+        number = resolved if isinstance(resolved, int) else CALLER
+        if number != CALLER and len(game.teams) == 1 and game.script is None:
+            raise ValueError(f"{game.name} has one team and no scripts: the caller of step plays it")
+        if team_or_agent == team:
+            self._give(team, None if isinstance(resolved, int) else resolved, which)
+        elif not isinstance(resolved, int):
+            raise ValueError(
+                f"{team_or_agent} can be given to a script alone: other players play a whole team ({team})"
+            )
+        now = number
+        if number == MIX:  # running matches are played by a script drawn now, later ones by one drawn at their start
+            now = draw_integers(states["script_rng"], which, len(game.scripts)) if have_started else CALLER
+        for slot in slots:
+            states["strength"][which, slot] = strength
+            states["assigned_player"][which, slot] = number
+            states["current_player"][which, slot] = now
+
+    def _give(self, team: str, opponent: Opponent | None, which: np.ndarray) -> None:
+        """Gives the lanes ``which`` (bool ``[N]``) of a team to a Python opponent, or takes them from all of them."""
+        for assignment in self.get(team, []):
+            assignment.lanes &= ~which
+        left = [assignment for assignment in self.pop(team, []) if assignment.lanes.any()]
+        if opponent is not None:
+            memory = np.zeros((len(which), opponent.memory_size), np.float64)
+            left.append(OpponentAssignment(opponent, which.copy(), memory))
+        if left:
+            self[team] = left
+
+    def open_slots(self, game: Game, states: np.ndarray, team: str) -> tuple[int, ...]:
+        """Slots of a team that, in some lane, the caller of `step` plays."""
+        check_word("team", team, tuple(game.teams))
+        assigned = np.zeros(len(states), np.bool_)
+        for assignment in self.get(team, []):
+            assigned |= assignment.lanes
+        outside = (states["assigned_player"] == CALLER) & ~assigned[:, None]
+        return tuple(slot for slot in game.teams[team] if outside[:, slot].any())
+
+    def clear_memory(self, which: np.ndarray | slice) -> None:
+        """Clears what outlives matches, in lanes that start from a seed."""
+        for assignment in (assignment for of_team in self.values() for assignment in of_team):
+            assignment.memory[which, : assignment.kept] = 0.0
+
+    def memory_sizes(self) -> dict[str, int]:
+        """How many numbers the Python opponents of each team remember in a lane."""
+        return {team: sum(a.memory.shape[1] for a in of_team) for team, of_team in self.items()}
+
+    def memories(self) -> dict[str, np.ndarray]:
+        """Copies of what the Python opponents of each team remember, side by side: float64 ``[N, sum of sizes]``."""
+        return {team: np.concatenate([a.memory for a in of_team], axis=1) for team, of_team in self.items()}
+
+    def restore_memories(self, memories: dict[str, np.ndarray]) -> None:
+        """Gives the Python opponents back what `memories` took."""
+        for team, of_team in self.items():
+            start = 0
+            for assignment in of_team:
+                width = assignment.memory.shape[1]
+                assignment.memory[...] = memories[team][:, start : start + width]
+                start += width
+
+    def query(self, arrays: Arrays, lane_seeds: np.ndarray) -> Remembered:
+        """Writes the actions of the Python opponents. Returns what they will remember once the step has happened."""
+        remembered: Remembered = []
+        if not self:
+            return remembered
+        states = arrays.states
+        first = states["steps"] == 0
+        for team, of_team in self.items():
+            for assignment in of_team:
+                lanes = np.flatnonzero(assignment.lanes & (states["pending"] == RUNNING))
+                if lanes.size == 0:
+                    continue
+                memory = assignment.memory[lanes]
+                memory[first[lanes], assignment.kept :] = 0.0
+                chosen = assignment.opponent.act(
+                    arrays.team_view(team, "observations", lanes),
+                    arrays.team_view(team, "legal", lanes),
+                    arrays.acting[lanes][:, arrays.game.teams[team]],
+                    first[lanes],
+                    lane_seeds[lanes],
+                    memory,
+                )
+                remembered.append((assignment, lanes, memory))
+                arrays.write_team_actions(team, chosen, lanes)
+        return remembered
+
+
+def _team_of(game: Game, team_or_agent: str) -> tuple[str, tuple[int, ...]]:
+    """Team and slots of a team's or an agent's name."""
+    if team_or_agent in game.teams:
+        return team_or_agent, game.teams[team_or_agent]
+    if team_or_agent in game.agents:
+        return team_or_agent.rpartition("_")[0], (game.agents.index(team_or_agent),)
+    teams, agents = ", ".join(game.teams), ", ".join(game.agents)
+    raise ValueError(f"{game.name} has no team {team_or_agent!r}: choose from {teams}, or one agent from {agents}")

@@ -1,0 +1,56 @@
+"""All that the author of a game needs, from one place: rules, tables, random draws, ids.
+
+A game is a factory that returns a `Game`, whose hooks are plain functions of one match; `palaestra.register` or a
+family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` walks through one.
+"""
+
+from palaestra.core.compile.late import late
+from palaestra.core.compile.native import Array, native
+from palaestra.core.keywords import check_count, check_flag, check_word
+from palaestra.core.rng import integer, script_integer, script_uniform, uniform
+from palaestra.core.spec.actions import offer
+from palaestra.core.spec.catalog import Page, Preset, Row, presets
+from palaestra.core.spec.codec_spaces import GraphSpace, TextSpace
+from palaestra.core.spec.engines import DrawingEngine, PhysicsEngine, SavingEngine
+from palaestra.core.spec.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, Table
+from palaestra.core.spec.game_parts import AgentView, Codec, Enumeration, Representation, Role
+from palaestra.core.spec.rules import DRAW, TERMINATED, TRUNCATED, Game
+
+__all__ = [
+    "DRAW",
+    "TERMINATED",
+    "TRUNCATED",
+    "ActionField",
+    "AgentView",
+    "Array",
+    "Choice",
+    "Codec",
+    "Continuous",
+    "DrawingEngine",
+    "Enumeration",
+    "Field",
+    "Game",
+    "GraphSpace",
+    "ObservationField",
+    "Page",
+    "Parameter",
+    "PhysicsEngine",
+    "Preset",
+    "Representation",
+    "Role",
+    "Row",
+    "SavingEngine",
+    "Table",
+    "TextSpace",
+    "check_count",
+    "check_flag",
+    "check_word",
+    "integer",
+    "late",
+    "native",
+    "offer",
+    "presets",
+    "script_integer",
+    "script_uniform",
+    "uniform",
+]

@@ -1,0 +1,54 @@
+"""The players of a simulation as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.run.opponents import player_name
+from palaestra.core.run.simulation import Simulation
+
+LONGEST_NAME = 80
+MOST_STRENGTHS = 8
+
+
+def outside_names(sim: Simulation) -> dict[str, list[str]]:
+    """Names of the Python players by team; teams without any are left out."""
+    return {
+        team: [_printable(player_name(assignment.opponent)) for assignment in assignments]
+        for team, assignments in sim.opponent_assignments.items()
+    }
+
+
+def player_texts(sim: Simulation, outside: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Players by team; agent by agent where a team has several.
+
+    Args:
+        sim: Its match records hold which scripts play.
+        outside: What to call those whose actions come from outside, by team.
+    """
+    texts = {}
+    for team, slots in sim.game.teams.items():
+        by_agent = {sim.game.agents[slot]: _player_of(sim, slot, list(outside.get(team, []))) for slot in slots}
+        one = len(set(by_agent.values())) == 1
+        texts[team] = by_agent[sim.game.agents[slots[0]]] if one else "; ".join(f"{a} {p}" for a, p in by_agent.items())
+    return texts
+
+
+def _player_of(sim: Simulation, slot: int, outside: list[str]) -> str:
+    numbers = {int(number) for number in sim.states["assigned_player"][:, slot]}
+    strengths = sorted(set(sim.states["strength"][:, slot].tolist()))
+    shown = [f"{strength:g}" for strength in strengths[:MOST_STRENGTHS]] + ["..."][: len(strengths) > MOST_STRENGTHS]
+    grade = "" if strengths == [1.0] else ":" + "|".join(shown)
+    names = [_player_name(sim, number) + grade for number in sorted(numbers - {CALLER})]
+    if CALLER in numbers:
+        names += outside or ["caller"]
+    return ", ".join(dict.fromkeys(names))
+
+
+def _player_name(sim: Simulation, number: int) -> str:
+    return {MIX: "mix", RANDOM: "random"}.get(number) or sim.game.scripts[number]
+
+
+def _printable(name: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in name[:LONGEST_NAME])
