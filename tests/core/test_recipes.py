@@ -20,6 +20,7 @@ import pytest
 from games import size_game, two_team
 
 from palaestra import registry
+from palaestra.core.compile.identity import rules_digest
 from palaestra.core.run import recipes
 from palaestra.core.spec import factories
 from palaestra.core.spec.factories import make
@@ -208,6 +209,18 @@ def test_what_no_other_process_could_make_is_pickled_by_value(game: Game):
 
 
 # -- refused on arrival ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shown", [False, True], ids=["whole", "in a representation"])
+def test_a_game_pickled_by_value_arrives_without_its_factory(shown: bool, monkeypatch: pytest.MonkeyPatch):
+    game = registry.make_game("palaestra/GraphPursuit-Petersen-v0", **({"observation": "nodes"} if shown else {}))[0]
+    pickled = pickle.dumps(recipes.ByValue(game))
+    monkeypatch.setattr(factories, "make_again", lambda recipe: pytest.fail("a factory was called"))
+    with elsewhere():
+        arrived = pickle.loads(pickled)
+    assert arrived is not game
+    assert rules_digest(arrived) == rules_digest(game)
+    assert not any(array.flags.writeable for array in arrived.world if isinstance(array, np.ndarray))
 
 
 def refused(pickled: bytes, game: str, *words: str) -> None:

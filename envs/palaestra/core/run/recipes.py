@@ -26,6 +26,27 @@ def reduced(game: Game) -> Any:
     return game.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
+class ByValue:
+    """A game that is pickled with its numbers and the names of its functions: no factory runs where it arrives.
+
+    For processes that this one starts, which need the numbers at once and no other copy of them.
+    """
+
+    def __init__(self, game: Game) -> None:
+        """Wraps the game; what arrives is the game itself."""
+        self.game = game
+
+    def __reduce__(self) -> tuple:
+        state = {name: value for name, value in vars(self.game).items() if name != "shown_from"}
+        return _valued, ({**state, "representations": {}, "_variants": {}},)
+
+
+def _valued(state: dict[str, Any]) -> Game:
+    game = object.__new__(Game)
+    game.__setstate__(state)
+    return game
+
+
 def arrived(name: str, recipe: Recipe, version: str, engine: str, digest: str) -> Game:
     """The game of a pickle: the object itself if it lives in this process, else what its factory makes here.
 

@@ -9,6 +9,7 @@ workers.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import traceback
 import weakref
@@ -25,6 +26,7 @@ from palaestra.core.run.buffers import check_count
 from palaestra.core.run.call_guard import CallGuard
 from palaestra.core.run.kernel import KernelSimulation, check_arguments
 from palaestra.core.run.physics import PhysicsSimulation, engine_drivers, join_saved, part_of
+from palaestra.core.run.recipes import ByValue
 from palaestra.core.run.shared_block import SharedBlock
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.worker_pool import WorkerError, WorkerPool
@@ -52,7 +54,7 @@ class ProcessSimulation(Simulation):
         """See `Simulation`.
 
         Args:
-            game: The rules. They are pickled to the workers, see `palaestra.core.run.recipes`.
+            game: The rules. They are pickled to the workers by value, see `palaestra.core.run.recipes.ByValue`.
             num_envs: Number of lanes.
             workers: Number of processes, at least 1; no more than lanes are started.
             **options: As for `Simulation`.
@@ -110,7 +112,7 @@ class ProcessSimulation(Simulation):
         if game.physics is not None:
             engine_drivers(self)  # compiled once here, so that the workers find them in the cache
         self._check = link(game, self.compiled).bind("check_lanes", 0, 0, *check_arguments(self))
-        shared = (self.memory.name, plan, game, num_envs)
+        shared = (self.memory.name, plan, _pickled(game), num_envs)
         self._pool.start(_work, [(*shared, span, probe_options) for span in self._spans])
 
     def _ask(self, call: str, arguments: list[Any] | None = None) -> list[Any]:
@@ -210,11 +212,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_all)
 
 
+def _pickled(game: Game) -> bytes:
+    """A game for workers: by value, so that no factory runs there, or as its recipe if its functions have no names."""
+    try:
+        return pickle.dumps(ByValue(game), pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return pickle.dumps(game, pickle.HIGHEST_PROTOCOL)
+
+
 def _work(
     pipe: Connection,
     memory_name: str,
     plan: list[tuple[str, int, tuple[int, ...], np.dtype]],
-    game: Game,
+    pickled: bytes,
     num_envs: int,
     span: tuple[int, int],
     options: dict[str, Any],
@@ -231,6 +241,7 @@ def _work(
         return whole[lo:hi] if whole_shape[0] == num_envs else np.zeros(shape, dtype)
 
     try:
+        game = pickle.loads(pickled)
         kind = KernelSimulation if game.physics is None else PhysicsSimulation
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
         answer: tuple[int, bool, Any] = (0, False, None)
