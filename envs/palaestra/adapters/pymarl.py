@@ -22,7 +22,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
-from palaestra.core.faces.reset_words import check_options
+from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen
 from palaestra.core.rng import check_seed
 from palaestra.core.spec.actions import ActionError

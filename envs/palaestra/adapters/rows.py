@@ -34,7 +34,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
-from palaestra.core.faces.reset_words import check_options, seed_some
+from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation

@@ -27,7 +27,7 @@ import numpy as np
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.reset_words import check_options
+from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.rng import check_seed
 from palaestra.core.run.parameters import no_parameter

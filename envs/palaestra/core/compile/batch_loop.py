@@ -146,7 +146,7 @@ def apply_noop(w, words, wi, wf):
 
 
 def prepare(s, world, words, first_word, actions, wi, wf, mask_bytes, rewards, left, scratch):
-    """Lets the scripts decide, replaces what may not be done by no-ops, opens the books of one decision."""
+    """Calls the scripts, replaces illegal choices by no-ops, initialises the counters and rewards of this step."""
     if SCRIPTS_PLAY:
         planned = 0
         for a in range(len(first_word) - 1):
@@ -197,7 +197,7 @@ def play_periods(s, world, actions, rewards, scratch):
 
 
 def finish_step(s, result, left):
-    """Books the end of a decision: deaths, and the horizon if no rule ended it. Returns how the match stands."""
+    """Ends a step: agents that left, and the horizon if no rule ended the match. Returns 0 while it goes on."""
     if MAY_FORBID:  # else no agent ever leaves
         for a in range(AGENTS):
             left[a] = left[a] and not s.alive[a]

@@ -1,6 +1,6 @@
 """Functions of the rules that are compiled when a match first calls them, instead of with their kernel.
 
-A game with many scripts would spend much of its time of compiling on scripts that nobody plays. An author marks the
+A game with many scripts would spend much of its compile time on scripts that are not played. An author marks the
 function that they begin with, at module level, and calls it like any other::
 
     careful = late(play_with_care)

@@ -18,8 +18,8 @@ class GameAECEnv(AECEnv):
     """The agents of a `GameParallelEnv` one after the other, in the order of its `agents`.
 
     `agent_selection` runs over the agents that are asked in this decision. When all of them have answered the decision
-    is played. Decisions that ask nobody are played at once. An agent's cumulative reward counts from its own last
-    action, so that in a game in turns it holds what the others' turns brought. Agents that left the match, and all
+    is played. Decisions in which no agent acts are played at once. An agent's cumulative reward counts from its own
+    last action, so that in a game in turns it holds what the others' turns brought. Agents that left the match, and all
     agents at its end, are selected once more and take None.
 
     Attributes:
@@ -69,7 +69,7 @@ class GameAECEnv(AECEnv):
             self._play({})
 
     def step(self, action: Any) -> None:
-        """Takes the action of `agent_selection`, and plays the decision when nobody is left to be asked.
+        """Takes the action of `agent_selection`, and plays the decision when all agents have been asked.
 
         Raises:
             ActionError: An action outside its space. The match has not moved, the decision asks its first agent again.

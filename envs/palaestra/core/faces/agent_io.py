@@ -152,7 +152,7 @@ class AgentIO:
                 observation_views(sim, memory, self.blocks, self.form, self.team)
                 for memory in (b.observations, b.final_observations)
             )
-        self._open: OpenMasks | None = None  # made when somebody asks for masks
+        self._open: OpenMasks | None = None  # made when masks are first asked for
         self._masks = Masks(sim.legal, self.blocks) if sim.legal is not None else None
         self._final_masks = Masks(sim.final_legal, self.blocks) if sim.final_legal is not None else None
         self._agent_views: dict[tuple[int | None, bool], AgentView] = {}

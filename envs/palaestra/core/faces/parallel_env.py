@@ -19,7 +19,7 @@ from palaestra.core.faces.agent_io import (
     where_masks_go,
 )
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.reset_words import PETTINGZOO_TEST, check_options
+from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.keywords import check_flag
 from palaestra.core.rng import check_seed

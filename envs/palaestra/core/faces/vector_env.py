@@ -20,7 +20,7 @@ from palaestra.core.faces.agent_io import (
 )
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.masks import map_arrays
-from palaestra.core.faces.reset_words import check_options, seed_some
+from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
 from palaestra.core.keywords import check_flag
 from palaestra.core.run.parameters import no_parameter

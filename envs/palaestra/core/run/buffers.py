@@ -89,7 +89,7 @@ class Buffers:
         return rows_of_bytes(self.masks, "i1")
 
     def clear_results(self, which: np.ndarray | slice = slice(None)) -> None:
-        """Takes back what the last step told of some lanes (bool ``[N]``), or of all."""
+        """Clears the results of the last step in some lanes (bool ``[N]``), or in all."""
         for array in (self.rewards, self.terminated, self.truncated, self.end_reasons, self.agent_terminated):
             array[which] = 0
         self.winners[which] = -1

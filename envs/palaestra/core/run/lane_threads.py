@@ -26,7 +26,7 @@ class LaneThreads:
     """
 
     def __init__(self, count: int) -> None:
-        """Starts them. Those that nobody ends by `end` end when this object is garbage."""
+        """Starts them. Without a call of `end` they end when this object is collected."""
         self.pid = os.getpid()
         self._done: SimpleQueue = SimpleQueue()
         self._inboxes: list[SimpleQueue] = [SimpleQueue() for _ in range(1, count)]

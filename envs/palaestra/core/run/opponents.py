@@ -141,7 +141,7 @@ def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]
 
 
 def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
-    """The script number or `Opponent` that a user's word stands for.
+    """Resolves an ``opponent=`` argument to the number of a script or to an `Opponent`.
 
     Args:
         game: The rules.

@@ -1,7 +1,8 @@
 """Pickles of games: one that `palaestra.core.spec.factories.make` has made travels as its factory and keywords.
 
 Where it arrives it is made again, or found if it is there: the same object for the same keywords, as everywhere. All
-other games are pickled by value. `palaestra.registry` tells pickle so, and with it every tool that copies objects.
+other games are pickled by value. `palaestra.registry` registers this with `copyreg`, for every tool that copies
+objects.
 """
 
 from __future__ import annotations

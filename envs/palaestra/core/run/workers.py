@@ -169,7 +169,7 @@ class ProcessSimulation(Simulation):
         return picture
 
     def _recover(self) -> None:
-        self._ask("wait")  # until nobody writes into the arrays any more
+        self._ask("wait")  # until no worker writes into the arrays
 
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""

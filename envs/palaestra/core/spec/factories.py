@@ -29,7 +29,7 @@ presets: dict[Any, Game] = {}
 """The games of registered ids, as they are without keywords of the user's own: all are kept."""
 
 living: weakref.WeakValueDictionary[Any, Game] = weakref.WeakValueDictionary()
-"""All games that somebody holds: by factory and keywords, and by the token of their recipe."""
+"""All games that are still referenced: by factory and keywords, and by the token of their recipe."""
 
 recipe_of: weakref.WeakKeyDictionary[Game, Recipe] = weakref.WeakKeyDictionary()
 """How each of them was made, if that can be said in another process."""

@@ -236,7 +236,7 @@ class Game:
         vars(self)["world"] = read_only(self.world)
 
     def shown_as(self, observation: str | None) -> tuple[Game, Any]:
-        """The game in the representation, and the form (``"flat"`` or ``"dict"``), that a user's word asks for.
+        """Resolves an ``observation=`` argument to the game in that representation and ``"flat"`` or ``"dict"``.
 
         Args:
             observation: ``"flat"``, ``"dict"``, a representation's name, ``"name:flat"``, ``"name:dict"``, or None for

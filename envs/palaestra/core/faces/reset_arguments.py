@@ -1,4 +1,4 @@
-"""What the faces' ``reset`` is told, seeds and options: one rule and one message for all of them."""
+"""Validation of ``seed=`` and ``options=`` of ``reset``: one rule and one message for all faces."""
 
 from __future__ import annotations
 
