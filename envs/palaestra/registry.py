@@ -5,7 +5,9 @@ from __future__ import annotations
 import copyreg
 import inspect
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -23,9 +25,12 @@ from palaestra.game import Game, Page, Row, check_count, check_flag, check_word
 if TYPE_CHECKING:
     from palaestra.core.run.simulation import Simulation
 
-ROWS: dict[str, Row] = {
-    row.id: row for row in (*calibration.ROWS, *teams.ROWS, *ucav.ROWS, *skirmish.ROWS, *pursuit.ROWS)
-}
+ROWS: dict[str, Row] = {}
+FAMILIES = "palaestra.families"
+"""Group of the entry points by which installed packages add families: each names a sequence of `Row`.
+
+palaestra's own families are named here instead, so that a source tree has them without being installed anew.
+"""
 
 copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
@@ -59,16 +64,54 @@ def register(
     Raises:
         ValueError: The id has another form.
     """
-    if not re.fullmatch(r"[\w:-]+/[\w:.-]+-v\d+", id):
-        raise ValueError(f"id must look like namespace/Name-v0, got {id!r}")
+    _check_id(id)
     ROWS[id] = Row(id, factory, family, about, kwargs)
     _register_everywhere(ROWS[id])
 
 
 def register_all() -> None:
-    """Registers every row; may be called again."""
+    """Registers every row, those of the families of installed packages too; may be called again.
+
+    Warns:
+        RuntimeWarning: A family that cannot be loaded, or that claims the id of another one, is left out.
+    """
+    for entry in entry_points(group=FAMILIES):
+        _add_family(entry)
     for row in ROWS.values():
         _register_everywhere(row)
+
+
+def _add_family(entry: EntryPoint) -> None:
+    try:
+        rows = _checked_rows(entry.load())
+    except Exception as error:  # whatever a stranger's module raises, the other families stay
+        place = f"{entry.value!r}, entry point {entry.name!r} of {entry.dist.name if entry.dist else 'a package'}"
+        problem = f"{type(error).__name__}: {error}"
+        warnings.warn(f"the environments of {place} are left out: {problem}", RuntimeWarning, stacklevel=3)
+    else:
+        ROWS.update(rows)
+
+
+def _checked_rows(rows: Iterable[Row]) -> dict[str, Row]:
+    """The rows by id; each has the form of an id that no other row has."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        if not isinstance(row, Row):
+            raise TypeError(f"expected a sequence of palaestra.game.Row, got a {type(row).__name__} in it")
+        _check_id(row.id)
+        if found.get(row.id, ROWS.get(row.id, row)) is not row:
+            raise ValueError(f"the id {row.id!r} is taken")
+        found[row.id] = row
+    return found
+
+
+def _check_id(id: str) -> None:
+    if not re.fullmatch(r"[\w:-]+/[\w:.-]+-v\d+", id):
+        raise ValueError(f"id must look like namespace/Name-v0, got {id!r}")
+
+
+for _family in (calibration, teams, ucav, skirmish, pursuit):
+    ROWS.update(_checked_rows(_family.ROWS))
 
 
 def _register_everywhere(row: Row) -> None:

@@ -1,8 +1,11 @@
 """Ids are registered once in each library, compiled games kept apart by the module they come from."""
 
 import importlib.util
+import re
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -170,3 +173,62 @@ def test_a_foreign_preset_of_our_factory_does_not_enter_our_page(table: dict[str
 def test_no_two_pages_of_ours_have_one_name():
     names = [page.name for page, rows in registry.pages() if rows[0].id.startswith("palaestra/")]
     assert len(set(names)) == len(names)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Installs a package whose module `a_family` has the given source, with an entry point that names its ROWS."""
+
+    def install(source: str) -> None:
+        (tmp_path / "a_family.py").write_text(source)
+        about = tmp_path / "a_family-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: a-family\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("[palaestra.families]\nboats = a_family:ROWS\n")
+
+    known = dict(gymnasium.registry)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "ROWS", dict(registry.ROWS))
+    yield install
+    sys.modules.pop("a_family", None)
+    for id in set(gymnasium.registry) - set(known):
+        del gymnasium.registry[id]
+
+
+FAMILY = """
+from palaestra.game import Page, Preset, presets
+
+ROWS = presets("boats", "games.two_team:game", Preset({id!r}, "two boats"), page=Page("Boats"))
+"""
+
+
+def test_an_installed_package_adds_a_family(package: Callable[[str], None]):
+    package(FAMILY.format(id="lake/Boats-v0"))
+    for _ in range(2):  # a second call finds the same rows and says nothing
+        registry.register_all()
+    assert registry.page_of("lake/Boats-v0")[0].name == "Boats"
+    env: Any = gymnasium.make("lake/Boats-v0", observation="dict")
+    env.reset(seed=1)
+    assert env.unwrapped.sim.game.name == two_team.game().name
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        (FAMILY.format(id="palaestra/CartPole-v0"), "ValueError: the id 'palaestra/CartPole-v0' is taken"),
+        (FAMILY.format(id="Boats"), "ValueError: id must look like namespace/Name-v0, got 'Boats'"),
+        ("import sails_that_nobody_has", "ModuleNotFoundError: No module named 'sails_that_nobody_has'"),
+        ("ROWS = ['lake/Boats-v0']", "TypeError: expected a sequence of palaestra.game.Row, got a str in it"),
+        ("", "AttributeError: module 'a_family' has no attribute 'ROWS'"),
+    ],
+)
+def test_a_family_that_does_not_fit_is_left_out_with_a_warning(
+    package: Callable[[str], None], source: str, problem: str
+):
+    before = dict(registry.ROWS)
+    package(source)
+    place = "the environments of 'a_family:ROWS', entry point 'boats' of a-family are left out: "
+    with pytest.warns(RuntimeWarning, match=re.escape(place + problem)):
+        registry.register_all()
+    assert before == registry.ROWS
