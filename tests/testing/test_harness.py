@@ -2,6 +2,8 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from games import duel
 from palaestra import register, testing
 from palaestra.game import Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
+from palaestra.testing.checks import codec_checks
+from palaestra.testing.checks.buffer_checks import arrays_in
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import Check, run_one
 
@@ -193,3 +197,19 @@ def test_pettingzoos_test_of_cycles_is_left_out_where_an_agent_is_never_asked():
     result = check("test/Idle-v0", only=["pettingzoo_max_cycles_test"]).results[0]
     assert result.status == "skipped"
     assert "no match of 20 asked all agents" in result.message
+
+
+def test_arrays_of_a_nested_world_are_found():
+    class Ground(NamedTuple):
+        heights: np.ndarray
+
+    class World(NamedTuple):
+        ground: Ground
+        gravity: float
+
+    world = World(Ground(np.arange(3.0)), 9.81)
+    assert dict(arrays_in(world, "world")) == {"world[0][0]": world.ground.heights}
+    sim = SimpleNamespace(game=SimpleNamespace(world=world))
+    before = codec_checks._world_bytes(sim)
+    world.ground.heights[1] = 7
+    assert codec_checks._world_bytes(sim) != before

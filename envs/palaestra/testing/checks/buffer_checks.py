@@ -59,7 +59,7 @@ def results_share_no_memory(subject: Subject) -> None:
 
     Fields that are an array of the world may be views of it, as long as they are read-only.
     """
-    world = Memory((f"world array {k}", np.asarray(member)) for k, member in enumerate(subject.game.world or ()))
+    world = Memory(arrays_in(subject.game.world, "world"))
     for driver in _drivers(subject):
         earlier = Memory(())
         for number in range(100 if subject.level == "full" else 2 * SHORT + 2):

@@ -11,7 +11,7 @@ import numpy as np
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
 from palaestra.core.spec.actions import ActionError
 from palaestra.testing.checks.action_checks import Untouched
-from palaestra.testing.checks.buffer_checks import Memory
+from palaestra.testing.checks.buffer_checks import Memory, arrays_in
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player, SpacePlayer
 from palaestra.testing.snapshot_view import unlike
@@ -259,5 +259,4 @@ def _shown(sim: Any) -> bytes:
 
 
 def _world_bytes(sim: Any) -> list[bytes]:
-    world = sim.game.world
-    return [np.asarray(member).tobytes() for member in world] if isinstance(world, tuple) else []
+    return [array.tobytes() for _, array in arrays_in(sim.game.world, "world")]
