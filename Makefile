@@ -13,7 +13,7 @@ LOWEST := build/lowest
 TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard:game size_game:game duel:game) \
 	$(addprefix games.,body_game:game body_game:compiled_game pitch:game macros:game) \
 	$(addprefix games.variants:,pursuit_by_node pursuit_of_two_by_node solved_pursuit_by_node) \
-	$(addprefix games.variants:,confront_by_node smac_battle) \
+	$(addprefix games.variants:,confront_by_node pursuit_by_hops confront_by_hops battle_seen_as_in_smac smac_battle) \
 	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help

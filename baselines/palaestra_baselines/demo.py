@@ -56,8 +56,8 @@ class Args:
         matches: Matches against each target (16 by default) or of each battle (256).
         seed: Number of the run; other numbers give other matches.
         red: Skirmish: script or file of a policy that plays red in all battles; the bundled players if empty.
-        inner_loop: Dogfight: stick controller: ``ppo`` (the bundled network), ``pid``, or the npz file of a trained
-            network.
+        inner_loop: Dogfight: stick controller: ``ppo`` (the bundled network), ``pid``, or the .safetensors file of a
+            trained network.
         cone_half_angle_deg: Dogfight: half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
         workers: Dogfight: processes that fly; 0 is this one, which is faster up to about a hundred matches.
         quiet: Print the result only.

@@ -98,9 +98,8 @@ def evaluate(
 
 
 def install_weights(source: Path, assets: Path) -> None:
-    """Copies the best weights, as policy file and as network of the dogfight, to the assets."""
-    for suffix in (".safetensors", ".npz"):
-        copy_file(source.with_suffix(suffix), assets / "weights" / f"{INNER_LOOP}{suffix}")
+    """Copies the best weights to the assets, where the dogfight finds them."""
+    copy_file(source, assets / "weights" / f"{INNER_LOOP}.safetensors")
 
 
 def write_table(

@@ -37,11 +37,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import palaestra
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
-from palaestra.core.files import write_atomically
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.fields import bounds
 from palaestra.game import Continuous, Game
-from palaestra.kernels.networks import fold_normalisation, make_network, save_network
+from palaestra.kernels.networks import fold_normalisation
 from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
 from palaestra_baselines.pid import SETTLED_AFTER_S
@@ -332,9 +331,8 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 
 
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
-    """Writes the policy twice: as a policy file, and beside it as the npz that `palaestra.kernels.networks` loads."""
+    """Writes the policy's file, which `palaestra.kernels.networks.load_network` reads too."""
     save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
-    write_atomically(path.with_suffix(".npz"), lambda file: save_network(file, make_network(layers)))
 
 
 def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
@@ -476,8 +474,8 @@ class Trainer(BaseCallback):
 def train(args: Args) -> Report:
     """Trains, or resumes, and returns the best weights.
 
-    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder`, ``best.safetensors`` and
-    ``best.npz``.
+    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder`, and
+    ``best.safetensors``.
     """
     torch.set_num_threads(1)
     weights = args.folder / BEST

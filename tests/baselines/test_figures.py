@@ -55,7 +55,7 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
     assert [row["player"] for row in rows if row["flights"] == "test"] == ["PPO, seed 0", "PPO, seed 1", "PID"]
     steps = [int(row["steps"]) for row in rows if row["player"] == "PPO, seed 1" and row["flights"] == "selection"]
     assert steps == [0, 256, 512]
-    assert load_network(args.assets / "weights" / "ucav_inner_loop.npz").sizes.tolist() == [29, 64, 64, 4]
+    assert load_network(args.assets / "weights" / "ucav_inner_loop.safetensors").sizes.tolist() == [29, 64, 64, 4]
     monkeypatch.setattr(ppo_tracking, "train", lambda run: pytest.fail("it trained again"))
     figures.tracking(args)
     assert capsys.readouterr().out == first

@@ -54,7 +54,7 @@ def test_a_short_training_writes_what_it_promises(tmp_path: Path):
     assert notes["method"] == "ppo_tracking"
     assert notes["env_id"] == ENV_ID
     assert notes["args"]["total_steps"] == 1024
-    network = load_network(report.weights.with_suffix(".npz"))
+    network = load_network(report.weights)
     assert network.sizes.tolist() == [29, 64, 64, 4]
     np.testing.assert_array_equal(network.weights[: 29 * 64].reshape(64, 29), arrays["layer_0.weight"])
 

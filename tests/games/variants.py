@@ -26,6 +26,21 @@ def confront_by_node() -> Game:
     return registry.make_game("palaestra/GraphConfront-v0", observation="nodes")[0]
 
 
+def pursuit_by_hops() -> Game:
+    """GraphPursuit that shows distances alone."""
+    return registry.make_game("palaestra/GraphPursuit-v0", observation="hops")[0]
+
+
+def confront_by_hops() -> Game:
+    """GraphConfront that shows distances alone."""
+    return registry.make_game("palaestra/GraphConfront-v0", observation="hops")[0]
+
+
+def battle_seen_as_in_smac() -> Game:
+    """A battle as SMAC shows it."""
+    return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac")[0]
+
+
 def smac_battle() -> Game:
     """A battle as SMAC shows, allows and pays it."""
     return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac", smac_rules=True)[0]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save_file
 
 from palaestra.core.compile.linker import record_view
 from palaestra.core.spec.spaces import box_space
 from palaestra.game import Game
-from palaestra.kernels.networks import make_network, save_network
 from palaestra.ucav import dogfight, pursuit, shaping
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.inner_loop import TRACKING
@@ -528,9 +528,9 @@ def test_a_macro_speed_of_minus_one_is_120_and_of_one_is_400():
 
 def inner_loop_file(folder: Path, inputs: int) -> str:
     """A network that gives the same four commands whatever it sees."""
-    layers = [(np.zeros((4, inputs)), np.array([0.1, -0.2, 0.3, 1.0]))]
-    save_network(folder / "loop.npz", make_network(layers))
-    return str(folder / "loop.npz")
+    layer = {"layer_0.weight": np.zeros((4, inputs)), "layer_0.bias": np.array([0.1, -0.2, 0.3, 1.0])}
+    save_file(layer, folder / "loop.safetensors")
+    return str(folder / "loop.safetensors")
 
 
 def test_a_macro_is_flown_by_a_network_from_a_file(tmp_path):
@@ -552,7 +552,7 @@ def test_a_network_of_another_shape_is_refused(tmp_path):
 
 def test_a_missing_network_is_refused():
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        dogfight.game(commands="macro", inner_loop="nowhere.npz")
+        dogfight.game(commands="macro", inner_loop="nowhere.safetensors")
 
 
 def test_unknown_commands_are_refused():

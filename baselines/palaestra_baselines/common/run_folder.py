@@ -40,7 +40,7 @@ WEIGHTS = "last.safetensors"
 LOCK = "run.lock"
 RUN = "run"
 """Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""
-RESULTS = ("*.safetensors", "*.npz", LOG, "done.json", "checkpoint.*")
+RESULTS = ("*.safetensors", LOG, "done.json", "checkpoint.*")
 """What a training leaves in its folder."""
 NO_SETTINGS = ("directory", "resume", "overwrite", "trust_checkpoint", "quiet", "workers")
 """Arguments that say where and how a run is done; they do not decide its result."""

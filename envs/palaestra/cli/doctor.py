@@ -33,7 +33,7 @@ OPTIONAL = {
     "torch": "baselines",
     "stable-baselines3": "baselines",
     "tyro": "baselines",
-    "safetensors": "baselines",
+    "safetensors": "flight",
     "rich": "baselines",
     "ray": "ray",
 }

@@ -11,12 +11,15 @@ Layout: layer after layer, ``weights`` holds the rows of ``W`` (outputs x inputs
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from palaestra.core.files import LONGEST_LINE, FileError, open_regular, printable
 
 WIDEST = 256
 """Largest layer that `mlp` can take: the length of its scratch rows."""
@@ -69,10 +72,10 @@ def make_network(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Network:
     Raises:
         ValueError: The layers do not fit each other or are too wide.
     """
-    sizes = [layers[0][0].shape[1]]
+    sizes = [math.prod(layers[0][0].shape[1:])]
     for number, (matrix, bias) in enumerate(layers):
-        if matrix.shape != (len(bias), sizes[-1]):
-            raise ValueError(f"layer {number}: W is {matrix.shape}, b has {len(bias)}, the layer before {sizes[-1]}")
+        if bias.ndim != 1 or matrix.shape != (len(bias), sizes[-1]):
+            raise ValueError(f"layer {number}: W is {matrix.shape}, b is {bias.shape}, the layer before {sizes[-1]}")
         sizes.append(len(bias))
     if max(sizes) > WIDEST:
         raise ValueError(f"layers of {sizes} numbers: at most {WIDEST} are allowed")
@@ -92,30 +95,29 @@ def fold_normalisation(
     return scaled, bias - scaled @ mean
 
 
-def save_network(path: Path | str | BinaryIO, network: Network) -> None:
-    """Writes ``weights``, ``biases`` and ``sizes`` to an npz file, given by its path or opened in binary mode."""
-    np.savez(path, **network._asdict())
+def load_network(path: Path) -> Network:
+    """Reads the layers of a policy's file: ``layer_0.weight`` [outputs, inputs], ``layer_0.bias`` [outputs], and so on.
 
-
-def load_network(path: Path | str) -> Network:
-    """Reads what `save_network` wrote.
+    Args:
+        path: A ``.safetensors`` file, such as `palaestra_baselines.ppo_tracking` writes.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is not a network, or its arrays do not fit each other.
+        FileError: No file of layers, or they do not fit each other or are too wide.
+        ImportError: The package safetensors is missing; the message names the extra that brings it.
+        OSError: There is no such file, or it cannot be read.
     """
-    with np.load(path, allow_pickle=False) as file:
-        missing = set(Network._fields) - set(file.files)
-        if missing:
-            raise ValueError(
-                f"{path} is not a network: it has no {sorted(missing)}; save one with palaestra.kernels.networks"
-            )
-        weights, biases, sizes = (np.ascontiguousarray(file[name]) for name in Network._fields)
-    sizes = sizes.astype(np.int64)
-    if sizes.ndim != 1 or len(sizes) < 2 or (sizes < 1).any() or sizes.max() > WIDEST:
-        raise ValueError(f"{path}: layers of {sizes.tolist()} numbers")
-    if weights.size != (sizes[1:] * sizes[:-1]).sum() or biases.size != sizes[1:].sum():
-        raise ValueError(
-            f"{path}: {weights.size} weights and {biases.size} biases do not fit layers of {sizes.tolist()}"
-        )
-    return Network(weights.astype(np.float64).ravel(), biases.astype(np.float64).ravel(), sizes)
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise ImportError('networks in the rules need safetensors: pip install "palaestra[flight]"') from error
+    open_regular(path).close()  # a pipe would keep safetensors waiting
+    try:
+        with safe_open(path, "numpy") as file:
+            names = sorted(file.keys())
+            layers = [(f"layer_{k}.weight", f"layer_{k}.bias") for k in range(len(names) // 2)]
+            if not names or names != sorted(itertools.chain(*layers)):
+                raise ValueError("expected layer_0.weight, layer_0.bias, ... and nothing else")
+            return make_network([(file.get_tensor(weight), file.get_tensor(bias)) for weight, bias in layers])
+    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:  # the last three: other dtypes
+        reason = printable(str(error) or type(error).__name__, LONGEST_LINE)
+        raise FileError(f"{path} is not a network: {reason}: give the file of a trained inner loop") from error

@@ -158,9 +158,9 @@ def load_inner_loop(inner_loop: str) -> Network:
         ValueError: It does not take the observation of `TRACKING` or does not give four commands.
         FileNotFoundError: There is no such file.
     """
-    path = palaestra_assets.path("weights/ucav_inner_loop.npz") if inner_loop == "ppo" else Path(inner_loop)
+    path = palaestra_assets.path("weights/ucav_inner_loop.safetensors") if inner_loop == "ppo" else Path(inner_loop)
     if not path.exists():
-        raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the npz file of a trained network')
+        raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the .safetensors file of a trained one')
     network = load_network(path)
     if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
         raise ValueError(f"{path} is no inner loop: its layers have {network.sizes.tolist()} numbers")
