@@ -57,7 +57,7 @@ test-peers: $(READY) ## Plug palaestra into other libraries, each in its own ven
 	$(BIN)/python tests/peers/run.py
 
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
-	$(BIN)/python -m palaestra_baselines.figures
+	$(BIN)/python benchmarks/learn.py
 
 bench: $(READY) ## The speed measurements with their thresholds
 	$(BIN)/python benchmarks/speed.py

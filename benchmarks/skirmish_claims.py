@@ -8,7 +8,7 @@
     python benchmarks/skirmish_claims.py --out FOLDER             # writes FOLDER/skirmish_measurements.csv too
 
 It prints every measurement with its bar and verdict; the exit code is 1 where a bar is missed. Those of speed are part
-of ``python benchmarks/speed.py``, figures of learning of ``python -m palaestra_baselines.figures``.
+of ``python benchmarks/speed.py``, figures of learning of ``python benchmarks/learn.py``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIRRORED_BAR = 2.0
 """How far red's share may be from 50 %, points."""
 DUEL, GENERATED = "palaestra/SkirmishDuel-v0", "palaestra/SkirmishGen-a5v5-v0"
 OPEN_LOOP_BAR, SEARCH_SEEDS = 15.0, range(8)
-LEARNING = "python -m palaestra_baselines.figures skirmish"
+LEARNING = "python benchmarks/learn.py skirmish"
 SMAC_MAPS = {
     "3m": ("T", "T", 0, 3, 3),
     "8m": ("T", "T", 0, 8, 8),

@@ -18,7 +18,7 @@ available to us, nor the layout of its tasks. What is ours:
 * an auxiliary loss for the features of the utility networks (``--auxiliary-weight 1``; `td_loss` says why);
 * an agent that does not act (alternating order) contributes the utility of its no-op; a dead agent contributes 0.
 
-**Where it is exact** (``python -m palaestra_baselines.figures fm3q_exact``). Where play alternates or a pure saddle
+**Where it is exact** (``python benchmarks/learn.py fm3q_exact``). Where play alternates or a pure saddle
 point exists: on two-against-two soccer in alternating order a team loses 0.057 to a best response to its policy with
 the monotone mixer, 0.070 with sums, 0.135 with pairs, after 3 M decisions and under three minutes of one core each. In
 tabular form (`palaestra_baselines.fm3q_tables`) it finds the saddle point of ``saddle`` with every mixer. No monotone

@@ -29,13 +29,13 @@ from typing import Any
 
 import numpy as np
 
+import palaestra_assets
 from palaestra.core.files import FileError
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.game import Game, Parameter
 from palaestra.ucav import track
 from palaestra.ucav.autopilot import GAINS, Gains, steer_with
-from palaestra_baselines.common.figures import assets_folder, write_csv
-from palaestra_baselines.common.run_folder import check_numbers, lock, run_command
+from palaestra_baselines.common.run_folder import check_numbers, lock, run_command, write_csv
 
 METHOD = "pid"
 SETTLED_AFTER_S = 5.0
@@ -58,6 +58,13 @@ GRID = {
 """The sets: all combinations, the other gains as in `GAINS`."""
 
 
+def table_file() -> Path:
+    """The bundled table where the assets stand in a clone of the repository; an installed one is never written to."""
+    assets = Path(palaestra_assets.path("py.typed")).parent
+    is_clone = assets.parent.name == "assets" and (assets.parents[1] / "pyproject.toml").exists()
+    return (assets if is_clone else Path("runs", METHOD)) / "tables" / "pid_grid.csv"
+
+
 @dataclass
 class Args:
     """Arguments.
@@ -76,7 +83,7 @@ class Args:
     horizon: int = 600
     seed: int = 0
     directory: Path = Path("runs/pid")
-    table: Path = field(default_factory=lambda: assets_folder("palaestra-figures") / "tables" / "pid_grid.csv")
+    table: Path = field(default_factory=table_file)
 
     def check(self) -> None:
         """Looks at the numbers.

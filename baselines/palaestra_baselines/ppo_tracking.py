@@ -331,7 +331,7 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 
 
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
-    """Writes the policy's file, which `palaestra.kernels.networks.load_network` reads too."""
+    """Writes the policy's file, which `palaestra.ucav.inner_loop.load_inner_loop` reads too."""
     save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
 
 

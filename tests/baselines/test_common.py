@@ -14,11 +14,11 @@ pytest.importorskip("tyro")
 
 from games import body_game, size_game
 
+from learning.figures import bootstrap_interval, curve_over_seeds, interquartile_mean, plot_panels
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import policy_metadata
 from palaestra.game import Continuous, Field, Game, Role
 from palaestra.kernels.networks import WIDEST, make_network, mlp
-from palaestra_baselines.common.figures import bootstrap_interval, curve_over_seeds, interquartile_mean, plot_panels
 from palaestra_baselines.common.flat_networks import ranges
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy, save_policy
 from palaestra_baselines.common.run_folder import read_rows, write_curve

@@ -13,8 +13,9 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-from palaestra_baselines import duel_figures, mappo
-from palaestra_baselines.common.figures import FigureArgs
+from learning import duel_figures
+from learning.figures import FigureArgs
+from palaestra_baselines import mappo
 
 SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 8, "rollout": 8, "epochs": 1}
 

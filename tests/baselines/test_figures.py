@@ -15,10 +15,12 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
+import learn
 import palaestra_assets
-from palaestra.kernels.networks import load_network
-from palaestra_baselines import figures, pid, ppo_tracking
-from palaestra_baselines.common.figures import continued, finished, mark_finished
+from learning import tracking_figures
+from learning.figures import FigureArgs, continued, finished, mark_finished
+from palaestra.ucav.inner_loop import load_inner_loop
+from palaestra_baselines import pid, ppo_tracking
 from palaestra_baselines.ppo_tracking import evaluation_flights
 
 SMALL = {
@@ -33,21 +35,21 @@ SMALL = {
 
 
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> figures.Args:
+def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Arguments of a figure that takes seconds."""
     monkeypatch.setattr(ppo_tracking, "Args", functools.partial(ppo_tracking.Args, **SMALL))
     few = lambda flights, workers, script=None: evaluation_flights(2, workers, script, horizon=150)  # noqa: E731
-    for module in (figures, ppo_tracking):
+    for module in (tracking_figures, ppo_tracking):
         monkeypatch.setattr(module, "evaluation_flights", few)
-    return figures.Args(
+    return FigureArgs(
         seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
     )
 
 
 def test_the_tracking_figure_is_made_and_made_again_without_training(
-    args: figures.Args, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    figures.tracking(args)
+    tracking_figures.tracking(args)
     first = capsys.readouterr().out
     assert (args.figures / "tracking.png").read_bytes().startswith(b"\x89PNG")
     with (args.figures / "tracking.csv").open(newline="") as file:
@@ -55,13 +57,18 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
     assert [row["player"] for row in rows if row["flights"] == "test"] == ["PPO, seed 0", "PPO, seed 1", "PID"]
     steps = [int(row["steps"]) for row in rows if row["player"] == "PPO, seed 1" and row["flights"] == "selection"]
     assert steps == [0, 256, 512]
-    assert load_network(args.assets / "weights" / "ucav_inner_loop.safetensors").sizes.tolist() == [29, 64, 64, 4]
+    assert load_inner_loop(str(args.assets / "weights" / "ucav_inner_loop.safetensors")).sizes.tolist() == [
+        29,
+        64,
+        64,
+        4,
+    ]
     monkeypatch.setattr(ppo_tracking, "train", lambda run: pytest.fail("it trained again"))
-    figures.tracking(args)
+    tracking_figures.tracking(args)
     assert capsys.readouterr().out == first
 
 
-def test_a_run_with_other_arguments_is_refused_and_loses_nothing(args: figures.Args):
+def test_a_run_with_other_arguments_is_refused_and_loses_nothing(args: FigureArgs):
     run = ppo_tracking.Args(directory=args.runs)
     assert not finished(run)
     run.folder.mkdir(parents=True)
@@ -74,14 +81,14 @@ def test_a_run_with_other_arguments_is_refused_and_loses_nothing(args: figures.A
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"steps": 5}', '{"settings": '])
-def test_a_note_that_was_not_written_to_its_end_says_nothing(args: figures.Args, text: str):
+def test_a_note_that_was_not_written_to_its_end_says_nothing(args: FigureArgs, text: str):
     run = ppo_tracking.Args(directory=args.runs)
     run.folder.mkdir(parents=True)
     (run.folder / "done.json").write_text(text)
     assert not finished(run)
 
 
-def test_a_run_goes_on_from_its_checkpoint_and_else_starts_anew(args: figures.Args):
+def test_a_run_goes_on_from_its_checkpoint_and_else_starts_anew(args: FigureArgs):
     run = ppo_tracking.Args(directory=args.runs)
     assert (continued(run).resume, continued(run).overwrite) == (False, True)
     run.folder.mkdir(parents=True)
@@ -90,23 +97,22 @@ def test_a_run_goes_on_from_its_checkpoint_and_else_starts_anew(args: figures.Ar
 
 
 def test_an_installed_package_is_never_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    assert figures.Args().assets == Path(palaestra_assets.path("py.typed")).parent
-    assert (figures.Args().figures / "tracking.png").is_file()
-    assert pid.Args().table == figures.Args().assets / "tables" / "pid_grid.csv"
+    assert FigureArgs().assets == Path(palaestra_assets.path("py.typed")).parent
+    assert (FigureArgs().figures / "tracking.png").is_file()
+    assert pid.Args().table == FigureArgs().assets / "tables" / "pid_grid.csv"
     monkeypatch.setattr(palaestra_assets, "path", lambda name: tmp_path / "site-packages" / "palaestra_assets" / name)
-    assert figures.Args().assets == figures.Args().figures == Path("palaestra-figures")
-    assert pid.Args().table == Path("palaestra-figures/tables/pid_grid.csv")
+    assert pid.Args().table == Path("runs/pid/tables/pid_grid.csv")
 
 
 @pytest.mark.parametrize(("word", "value"), [("--seeds", "0"), ("--workers", "-1")])
 def test_a_number_that_cannot_be_is_refused_by_name(word: str, value: str):
     with pytest.raises(ValueError, match=f"{word} must be"):
-        figures.main([word, value, "tracking"])
+        learn.main([word, value, "tracking"])
 
 
 def test_an_unknown_figure_names_those_that_there_are():
     with pytest.raises(SystemExit, match=r"no figure 'tracing': choose from tracking"):
-        figures.main(["tracing"])
+        learn.main(["tracing"])
 
 
 def test_commands_on_pages_name_figures_that_there_are():
@@ -115,8 +121,8 @@ def test_commands_on_pages_name_figures_that_there_are():
     named = [
         words
         for page in pages
-        for words in re.findall(r"palaestra_baselines\.figures((?:\s+\w+)*)`", page.read_text(encoding="utf-8"))
+        for words in re.findall(r"python benchmarks/learn\.py((?:\s+\w+)*)`", page.read_text(encoding="utf-8"))
     ]
     assert len(named) > 10
     for words in named:
-        assert figures.chosen(words.split())
+        assert learn.chosen(words.split())

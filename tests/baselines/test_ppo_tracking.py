@@ -15,8 +15,7 @@ pytest.importorskip("tyro")
 
 
 import palaestra
-from palaestra.kernels.networks import load_network
-from palaestra.ucav.inner_loop import TRACKING
+from palaestra.ucav.inner_loop import TRACKING, load_inner_loop
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.run_folder import read_rows
@@ -54,7 +53,7 @@ def test_a_short_training_writes_what_it_promises(tmp_path: Path):
     assert notes["method"] == "ppo_tracking"
     assert notes["env_id"] == ENV_ID
     assert notes["args"]["total_steps"] == 1024
-    network = load_network(report.weights)
+    network = load_inner_loop(str(report.weights))
     assert network.sizes.tolist() == [29, 64, 64, 4]
     np.testing.assert_array_equal(network.weights[: 29 * 64].reshape(64, 29), arrays["layer_0.weight"])
 

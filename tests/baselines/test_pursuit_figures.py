@@ -14,12 +14,14 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
+import learn
 import palaestra
+from learning import pursuit_figures
+from learning.figures import FigureArgs
+from learning.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 from palaestra import registry
-from palaestra_baselines import arac, figures, mappo, pursuit_figures
+from palaestra_baselines import arac, mappo
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import FigureArgs
-from palaestra_baselines.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 
 PATH = "test/GraphPursuit-Path-v0"
 palaestra.register(PATH, "palaestra.pursuit.graph_pursuit:game", family="test", graph="grid:3x3")
@@ -169,7 +171,7 @@ def test_entries_name_known_settings_methods_and_arguments(group: str, tmp_path:
         run: Any = pursuit_figures.run_of(entry, 1, tmp_path)
         assert (run.seed, run.total_steps) == (1, entry.steps)
         registry.make_game(SETTINGS[entry.place].env_id, **keywords((*run.options,)))
-    assert f"pursuit_{group}" in figures.FIGURES
+    assert f"pursuit_{group}" in learn.FIGURES
 
 
 def test_methods_have_titles_of_their_own():

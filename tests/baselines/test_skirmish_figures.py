@@ -13,12 +13,14 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
+import learn
 import palaestra
+from learning import skirmish_figures
+from learning.figures import FigureArgs, train_entries
+from learning.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 from palaestra import registry
-from palaestra_baselines import figures, skirmish_figures, vdn
+from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, keywords
-from palaestra_baselines.common.figures import FigureArgs, train_entries
-from palaestra_baselines.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 
 BATTLE = "test/Skirmish-3m-v0"
 palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
@@ -90,9 +92,7 @@ def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.
     entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], place="again", seeds=3))
     monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
     trained: list[Any] = []
-    monkeypatch.setattr(
-        "palaestra_baselines.common.figures.train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs)
-    )
+    monkeypatch.setattr("learning.figures.train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs))
     train_entries("skirmish_solved", entries, skirmish_figures.METHODS, skirmish_figures.run_of, args)
     assert [(run.directory.parent.name, run.seed) for run in trained] == [("3m", 0), ("again", 0), ("again", 1)]
 
@@ -180,11 +180,11 @@ def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Pa
 
 def test_a_figure_is_named_alone_or_by_the_first_part_of_its_name():
     battles = [f"skirmish_{name}" for name in (*GROUPS, "scripts", "speed", "duel")]
-    assert figures.chosen(["skirmish"]) == battles
-    assert figures.chosen(["skirmish_speed", "skirmish"]) == [
+    assert learn.chosen(["skirmish"]) == battles
+    assert learn.chosen(["skirmish_speed", "skirmish"]) == [
         "skirmish_speed",
         *[b for b in battles if b != "skirmish_speed"],
     ]
-    assert figures.chosen([]) == list(figures.FIGURES)
+    assert learn.chosen([]) == list(learn.FIGURES)
     with pytest.raises(SystemExit, match=r"no figure 'skir': choose from tracking, .*skirmish_solved"):
-        figures.chosen(["skir"])
+        learn.chosen(["skir"])

@@ -15,9 +15,10 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 pytest.importorskip("jsbsim")
 
+from learning import team_figures
+from learning.figures import FigureArgs, finished, train_all
 from palaestra.core.run.opponents import policy_metadata
-from palaestra_baselines import fm3q, team_figures
-from palaestra_baselines.common.figures import FigureArgs, finished, train_all
+from palaestra_baselines import fm3q
 from palaestra_baselines.common.policy_file import read_policy
 
 SMALL = {

@@ -83,7 +83,7 @@ def log(path: Path) -> None:
 
 def done(path: Path) -> None:
     """The note that a run of a figure is complete."""
-    from palaestra_baselines.common.figures import mark_finished
+    from learning.figures import mark_finished
     from palaestra_baselines.common.run_folder import RunArgs
 
     mark_finished(RunArgs(directory=path.parent.parent), steps=5)
@@ -91,7 +91,7 @@ def done(path: Path) -> None:
 
 def figure(path: Path) -> None:
     """The picture of a figure."""
-    from palaestra_baselines.common.figures import plot_panels
+    from learning.figures import plot_panels
 
     curve = np.array([[0.0, 1.0, 0.5, 1.5], [1.0, 2.0, 1.5, 2.5]])
     plot_panels(path, [{"label": "y", "x_label": "x", "curves": {"a": curve}}], "title")
@@ -99,14 +99,14 @@ def figure(path: Path) -> None:
 
 def table(path: Path) -> None:
     """The table of a figure, and the record of a grid."""
-    from palaestra_baselines.common.figures import write_csv
+    from learning.figures import write_csv
 
     write_csv(path, [["a", "b"], *([k, k / 3] for k in range(200))])
 
 
 def copied(path: Path) -> None:
     """Weights that are installed among the assets."""
-    from palaestra_baselines.common.figures import copy_file
+    from learning.figures import copy_file
 
     copy_file(palaestra_assets.path("weights") / "fm3q_team_pong.safetensors", path)
 

@@ -210,6 +210,6 @@ def test_arrays_of_a_nested_world_are_found():
     world = World(Ground(np.arange(3.0)), 9.81)
     assert dict(arrays_in(world, "world")) == {"world[0][0]": world.ground.heights}
     sim = SimpleNamespace(game=SimpleNamespace(world=world))
-    before = codec_checks._world_bytes(sim)
+    before = codec_checks.world_bytes(sim)
     world.ground.heights[1] = 7
-    assert codec_checks._world_bytes(sim) != before
+    assert codec_checks.world_bytes(sim) != before

@@ -1,1 +1,1 @@
-"""What several methods share: agents, rollouts, the training loop, networks, files of a run, figures."""
+"""What several methods share: agents, rollouts, the training loop, networks, files of a run."""

@@ -313,6 +313,18 @@ def curve_bytes(rows: Sequence[Mapping[str, float]]) -> bytes:
     return text.getvalue().encode()
 
 
+def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Writes a table; its folder is made.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+
+
 def read_rows(path: Path) -> list[dict[str, float]]:
     """Rows of a CSV file of numbers, by column.
 

@@ -11,15 +11,11 @@ Layout: layer after layer, ``weights`` holds the rows of ``W`` (outputs x inputs
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from palaestra.core.files import LONGEST_LINE, FileError, open_regular, printable
 
 WIDEST = 256
 """Largest layer that `mlp` can take: the length of its scratch rows."""
@@ -93,31 +89,3 @@ def fold_normalisation(
     matrix, bias = (np.asarray(array, np.float64) for array in layer)
     scaled = matrix / deviation
     return scaled, bias - scaled @ mean
-
-
-def load_network(path: Path) -> Network:
-    """Reads the layers of a policy's file: ``layer_0.weight`` [outputs, inputs], ``layer_0.bias`` [outputs], and so on.
-
-    Args:
-        path: A ``.safetensors`` file, such as `palaestra_baselines.ppo_tracking` writes.
-
-    Raises:
-        FileError: No file of layers, or they do not fit each other or are too wide.
-        ImportError: The package safetensors is missing; the message names the extra that brings it.
-        OSError: There is no such file, or it cannot be read.
-    """
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise ImportError('networks in the rules need safetensors: pip install "palaestra[flight]"') from error
-    open_regular(path).close()  # a pipe would keep safetensors waiting
-    try:
-        with safe_open(path, "numpy") as file:
-            names = sorted(file.keys())
-            layers = [(f"layer_{k}.weight", f"layer_{k}.bias") for k in range(len(names) // 2)]
-            if not names or names != sorted(itertools.chain(*layers)):
-                raise ValueError("expected layer_0.weight, layer_0.bias, ... and nothing else")
-            return make_network([(file.get_tensor(weight), file.get_tensor(bias)) for weight, bias in layers])
-    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:  # the last three: other dtypes
-        reason = printable(str(error) or type(error).__name__, LONGEST_LINE)
-        raise FileError(f"{path} is not a network: {reason}: give the file of a trained inner loop") from error

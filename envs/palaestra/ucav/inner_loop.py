@@ -7,14 +7,18 @@ functions, so an inner loop costs no call into a learning framework and plays ba
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
+import numpy as np
+
 import palaestra_assets
+from palaestra.core.files import LONGEST_LINE, FileError, open_regular, printable
 from palaestra.core.spec.fields import record_dtype
 from palaestra.game import Continuous, Field
 from palaestra.kernels.angles import wrap_angle_rad
-from palaestra.kernels.networks import WIDEST, Network, load_network, mlp
+from palaestra.kernels.networks import WIDEST, Network, make_network, mlp
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.sight import SPEED_UNIT_MPS, write_ego
 
@@ -152,16 +156,44 @@ def steer_by_network(
 
 
 def load_inner_loop(inner_loop: str) -> Network:
-    """The network that flies macros: ``"ppo"`` is the one among the assets, anything else a path.
+    """The network that flies macros.
+
+    Args:
+        inner_loop: ``"ppo"`` is the one among the assets, anything else the path of a ``.safetensors`` file, such as
+            `palaestra_baselines.ppo_tracking` writes: ``layer_0.weight`` [outputs, inputs], ``layer_0.bias``
+            [outputs], and so on.
 
     Raises:
-        ValueError: It does not take the observation of `TRACKING` or does not give four commands.
+        FileError: No such layers, they do not fit each other or are too wide, or the network does not take the
+            observation of `TRACKING` or does not give four commands.
         FileNotFoundError: There is no such file.
+        ImportError: The package safetensors is missing; the message names the extra that brings it.
     """
     path = palaestra_assets.path("weights/ucav_inner_loop.safetensors") if inner_loop == "ppo" else Path(inner_loop)
     if not path.exists():
         raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the .safetensors file of a trained one')
-    network = load_network(path)
-    if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
-        raise ValueError(f"{path} is no inner loop: its layers have {network.sizes.tolist()} numbers")
+    open_regular(path).close()  # a pipe would keep safetensors waiting
+    try:
+        network = make_network(_layers(path))
+        if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
+            raise ValueError(f"its layers have {network.sizes.tolist()} numbers")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:  # the last three: dtypes that NumPy has not
+        reason = printable(str(error) or type(error).__name__, LONGEST_LINE)
+        raise FileError(f"{path} is no inner loop: {reason}: give the file of a trained one") from error
     return network
+
+
+def _layers(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise ImportError('a learned inner loop needs safetensors: pip install "palaestra[flight]"') from error
+    try:
+        with safe_open(path, "numpy") as file:
+            names = sorted(file.keys())
+            layers = [(f"layer_{k}.weight", f"layer_{k}.bias") for k in range(len(names) // 2)]
+            if not names or names != sorted(itertools.chain(*layers)):
+                raise ValueError("expected layer_0.weight, layer_0.bias, ... and nothing else")
+            return [(file.get_tensor(weight), file.get_tensor(bias)) for weight, bias in layers]
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error

@@ -39,7 +39,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
         player = Player(face.sim)
         for agent_io in face.agent_ios.values():
             agent_io.action_space.seed(subject.draw.seed() % 2**31)
-        world = _world_bytes(face.sim)
+        world = world_bytes(face.sim)
         for number in subject.rounds(15, 60, 600):
             player.play(face.sim)
             before = face.sim.states.tobytes(), face.sim.buffers.mask_bytes.tobytes(), _shown(face.sim)
@@ -58,7 +58,7 @@ def codec_results_are_in_spaces(subject: Subject) -> None:
             _play(face.sim, subject.game, decoded, name)
             if face.sim.terminated[0] or face.sim.truncated[0]:
                 face.sim.reset()
-        require(_world_bytes(face.sim) == world, f"codec {name!r} changes the world")
+        require(world_bytes(face.sim) == world, f"codec {name!r} changes the world")
         _refuses_gibberish(face, name, subject.draw.seed())
         encoded += _encode_finals(subject, name)
     subject.note(
@@ -258,5 +258,6 @@ def _shown(sim: Any) -> bytes:
     return sim.buffers.observations.tobytes()
 
 
-def _world_bytes(sim: Any) -> list[bytes]:
+def world_bytes(sim: Any) -> list[bytes]:
+    """The arrays of the game's `world`, those of nested tuples too."""
     return [array.tobytes() for _, array in arrays_in(sim.game.world, "world")]

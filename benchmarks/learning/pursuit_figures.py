@@ -1,4 +1,4 @@
-"""The figures of methods on graphs, made by ``python -m palaestra_baselines.figures pursuit``.
+"""The figures of methods on graphs, made by ``python benchmarks/learn.py pursuit``.
 
 A team learns against a script. A table of entries says which method learns where for how many decisions, and what is
 asked of the median of its seeds. Each group of entries is a figure:
@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from learning import figures
+from learning.figures import FigureArgs, Logs, Method, Runs
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
-from palaestra_baselines.common import figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import FigureArgs, Logs, Method, Runs
 from palaestra_baselines.common.rollout import RUN_BITS
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
 from palaestra_baselines.common.training import play_both_sides

@@ -8,10 +8,8 @@ within each task.
 from __future__ import annotations
 
 import concurrent.futures
-import csv
 import dataclasses
 import importlib
-import io
 import itertools
 import json
 import multiprocessing
@@ -25,12 +23,20 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.run_folder import LOG, WEIGHTS, RunArgs, check_numbers, differences, read_rows
+from palaestra_baselines.common.run_folder import (
+    LOG,
+    WEIGHTS,
+    RunArgs,
+    check_numbers,
+    differences,
+    read_rows,
+    write_csv,
+)
 
+CLONE = Path(__file__).parents[2]
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""
 Runs = Mapping[Any, Sequence[RunArgs]]
@@ -101,8 +107,8 @@ class FigureArgs:
         names: Figures to make; all if none is named.
         seeds: Runs of each method.
         runs: Where training keeps its files.
-        figures: Where plots and tables go: docs/figures in a clone of the repository, else a folder here.
-        assets: Where weights go: the package in a clone of the repository, else a folder here.
+        figures: Where plots and tables go.
+        assets: Where weights go.
         trust_checkpoint: Resume from checkpoints that another user or machine wrote. They can run code: do so only if
             you know who wrote them.
         workers: Processes that simulate, or that train in parallel; 0 for this one alone.
@@ -111,8 +117,8 @@ class FigureArgs:
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     seeds: int = 3
     runs: Path = Path("runs")
-    figures: Path = field(default_factory=lambda: figures_folder("palaestra-figures"))
-    assets: Path = field(default_factory=lambda: assets_folder("palaestra-figures"))
+    figures: Path = CLONE / "docs" / "figures"
+    assets: Path = CLONE / "assets" / "palaestra_assets"
     trust_checkpoint: bool = False
     workers: int = 2
 
@@ -123,26 +129,6 @@ class FigureArgs:
             ValueError: One that cannot be; names the option.
         """
         check_numbers(vars(self), ("workers",), ())
-
-
-def assets_folder(elsewhere: str) -> Path:
-    """The package of assets where it stands in a clone of the repository; an installed one is never written to.
-
-    Args:
-        elsewhere: Folder that is given where there is no clone.
-    """
-    return clone / "assets" / "palaestra_assets" if (clone := _clone()) else Path(elsewhere)
-
-
-def figures_folder(elsewhere: str) -> Path:
-    """``docs/figures`` in a clone of the repository; ``elsewhere`` where there is none."""
-    return clone / "docs" / "figures" if (clone := _clone()) else Path(elsewhere)
-
-
-def _clone() -> Path | None:
-    """The clone of the repository in which the package of assets stands; None where it is installed."""
-    folder, clone = Path(palaestra_assets.path("py.typed")).parents[1:3]
-    return clone if folder.name == "assets" and (clone / "pyproject.toml").exists() else None
 
 
 def finished(run: RunArgs) -> bool:
@@ -387,18 +373,6 @@ def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> 
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))
     plt.close(figure)
-
-
-def write_csv(path: Path, rows: Iterable[Iterable[object]]) -> None:
-    """Writes a table; its folder is made.
-
-    Raises:
-        OSError: It cannot be written; the old file is as it was.
-    """
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -1,28 +1,14 @@
-"""The learning figures, each made by one command; an interrupted command resumes when it is run again.
-
-    python -m palaestra_baselines.figures             # all of them
-    python -m palaestra_baselines.figures tracking    # the inner loop: PPO against the tuned PID
-    python -m palaestra_baselines.figures fm3q_exact fm3q_limit fm3q_features team_learning  # see `team_figures`
-    python -m palaestra_baselines.figures skirmish    # all whose names begin so: see `skirmish_figures`
-    python -m palaestra_baselines.figures skirmish_solved skirmish_speed
-    python -m palaestra_baselines.figures pursuit     # likewise: see `pursuit_figures`
-
-A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
-``docs/figures/<name>.png`` and ``.csv``.
-"""
+"""The figure of the inner loop of flight, PPO against the tuned PID: ``python benchmarks/learn.py tracking``."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import tyro
 
-from palaestra_baselines import duel_figures, ppo_tracking, pursuit_figures, skirmish_figures, team_figures
-from palaestra_baselines.common.figures import (
+from learning.figures import (
     FigureArgs,
     bootstrap_interval,
     continued,
@@ -31,10 +17,10 @@ from palaestra_baselines.common.figures import (
     finished,
     mark_finished,
     plot_panels,
-    write_csv,
 )
+from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
-from palaestra_baselines.common.run_folder import read_rows
+from palaestra_baselines.common.run_folder import read_rows, write_csv
 from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
 
 INNER_LOOP = "ucav_inner_loop"
@@ -46,10 +32,7 @@ LABELS = {
 }
 
 
-Args = FigureArgs
-
-
-def tracking(args: Args) -> None:
+def tracking(args: FigureArgs) -> None:
     """PPO's inner loop over decisions, with the tuned PID and the untrained policy as lines."""
     logs, tests, best = [], {}, []
     for seed in range(args.seeds):
@@ -136,46 +119,3 @@ def print_table(tests: dict[str, Tracking], pid: Tracking) -> None:
     for number, error in enumerate(ERRORS):
         mean, low, high = bootstrap_interval(learnt[:, number])
         print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")
-
-
-FIGURES: dict[str, Callable[[Args], None]] = {
-    "tracking": tracking,
-    "fm3q_exact": team_figures.fm3q_exact,
-    "fm3q_limit": team_figures.fm3q_limit,
-    "fm3q_features": team_figures.fm3q_features,
-    "team_learning": team_figures.team_learning,
-    **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
-    "skirmish_scripts": skirmish_figures.skirmish_scripts,
-    "skirmish_speed": skirmish_figures.skirmish_speed,
-    "skirmish_duel": duel_figures.skirmish_duel,
-    **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
-    "pursuit_references": pursuit_figures.pursuit_references,
-}
-"""Figure by name, in the order in which they are made."""
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Makes the named figures, or all; the first part of a name stands for all figures that begin with it."""
-    args = tyro.cli(Args, args=argv, prog="python -m palaestra_baselines.figures", description=__doc__)
-    args.check()
-    for name in chosen(args.names):
-        FIGURES[name](args)
-
-
-def chosen(names: Sequence[str]) -> list[str]:
-    """Names of the figures that words stand for, each once, in the order in which they are given; all without a word.
-
-    Raises:
-        SystemExit: No such figure.
-    """
-    found: dict[str, None] = {} if names else dict.fromkeys(FIGURES)
-    for word in names:
-        meant = [name for name in FIGURES if name == word or name.startswith(f"{word}_")]
-        if not meant:
-            raise SystemExit(f"no figure {word!r}: choose from {', '.join(FIGURES)}")
-        found |= dict.fromkeys(meant)
-    return list(found)
-
-
-if __name__ == "__main__":
-    main()

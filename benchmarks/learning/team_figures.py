@@ -1,4 +1,4 @@
-"""The figures of the learners of two-team zero-sum games, made by `palaestra_baselines.figures`.
+"""The figures of the learners of two-team zero-sum games, made by `learn`.
 
 ``fm3q_exact``    where FM3Q is exact and where it is not: exploitability of the three mixers, as tables on the matrix
                   games and as networks on two-against-two soccer in alternating order
@@ -18,12 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra import exact
-from palaestra.core.run.opponents import Opponent
-from palaestra.evaluation import wilson_interval
-from palaestra_baselines import fm3q, fm3q_tables
-from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import (
+from learning.figures import (
     FigureArgs,
     Logs,
     Method,
@@ -37,6 +32,11 @@ from palaestra_baselines.common.figures import (
     train_in_turn,
     write_rows,
 )
+from palaestra import exact
+from palaestra.core.run.opponents import Opponent
+from palaestra.evaluation import wilson_interval
+from palaestra_baselines import fm3q, fm3q_tables
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows

@@ -1,4 +1,4 @@
-"""The figures of methods on battles, made by ``python -m palaestra_baselines.figures skirmish``.
+"""The figures of methods on battles, made by ``python benchmarks/learn.py skirmish``.
 
 Red learns against the script ``builtin``; its units share a network. A table of entries says which method learns on
 which battle for how many decisions, and what is asked of the median of its seeds. Each group of entries is a figure:
@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
+from learning import figures
+from learning.figures import FigureArgs, Logs, Method
 from palaestra import registry
 from palaestra.evaluation import evaluate
-from palaestra_baselines.common import figures
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.figures import FigureArgs, Logs, Method
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}

@@ -1,4 +1,4 @@
-"""The figure of self-play on SkirmishDuel: ``python -m palaestra_baselines.figures skirmish_duel``.
+"""The figure of self-play on SkirmishDuel: ``python benchmarks/learn.py skirmish_duel``.
 
 Both sides are alike, three marines each, so that one policy plays either. They begin in a closed room within sight of
 each other: on the open ground of ``3m`` nobody has to attack, and a policy of random weights never reaches an opponent
@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from learning.figures import FigureArgs, curve_over_seeds, plot_panels, train_all, write_rows
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.wrappers import SelfPlayPool
 from palaestra_baselines import mappo
-from palaestra_baselines.common.figures import FigureArgs, curve_over_seeds, plot_panels, train_all, write_rows
 from palaestra_baselines.common.run_folder import WEIGHTS, read_rows
 
 DUEL = "palaestra/SkirmishDuel-v0"

@@ -1,0 +1,58 @@
+"""The file of a learned inner loop: read to the bit, or refused by its name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from palaestra.core.files import FileError
+from palaestra.kernels.networks import WIDEST, make_network
+from palaestra.ucav.inner_loop import STICK, TRACKING, load_inner_loop
+
+SEEN, GIVEN = sum(f.size for f in TRACKING), len(STICK)
+
+
+def layer(number: int, inputs: int, outputs: int) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(number)
+    weight = {f"layer_{number}.weight": random.normal(size=(outputs, inputs))}
+    return {**weight, f"layer_{number}.bias": random.normal(size=outputs)}
+
+
+SOUND = {**layer(0, SEEN, 9), **layer(1, 9, GIVEN)}
+
+
+def test_a_network_is_read_bitwise_equal(tmp_path: Path):
+    save_file(SOUND, tmp_path / "loop.safetensors")
+    made = make_network([(SOUND[f"layer_{k}.weight"], SOUND[f"layer_{k}.bias"]) for k in range(2)])
+    for read, expected in zip(load_inner_loop(str(tmp_path / "loop.safetensors")), made, strict=True):
+        assert read.tobytes() == expected.tobytes()
+        assert read.dtype == expected.dtype
+
+
+OTHER = {
+    "nothing": ({}, "expected layer_0"),
+    "other names": ({"a": np.zeros(3)}, "expected layer_0"),
+    "a layer left out": (layer(1, SEEN, GIVEN), "expected layer_0"),
+    "an array too much": ({**SOUND, "layer_7.bias": np.zeros(2)}, "expected layer_0"),
+    "layers that do not fit": ({**layer(0, SEEN, 9), **layer(1, 8, GIVEN)}, "layer 1: W is"),
+    "a matrix of one dimension": ({**layer(0, SEEN, GIVEN), "layer_0.weight": np.zeros(GIVEN)}, "layer 0: W is"),
+    "a bias of none": ({**layer(0, SEEN, GIVEN), "layer_0.bias": np.zeros(())}, "layer 0: W is"),
+    "too wide": ({**layer(0, SEEN, WIDEST + 1), **layer(1, WIDEST + 1, GIVEN)}, "at most"),
+    "another observation": (layer(0, SEEN - 1, GIVEN), "its layers have"),
+    "other commands": (layer(0, SEEN, GIVEN + 1), "its layers have"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "problem"), OTHER.values(), ids=OTHER)
+def test_a_file_that_is_no_inner_loop_is_refused_by_name(tmp_path: Path, arrays: dict, problem: str):
+    save_file(arrays, tmp_path / "other.safetensors")
+    with pytest.raises(FileError, match=rf"other\.safetensors is no inner loop: .*{problem}"):
+        load_inner_loop(str(tmp_path / "other.safetensors"))
+
+
+def test_a_file_that_is_cut_is_refused_by_name(tmp_path: Path):
+    save_file(SOUND, tmp_path / "loop.safetensors")
+    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "loop.safetensors").read_bytes()[:-1])
+    with pytest.raises(FileError, match=r"cut\.safetensors is no inner loop: "):
+        load_inner_loop(str(tmp_path / "cut.safetensors"))
