@@ -222,7 +222,7 @@ def late():
         ("palaestra.registry", "palaestra.cli"),
         ("palaestra.replay.file", "palaestra.testing.golden"),
         ("palaestra.evaluation.by_id", "palaestra.cli.common"),
-        ("palaestra.testing.fuzz", "palaestra.cli.common"),
+        ("palaestra.testing.random_walk", "palaestra.cli.common"),
         ("palaestra.cli.main", "palaestra_baselines.pid"),
         ("palaestra_assets", "palaestra.core"),
     ],

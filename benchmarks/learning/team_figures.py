@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from learning import fm3q_tables
 from learning.figures import (
     FigureArgs,
     Logs,
@@ -35,7 +36,7 @@ from learning.figures import (
 from palaestra import exact
 from palaestra.core.run.opponents import Opponent
 from palaestra.evaluation import wilson_interval
-from palaestra_baselines import fm3q, fm3q_tables
+from palaestra_baselines import fm3q
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy

@@ -17,8 +17,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from learning import fm3q_tables
 from palaestra import exact, registry
-from palaestra_baselines import fm3q, fm3q_tables
+from palaestra_baselines import fm3q
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy

@@ -7,7 +7,7 @@ import pytest
 from testing import broken_games
 from testing.planting import DUEL, TUG, games, no_games
 
-from palaestra.testing import fuzz
+import fuzz
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -2,8 +2,8 @@
 
 ::
 
-    python -m palaestra.testing.fuzz --steps 1000000 --seed 0
-    python -m palaestra.testing.fuzz palaestra/GridSoccer-v0 --steps 100000000
+    python benchmarks/fuzz.py --steps 1000000 --seed 0
+    python benchmarks/fuzz.py palaestra/GridSoccer-v0 --steps 100000000
 
 Without ids all zero-sum ones are played. The random player plays half of the steps, scripts of every strength a
 quarter, and held and extreme actions a quarter. Games with a mirror play as many decisions again, mirrored. The exit
@@ -170,7 +170,7 @@ def zero_sum_ids() -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m palaestra.testing.fuzz",
+        prog="python benchmarks/fuzz.py",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
