@@ -18,15 +18,16 @@ available to us, nor the layout of its tasks. What is ours:
 * an auxiliary loss for the features of the utility networks (``--auxiliary-weight 1``; `td_loss` says why);
 * an agent that does not act (alternating order) contributes the utility of its no-op; a dead agent contributes 0.
 
-**Where it is exact** (``python benchmarks/learn.py fm3q_exact``). Where play alternates or a pure saddle
-point exists: on two-against-two soccer in alternating order a team loses 0.057 to a best response to its policy with
-the monotone mixer, 0.070 with sums, 0.135 with pairs, after 3 M decisions and under three minutes of one core each. In
-tabular form (``benchmarks/learning/fm3q_tables.py``) it finds the saddle point of ``saddle`` with every mixer. No monotone
-total represents ``climb`` and ``nonmonotone``: there the policies lose 0.146 and 0.4.
+**Where it is exact** (``python benchmarks/learn.py fm3q_exact``). Where play alternates or a pure saddle point
+exists: on two-against-two soccer in alternating order a team loses 0.057 to a best response to its policy with the
+monotone mixer, 0.070 with sums, 0.135 with pairs, after 3 M decisions and under three minutes of one core each. In
+tabular form (``benchmarks/learning/fm3q_tables.py``) it finds the saddle point of ``saddle`` with every mixer. No
+monotone total represents ``climb`` and ``nonmonotone``: there the policies lose 0.146 and 0.4.
 
-**The limit** (``learn.py fm3q_limit``). A game whose best play mixes has no pure saddle point. In Littman's simultaneous
-soccer its policies guarantee 0 at the kick-off to the team with the ball and -0.328 to the other. Deterministic
-policies guarantee 0 and -0.295 at most, mixed ones 0.218 and -0.218. There Q_tot is not the value of the game.
+**The limit** (``learn.py fm3q_limit``). A game whose best play mixes has no pure saddle point. In Littman's
+simultaneous soccer its policies guarantee 0 at the kick-off to the team with the ball and -0.328 to the other.
+Deterministic policies guarantee 0 and -0.295 at most, mixed ones 0.218 and -0.218. There Q_tot is not the value of
+the game.
 
 **Against self-play VDN and IQL** (``learn.py team_learning``) it learns TeamPong best, in the curves and in the duels.
 On TeamTag it learns most slowly: its chasers are nearly as strong as theirs, its runners are weaker. The reason is what

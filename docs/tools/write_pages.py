@@ -90,7 +90,7 @@ def baseline_table(root: Path) -> str:
 
 
 def battle_table(root: Path) -> str:
-    """Table of the battles on which every method has learnt, from the results that ``figures skirmish`` has written.
+    """Table of the battles on which every method has learnt, from the results that ``learn.py skirmish`` has written.
 
     A cell holds the median of the seeds, bold from `SOLVED` on, the least and the most, and the decisions of a run.
     """
@@ -119,7 +119,7 @@ def more_battles_table(root: Path) -> str:
 
 
 def duel_table(root: Path) -> str:
-    """Table of the rounds of self-play on SkirmishDuel, from the results that ``figures skirmish_duel`` has written."""
+    """Table of the rounds of self-play on SkirmishDuel, from the results that ``learn.py skirmish_duel`` has written."""
     rounds = _grouped(_rows(root, "skirmish_duel.csv"), "round")
     if not rounds:
         return "No results yet."
@@ -138,7 +138,7 @@ def duel_table(root: Path) -> str:
 
 
 def pursuit_table(root: Path) -> str:
-    """Table of what learnt teams and scripts win on graphs, from the results that ``figures pursuit`` has written.
+    """Table of what learnt teams and scripts win on graphs, from the results that ``learn.py pursuit`` has written.
 
     Medians of the seeds, with the least and the most share of won matches. Scripts stand above what has learnt in the
     same setting, the references of the methods among them.
