@@ -119,7 +119,7 @@ def more_battles_table(root: Path) -> str:
 
 
 def duel_table(root: Path) -> str:
-    """Table of the rounds of self-play on SkirmishDuel, from the results that ``learn.py skirmish_duel`` has written."""
+    """Table of the rounds of self-play on SkirmishDuel, from the results of ``learn.py skirmish_duel``."""
     rounds = _grouped(_rows(root, "skirmish_duel.csv"), "round")
     if not rounds:
         return "No results yet."
