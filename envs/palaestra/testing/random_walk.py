@@ -325,11 +325,13 @@ def _masks(monitor: Monitor) -> str:
         if message := _mask_entries(sim, masks, number):
             return message
         entries = sim.action_table.allowed(masks, number)
-        empty = np.flatnonzero(~entries.any(axis=1))
-        if len(empty):
+        offers = entries.any(axis=1)
+        if not offers.all():
+            empty = np.flatnonzero(~offers)
             return f"lane {empty[0]}, {sim.game.agents[agent]}: the mask of {name} forbids all {word['n']} alternatives"
-        wrong = np.flatnonzero(idle[:, agent] & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1)))
-        if len(wrong):
+        is_wrong = idle[:, agent] & ((entries.sum(axis=1) != 1) | (entries[:, word["noop"]] != 1))
+        if is_wrong.any():
+            wrong = np.flatnonzero(is_wrong)
             place = f"lane {wrong[0]}, {sim.game.agents[agent]}"
             allowed = np.flatnonzero(entries[wrong[0]]).tolist()
             return f"{place} is not acting, but its mask of {name} allows {allowed}, not the no-op alone"
@@ -343,8 +345,9 @@ def _mask_entries(sim: Any, masks: np.ndarray, number: int) -> str:
     start, n = int(word["mask_offset"]), int(word["n"])
     if word["candidates"] == 0:
         entries = masks[:, start : start + n]
-        bad = np.argwhere((entries != 0) & (entries != 1))
-        if len(bad):
+        is_bad = (entries != 0) & (entries != 1)
+        if is_bad.any():
+            bad = np.argwhere(is_bad)
             return (
                 f"lane {bad[0][0]}, {agent}: mask entry {bad[0][1]} of {name} is {entries[tuple(bad[0])]}, not 0 or 1"
             )
