@@ -64,8 +64,12 @@ def said(cls: type, name: str, function: Callable, arguments: tuple, keywords: d
     bound = inspect.signature(function).bind(*arguments, **keywords).arguments
     defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
     given = [n for n in options_of(function) if n in bound and bound[n] is not defaults[n] and not _is_empty(bound[n])]
-    place = cls.__name__ if name == "__init__" else f"{cls.__name__}.{name}"
+    place = place_of(cls, name)
     return {place, *(f"{place}({option}=)" for option in given)}
+
+
+def place_of(cls: type, name: str) -> str:
+    return cls.__name__ if name == "__init__" else f"{cls.__name__}.{name}"
 
 
 def _is_empty(value: Any) -> bool:
@@ -79,11 +83,15 @@ def checked() -> Iterator[tuple[set[str], list[Report]]]:
     patch = pytest.MonkeyPatch()
 
     def note(cls: type, name: str, function: Callable) -> Callable:
+        place = place_of(cls, name)
+        open_words = {place, *(f"{place}({option}=)" for option in options_of(function))}
+
         @functools.wraps(function)
         def noted_function(*arguments: Any, **keywords: Any) -> Any:
             caller = sys._getframe(1).f_globals["__name__"]
-            if name == "__init__" or caller.startswith("palaestra.testing."):
+            if open_words and (name == "__init__" or caller.startswith("palaestra.testing.")):
                 used.update(said(cls, name, function, arguments, keywords))
+                open_words.difference_update(used)
             return function(*arguments, **keywords)
 
         return noted_function
