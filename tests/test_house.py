@@ -53,8 +53,6 @@ MEMBER_BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}
 LONGEST = 600
 # Files that may be longer than LONGEST lines: path -> why it is not two files.
 LONG_FILES: dict[str, str] = {}
-COMMON_NAMES = {"__init__.py", "figures.py"}
-"""Names that several files may have: ``python -m`` runs the figures of one folder or another."""
 IGNORED_FOLDERS = {".venv", "build", "dist", "runs", "__pycache__"}
 
 
@@ -283,7 +281,7 @@ def test_outside_the_core_what_authors_need_is_imported_from_its_one_place():
 
 
 def test_every_file_has_a_name_of_its_own():
-    files = [file for root in SOURCES.values() for file in python_files(root) if file.name not in COMMON_NAMES]
+    files = [file for root in SOURCES.values() for file in python_files(root) if file.name != "__init__.py"]
     names = [file.name for file in files]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 

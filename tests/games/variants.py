@@ -44,3 +44,18 @@ def battle_seen_as_in_smac() -> Game:
 def smac_battle() -> Game:
     """A battle as SMAC shows, allows and pays it."""
     return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac", smac_rules=True)[0]
+
+
+def soccer_in_turn() -> Game:
+    """GridSoccer in alternating order."""
+    return registry.make_game("palaestra/GridSoccer-v0", rows=3, columns=3, order="alternating")[0]
+
+
+def pong_of_two() -> Game:
+    """TeamPong, one against one."""
+    return registry.make_game("palaestra/TeamPong-v0", players=1)[0]
+
+
+def tag_by_forces() -> Game:
+    """TeamTag with real actions."""
+    return registry.make_game("palaestra/TeamTag-2v2-v0", actions="continuous")[0]

@@ -240,7 +240,7 @@ def test_counter_answers_what_the_other_team_chose_last(name: Any, joint: list[i
 
 
 def test_a_table_of_ones_own_is_played_and_recorded():
-    payoff = np.zeros((2, 2, 2, 2))
+    payoff = np.zeros((3, 3, 3, 3))  # as large as the default: no kernel of its own
     payoff[1, 1, 0, 0] = 0.5
     sim: Any = palaestra.make_batch(ID, payoff=payoff, rounds=1, autoreset_mode="off", compiled=False)
     sim.reset(seed=0)
