@@ -1,4 +1,5 @@
-"""What holds for all tests: no window, no sound, no oversubscribed cores, no random examples; and `rules`."""
+"""What holds for all tests: no window, no sound, no oversubscribed cores, no random examples, a state folder
+of their own; and `rules`."""
 
 from __future__ import annotations
 
@@ -34,6 +35,17 @@ def pytest_collection_finish() -> None:
 # The same examples in every run: a failing test fails everywhere. No deadline: the first call of a kernel compiles it.
 settings.register_profile("palaestra", derandomize=True, deadline=None)
 settings.load_profile("palaestra")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for the key of checkpoints, in this process and in those that it starts: the user's is not touched."""
+    patch = pytest.MonkeyPatch()
+    folder = str(tmp_path_factory.mktemp("state"))
+    patch.setenv("XDG_STATE_HOME", folder)
+    patch.setenv("LOCALAPPDATA", folder)
+    yield
+    patch.undo()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Every command that a page names exists; those of README.md run.
 
 A command stands at the beginning of a line of a console block, or in the text as code. `tests/docs/test_code.py` runs
-the blocks of all pages; `tests/baselines/test_figures.py` knows the names of figures.
+the blocks of all pages; `tests/benchmarks/test_figures.py` knows the names of figures.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ OF_A_KERNEL = (
     "threads_do_not_change_results",
     "zero_sum_is_exact",
 )
-"""Checks for another kernel of a page whose first id passes all of them; `make check` makes them all on every kernel."""
+"""Checks for another kernel of a page, whose first id passes all; `make check` makes all of them on every kernel."""
 
 
 @pytest.fixture(scope="module")
