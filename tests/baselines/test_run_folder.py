@@ -144,7 +144,7 @@ def test_a_folder_with_results_is_refused_and_stays_as_it_is(tmp_path: Path):
     assert contents(tmp_path / "seed_0") == before
 
 
-@pytest.mark.parametrize("name", ["last.safetensors", "log.csv", "done.json", "best.npz", "checkpoint.pickle"])
+@pytest.mark.parametrize("name", ["last.safetensors", "log.csv", "done.json", "checkpoint.pickle"])
 def test_each_kind_of_result_counts_but_no_other_file(tmp_path: Path, name: str):
     folder = tmp_path / "seed_0"
     folder.mkdir()
