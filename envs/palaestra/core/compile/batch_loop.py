@@ -386,16 +386,21 @@ def prepare_lanes(
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
-    """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING)."""
+    """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING).
+
+    Returns the first offending action (then nothing has moved), or -1 minus the number of matches that play.
+    """
     if check:
         offender = first_offender(lo, hi, S, words, WI, WF)
         if offender >= 0:
             return offender
+    playing = 0
     for i in range(np.uint64(lo), np.uint64(hi)):
         s = S[i]
         stage[i] = s.pending
         results[i] = 0
         if s.pending == RUNNING:
+            playing += 1
             prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], LEFT[i], SCRATCH[thread])
         elif s.pending == RESET_DUE:
             clear_rewards(i, R, LEFT)
@@ -405,7 +410,7 @@ def prepare_lanes(
             REASON[i] = 0
         else:
             clear_rewards(i, R, LEFT)
-    return -1
+    return -1 - playing
 
 
 def command_lanes(
@@ -434,12 +439,20 @@ def evaluate_lanes(
 
 
 def finish_lanes(
-    lo, hi, mode, thread, stage, results,
+    lo, hi, mode, thread, stage, results, which,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
-    """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once."""
+    """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once.
+
+    Writes ``which`` for `observe_lanes`. Returns how many matches start.
+    """
+    starting = 0
     for i in range(np.uint64(lo), np.uint64(hi)):
+        which[i] = 1
+        if stage[i] == RESET_DUE:
+            which[i] = 2
+            starting += 1
         if stage[i] != RUNNING:
             continue
         s = S[i]
@@ -459,8 +472,11 @@ def finish_lanes(
                 keep_final(i, OB, MB, FOB, FMB)
                 FI[i] = s.info
                 stage[i] = RESET_DUE
+                which[i] = 2
+                starting += 1
             else:
                 s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
+    return starting
 
 
 def state_lanes(lo, hi, thread, S, world, STATE, SCRATCH):

@@ -39,14 +39,14 @@ def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
     """The compiled pieces of a decision: prepare, command, evaluate, finish, start, observe."""
     bind = functools.partial(bound, sim, link(sim.game, sim.compiled), kind=PhysicsSimulation)
     rest = lane_arguments(sim)
-    mode, stage, results = sim.autoreset, np.zeros(sim.num_envs, np.int64), np.zeros(sim.num_envs, np.int64)
+    mode, (stage, results, which) = sim.autoreset, np.zeros((3, sim.num_envs), np.int64)
     return (
         bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),
         bind("command_lanes", 0, 0, 0, stage, results, *rest),
         bind("evaluate_lanes", 0, 0, 0, stage, results, *rest),
-        bind("finish_lanes", 0, 0, mode, 0, stage, results, *rest),
+        bind("finish_lanes", 0, 0, mode, 0, stage, results, which, *rest),
         bind("start_lanes", 0, 0, stage, 0, *rest),
-        bind("observe_lanes", 0, 0, stage, 0, *rest),
+        bind("observe_lanes", 0, 0, which, 0, *rest),
     )
 
 
@@ -79,24 +79,24 @@ class PhysicsSimulation(Simulation):
 
     def _step_lanes(self) -> int:
         n, stage, results, rest = self.num_envs, self._stage, self._results, self._arguments
-        offender = self._prepare(0, n, True, 0, stage, results, *rest)
-        if offender >= 0:
-            return offender
-        lanes = np.flatnonzero(stage == RUNNING) if stage.any() else self._all_lanes
+        prepared = self._prepare(0, n, True, 0, stage, results, *rest)
+        if prepared >= 0:
+            return prepared
+        playing = -1 - prepared
+        lanes = self._all_lanes if playing == n else np.flatnonzero(stage == RUNNING)
         for _ in range(self.game.periods):
-            if lanes.size == 0:
+            if playing == 0:
                 break
             self._command(0, n, 0, stage, results, *rest)
             if self.input_log is not None:
                 self.input_log.append(lanes)
             self.engine.advance(self.states, lanes)
-            if self._evaluate(0, n, 0, stage, results, *rest) < lanes.size:
-                lanes = np.flatnonzero((stage == RUNNING) & (results == 0))
-        self._finish_lanes(0, n, self.autoreset, 0, stage, results, *rest)
-        fresh = stage == RESET_DUE
-        if fresh.any():
-            self._start(fresh)
-        self._shown[...] = np.where(fresh, 2, 1)
+            left = self._evaluate(0, n, 0, stage, results, *rest)
+            if left < playing:
+                playing, lanes = left, np.flatnonzero((stage == RUNNING) & (results == 0))
+        if self._finish_lanes(0, n, self.autoreset, 0, stage, results, self._shown, *rest):
+            self._start_match(0, n, stage, 0, *rest)
+            self._load_bodies(stage == RESET_DUE)
         self._observe(0, n, self._shown, 0, *rest)
         return -1
 
