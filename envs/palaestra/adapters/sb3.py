@@ -27,6 +27,7 @@ import numpy as np
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.goals import compute_reward
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.rng import check_seed
@@ -177,6 +178,10 @@ class SimulationVecEnv(VecEnv):
     def acting(self) -> np.ndarray:
         """Rows whose action counts in the next step, bool ``[rows]``."""
         return self.rows.of_rows(self.sim.acting)
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
+        return compute_reward(self.sim.game, self.observation_space, achieved_goal, desired_goal, info)
 
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.

@@ -19,6 +19,7 @@ from palaestra.core.faces.agent_io import (
     where_masks_go,
 )
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.goals import compute_reward
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.rng import check_seed
@@ -176,6 +177,10 @@ class GameEnv(gymnasium.Env):
             acting = self._acting[self._own]
             info["acting"] = acting & np.False_ if over else acting.copy()
         return info
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
+        return compute_reward(self.sim.game, self.observation_space, achieved_goal, desired_goal, info)
 
     def action_masks(self) -> np.ndarray:
         """Mask of the joint choices as bool ``[sum of n]``, the name that sb3-contrib's MaskablePPO calls.

@@ -19,6 +19,7 @@ from palaestra.core.faces.agent_io import (
     where_masks_go,
 )
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.goals import compute_reward
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
@@ -216,6 +217,10 @@ class GameVectorEnv(VectorEnv):
             final_info[name], final_info[f"_{name}"] = map_arrays(only_finished, view), over
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
+        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
+        return compute_reward(self.sim.game, self.single_observation_space, achieved_goal, desired_goal, info)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What each lane has under a name, as Sync and Async have of their environments: a tuple of N.

@@ -86,6 +86,8 @@ class Game:
             assignment would lose what earlier periods paid.
         physics: ``"module:Class"`` of an engine outside (see `palaestra.game.PhysicsEngine`).
         physics_options: Keywords for it.
+        model_digest: Callable giving a text that stands for what decides the rules outside of Python code and `world`,
+            such as the model file that an engine reads from another package. It enters the digest of the rules.
         periods: Times command - engine - evaluate happen in one decision.
         parameters: Per-lane numbers of the rules. The suite puts ``horizon`` before them.
         horizon: Decisions until a match is truncated.
@@ -116,6 +118,9 @@ class Game:
         click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns what a
             click on column x and row y of the picture means for the agent in ``slot``: an action in the form of its
             space (an int, an array, a dict by field), the name of the agent to command next, or None for nothing.
+        goal_reward: ``"module:function"``: ``reward(achieved, desired, info) -> [N]``, what the rules pay for decisions
+            after which the observation fields ``achieved_goal`` and ``desired_goal`` are these (arrays ``[N, ...]`` of
+            the shapes that faces show). It is the ``compute_reward`` of the faces, which hindsight replay calls.
         codecs: Codecs by name, which users choose by ``codec="name"``: for faces of single agents (a ParallelEnv, or
             the team of one).
         default_codec: Name of the codec that such faces use by default; ``codec="none"`` gives the
@@ -149,6 +154,7 @@ class Game:
     evaluate: Callable | None = None
     physics: str | None = None
     physics_options: Mapping[str, Any] = field(default_factory=dict)
+    model_digest: Callable[[], str] | None = None
     periods: int = 1
     parameters: tuple[Parameter, ...] = ()
     horizon: int = 1000
@@ -172,6 +178,7 @@ class Game:
     render_fps: float = 10.0
     render_text: str | None = "palaestra.drawing.plain_picture:write"
     click: str | None = None
+    goal_reward: str | None = None
     codecs: Mapping[str, Codec] = field(default_factory=dict)
     default_codec: str | None = None
     engine_version: Callable[[], str] | None = None
