@@ -80,6 +80,8 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
     "scratch": (COURIERS, replace(COURIERS, scratch=(*COURIERS.scratch, ("more", "f8")))),
     "world": (COURIERS, replace(COURIERS, world=COURIERS.world._replace(worth=COURIERS.world.worth * 2))),
     "engine": (OUTSIDE, replace(OUTSIDE, physics="games.logged_pucks:LoggedPucks")),
+    "a model": (OUTSIDE, replace(OUTSIDE, model_digest=lambda: "pucks of steel")),
+    "another model": (replace(OUTSIDE, model_digest=lambda: "wood"), replace(OUTSIDE, model_digest=lambda: "steel")),
     "options of the engine": (OUTSIDE, replace(OUTSIDE, physics_options={"stiffness": 2})),
 }
 

@@ -38,12 +38,13 @@ _digests: weakref.WeakKeyDictionary[Game, tuple[str, str]] = weakref.WeakKeyDict
 def rules_digest(game: Game) -> str:
     """Hash of everything that decides how a match goes on: hooks and what they call, constants, tables, records, world.
 
-    It is made from syntax trees, not from text or byte code: the same rules have the same digest under every Python and
-    NumPy and in every process, and comments, docstrings and layout do not matter. Of an engine outside it sees the
-    class, its methods and what they use of their own package. What may change while a process runs (a list, a dict, an
-    object) counts by its class alone, see `palaestra.core.compile.reachable.constant_bytes`. Defaults of parameters are
-    left out, a replay holds their values; observation tables are left out, they follow from the hooks. It is made anew
-    only if a function or constant of the game has become another one.
+    It is made from syntax trees, not from text or byte code: the same rules have the same digest under every Python
+    and NumPy and in every process, and comments, docstrings and layout do not matter. Of an engine outside it sees
+    the class, its methods and what they use of their own package; of anything else what `Game.model_digest` says.
+    What may change while a process runs (a list, a dict, an object) counts by its class alone, see
+    `palaestra.core.compile.reachable.constant_bytes`. Defaults of parameters are left out, a replay holds their
+    values; observation tables are left out, they follow from the hooks. It is made anew only if a function or
+    constant of the game has become another one.
     """
     code = remembered(("code", game), lambda: digest_of(_code(game), ""))
     known, digest = _digests.get(game, ("", ""))
@@ -81,6 +82,8 @@ def _rules_digest(game: Game) -> str:
     for name, value in _members(game.world):
         put(name, _given(value))
     put("engine", _given((game.physics, game.physics_options)))
+    if game.model_digest is not None:
+        put("model", game.model_digest().encode())
     return sha.hexdigest()[:16]
 
 
