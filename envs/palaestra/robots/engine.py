@@ -1,0 +1,211 @@
+"""MuJoCo moves the bodies of N matches: the engine of all robots.
+
+Bodies are records of float64 members. A table of copies says which members are inputs of MuJoCo, which are written
+from its arrays, and which start a match; a copy is one assignment for all lanes.
+
+Positions and velocities are exact after a period. What MuJoCo derives from them (sensors, forces, frames) describes
+the bodies before the last substep, unless ``stage`` asks for more; after `MujocoEngine.load` all of it is exact.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palaestra.core.spec.factories import load
+from palaestra.game import Game
+
+FIELD = "bodies"
+"""Field of the match record that holds the bodies."""
+DIVERGED = "diverged"
+"""Member of the first body: 1 from the period on in which MuJoCo has given the match up."""
+
+
+class Copy(NamedTuple):
+    """A member of a body and its place in MuJoCo's arrays.
+
+    Attributes:
+        body: Number of the body.
+        member: Name of the member, float64.
+        array: Array of ``mjData``, such as ``"qpos"``.
+        first: Number of its first element in a row of that array.
+    """
+
+    body: int
+    member: str
+    array: str
+    first: int
+
+
+def import_mujoco() -> Any:
+    """MuJoCo.
+
+    Raises:
+        ImportError: It is not installed; the message names the extra that brings it.
+    """
+    try:
+        import mujoco
+        import mujoco.batch
+    except ImportError as error:
+        raise ImportError('robots need MuJoCo 3.17 or newer: pip install "palaestra[robots]"') from error
+    return mujoco
+
+
+class MujocoEngine:
+    """MuJoCo's own batch. See `palaestra.game.PhysicsEngine`.
+
+    A match whose positions, velocities or accelerations MuJoCo finds absurd keeps its last outputs and is marked by
+    `DIVERGED`: the rules truncate it. Nothing is printed or written to a file.
+    """
+
+    body_field = FIELD
+    command_fields = ()
+
+    def __init__(
+        self,
+        game: Game,
+        lanes: int,
+        threads: int,
+        *,
+        model: str,
+        arguments: tuple[Any, ...],
+        substeps: int,
+        inputs: Sequence[Copy],
+        outputs: Sequence[Copy],
+        starts: Sequence[Copy],
+    ) -> None:
+        """Makes the batch.
+
+        Args:
+            game: The rules.
+            lanes: N.
+            threads: Threads of MuJoCo; the bits do not depend on them.
+            model: ``"module:function"`` that gives the ``MjModel``.
+            arguments: Of the function.
+            substeps: Steps of MuJoCo in a period.
+            inputs: What is copied to MuJoCo before a period.
+            outputs: What is copied from MuJoCo after a period and after a start.
+            starts: What is copied to MuJoCo when a match starts.
+        """
+        mujoco = import_mujoco()
+        self._substeps = substeps
+        made = load(model)(*arguments)
+        made.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # else a diverged match starts anew
+        self._batch = mujoco.batch.Batch(made, lanes, threads)
+        self._all_stages, self._no_stage = int(mujoco.mjtStage.mjSTAGE_ACC), int(mujoco.mjtStage.mjSTAGE_NONE)
+        self._warnings = self._batch.warning  # int32 [N, kinds, 2]: last info, count
+        kinds = mujoco.mjtWarning
+        self._absurd = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL), int(kinds.mjWARN_BADQACC)]
+        self._inputs, self._outputs, self._starts = (self._copies(game, c) for c in (inputs, outputs, starts))
+        field, start = game.state_dtype.fields[FIELD]
+        self._diverged = (start + field.base.fields[DIVERGED][1]) // 8
+        self._lanes = lanes
+        self._seen: Any = None
+        quiet_log.__enter__()
+        self._release = weakref.finalize(self, quiet_log.__exit__)
+
+    def _copies(self, game: Game, copies: Sequence[Copy]) -> list[tuple[slice, np.ndarray]]:
+        """The elements of a record, counted in float64, and the view of MuJoCo's array that they go to or come from."""
+        field, start = game.state_dtype.fields[FIELD]
+        if start % 8 or game.state_dtype.itemsize % 8:
+            raise ValueError(f"{game.name}: make the dtype of {FIELD!r} with align=True")
+        found = []
+        for body, member, array, first in copies:
+            dtype, offset = field.base.fields[member]
+            place, size = (start + body * field.base.itemsize + offset) // 8, dtype.itemsize // 8
+            rows = self._batch.bind(array).reshape(self._batch.nsim, -1)
+            found.append((slice(place, place + size), rows[:, first : first + size]))
+        return found
+
+    def _numbers(self, states: np.ndarray) -> np.ndarray:
+        """The match records as float64 ``[N, numbers of a record]``."""
+        if self._seen is None or self._seen[0] is not states:
+            self._seen = states, states.view(np.float64).reshape(len(states), -1)
+        return self._seen[1]
+
+    def load(self, states: np.ndarray, lanes: np.ndarray) -> None:
+        """See `palaestra.game.PhysicsEngine`."""
+        numbers = self._numbers(states)
+        self._batch.reset(lanes, stage=self._no_stage)
+        self._warnings[lanes] = 0
+        for place, array in self._starts:
+            array[lanes] = numbers[lanes, place]
+        self._batch.forward(lanes, stage=self._all_stages)
+        self._write(numbers, lanes)
+
+    def advance(self, states: np.ndarray, lanes: np.ndarray) -> None:
+        """See `palaestra.game.PhysicsEngine`."""
+        numbers = self._numbers(states)
+        if lanes.size == self._lanes:
+            for place, array in self._inputs:
+                array[...] = numbers[:, place]
+            self._batch.step(None, self._substeps)
+            if not np.count_nonzero(self._warnings):
+                for place, array in self._outputs:
+                    numbers[:, place] = array
+                return
+        else:
+            for place, array in self._inputs:
+                array[lanes] = numbers[lanes, place]
+            self._batch.step(lanes, self._substeps)
+        self._write(numbers, lanes)
+
+    def _write(self, numbers: np.ndarray, lanes: np.ndarray) -> None:
+        """Writes the outputs of lanes; those that have diverged keep theirs and are marked."""
+        absurd = self._warnings[lanes][:, self._absurd, 1].any(axis=1)
+        sound = lanes[~absurd] if absurd.any() else lanes
+        for place, array in self._outputs:
+            numbers[sound, place] = array[sound]
+        numbers[lanes, self._diverged] = absurd
+
+    def save(self, lanes: np.ndarray) -> dict[str, np.ndarray]:
+        """See `palaestra.game.SavingEngine`."""
+        return {"state": self._batch.state[lanes], "warnings": self._warnings[lanes]}
+
+    def load_saved(self, saved: Any, lanes: np.ndarray) -> None:
+        """See `palaestra.game.SavingEngine`."""
+        self._batch.state[lanes] = saved["state"]
+        self._warnings[lanes] = saved["warnings"]
+
+    def close(self) -> None:
+        """See `palaestra.game.PhysicsEngine`."""
+        self._release()
+
+
+class QuietLog:
+    """While anybody holds it MuJoCo writes no log. Its settings are of the process: the user's come back at the end."""
+
+    def __init__(self) -> None:
+        """Nobody holds it."""
+        self._holders, self._before = 0, None
+
+    def __enter__(self) -> None:
+        """Takes it."""
+        if self._holders == 0:
+            log = import_mujoco().MjLogConfig
+            self._before, quiet = log.get(), log.get()
+            quiet.logto_file = quiet.logto_console = False
+            quiet.set()
+        self._holders += 1
+
+    def __exit__(self, *error: object) -> None:
+        """Gives it back."""
+        self._holders -= 1
+        if self._holders == 0 and self._before is not None:
+            self._before.set()
+
+
+quiet_log = QuietLog()
+"""The only one."""
+
+
+def compiled(xml: str) -> Any:
+    """The model of a text in MuJoCo's format (``mujoco.MjModel``), without warnings about words that are out of use."""
+    mujoco = import_mujoco()
+    with quiet_log, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return mujoco.MjModel.from_xml_string(xml)
