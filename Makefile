@@ -98,5 +98,5 @@ $(READY): pyproject.toml constraints.txt
 
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call new_venv,$(LOWEST))
-	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,render]"
+	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,robots,render]"
 	@touch $@

@@ -14,10 +14,10 @@ from palaestra.testing import check, golden
 from palaestra.testing.players import Player
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = ("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit")
+EXAMPLES = ("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit", "MaHopper")
 
 pins = dict(line.split("==") for line in (ROOT / "constraints-lowest.txt").read_text().splitlines() if "==" in line)
-for package in ("gymnasium", "numba", "numpy", "pettingzoo", "jsbsim"):
+for package in ("gymnasium", "numba", "numpy", "pettingzoo", "jsbsim", "mujoco"):
     assert version(package) == pins[package], f"{package} is {version(package)}, not the lowest"
 
 ids = {f"palaestra/{name}-v0" for name in EXAMPLES}

@@ -27,6 +27,7 @@ REQUIRED = ("numpy", "gymnasium", "pettingzoo", "numba", "llvmlite")
 OPTIONAL = {
     "jsbsim": "flight",
     "scipy": "exact",
+    "mujoco": "robots",
     "pygame-ce": "render",
     "pillow": "render",
     "matplotlib": "render",

@@ -12,5 +12,5 @@ ROWS: tuple[Row, ...] = presets(
     Preset("palaestra/MaAnt-v0", "an ant runs, its four legs are agents", robot="ant"),
     Preset("palaestra/MaHopper-v0", "a hopper runs, its three joints are agents", robot="hopper"),
     Preset("palaestra/MaWalker2d-v0", "a walker runs, its two legs are agents", robot="walker2d"),
-    page=Page("MaHalfCheetah", "Gymnasium's running robots, each driven by several agents"),
+    page=Page("MaMuJoCo", "Gymnasium's running robots, each driven by several agents"),
 )

@@ -1,0 +1,101 @@
+"""MuJoCo's batch as an engine: the same bits by any number of threads, and a match that diverges alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from palaestra import make_batch
+from palaestra.core.run.physics import PhysicsSimulation
+from palaestra.robots import ma
+from palaestra.robots.engine import compiled, quiet_log
+
+mujoco = pytest.importorskip("mujoco")
+
+ID = "palaestra/MaHalfCheetah-v0"
+
+
+def played(lanes: int, threads: int, absurd: int | None = None, decisions: int = 30) -> Any:
+    """A batch after some decisions; the velocity of one lane is made absurd before the last ten."""
+    sim: Any = make_batch(ID, lanes, threads=threads, autoreset_mode="off")
+    sim.reset(seed=5)
+    rng = np.random.default_rng(1)
+    for number in range(decisions):
+        if number == decisions - 10 and absurd is not None:
+            records = sim.states.copy()
+            records["bodies"]["velocity"][absurd, 0, 2] = 1e12
+            sim.load_states(records[[absurd]], np.arange(lanes) == absurd)
+        sim.actions[...] = rng.uniform(-1, 1, sim.actions.shape)
+        sim.step()
+    return sim
+
+
+def test_the_bits_do_not_depend_on_threads():
+    one, two = played(5, 1), played(5, 2)
+    assert one.states.tobytes() == two.states.tobytes()
+    assert one.observations.tobytes() == two.observations.tobytes()
+    assert len(np.unique(one.info["x_m"])) == 5
+
+
+def test_a_match_that_diverges_is_truncated_alone_and_shows_finite_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    sound, spoilt = played(5, 2), played(5, 2, absurd=3)
+    others = [0, 1, 2, 4]
+    for member in ("position", "velocity"):
+        bodies, expected = (sim.states["bodies"][member][others] for sim in (spoilt, sound))
+        assert bodies.tobytes() == expected.tobytes()
+    assert spoilt.states["info"]["end_reason"].tolist() == [0, 0, 0, ma.LOST, 0]
+    assert not spoilt.states["info"]["winner"][3] >= 0
+    assert np.isfinite(spoilt.observations).all()
+    assert np.isfinite(spoilt.rewards).all()
+    spoilt.reset(np.arange(5) == 3)
+    spoilt.step()
+    assert spoilt.states["info"]["end_reason"][3] == 0
+    assert np.isfinite(spoilt.states["bodies"]["position"]).all()
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr().err == ""
+
+
+def test_what_the_users_log_was_set_to_comes_back():
+    before = mujoco.MjLogConfig.get()
+    sims = [make_batch(ID, 1), make_batch(ID, 1)]
+    assert not mujoco.MjLogConfig.get().logto_file
+    for sim in sims:
+        sim.close()
+    sims.clear()
+    with quiet_log:
+        assert not mujoco.MjLogConfig.get().logto_console
+    after = mujoco.MjLogConfig.get()
+    assert (after.logto_file, after.logto_console) == (before.logto_file, before.logto_console)
+
+
+def test_a_snapshot_brings_back_what_mujoco_keeps():
+    sim = played(3, 1)
+    saved = sim.snapshot()
+    futures = []
+    for _ in range(2):
+        for _ in range(8):
+            sim.actions[...] = 0.7
+            sim.step()
+        futures.append(sim.states.tobytes())
+        sim.restore(saved)
+    assert futures[0] == futures[1]
+
+
+def test_records_that_are_not_aligned_are_refused(monkeypatch: pytest.MonkeyPatch):
+    dtype = np.dtype
+    monkeypatch.setattr(ma.np, "dtype", lambda fields, align=False: dtype(fields))
+    game = ma.game()
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="MaHalfCheetah: make the dtype of 'bodies' with align=True"):
+        PhysicsSimulation(game, 1)
+
+
+def test_words_out_of_use_in_a_model_are_no_warning(capfd: pytest.CaptureFixture[str]):
+    compiled(ma.ROBOTS["half_cheetah"].path.read_text(encoding="utf-8"))
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,146 @@
+"""Running robots of several agents: the models' tables, the division, rewards and ends; parity with Gymnasium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from palaestra import make_batch
+from palaestra.robots import ma
+
+mujoco = pytest.importorskip("mujoco")
+
+IDS = {"half_cheetah": "MaHalfCheetah", "ant": "MaAnt", "hopper": "MaHopper", "walker2d": "MaWalker2d"}
+
+
+def batch(robot: str, lanes: int = 1, **keywords: Any) -> Any:
+    sim: Any = make_batch(f"palaestra/{IDS[robot]}-v0", lanes, autoreset_mode="off", **keywords)
+    sim.reset(seed=0)
+    return sim
+
+
+def placed(sim: Any, position: Any = None, velocity: Any = None) -> None:
+    """Puts the robot of lane 0 somewhere."""
+    records = sim.states.copy()
+    for name, values in (("position", position), ("velocity", velocity)):
+        if values is not None:
+            records["bodies"][name][0, 0] = values
+    sim.load_states(records[:1], np.arange(sim.num_envs) == 0)
+
+
+@pytest.mark.parametrize("robot", ma.ROBOTS)
+def test_the_table_is_that_of_the_model(robot: str):
+    kind, model = ma.ROBOTS[robot], ma.model(robot)
+    joints = [model.joint(k).name for k in range(model.njnt) if not model.joint(k).name.startswith("root")]
+    assert kind.joints == tuple(joints)
+    assert kind.motors == tuple(model.joint(int(k)).name for k in model.actuator_trnid[:, 0])
+    assert kind.start == tuple(model.qpos0)
+    assert kind.root == (model.nq - len(joints), model.nv - len(joints))
+    assert kind.step_s == model.opt.timestep
+    assert (model.actuator_ctrlrange == [-1, 1]).all()
+    for parts in kind.parts.values():
+        assert sorted(joint for part in parts for joint in part) == sorted(joints)
+
+
+def test_an_agent_drives_its_own_joints_and_sees_those_next_to_them():
+    sim = batch("ant")
+    position, velocity = np.arange(15) / 10, np.arange(14) / 100
+    position[3:7] = 0.5  # of length 1
+    placed(sim, position, velocity)
+    trunk, own, near = [0.2, 0.5, 0.5, 0.5, 0.5], [0.9, 1.0], [0.7, 1.1]  # hip_2, ankle_2; hip_1, hip_3
+    speeds = [0.0, 0.01, 0.02, 0.03, 0.04, 0.05]
+    expected = [*trunk, *speeds, *own, 0.08, 0.09, *near, 0.06, 0.1]
+    assert sim.observations[0, 1].tolist() == pytest.approx(expected)
+    sim.actions[...] = [[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]]]
+    sim.step()
+    torques = sim.states["bodies"]["torque"][0, 0].tolist()  # hip_4, ankle_4, hip_1, ...
+    assert torques == [0.7, 0.8, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+
+
+def test_rewards_are_speed_less_effort_and_all_are_paid_alike():
+    sim = batch("half_cheetah", 16, control_weight=0.5)
+    sim.actions[...] = np.random.default_rng(0).uniform(-1, 1, sim.actions.shape)
+    before, squares = sim.states["bodies"]["position"][:, 0, 0].copy(), (sim.actions**2).sum((1, 2))
+    sim.step()
+    speed = (sim.states["bodies"]["position"][:, 0, 0] - before) / 0.05
+    assert sim.rewards[:, 0] == pytest.approx(speed - 0.5 * squares, rel=1e-5)
+    assert (sim.rewards[:, 0] == sim.rewards[:, 1]).all()
+    assert sim.info["speed_mps"] == pytest.approx(speed)
+    assert sim.info["reward_forward"] + sim.info["reward_control"] == pytest.approx(sim.rewards[:, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("robot", "position"),
+    [
+        ("ant", {2: 1.1}), ("hopper", {1: 0.6}), ("hopper", {2: 0.3}), ("hopper", {2: -0.3}),
+        ("walker2d", {1: 2.2}), ("walker2d", {1: 0.7}), ("walker2d", {2: 1.2}),
+    ],
+)  # fmt: skip
+def test_a_robot_that_has_fallen_ends_the_match_and_is_not_paid_for_its_health(robot: str, position: dict):
+    for where, falls in (({}, False), (position, True)):
+        sim = batch(robot, forward_weight=0.0, control_weight=0.0)
+        start = np.array(ma.ROBOTS[robot].start)
+        start[list(where)] = list(where.values())
+        placed(sim, start, 0.0)
+        sim.step()
+        assert sim.terminated.item() is falls
+        assert sim.rewards[0].tolist() == [0.0 if falls else 1.0] * len(sim.game.agents)
+        assert (sim.info["end_reason"].item() == ma.FALLEN) is falls
+
+
+def test_the_sparse_reward_pays_each_milestone_once():
+    sim = batch("hopper", reward="sparse")
+    start = np.array(ma.ROBOTS["hopper"].start)
+    paid = []
+    for x in (0.2, 0.6, 0.4, 0.7, 1.6, 1.7):  # milestones stand at 0.5, 1.0 and 1.5 m
+        placed(sim, [x, *start[1:]], 0.0)
+        sim.step()
+        paid.append(float(sim.rewards[0, 0]))
+    assert paid == [0.0, 1.0, 0.0, 0.0, 2.0, 0.0]
+
+
+def test_starts_are_noisy_as_in_gymnasiums_tasks():
+    for robot, kind in ma.ROBOTS.items():
+        sim = batch(robot, 4096)
+        bodies = sim.states["bodies"]
+        off = bodies["position"][:, 0] - kind.start
+        assert abs(off).max() <= kind.noise[0]
+        assert off.std() == pytest.approx(kind.noise[0] / np.sqrt(3), rel=0.02)
+        spread = kind.noise[1] if kind.is_normal else kind.noise[1] / np.sqrt(3)
+        assert bodies["velocity"].std() == pytest.approx(spread, rel=0.02)
+        assert (abs(bodies["velocity"]).max() > kind.noise[1]) == kind.is_normal
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"robot": "horse"}, "robot must be one of 'half_cheetah', .*, got 'horse'"),
+        ({"parts": "5x1"}, "parts must be one of '2x3', '6x1', '1', got '5x1'"),
+        ({"reward": "shaped"}, "reward must be one of 'dense', 'sparse', got 'shaped'"),
+        ({"dtype": "f8"}, "dtype must be one of 'float32', 'float64', got 'f8'"),
+    ],
+)
+def test_words_that_there_are_not_are_refused(keywords: dict, message: str):
+    with pytest.raises(ValueError, match=message):
+        ma.game(**keywords)
+
+
+def test_alone_it_is_gymnasiums_half_cheetah_to_the_bit():
+    pytest.importorskip("imageio")
+    theirs: Any = gymnasium.make("HalfCheetah-v5")
+    first, _ = theirs.reset(seed=3)
+    ours: Any = gymnasium.make("palaestra/MaHalfCheetah-v0", parts="1", dtype="float64")
+    ours.reset(seed=0)
+    data = theirs.unwrapped.data
+    placed(ours.unwrapped.sim, data.qpos, data.qvel)
+    rng = np.random.default_rng(0)
+    assert ours.observation_space.shape == first.shape
+    for _ in range(999):
+        action = rng.uniform(-1, 1, 6)
+        seen, reward, *_ = theirs.step(action)
+        ours_seen, ours_reward, *_ = ours.step(action)
+        assert ours_seen.tobytes() == seen.tobytes()
+        assert ours_reward == reward
