@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.spec.factories import load
+from palaestra.core.spec.fields import member_offset
 from palaestra.game import Game
 
 FIELD = "bodies"
@@ -101,8 +102,8 @@ class MujocoEngine:
         kinds = mujoco.mjtWarning
         self._absurd = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL), int(kinds.mjWARN_BADQACC)]
         self._inputs, self._outputs, self._starts = (self._copies(game, c) for c in (inputs, outputs, starts))
-        field, start = game.state_dtype.fields[FIELD]
-        self._diverged = (start + field.base.fields[DIVERGED][1]) // 8
+        start, body = member_offset(game.state_dtype, FIELD), game.state_dtype[FIELD].base
+        self._diverged = (start + member_offset(body, DIVERGED)) // 8
         self._lanes = lanes
         self._seen: Any = None
         quiet_log.__enter__()
@@ -110,13 +111,13 @@ class MujocoEngine:
 
     def _copies(self, game: Game, copies: Sequence[Copy]) -> list[tuple[slice, np.ndarray]]:
         """The elements of a record, counted in float64, and the view of MuJoCo's array that they go to or come from."""
-        field, start = game.state_dtype.fields[FIELD]
+        start, dtype = member_offset(game.state_dtype, FIELD), game.state_dtype[FIELD].base
         if start % 8 or game.state_dtype.itemsize % 8:
             raise ValueError(f"{game.name}: make the dtype of {FIELD!r} with align=True")
         found = []
         for body, member, array, first in copies:
-            dtype, offset = field.base.fields[member]
-            place, size = (start + body * field.base.itemsize + offset) // 8, dtype.itemsize // 8
+            place = (start + body * dtype.itemsize + member_offset(dtype, member)) // 8
+            size = dtype[member].itemsize // 8
             rows = self._batch.bind(array).reshape(self._batch.nsim, -1)
             found.append((slice(place, place + size), rows[:, first : first + size]))
         return found
