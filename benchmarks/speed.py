@@ -24,6 +24,7 @@ import numpy as np
 
 import exact_claims
 import pursuit_speed
+import robots_speed
 import skirmish_speed
 import start_speed
 import team_speed
@@ -322,6 +323,9 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
         pursuit_speed.POOL_BAR_S,
         False,
     ),
+    "y": (robots_speed.shares, "MuJoCo alone over VectorEnv, half cheetah", robots_speed.SHARE_BAR, True),
+    "z": (robots_speed.single, "gymnasium.make of the half cheetah over Gymnasium's", robots_speed.SINGLE_BAR, False),
+    "za": (robots_speed.states, "restore of 256 half cheetahs, ms", robots_speed.RESTORE_BAR_MS, False),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

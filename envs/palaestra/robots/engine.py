@@ -61,6 +61,9 @@ class MujocoEngine:
 
     A match whose positions, velocities or accelerations MuJoCo finds absurd keeps its last outputs and is marked by
     `DIVERGED`: the rules truncate it. Nothing is printed or written to a file.
+
+    Attributes:
+        batch: ``mujoco.batch.Batch``, a simulation a lane.
     """
 
     body_field = FIELD
@@ -96,9 +99,9 @@ class MujocoEngine:
         self._substeps = substeps
         made = load(model)(*arguments)
         made.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # else a diverged match starts anew
-        self._batch = mujoco.batch.Batch(made, lanes, threads)
+        self.batch = mujoco.batch.Batch(made, lanes, threads)
         self._all_stages, self._no_stage = int(mujoco.mjtStage.mjSTAGE_ACC), int(mujoco.mjtStage.mjSTAGE_NONE)
-        self._warnings = self._batch.warning  # int32 [N, kinds, 2]: last info, count
+        self._warnings = self.batch.warning  # int32 [N, kinds, 2]: last info, count
         kinds = mujoco.mjtWarning
         self._absurd = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL), int(kinds.mjWARN_BADQACC)]
         self._inputs, self._outputs, self._starts = (self._copies(game, c) for c in (inputs, outputs, starts))
@@ -118,7 +121,7 @@ class MujocoEngine:
         for body, member, array, first in copies:
             place = (start + body * dtype.itemsize + member_offset(dtype, member)) // 8
             size = dtype[member].itemsize // 8
-            rows = self._batch.bind(array).reshape(self._batch.nsim, -1)
+            rows = self.batch.bind(array).reshape(self.batch.nsim, -1)
             found.append((slice(place, place + size), rows[:, first : first + size]))
         return found
 
@@ -131,11 +134,11 @@ class MujocoEngine:
     def load(self, states: np.ndarray, lanes: np.ndarray) -> None:
         """See `palaestra.game.PhysicsEngine`."""
         numbers = self._numbers(states)
-        self._batch.reset(lanes, stage=self._no_stage)
+        self.batch.reset(lanes, stage=self._no_stage)
         self._warnings[lanes] = 0
         for place, array in self._starts:
             array[lanes] = numbers[lanes, place]
-        self._batch.forward(lanes, stage=self._all_stages)
+        self.batch.forward(lanes, stage=self._all_stages)
         self._write(numbers, lanes)
 
     def advance(self, states: np.ndarray, lanes: np.ndarray) -> None:
@@ -144,7 +147,7 @@ class MujocoEngine:
         if lanes.size == self._lanes:
             for place, array in self._inputs:
                 array[...] = numbers[:, place]
-            self._batch.step(None, self._substeps)
+            self.batch.step(None, self._substeps)
             if not np.count_nonzero(self._warnings):
                 for place, array in self._outputs:
                     numbers[:, place] = array
@@ -152,7 +155,7 @@ class MujocoEngine:
         else:
             for place, array in self._inputs:
                 array[lanes] = numbers[lanes, place]
-            self._batch.step(lanes, self._substeps)
+            self.batch.step(lanes, self._substeps)
         self._write(numbers, lanes)
 
     def _write(self, numbers: np.ndarray, lanes: np.ndarray) -> None:
@@ -165,11 +168,11 @@ class MujocoEngine:
 
     def save(self, lanes: np.ndarray) -> dict[str, np.ndarray]:
         """See `palaestra.game.SavingEngine`."""
-        return {"state": self._batch.state[lanes], "warnings": self._warnings[lanes]}
+        return {"state": self.batch.state[lanes], "warnings": self._warnings[lanes]}
 
     def load_saved(self, saved: Any, lanes: np.ndarray) -> None:
         """See `palaestra.game.SavingEngine`."""
-        self._batch.state[lanes] = saved["state"]
+        self.batch.state[lanes] = saved["state"]
         self._warnings[lanes] = saved["warnings"]
 
     def close(self) -> None:
