@@ -146,7 +146,7 @@ class Graph:
     def hops(self) -> np.ndarray:
         """Edges on a shortest way between two nodes, int16 ``[V, V]``; `UNREACHABLE` where there is none."""
         size, nodes = self.nodes, np.arange(self.nodes)
-        near = np.where(self.neighbours < 0, nodes[:, None], self.neighbours)
+        near = np.where(self.neighbours.T < 0, nodes, self.neighbours.T)  # [D, V]: whole rows are united at a time
         found = np.full((size, size), UNREACHABLE, np.int16)
         found[nodes, nodes], flat = 0, found.reshape(-1)
         reached: np.ndarray | None = np.packbits(np.eye(size, dtype=bool), axis=1)
@@ -155,15 +155,15 @@ class Graph:
             if count * FEW_PAIRS < size**2:  # as on a long path: each is followed
                 pairs = np.flatnonzero(flat == distance - 1) if pairs is None else pairs
                 first, second = np.divmod(pairs, size)
-                ahead = (first[:, None] * size + near[second]).reshape(-1)
+                ahead = (first * size + near[:, second]).reshape(-1)
                 pairs, reached = np.unique(ahead[flat[ahead] == UNREACHABLE]), None
                 flat[pairs], count = distance, len(pairs)
             else:  # sets of nodes are united, 8 a byte
                 reached = np.packbits(found != UNREACHABLE, axis=1) if reached is None else reached
-                wider = np.bitwise_or.reduce(reached[near], axis=1)
+                wider = np.bitwise_or.reduce(reached[near], axis=0)
                 new = np.unpackbits(wider & ~reached, axis=1, count=size).view(bool)
-                found[new], count = distance, int(np.count_nonzero(new))
-                pairs, reached = None, wider
+                np.copyto(found, distance, where=new)
+                pairs, reached, count = None, wider, int(np.count_nonzero(new))
             if not count:
                 break
         return found
