@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -251,8 +251,10 @@ def _pair(edge: Sequence[int] | np.ndarray) -> str:
     return "-".join(str(int(node)) for node in edge)
 
 
-def by_name(name: str) -> tuple[Graph, ...]:
+def by_name(name: str) -> Iterator[Graph]:
     """The graphs of a family's name, as ``"grid:10x10"``, ``"petersen"`` or ``"regular:200x4:7"`` with a seed.
+
+    Each is made when it is asked for: a pool may be refused before its last one.
 
     Raises:
         ValueError: No such family, or sizes that it does not have; says which it has.
@@ -269,12 +271,12 @@ def by_name(name: str) -> tuple[Graph, ...]:
     if len(sizes) != family.sizes or (found["seed"] is not None and not family.is_drawn):
         raise ValueError(f"graph {name!r} must look like {family.form!r}")
     try:
-        drawings = family.draw(sizes, int(found["seed"] or 0))
+        drawings = iter(family.draw(sizes, int(found["seed"] or 0)))
     except BadSize as error:
         raise ValueError(f"graph {name!r}: {error}") from None
-    if len(drawings) == 1:
-        return (_drawn(name, drawings[0]),)
-    return tuple(_drawn(f"{name}[{k}]", drawing) for k, drawing in enumerate(drawings))
+    first = list(islice(drawings, 2))
+    for k, drawing in enumerate(chain(first, drawings)):
+        yield _drawn(name if len(first) == 1 else f"{name}[{k}]", drawing)
 
 
 def _drawn(name: str, drawing: Drawing) -> Graph:
