@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pickle
 import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,9 @@ class Cache:
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "dont_write_bytecode", True)  # the folder holds what numba stores alone
+            spec.loader.exec_module(module)
         return compiler.compile_cached(module.add)
 
     def hits(self) -> int:

@@ -1,4 +1,7 @@
-"""A game that a factory made is pickled as the factory and its keywords, and comes back as the same object."""
+"""A game that a factory made is pickled as the factory and its keywords, and comes back as the same object.
+
+Those of all ids: tests/replay/test_other_process.py.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import copy
 import dataclasses
 import gc
 import pickle
-import subprocess
-import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,9 +26,6 @@ from palaestra.core.run import recipes
 from palaestra.core.spec import factories
 from palaestra.core.spec.factories import make
 from palaestra.game import Game
-
-MOST_BYTES = 2048
-OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 
 
 def again(game: Game) -> Game:
@@ -66,39 +64,6 @@ def from_file(path: Any) -> Game:
 # -- the same object ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def pickles() -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for id in OURS:
-        try:
-            found[id] = pickle.dumps(registry.make_game(id)[0])
-        except ImportError:  # an extra that is not installed
-            continue
-    return found
-
-
-def test_every_registered_game_is_pickled_small_and_comes_back_as_itself(pickles: dict[str, bytes]):
-    assert len(pickles) > len(OURS) / 2
-    assert not {id: len(pickled) for id, pickled in pickles.items() if len(pickled) > MOST_BYTES}
-    assert all(pickle.loads(pickled) is registry.make_game(id)[0] for id, pickled in pickles.items())
-
-
-LOADING = """
-import pickle, sys
-pickles = pickle.load(sys.stdin.buffer)
-games = {id: pickle.loads(pickled) for id, pickled in pickles.items()}
-from palaestra import registry
-print([id for id, game in games.items() if registry.make_game(id)[0] is not game])
-"""
-
-
-def test_a_fresh_process_has_the_game_that_it_makes_itself(pickles: dict[str, bytes]):
-    """Takes seconds: it makes every game anew, which shows that none needs what this process has."""
-    given = pickle.dumps(pickles)
-    done = subprocess.run([sys.executable, "-c", LOADING], input=given, capture_output=True, check=False)
-    assert (done.stdout.decode().strip(), done.returncode) == ("[]", 0), done.stderr.decode()
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, again, lambda g: pickle.loads(cloudpickle.dumps(g))])
 def test_every_way_to_copy_gives_the_object_itself(copied: Any):
     game = make(two_team.game, {"nodes": 7})
@@ -128,7 +93,7 @@ def test_another_representation_comes_back_as_itself():
     game = make(size_game.game, {})
     name = next(iter(game.representations))
     view = game.represented(name)
-    assert len(pickle.dumps(view)) <= MOST_BYTES
+    assert len(pickle.dumps(view)) <= 2048
     assert again(view) is view
     assert as_elsewhere(view).observation_dtype == view.observation_dtype
 

@@ -1,34 +1,58 @@
-"""Replays and snapshots of all ids are used by a process that did other things before than the one that wrote them."""
+"""Games, replays and snapshots of all ids are used by a process that did other things before than their writer."""
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
+import pytest
 from games.play import python
 from testing.handed_on import problems, write
 
 from palaestra import registry
 
+MOST_BYTES = 2048
+OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 OTHER_PROCESS = """
-import sys
+import pickle, sys
 from pathlib import Path
-from testing.handed_on import problems
 folder, *ids = sys.argv[1:]
-print(*problems(ids, Path(folder), replays=True), sep="\\n")
+pickles = pickle.loads((Path(folder) / "games").read_bytes())
+games = {id: pickle.loads(pickles[id]) for id in ids}
+from palaestra import registry
+from testing.handed_on import problems
+other = [f"{id}: what arrived is not the game made here" for id in ids if registry.make_game(id)[0] is not games[id]]
+print(*other, *problems(ids, Path(folder), replays=True), sep="\\n")
 """
 
 
-def test_replays_and_snapshots_of_all_ids_are_taken_by_another_process_and_snapshots_by_this_one(tmp_path: Path):
-    """Takes seconds: two processes make every game. One test, because each of several would start a process."""
-    ids = []
-    for id in registry.ROWS:
-        if id.startswith("palaestra/"):
-            try:
-                write(id, tmp_path)
-            except ImportError:
-                continue
-            ids.append(id)
+@pytest.fixture(scope="module")
+def pickles() -> dict[str, bytes]:
+    """The game of each id whose packages are installed."""
+    found: dict[str, bytes] = {}
+    for id in OURS:
+        try:
+            found[id] = pickle.dumps(registry.make_game(id)[0])
+        except ImportError:
+            continue
+    return found
+
+
+def test_every_registered_game_is_pickled_small_and_comes_back_as_itself(pickles: dict[str, bytes]):
+    assert len(pickles) > 60
+    assert not {id: len(pickled) for id, pickled in pickles.items() if len(pickled) > MOST_BYTES}
+    assert all(pickle.loads(pickled) is registry.make_game(id)[0] for id, pickled in pickles.items())
+
+
+def test_all_is_taken_by_another_process_and_snapshots_by_this_one(tmp_path: Path, pickles: dict[str, bytes]):
+    """Takes seconds: two processes make every game. One test, because each of several would start a process.
+
+    The other process makes each game anew, which shows that none needs what this one has.
+    """
+    ids = list(pickles)
+    for id in ids:
+        write(id, tmp_path)
     assert list(problems([*ids, *ids], tmp_path, replays=False)) == []
+    (tmp_path / "games").write_bytes(pickle.dumps(pickles))
     # The other process has another seed of hashes and makes the games in another order.
     assert python(OTHER_PROCESS, str(tmp_path), *reversed(ids), PYTHONHASHSEED="12") == ""
-    assert len(ids) > 60

@@ -11,6 +11,7 @@ from typing import Any
 from games.play import all_bytes
 
 from palaestra import make_batch
+from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.replay import Recorder, ReplayError, load, verify
 from palaestra.testing.players import Player
 
@@ -40,13 +41,14 @@ def write(id: str, folder: Path) -> None:
         ImportError: An optional package is missing.
     """
     replay, snapshot = files(id, folder)
-    sim = make_batch(id, 1)
-    with Recorder(sim) as recorder:
-        sim.reset(seed=3)
-        next_decisions(sim)
-    recorder.replay().save(replay)
-    snapshot.write_bytes(pickle.dumps((sim.snapshot(), next_decisions(sim))))
-    sim.close()
+    with unchanged_rules():
+        sim = make_batch(id, 1)
+        with Recorder(sim) as recorder:
+            sim.reset(seed=3)
+            next_decisions(sim)
+        recorder.replay().save(replay)
+        snapshot.write_bytes(pickle.dumps((sim.snapshot(), next_decisions(sim))))
+        sim.close()
 
 
 def problems(ids: Iterable[str], folder: Path, *, replays: bool) -> Iterator[str]:
@@ -57,21 +59,26 @@ def problems(ids: Iterable[str], folder: Path, *, replays: bool) -> Iterator[str
         folder: Where the files are.
         replays: Whether to repeat the replays too.
     """
-    for id in ids:
-        replay, snapshot = files(id, folder)
-        if replays:
-            try:
-                result = verify(load(replay))
-                if not result.ok:
-                    yield f"{id}: {result}"
-            except ReplayError as error:
-                yield f"{id}: {error}"
-        saved, expected = pickle.loads(snapshot.read_bytes())
-        sim = make_batch(id, 1)
+    with unchanged_rules():
+        for id in ids:
+            yield from _problems_of(id, folder, replays)
+
+
+def _problems_of(id: str, folder: Path, replays: bool) -> Iterator[str]:
+    replay, snapshot = files(id, folder)
+    if replays:
         try:
-            sim.restore(saved)
-            if next_decisions(sim) != expected:
-                yield f"{id}: a restored snapshot goes on in another way"
-        except ValueError as error:
+            result = verify(load(replay))
+            if not result.ok:
+                yield f"{id}: {result}"
+        except ReplayError as error:
             yield f"{id}: {error}"
-        sim.close()
+    saved, expected = pickle.loads(snapshot.read_bytes())
+    sim = make_batch(id, 1)
+    try:
+        sim.restore(saved)
+        if next_decisions(sim) != expected:
+            yield f"{id}: a restored snapshot goes on in another way"
+    except ValueError as error:
+        yield f"{id}: {error}"
+    sim.close()

@@ -8,7 +8,7 @@ values Python promises to keep.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -64,13 +64,13 @@ class Family:
     Attributes:
         form: An example for messages.
         sizes: How many sizes the name has.
-        draw: ``draw(sizes, seed)`` makes the graphs.
+        draw: ``draw(sizes, seed)`` makes the graphs; of a pool each when it is asked for.
         is_drawn: Whether they are random, so that the name may end in a seed.
     """
 
     form: str
     sizes: int
-    draw: Callable[[Sequence[int], int], list[Drawing]]
+    draw: Callable[[Sequence[int], int], Iterable[Drawing]]
     is_drawn: bool = False
 
 
@@ -270,13 +270,13 @@ def _is_connected(nodes: int, edges: set[Edge] | Sequence[Edge]) -> bool:
 # --------------------------------------------------------------------------------------------------------------- pools
 
 
-def dungeons(sizes: Sequence[int], seed: int) -> list[Drawing]:
+def dungeons(sizes: Sequence[int], seed: int) -> Iterator[Drawing]:
     """Dungeons of rooms, whose cells one may cross diagonally, and corridors; all have the same number of cells."""
     count, nodes = sizes
     need(count, 1, MOST_GRAPHS, "dungeons")
     need(nodes, 8, MOST, "nodes")
     need(count, 1, MOST_PAIRS // nodes**2, f"dungeons of {nodes} nodes")
-    return [dungeon(Random(f"dungeon {nodes} {seed} {k}"), nodes) for k in range(count)]
+    return (dungeon(Random(f"dungeon {nodes} {seed} {k}"), nodes) for k in range(count))
 
 
 def dungeon(random: Random, nodes: int) -> Drawing:

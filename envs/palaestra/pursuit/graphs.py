@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -146,7 +146,7 @@ class Graph:
     def hops(self) -> np.ndarray:
         """Edges on a shortest way between two nodes, int16 ``[V, V]``; `UNREACHABLE` where there is none."""
         size, nodes = self.nodes, np.arange(self.nodes)
-        near = np.where(self.neighbours < 0, nodes[:, None], self.neighbours)
+        near = np.where(self.neighbours.T < 0, nodes, self.neighbours.T)  # [D, V]: whole rows are united at a time
         found = np.full((size, size), UNREACHABLE, np.int16)
         found[nodes, nodes], flat = 0, found.reshape(-1)
         reached: np.ndarray | None = np.packbits(np.eye(size, dtype=bool), axis=1)
@@ -155,15 +155,15 @@ class Graph:
             if count * FEW_PAIRS < size**2:  # as on a long path: each is followed
                 pairs = np.flatnonzero(flat == distance - 1) if pairs is None else pairs
                 first, second = np.divmod(pairs, size)
-                ahead = (first[:, None] * size + near[second]).reshape(-1)
+                ahead = (first * size + near[:, second]).reshape(-1)
                 pairs, reached = np.unique(ahead[flat[ahead] == UNREACHABLE]), None
                 flat[pairs], count = distance, len(pairs)
             else:  # sets of nodes are united, 8 a byte
                 reached = np.packbits(found != UNREACHABLE, axis=1) if reached is None else reached
-                wider = np.bitwise_or.reduce(reached[near], axis=1)
+                wider = np.bitwise_or.reduce(reached[near], axis=0)
                 new = np.unpackbits(wider & ~reached, axis=1, count=size).view(bool)
-                found[new], count = distance, int(np.count_nonzero(new))
-                pairs, reached = None, wider
+                np.copyto(found, distance, where=new)
+                pairs, reached, count = None, wider, int(np.count_nonzero(new))
             if not count:
                 break
         return found
@@ -251,8 +251,10 @@ def _pair(edge: Sequence[int] | np.ndarray) -> str:
     return "-".join(str(int(node)) for node in edge)
 
 
-def by_name(name: str) -> tuple[Graph, ...]:
+def by_name(name: str) -> Iterator[Graph]:
     """The graphs of a family's name, as ``"grid:10x10"``, ``"petersen"`` or ``"regular:200x4:7"`` with a seed.
+
+    Each is made when it is asked for: a pool may be refused before its last one.
 
     Raises:
         ValueError: No such family, or sizes that it does not have; says which it has.
@@ -269,12 +271,12 @@ def by_name(name: str) -> tuple[Graph, ...]:
     if len(sizes) != family.sizes or (found["seed"] is not None and not family.is_drawn):
         raise ValueError(f"graph {name!r} must look like {family.form!r}")
     try:
-        drawings = family.draw(sizes, int(found["seed"] or 0))
+        drawings = iter(family.draw(sizes, int(found["seed"] or 0)))
     except BadSize as error:
         raise ValueError(f"graph {name!r}: {error}") from None
-    if len(drawings) == 1:
-        return (_drawn(name, drawings[0]),)
-    return tuple(_drawn(f"{name}[{k}]", drawing) for k, drawing in enumerate(drawings))
+    first = list(islice(drawings, 2))
+    for k, drawing in enumerate(chain(first, drawings)):
+        yield _drawn(name if len(first) == 1 else f"{name}[{k}]", drawing)
 
 
 def _drawn(name: str, drawing: Drawing) -> Graph:
