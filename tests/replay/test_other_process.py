@@ -49,9 +49,13 @@ def test_all_is_taken_by_another_process_and_snapshots_by_this_one(tmp_path: Pat
 
     The other process makes each game anew, which shows that none needs what this one has.
     """
-    ids = list(pickles)
-    for id in ids:
-        write(id, tmp_path)
+    ids = []
+    for id in pickles:
+        try:
+            write(id, tmp_path)
+        except ImportError:  # its engine is not installed
+            continue
+        ids.append(id)
     assert list(problems([*ids, *ids], tmp_path, replays=False)) == []
     (tmp_path / "games").write_bytes(pickle.dumps(pickles))
     # The other process has another seed of hashes and makes the games in another order.
