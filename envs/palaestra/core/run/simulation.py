@@ -188,7 +188,7 @@ class Simulation(Arrays, ABC):
         same lanes as the reset.
         """
         which = self._which(mask)
-        is_whole = bool(which.all())
+        is_whole = mask is None or bool(which.all())
         if not self.started and not is_whole:
             raise ValueError("the first reset starts all lanes: call reset() without a mask")
         seeds = None if seed is None else lane_seeds(seed, self.num_envs)
@@ -201,7 +201,8 @@ class Simulation(Arrays, ABC):
         if unseeded is not None and unseeded.any():
             drawn = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
             self._seed(lane_seeds(drawn, self.num_envs), unseeded, interrupted)
-        self._about_to("reset", which, interrupted=interrupted)
+        if self.recorder is not None:
+            self._about_to("reset", which, interrupted=interrupted)
         self._reset_lanes(which)
         self.guard.started = True
         self._has_done()
