@@ -1,7 +1,7 @@
 """Lets every writer of files meet a full disk, at every stage of its write.
 
-    PYTHONPATH=tests python tests/reliability/full_disk.py
-    PYTHONPATH=tests python tests/reliability/full_disk.py --writers policy checkpoint unmas
+    PYTHONPATH=tests:benchmarks python tests/reliability/full_disk.py
+    PYTHONPATH=tests:benchmarks python tests/reliability/full_disk.py --writers policy checkpoint unmas
 
 Each writer first writes its file. Then it writes it again while the system refuses to let files grow beyond a limit
 (``RLIMIT_FSIZE``: nothing, one byte, a half, all but one byte) and while fsync and replace fail as on a full disk. Each
@@ -60,13 +60,6 @@ def policy(path: Path) -> None:
     )
 
 
-def network(path: Path) -> None:
-    """A network of the kernels, beside the policy of the inner loop."""
-    from palaestra_baselines import ppo_tracking
-
-    ppo_tracking.save_weights(path.with_suffix(".safetensors"), [(np.ones((64, 64)), np.ones(64))], ppo_tracking.Args())
-
-
 def checkpoint(path: Path) -> None:
     """A checkpoint alone."""
     from palaestra_baselines.common.checkpoints import save_checkpoint
@@ -99,7 +92,7 @@ def figure(path: Path) -> None:
 
 def table(path: Path) -> None:
     """The table of a figure, and the record of a grid."""
-    from learning.figures import write_csv
+    from palaestra_baselines.common.run_folder import write_csv
 
     write_csv(path, [["a", "b"], *([k, k / 3] for k in range(200))])
 
@@ -165,7 +158,6 @@ def acmi(path: Path) -> None:
 
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "policy": ("policy.safetensors", policy),
-    "network": ("best.npz", network),
     "checkpoint": ("checkpoint.safetensors", checkpoint),
     "log": ("log.csv", log),
     "note of a run": ("done.json", done),

@@ -1,7 +1,7 @@
 """Kills trainings, many of them within a write, resumes them, and compares the results with those of a whole run.
 
-    PYTHONPATH=tests python tests/reliability/killed_trainings.py               # 20 kills of each of the five learners
-    PYTHONPATH=tests python tests/reliability/killed_trainings.py --kills 4 --methods fm3q pid
+    PYTHONPATH=tests:benchmarks python tests/reliability/killed_trainings.py  # 20 kills of each of the five learners
+    PYTHONPATH=tests:benchmarks python tests/reliability/killed_trainings.py --kills 4 --methods fm3q pid
 
 Each method trains in small settings of one or two kinds (`reliability.small_runs`); the methods beside UNMAS, ARAC,
 QMIX, VDN and MAPPO are killed a quarter as often. Half of the kills come at a random time. The others come at a moment

@@ -1,8 +1,8 @@
 """Spoils files of other people by the thousand, and opens and uses each: a file can be wrong, never dangerous.
 
-    PYTHONPATH=tests python tests/reliability/mutated_files.py                      # 3,000 files of all kinds
-    PYTHONPATH=tests python tests/reliability/mutated_files.py --files 500 --kinds replay pool --seed 3
-    PYTHONPATH=tests python tests/reliability/mutated_files.py --keep DIRECTORY     # leaves the files that failed there
+    PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py  # 3,000 files of all kinds
+    PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py --files 500 --kinds replay pool --seed 3
+    PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py --keep DIRECTORY  # leaves the files that failed there
 
 Honest files of each kind are damaged, cut, mixed, replaced by foreign ones and by pickles, given dishonest values under
 a checksum that fits, and the names of private files of the user (`reliability.mutations`, `reliability.kinds`); a pipe

@@ -1,7 +1,7 @@
 """Runs the commands of this folder one after the other, as large as a night of CI needs: `make reliability`.
 
-    PYTHONPATH=tests python tests/reliability/nightly.py               # all of them
-    PYTHONPATH=tests python tests/reliability/nightly.py --minutes 15  # begins none after 15 minutes
+    PYTHONPATH=tests:benchmarks python tests/reliability/nightly.py               # all of them
+    PYTHONPATH=tests:benchmarks python tests/reliability/nightly.py --minutes 15  # begins none after 15 minutes
 
 What has passed is kept in ``build/reliability.txt`` with the commit it was seen at, and not run again at the same one.
 Each seed is that of the day, so that every night draws other faults; a failure names the command that draws them again.
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
     commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     passed = PASSED.read_text(encoding="utf-8").splitlines() if PASSED.exists() else []
-    path = os.pathsep.join(str(ROOT / name) for name in ("envs", "baselines", "assets", "tests"))
+    path = os.pathsep.join(str(ROOT / name) for name in ("envs", "baselines", "assets", "tests", "benchmarks"))
     end, status = time.monotonic() + 60.0 * args.minutes, 0
     for form in COMMANDS:
         kept = f"{commit} {form}"
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return status or 2
         words = shlex.split(form.format(day=time.strftime("%Y%m%d")))
         command = [sys.executable, str(FOLDER / words[0]), *words[1:]]
-        print(f"\n== PYTHONPATH=tests python tests/reliability/{' '.join(words)}", flush=True)
+        print(f"\n== PYTHONPATH=tests:benchmarks python tests/reliability/{' '.join(words)}", flush=True)
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=False)
         if done.returncode:
             status = 1
