@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py  # 3,000 files of all kinds
     PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py --files 500 --kinds replay pool --seed 3
-    PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py --keep DIRECTORY  # leaves the files that failed there
+    PYTHONPATH=tests:benchmarks python tests/reliability/mutated_files.py --keep DIRECTORY  # leaves what failed there
 
 Honest files of each kind are damaged, cut, mixed, replaced by foreign ones and by pickles, given dishonest values under
 a checksum that fits, and the names of private files of the user (`reliability.mutations`, `reliability.kinds`); a pipe
