@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
-from games import size_game  # noqa: F401 (it registers its ids)
+from games import reach, size_game  # noqa: F401 (they register their ids)
 from testing import broken_games
 
 from palaestra import register, registry
@@ -25,7 +25,7 @@ DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
 )
-COURIERS = "tests/Couriers-v0"
+COURIERS, REACH = "tests/Couriers-v0", "tests/Reach-v0"
 FACES = ("batch", "env", "vec", "parallel", "aec")
 
 
@@ -138,7 +138,7 @@ def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callab
 
     def plant(tamper: Callable[[Any], None]) -> Callable[[Any], None]:
         about = (tamper.__doc__ or "").strip()
-        keywords = {} if id == COURIERS else {"fault": broken_games.SOUND}  # what is given is not drawn
+        keywords = {} if id in (COURIERS, REACH) else {"fault": broken_games.SOUND}  # what is given is not drawn
         FAULTS.append(Fault(check, about, lambda: Tampered(id, which, tamper, **keywords), match))
         return tamper
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from games import size_game  # noqa: F401 (it registers its ids)
+from games import reach, size_game  # noqa: F401 (they register their ids)
 from testing.planting import COURIERS, CROWD, DUEL, SPOKEN, TUG, games, no_games
 
 from palaestra.core.faces.aec_env import GameAECEnv
@@ -107,6 +107,7 @@ def checked() -> Iterator[tuple[set[str], list[Report]]]:
     games()
     reports = [check(id, fault=0) for id in (DUEL, TUG, SPOKEN, CROWD)]
     reports.append(check(COURIERS, only=["face_attributes_match"]))
+    reports.append(check("tests/Reach-v0", only=["goal_rewards_are_paid"]))
     yield used, reports
     no_games()
     patch.undo()

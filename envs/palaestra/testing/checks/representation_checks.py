@@ -8,6 +8,8 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.faces.agent_io import NO_CODEC
+from palaestra.core.faces.goals import ACHIEVED, DESIRED
+from palaestra.game import Representation
 from palaestra.testing.checks.standard_checks import contained
 from palaestra.testing.drivers import drivers
 from palaestra.testing.harness import Skipped, conformance, require
@@ -82,3 +84,46 @@ def _faces(subject: Subject, option: str) -> None:
                     contained(driver.face.observation_space(agent), own, f"{place}, {agent}")
             else:
                 contained(driver.face.observation_space, seen, place)
+
+
+@conformance(order=1104)
+def goal_rewards_are_paid(subject: Subject) -> None:
+    """``compute_reward`` gives for the goals that a decision shows what it has paid, for one match and for many.
+
+    It does not look at the match: asked for the goals of earlier decisions, it gives what they have paid.
+    """
+    game = subject.game
+    if game.goal_reward is None:
+        raise Skipped("the game has no rewards by goals")
+    names = [name for name, shown in game.representations.items() if _has_goals(shown)]
+    require(names, "no representation shows achieved_goal and desired_goal")
+    option, lanes = f"{names[0]}:dict", LANES
+    seed, rounds = subject.draw.seed(), list(subject.rounds(20, 60, 600))
+    env, vec = subject.env(observation=option), subject.vec(lanes, observation=option, autoreset_mode="same_step")
+    env.reset(seed=seed)
+    vec.reset(seed=seed)
+    for face in (env, vec):
+        face.action_space.seed(seed % 2**32)
+    achieved, desired, paid = [], [], []
+    for number in rounds:
+        seen, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        given = env.compute_reward(seen[ACHIEVED], seen[DESIRED], info=info)
+        require(given == reward, f"Env, decision {number}: paid {reward}, compute_reward gives {given}")
+        achieved, desired, paid = [*achieved, seen[ACHIEVED]], [*desired, seen[DESIRED]], [*paid, reward]
+        if terminated or truncated:
+            env.reset()
+        seen, rewards, terminated, truncated, info = vec.step(vec.action_space.sample())
+        runs = ~(terminated | truncated)  # where a match has ended, the next one is shown
+        given = vec.compute_reward(seen[ACHIEVED], seen[DESIRED], info=info)
+        wrong = np.flatnonzero(runs & (given != rewards))
+        require(
+            not len(wrong), f"VectorEnv, decision {number}, lanes {wrong}: paid {rewards[wrong]}, given {given[wrong]}"
+        )
+    given = env.compute_reward(np.array(achieved), np.array(desired))
+    wrong = np.flatnonzero(given != np.array(paid, given.dtype))
+    require(not len(wrong), f"Env, decisions {wrong}, asked for once more: {given[wrong]}")
+    subject.note(f"{len(rounds) * (lanes + 1)} lane-steps of {names[0]}")
+
+
+def _has_goals(shown: Representation) -> bool:
+    return all({ACHIEVED, DESIRED} <= {f.name for f in table} for table in shown.observation.values())
