@@ -588,18 +588,13 @@ FAULTS.append(
 )
 
 
-# -- goals -------------------------------------------------------------------------------------------------------------
-
-
 @face("goal_rewards_are_paid", "env", r"Env, decision \d+: paid -?\d.0, compute_reward gives -?\d.0", REACH)
 def goals_exchanged_with_rewards(env: Any) -> None:
     """a goal that is reached costs, and one that is not is free"""
-    compute = env.compute_reward
-    env.compute_reward = lambda achieved, desired, info=None: -1.0 - compute(achieved, desired, info)
+    env.compute_reward = lambda *goals, compute=env.compute_reward, **more: -1.0 - compute(*goals, **more)
 
 
 @face("goal_rewards_are_paid", "vec", "VectorEnv, decision 0, lanes", REACH)
 def goals_of_the_lane_before(vec: Any) -> None:
     """lanes get the reward of their neighbours"""
-    compute = vec.compute_reward
-    vec.compute_reward = lambda achieved, desired, info=None: np.roll(compute(achieved, desired, info), 1) + 1.0
+    vec.compute_reward = lambda *goals, compute=vec.compute_reward, **more: np.roll(compute(*goals, **more), 1) + 1.0
