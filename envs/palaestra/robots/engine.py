@@ -4,7 +4,7 @@ Bodies are records of float64 members. A table of copies says which members are 
 from its arrays, and which start a match; a copy is one assignment for all lanes.
 
 Positions and velocities are exact after a period. What MuJoCo derives from them (sensors, forces, frames) describes
-the bodies before the last substep, unless ``stage`` asks for more; after `MujocoEngine.load` all of it is exact.
+the bodies before the last substep; after `MujocoEngine.load` all of it is exact.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@
 A robot of Gymnasium's MuJoCo tasks (`HalfCheetah-v5`, `Ant-v5`, `Hopper-v5`, `Walker2d-v5`) runs to the right. Its
 joints are divided among agents, which are paid together: `parts="2x3"` are two agents with three joints each. An agent
 sees the trunk, its own joints and those that are linked to them (Peng et al., "FACMAC: Factored Multi-Agent Centralised
-Policy Gradients", NeurIPS 2021, whose tasks are known as MaMuJoCo). `parts="1"` is the task of Gymnasium itself.
+Policy Gradients", NeurIPS 2021, whose tasks are known as MaMuJoCo). `parts="1"` has one agent, as Gymnasium's task.
 
 The models are those of the installed Gymnasium. With `parts="1"` and `dtype="float64"` the half cheetah's observations
-and rewards are those of `HalfCheetah-v5` to the bit.
+and rewards are those of `HalfCheetah-v5` to the bit, from the same positions and velocities. The others were not
+compared: the ant lacks its forces of contact, the hopper the limit of 100 on all numbers.
 
 ## Action Space
 <!-- table: action -->
