@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,25 @@ def test_decisions_are_random_until_learning_starts(run: Watched):
     assert run.random[:6] == [True] * 6
     assert not any(run.random[8:])
     assert len(run.rates) == run.random.count(False) + 1  # the first update follows the decision that ends the warm-up
+
+
+def test_a_recurrent_network_only_remembers_until_learning_starts(monkeypatch: pytest.MonkeyPatch):
+    """Its values are unknown to the decisions of the warm-up, its memory goes on."""
+
+    def evaluate(observed: Any, before: Any) -> Any:
+        return torch.ones(4, 3), before + 1.0
+
+    position = SimpleNamespace(observations={}, memory=np.zeros((4, 2), np.float32), legal=None)
+    played = []
+    monkeypatch.setattr(training_module, "epsilon_greedy", lambda rng, legal, values, epsilon: values)
+    collector = SimpleNamespace(rng=None, position=position, play=lambda *given: played.append(given))
+    for is_warming_up in (True, False):
+        training: Any = SimpleNamespace(collector=collector, is_warming_up=is_warming_up)
+        Training.play(training, SimpleNamespace(memory_size=2, evaluate=evaluate), 0.1)
+    (warming, memory), (learning, _) = played
+    assert warming is None
+    assert (memory == 1.0).all()
+    assert (learning == 1.0).all()
 
 
 def test_the_learning_rate_falls_linearly_to_that_of_the_end(run: Watched):
