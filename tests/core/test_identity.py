@@ -45,6 +45,14 @@ def with_hook(game: Game, name: str) -> Game:
     return replace(game, **{name: more})
 
 
+def a_function(code: str) -> Any:
+    """A function of the package of `OUTSIDE`'s engine."""
+    made: dict[str, Any] = {"__name__": "games.models"}
+    exec(f"def model(): return {code}", made)
+    return made["model"]
+
+
+MODELS = a_function("'steel'"), a_function("len('wood')")
 HOOKED = [
     (game, name) for game in (COURIERS, BODY, OUTSIDE, GLOBAL) for name in HOOKS if getattr(game, name) is not None
 ]
@@ -82,6 +90,7 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
     "engine": (OUTSIDE, replace(OUTSIDE, physics="games.logged_pucks:LoggedPucks")),
     "a model": (OUTSIDE, replace(OUTSIDE, model_digest=lambda: "pucks of steel")),
     "another model": (replace(OUTSIDE, model_digest=lambda: "wood"), replace(OUTSIDE, model_digest=lambda: "steel")),
+    "functions among the options": tuple(replace(OUTSIDE, physics_options={"model": made}) for made in MODELS),
     "options of the engine": (OUTSIDE, replace(OUTSIDE, physics_options={"stiffness": 2})),
 }
 

@@ -40,7 +40,8 @@ def rules_digest(game: Game) -> str:
 
     It is made from syntax trees, not from text or byte code: the same rules have the same digest under every Python
     and NumPy and in every process, and comments, docstrings and layout do not matter. Of an engine outside it sees
-    the class, its methods and what they use of their own package; of anything else what `Game.model_digest` says.
+    the class, its methods, the functions among `Game.physics_options`, and what they use of the engine's package; of
+    anything else what `Game.model_digest` says.
     What may change while a process runs (a list, a dict, an object) counts by its class alone, see
     `palaestra.core.compile.reachable.constant_bytes`. Defaults of parameters are left out, a replay holds their
     values; observation tables are left out, they follow from the hooks. It is made anew only if a function or
@@ -60,6 +61,9 @@ def _code(game: Game) -> Iterator[Found]:
     if game.physics is not None:
         engine: Any = factories.load(game.physics)
         yield from _engine_code(engine)
+        package = engine.__module__.rpartition(".")[0] or engine.__module__
+        given = {name: value for name, value in game.physics_options.items() if function_of(value, package) is not None}
+        yield from reachable({f"option {name}": value for name, value in sorted(given.items())}, package)
 
 
 def _rules_digest(game: Game) -> str:

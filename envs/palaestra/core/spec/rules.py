@@ -85,7 +85,7 @@ class Game:
             of ``step``. It adds to the rewards (``+=``), which are zeroed once a decision, not once a period: an
             assignment would lose what earlier periods paid.
         physics: ``"module:Class"`` of an engine outside (see `palaestra.game.PhysicsEngine`).
-        physics_options: Keywords for it.
+        physics_options: Keywords for it. Functions of its package among them belong to the digest of the rules.
         model_digest: Callable giving a text that stands for what decides the rules outside of Python code and `world`,
             such as the model file that an engine reads from another package. It enters the digest of the rules.
         periods: Times command - engine - evaluate happen in one decision.
