@@ -1,16 +1,30 @@
-"""Robots that MuJoCo moves: running robots whose joints are divided among agents.
+"""Robots that MuJoCo moves: running robots whose joints are divided among agents, and teams of quadrupeds.
 
 `palaestra.robots.engine` is the engine, `palaestra.robots.picture` draws by casting rays, without a graphics library.
 """
 
 from palaestra.game import Page, Preset, Row, presets
 
-ROWS: tuple[Row, ...] = presets(
-    "robots",
-    "palaestra.robots.ma:game",
-    Preset("palaestra/MaHalfCheetah-v0", "a half cheetah runs, its two legs are agents"),
-    Preset("palaestra/MaAnt-v0", "an ant runs, its four legs are agents", robot="ant"),
-    Preset("palaestra/MaHopper-v0", "a hopper runs, its three joints are agents", robot="hopper"),
-    Preset("palaestra/MaWalker2d-v0", "a walker runs, its two legs are agents", robot="walker2d"),
-    page=Page("MaMuJoCo", "Gymnasium's running robots, each driven by several agents"),
+ROWS: tuple[Row, ...] = (
+    *presets(
+        "robots",
+        "palaestra.robots.ma:game",
+        Preset("palaestra/MaHalfCheetah-v0", "a half cheetah runs, its two legs are agents"),
+        Preset("palaestra/MaAnt-v0", "an ant runs, its four legs are agents", robot="ant"),
+        Preset("palaestra/MaHopper-v0", "a hopper runs, its three joints are agents", robot="hopper"),
+        Preset("palaestra/MaWalker2d-v0", "a walker runs, its two legs are agents", robot="walker2d"),
+        page=Page("MaMuJoCo", "Gymnasium's running robots, each driven by several agents"),
+    ),
+    *presets(
+        "robots",
+        "palaestra.robots.quad_gate:game",
+        *(Preset(f"palaestra/QuadGate{n}-v0", f"{n} quadrupeds pass a narrow gate", robots=n) for n in (2, 3, 4, 5)),
+        page=Page("QuadGate", "quadrupeds pass a gate that is as wide as one of them"),
+    ),
+    *presets(
+        "robots",
+        "palaestra.robots.quad_box:game",
+        Preset("palaestra/QuadPushBox-v0", "two quadrupeds push a box to a goal"),
+        page=Page("QuadPushBox", "two quadrupeds push a box to a goal"),
+    ),
 )

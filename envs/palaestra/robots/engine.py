@@ -1,6 +1,6 @@
 """MuJoCo moves the bodies of N matches: the engine of all robots.
 
-Bodies are records of float64 members. A table of copies says which members are inputs of MuJoCo, which are written
+Bodies are records of float64 members. Tables of copies say which members are inputs of MuJoCo, which are written
 from its arrays, and which start a match; a copy is one assignment for all lanes.
 
 Positions and velocities are exact after a period. What MuJoCo derives from them (sensors, forces, frames) describes
@@ -11,31 +11,30 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.spec.factories import load
 from palaestra.core.spec.fields import member_offset
 from palaestra.game import Game
 
-FIELD = "bodies"
-"""Field of the match record that holds the bodies."""
 DIVERGED = "diverged"
-"""Member of the first body: 1 from the period on in which MuJoCo has given the match up."""
+"""Field of the match record, float64: 1 from the period on in which MuJoCo has given the match up."""
 
 
 class Copy(NamedTuple):
     """A member of a body and its place in MuJoCo's arrays.
 
     Attributes:
+        field: Field of the match record: bodies of one kind.
         body: Number of the body.
         member: Name of the member, float64.
         array: Array of ``mjData``, such as ``"qpos"``.
         first: Number of its first element in a row of that array.
     """
 
+    field: str
     body: int
     member: str
     array: str
@@ -66,7 +65,7 @@ class MujocoEngine:
         batch: ``mujoco.batch.Batch``, a simulation a lane.
     """
 
-    body_field = FIELD
+    body_field = DIVERGED
     command_fields = ()
 
     def __init__(
@@ -75,7 +74,7 @@ class MujocoEngine:
         lanes: int,
         threads: int,
         *,
-        model: str,
+        model: Callable[..., Any],
         arguments: tuple[Any, ...],
         substeps: int,
         inputs: Sequence[Copy],
@@ -88,16 +87,16 @@ class MujocoEngine:
             game: The rules.
             lanes: N.
             threads: Threads of MuJoCo; the bits do not depend on them.
-            model: ``"module:function"`` that gives the ``MjModel``.
+            model: Gives the ``MjModel``.
             arguments: Of the function.
             substeps: Steps of MuJoCo in a period.
             inputs: What is copied to MuJoCo before a period.
             outputs: What is copied from MuJoCo after a period and after a start.
-            starts: What is copied to MuJoCo when a match starts.
+            starts: What is copied to MuJoCo when a match starts, beside the inputs.
         """
         mujoco = import_mujoco()
         self._substeps = substeps
-        made = load(model)(*arguments)
+        made = model(*arguments)
         made.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)  # else a diverged match starts anew
         self.batch = mujoco.batch.Batch(made, lanes, threads)
         self._all_stages, self._no_stage = int(mujoco.mjtStage.mjSTAGE_ACC), int(mujoco.mjtStage.mjSTAGE_NONE)
@@ -105,8 +104,7 @@ class MujocoEngine:
         kinds = mujoco.mjtWarning
         self._absurd = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL), int(kinds.mjWARN_BADQACC)]
         self._inputs, self._outputs, self._starts = (self._copies(game, c) for c in (inputs, outputs, starts))
-        start, body = member_offset(game.state_dtype, FIELD), game.state_dtype[FIELD].base
-        self._diverged = (start + member_offset(body, DIVERGED)) // 8
+        self._diverged = member_offset(game.state_dtype, DIVERGED) // 8
         self._lanes = lanes
         self._seen: Any = None
         quiet_log.__enter__()
@@ -114,11 +112,11 @@ class MujocoEngine:
 
     def _copies(self, game: Game, copies: Sequence[Copy]) -> list[tuple[slice, np.ndarray]]:
         """The elements of a record, counted in float64, and the view of MuJoCo's array that they go to or come from."""
-        start, dtype = member_offset(game.state_dtype, FIELD), game.state_dtype[FIELD].base
-        if start % 8 or game.state_dtype.itemsize % 8:
-            raise ValueError(f"{game.name}: make the dtype of {FIELD!r} with align=True")
         found = []
-        for body, member, array, first in copies:
+        for field, body, member, array, first in copies:
+            start, dtype = member_offset(game.state_dtype, field), game.state_dtype[field].base
+            if start % 8 or game.state_dtype.itemsize % 8:
+                raise ValueError(f"{game.name}: make the dtype of {field!r} with align=True")
             place = (start + body * dtype.itemsize + member_offset(dtype, member)) // 8
             size = dtype[member].itemsize // 8
             rows = self.batch.bind(array).reshape(self.batch.nsim, -1)
@@ -136,7 +134,7 @@ class MujocoEngine:
         numbers = self._numbers(states)
         self.batch.reset(lanes, stage=self._no_stage)
         self._warnings[lanes] = 0
-        for place, array in self._starts:
+        for place, array in (*self._starts, *self._inputs):
             array[lanes] = numbers[lanes, place]
         self.batch.forward(lanes, stage=self._all_stages)
         self._write(numbers, lanes)
@@ -207,9 +205,28 @@ quiet_log = QuietLog()
 """The only one."""
 
 
+def version() -> str:
+    """Version of MuJoCo: the `Game.engine_version` of robots."""
+    return f"mujoco-{import_mujoco().__version__}"
+
+
 def compiled(xml: str) -> Any:
     """The model of a text in MuJoCo's format (``mujoco.MjModel``), without warnings about words that are out of use."""
     mujoco = import_mujoco()
     with quiet_log, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return mujoco.MjModel.from_xml_string(xml)
+
+
+def compiled_spec(spec: Any, eye: tuple[float, float, float], target: tuple[float, float, float]) -> Any:
+    """The model of a ``mujoco.MjSpec``, with a camera ``overview`` at ``eye`` that looks at ``target`` (metres)."""
+    mujoco = import_mujoco()
+    camera = spec.worldbody.add_camera(name="overview", pos=list(eye))
+    back = np.subtract(eye, target) / np.linalg.norm(np.subtract(eye, target))
+    right = np.cross([0.0, 0.0, 1.0], back)
+    right /= np.linalg.norm(right)
+    camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
+    camera.alt.xyaxes = [*right, *np.cross(back, right)]
+    with quiet_log, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return spec.compile()

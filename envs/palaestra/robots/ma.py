@@ -56,7 +56,7 @@ import gymnasium
 import numpy as np
 
 from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Parameter, Role, check_word, uniform
-from palaestra.robots.engine import DIVERGED, FIELD, Copy, compiled, import_mujoco
+from palaestra.robots.engine import DIVERGED, Copy, compiled, version
 
 FALLEN, LOST = 2, 3
 """Numbers of the end reasons."""
@@ -323,7 +323,7 @@ def evaluate(s, world, rewards, scratch):
         reward -= s.parameters.healthy_reward
     for agent in range(world.agents):
         rewards[agent] += reward
-    if body.diverged != 0.0:
+    if s.diverged != 0.0:
         info.end_reason = LOST
         return TRUNCATED
     if fell:
@@ -380,11 +380,6 @@ def model(name: str) -> Any:
     return compiled(ROBOTS[name].path.read_text(encoding="utf-8"))
 
 
-def version() -> str:
-    """Version of MuJoCo."""
-    return f"mujoco-{import_mujoco().__version__}"
-
-
 @dataclass(frozen=True)
 class ModelDigest:
     """Says which model file decides the rules: `Game.model_digest`."""
@@ -431,7 +426,6 @@ def game(
             ("torque", "f8", (len(kind.motors),)),
             ("position", "f8", (positions,)),
             ("velocity", "f8", (velocities,)),
-            (DIVERGED, "f8"),
         ],
         align=True,
     )
@@ -457,7 +451,9 @@ def game(
     seen = (
         _alone(positions - kind.hidden, velocities, number) if alone else _seen(kind, own.shape[1], most_near, number)
     )
-    outputs = tuple(Copy(0, member, array, 0) for member, array in (("position", "qpos"), ("velocity", "qvel")))
+    outputs = tuple(
+        Copy("bodies", 0, member, array, 0) for member, array in (("position", "qpos"), ("velocity", "qvel"))
+    )
     defaults = {"control_weight": kind.control, "healthy_reward": kind.healthy}
     return Game(
         name="".join(map(str.capitalize, f"ma_{robot}".split("_"))),
@@ -469,17 +465,17 @@ def game(
                 (Continuous("torque", (own.shape[1],), -1.0, 1.0, "1", "torque over the gear of each own motor"),),
             ),
         ),
-        state=((FIELD, bodies, (1,)), ("before_m", "f8"), ("passed", "f8")),
+        state=(("bodies", bodies, (1,)), (DIVERGED, "f8"), ("before_m", "f8"), ("passed", "f8")),
         reset=reset,
         command=command,
         evaluate=evaluate,
         observe=observe_alone if alone else observe,
         physics="palaestra.robots.engine:MujocoEngine",
         physics_options={
-            "model": f"{__name__}:model",
+            "model": model,
             "arguments": (robot,),
             "substeps": kind.substeps,
-            "inputs": (Copy(0, "torque", "ctrl", 0),),
+            "inputs": (Copy("bodies", 0, "torque", "ctrl", 0),),
             "outputs": outputs,
             "starts": outputs,
         },

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.spec.factories import load
 from palaestra.game import Game
-from palaestra.robots.engine import FIELD, import_mujoco
+from palaestra.robots.engine import import_mujoco
 
 WIDTH, HEIGHT = 320, 240
 FIELD_OF_VIEW_RAD = math.radians(45.0)
@@ -35,21 +35,21 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     """
     options = game.physics_options
     model, data = _scene(options["model"], options["arguments"])
-    for body, member, array, first in options["starts"]:
-        values = np.asarray(s[FIELD][body][member]).reshape(-1)
+    for field, body, member, array, first in options["starts"]:
+        values = np.asarray(s[field][body][member]).reshape(-1)
         getattr(data, array)[first : first + values.size] = values
     import_mujoco().mj_kinematics(model, data)
     return cast(model, data, WIDTH, HEIGHT)
 
 
 @functools.lru_cache(maxsize=16)
-def _scene(model: str, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-    made = load(model)(*arguments)
+def _scene(model: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    made = model(*arguments)
     return made, import_mujoco().MjData(made)
 
 
 def cast(model: Any, data: Any, width: int, height: int, kind: Kind = "rgb") -> np.ndarray:
-    """Casts a ray for each point, from a camera that follows the first moving body.
+    """Casts a ray for each point, from the model's first camera; without one, from beside the first moving body.
 
     Args:
         model: ``MjModel``.
@@ -59,8 +59,13 @@ def cast(model: Any, data: Any, width: int, height: int, kind: Kind = "rgb") -> 
         kind: ``"rgb"``: uint8 ``[H, W, 3]``; ``"depth"``: float32 ``[H, W]``, metres, infinite where there is nothing;
             ``"segmentation"``: int32 ``[H, W]``, numbers of geoms, -1 where there is nothing.
     """
-    target = np.array([*data.xpos[1][:2], 0.5])
-    eye = target + np.array([0.4, -3.4, 1.1])
+    if model.ncam:
+        eye, turned = model.cam_pos[0].copy(), np.empty(9)
+        import_mujoco().mju_quat2Mat(turned, model.cam_quat[0])
+        target = eye - turned[2::3] * np.linalg.norm(eye)
+    else:
+        target = np.array([*data.xpos[1][:2], 0.5])
+        eye = target + np.array([0.4, -3.4, 1.1])
     rays = _rays(eye, target, width, height)
     geoms, distances, normals = _hits(model, data, eye, rays)
     if kind == "depth":

@@ -1,0 +1,265 @@
+"""Quadrupeds pass a gate that is as wide as one of them.
+
+## Description
+Two to five quadruped robots stand in a row before a wall with one gate, 0.9 m wide. All have to pass it. A low-level
+trot walks as an agent commands; two that enter at once stand in each other's way. The task is `go1gate` of MQE (Xiong
+et al., "MQE: Unleashing the Power of Interaction with Multi-agent Quadruped Environment", arXiv 2403.16015), on a body
+and with rewards of our own.
+
+## Action Space
+<!-- table: action -->
+
+A decision is 0.1 s. Commands that are longer than 1 together are shortened to 1.
+
+## Observation Space
+<!-- table: observation -->
+
+Forces on feet are those before the last 5 ms.
+
+## Rewards
+Paid to all. `reward="dense"`: metres that the robots have come nearer to 0.5 m behind the gate, by way of the gate's
+middle, over their number (`reward_progress`); 1 when all have passed (`reward_done`); -1 for a fall (`reward_fall`).
+`reward="sparse"`: the last two alone.
+
+## Starting State
+The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 rad of its place.
+
+## Episode End
+- terminated: `done`, all robots are 0.5 m behind the wall; `fallen`, a trunk is lower than 0.14 m or tilted by 60
+  degrees.
+- truncated: `diverged`, MuJoCo has given the match up; or the horizon, 5 (n + 1) s for n robots.
+
+## Arguments
+`robots`: 2 to 5. `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
+The script `turns` lets one robot pass after the other. Parameters:
+
+<!-- table: parameters -->
+
+## Version History
+v0: initial version.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Role, check_count, check_word, uniform
+from palaestra.robots.engine import DIVERGED, compiled_spec, import_mujoco, version
+from palaestra.robots.quad_parts import (
+    ACTION,
+    COLORS,
+    INF,
+    PERIODS,
+    STATE_SIZE,
+    has_fallen,
+    heading,
+    mates,
+    obey,
+    observe_mates,
+    observe_self,
+    options,
+    own_fields,
+    place,
+    real,
+    steer,
+    write_robots,
+)
+from palaestra.robots.quadruped import ROBOT, add_quadruped, floor
+
+MOST = 5
+START_M, APART_M = 1.6, 0.8
+"""From the row to the wall, between robots."""
+GATE_M, BEHIND_M = 0.9, 0.5
+"""Width of the gate; how far behind the wall a robot has passed."""
+DONE, FALLEN, LOST = 2, 3, 4
+"""Numbers of the end reasons."""
+
+
+class World(NamedTuple):
+    """What differs between the ids.
+
+    Attributes:
+        robots: Number of robots.
+        is_dense: Whether progress is paid.
+    """
+
+    robots: int
+    is_dense: int
+
+
+def reset(s, world):
+    """The robots stand in a row before the wall, which is at x = 0."""
+    for k in range(world.robots):
+        x, y = -START_M + uniform(s, -0.1, 0.1), APART_M * (k - 0.5 * (world.robots - 1)) + uniform(s, -0.1, 0.1)
+        place(s.robots[k], x, y, uniform(s, -0.2, 0.2))
+        s.to_go_m[k] = to_go(s.robots[k])
+
+
+def to_go(robot):
+    """Metres to 0.5 m behind the gate, by way of its middle."""
+    x, y = robot.position_m[0], robot.position_m[1]
+    if x >= 0.0:
+        return max(BEHIND_M - x, 0.0)
+    return BEHIND_M + math.sqrt(x * x + y * y)
+
+
+def command(s, world, actions, scratch):
+    """All robots trot."""
+    for k in range(world.robots):
+        obey(s, k, actions.robot[k])
+
+
+def evaluate(s, world, rewards, scratch):
+    """Pays the team, and ends the match."""
+    info = s.info
+    if s.period == 0:
+        info.reward_progress = info.reward_done = info.reward_fall = 0.0
+    progress, passed, fallen = 0.0, 0, 0
+    for k in range(world.robots):
+        left = to_go(s.robots[k])
+        progress += s.to_go_m[k] - left
+        s.to_go_m[k] = left
+        passed += left == 0.0
+        fallen += has_fallen(s.robots[k])
+    info.passed = passed
+    result = 0
+    if s.diverged != 0.0:
+        progress = 0.0
+        info.end_reason, result = LOST, TRUNCATED
+    elif fallen:
+        info.reward_fall, info.end_reason, result = -1.0, FALLEN, TERMINATED
+    elif passed == world.robots:
+        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
+    paid = info.reward_done + info.reward_fall
+    if world.is_dense:
+        info.reward_progress += progress / world.robots
+        paid += progress / world.robots
+    for k in range(world.robots):
+        rewards[k] += paid
+    s.period = (s.period + 1) % PERIODS
+    return result
+
+
+def observe(s, world, observations, scratch):
+    """A robot sees itself, the others, and the gate."""
+    for k in range(world.robots):
+        seen = observations.robot[k]
+        observe_self(s, k, seen)
+        observe_mates(s, k, world.robots, seen)
+        x, y = s.robots[k].position_m[0], s.robots[k].position_m[1]
+        seen.gate_m[0], seen.gate_m[1] = -x, -y
+        turned = heading(s.robots[k])
+        seen.heading[0], seen.heading[1] = math.cos(turned), math.sin(turned)
+
+
+def script(s, world, slot, which, actions, scratch):
+    """`turns`: a robot passes when all before it have passed, the nearest to the gate's middle first."""
+    robot, action = s.robots[slot], actions.robot[slot]
+    own, before, ahead = rank(s, world, slot), 0, 0
+    for k in range(world.robots):
+        if rank(s, world, k) < own:
+            before += s.robots[k].position_m[0] < 0.35
+            ahead += 1
+    x, y = robot.position_m[0], robot.position_m[1]
+    if x > 0.3:  # out of the way of those that follow
+        side = 1.0 if ahead % 2 else -1.0
+        steer(robot, action, 0.8 + 0.45 * (world.robots - 1 - ahead), 0.5 * side, 0.0, 0.3)
+    elif before > 0:
+        steer(robot, action, x, y, 0.0, 0.3)
+    elif x < -0.5 and abs(y) > 0.08:
+        steer(robot, action, -0.75, 0.0, 0.0, 0.3)
+    else:
+        steer(robot, action, 1.2, 0.0, 0.0, 0.3)
+
+
+def rank(s, world, k):
+    """Order in which robots pass: from the middle of the row outwards."""
+    return abs(2 * k - (world.robots - 1) + 0.5)
+
+
+def global_state(s, world, out):
+    """Places, orientations, joints and velocities of all robots."""
+    write_robots(s, world.robots, out)
+
+
+def scene(robots: int) -> Any:
+    """The model (``mujoco.MjModel``)."""
+    mujoco = import_mujoco()
+    spec = mujoco.MjSpec()
+    floor(spec)
+    half = 0.5 * (APART_M * robots + 1.0)
+    for side in (-1.0, 1.0):
+        middle, length = 0.5 * (half + 0.5 * GATE_M), 0.5 * (half - 0.5 * GATE_M)
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            size=[0.05, length, 0.25],
+            pos=[0.0, side * middle, 0.25],
+            rgba=[0.62, 0.35, 0.27, 1.0],
+        )
+    for k in range(robots):
+        add_quadruped(spec, f"robot_{k}", COLORS[k])
+    return compiled_spec(spec, eye=(-3.4, -2.6 - 0.3 * robots, 2.6), target=(-0.3, 0.0, 0.1))
+
+
+def game(
+    robots: int = 2,
+    reward: Literal["dense", "sparse"] = "dense",
+    dtype: Literal["float32", "float64"] = "float32",
+) -> Game:
+    """The rules of `palaestra/QuadGate2-v0` and its kin.
+
+    Args:
+        robots: 2 to 5.
+        reward: ``"dense"`` or ``"sparse"``.
+        dtype: Of observations and rewards.
+
+    Raises:
+        ValueError: A word that is none of these, or another number of robots.
+    """
+    check_count("robots", robots, 2, MOST)
+    check_word("reward", reward, ("dense", "sparse"))
+    check_word("dtype", dtype, ("float32", "float64"))
+    number: Any = "f8" if dtype == "float64" else "f4"
+    seen = (
+        *own_fields(number),
+        mates(robots - 1, number, MOST - 1),
+        real("gate_m", 2, "m", "from the robot to the gate's middle: across the wall, along it", number),
+        Field("heading", (2,), -1, 1, "1", "cosine and sine of the heading, 0 is across the wall", number),
+    )
+    return Game(
+        name=f"QuadGate{robots}",
+        roles=(Role("robot", tuple(f"robot_{k}" for k in range(robots)), seen, (ACTION,), capacity=MOST),),
+        state=(
+            ("robots", ROBOT, (MOST,)),
+            (DIVERGED, "f8"),
+            ("last", "f8", (MOST, 3)),
+            ("to_go_m", "f8", (MOST,)),
+            ("period", "i8"),
+        ),
+        reset=reset,
+        command=command,
+        evaluate=evaluate,
+        observe=observe,
+        script=script,
+        scripts=("turns",),
+        periods=PERIODS,
+        physics="palaestra.robots.engine:MujocoEngine",
+        physics_options=options(scene, (robots,), robots),
+        engine_version=version,
+        horizon=50 * (robots + 1),
+        info=(
+            Field("passed", (), 0, MOST, "1", "robots that have passed", "i8"),
+            Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
+            Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
+            Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
+        ),
+        end_reasons=("done", "fallen"),
+        truncation_reasons=("diverged",),
+        reward_dtype=number,
+        global_state=global_state,
+        global_state_size=STATE_SIZE * robots,
+        world=World(robots=robots, is_dense=int(reward == "dense")),
+        render="palaestra.robots.picture:draw",
+        render_fps=10.0,
+    )

@@ -1,0 +1,118 @@
+"""A quadruped robot of the size of a Go1: trunk, four legs of three joints, spheres as feet, no meshes.
+
+Lengths of links are those of Unitree's Go1; masses are rounded, shapes are ours. Joints are servos for positions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.robots.engine import import_mujoco
+
+LEGS = ("fr", "fl", "rr", "rl")
+"""Front right, front left, rear right, rear left: the order of joints and feet."""
+JOINTS = tuple(f"{leg}_{joint}" for leg in LEGS for joint in ("hip", "thigh", "calf"))
+HIP_X_M, HIP_Y_M = 0.1881, 0.0468
+"""The first joint of a leg, from the middle of the trunk."""
+SIDE_M, LINK_M, FOOT_M = 0.08, 0.213, 0.023
+"""From the first joint to the second, length of thigh and calf, radius of a foot."""
+TRUNK_M = (0.19, 0.047, 0.057)
+"""Half sizes of the trunk."""
+STAND_RAD = (0.0, 0.9, -1.8)
+"""Joints of a leg in the stance."""
+STAND_M = 0.285
+"""Height of the trunk in the stance."""
+RANGES_RAD = ((-0.86, 0.86), (-0.69, 3.0), (-2.82, -0.89))
+TORQUES_NM = (23.7, 23.7, 35.5)
+"""Most that a servo gives."""
+STIFFNESS, DAMPING = 120.0, 2.0
+"""Of a servo: N m/rad and N m s/rad."""
+TIMESTEP_S = 0.005
+
+ROBOT = np.dtype(
+    [
+        ("target_rad", "f8", (12,)),
+        ("position_m", "f8", (3,)),
+        ("quaternion", "f8", (4,)),
+        ("joint_rad", "f8", (12,)),
+        ("velocity_mps", "f8", (3,)),
+        ("turn_radps", "f8", (3,)),
+        ("joint_radps", "f8", (12,)),
+        ("foot_force_n", "f8", (4,)),
+        ("wanted", "f8", (3,)),
+        ("phase", "f8"),
+        ("correction", "f8", (3,)),
+    ],
+    align=True,
+)
+"""A robot in the match record.
+
+``target_rad`` is the input of its servos. Place, orientation (w, x, y, z), velocity in the frame of the floor, turning
+in the frame of the trunk, joints and forces on feet are MuJoCo's. ``wanted``, ``phase`` and ``correction`` are the
+trot's, see `palaestra.robots.trot`.
+"""
+POSITIONS, VELOCITIES = 19, 18
+"""Numbers of a robot in MuJoCo's ``qpos`` and ``qvel``."""
+
+
+def add_quadruped(spec: Any, name: str, color: tuple[float, float, float]) -> None:
+    """Adds a robot to a model (``MjSpec``); its joints, actuators and sensors come in the order of `JOINTS`."""
+    mujoco = import_mujoco()
+    geoms, hinge = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_HINGE
+    paint, dark = [*color, 1.0], [0.22, 0.23, 0.25, 1.0]
+    trunk = spec.worldbody.add_body(name=name, pos=[0.0, 0.0, STAND_M])
+    trunk.add_freejoint(name=f"{name}_free")
+    trunk.add_geom(type=geoms.mjGEOM_BOX, size=list(TRUNK_M), mass=5.2, rgba=paint)
+    trunk.add_geom(type=geoms.mjGEOM_BOX, size=[0.03, 0.04, 0.03], pos=[0.21, 0, 0.03], mass=0.1, rgba=dark)
+    for number, leg in enumerate(LEGS):
+        ahead, left = 1.0 - 2.0 * (number // 2), 2.0 * (number % 2) - 1.0
+        hip = trunk.add_body(name=f"{name}_{leg}_hip", pos=[ahead * HIP_X_M, left * HIP_Y_M, 0.0])
+        hip.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.04, 0, 0], mass=0.68, rgba=dark, contype=0, conaffinity=0)
+        thigh = hip.add_body(name=f"{name}_{leg}_thigh", pos=[0.0, left * SIDE_M, 0.0])
+        ends = [0.0, 0.0, -0.02, 0.0, 0.0, -LINK_M]
+        thigh.add_geom(type=geoms.mjGEOM_CAPSULE, size=[0.02, 0, 0], fromto=ends, mass=1.0, rgba=paint)
+        calf = thigh.add_body(name=f"{name}_{leg}_calf", pos=[0.0, 0.0, -LINK_M])
+        calf.add_geom(type=geoms.mjGEOM_CAPSULE, size=[0.012, 0, 0], fromto=ends, mass=0.2, rgba=dark)
+        calf.add_geom(
+            type=geoms.mjGEOM_SPHERE,
+            size=[FOOT_M, 0, 0],
+            pos=[0, 0, -LINK_M],
+            mass=0.06,
+            rgba=dark,
+            friction=[1, 0.02, 0.01],
+        )
+        calf.add_site(name=f"{name}_{leg}_foot", pos=[0, 0, -LINK_M], size=[0.03, 0.03, 0.03])
+        axes = ([1, 0, 0], [0, 1, 0], [0, 1, 0])
+        for body, joint, axis, limits in zip(
+            (hip, thigh, calf), ("hip", "thigh", "calf"), axes, RANGES_RAD, strict=True
+        ):
+            body.add_joint(
+                name=f"{name}_{leg}_{joint}", type=hinge, axis=axis, range=limits, armature=0.01, damping=0.1
+            )
+    for number, joint in enumerate(JOINTS):
+        torque = TORQUES_NM[number % 3]
+        servo = spec.add_actuator(
+            name=f"{name}_{joint}",
+            target=f"{name}_{joint}",
+            trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            forcerange=[-torque, torque],
+        )
+        servo.set_to_position(kp=STIFFNESS, kv=DAMPING)
+    for leg in LEGS:
+        spec.add_sensor(
+            name=f"{name}_{leg}_foot",
+            type=mujoco.mjtSensor.mjSENS_TOUCH,
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            objname=f"{name}_{leg}_foot",
+        )
+
+
+def floor(spec: Any) -> None:
+    """Sets the step, and adds a floor."""
+    mujoco = import_mujoco()
+    spec.compiler.degree = False
+    spec.option.timestep = TIMESTEP_S
+    spec.option.iterations = 20
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], friction=[0.8, 0.02, 0.01], name="floor")
