@@ -117,6 +117,7 @@ SYMMETRIC = {
     "ArenaDuel2v2",
     "GraphConfront",
     "GridSoccer",
+    "QuadSumo",
     "TeamGridSoccer",
     "TeamMatrix",
     "TeamPong",

@@ -27,4 +27,10 @@ ROWS: tuple[Row, ...] = (
         Preset("palaestra/QuadPushBox-v0", "two quadrupeds push a box to a goal"),
         page=Page("QuadPushBox", "two quadrupeds push a box to a goal"),
     ),
+    *presets(
+        "robots",
+        "palaestra.robots.quad_sumo:game",
+        Preset("palaestra/QuadSumo-v0", "two quadrupeds push each other out of a ring (zero-sum)"),
+        page=Page("QuadSumo", "two quadrupeds push each other out of a ring"),
+    ),
 )
