@@ -204,7 +204,7 @@ def scene() -> Any:
         friction=[0.3, 0.02, 0.01],
         priority=1,  # else the larger friction of floor and box decides
     )
-    return compiled_spec(spec, eye=(-2.6, -3.2, 2.6), target=(0.3, 0.0, 0.1))
+    return compiled_spec(spec, eye=(-1.7, -2.3, 1.7), target=(0.3, 0.0, 0.1))
 
 
 def game(
@@ -255,6 +255,7 @@ def game(
         observe=observe,
         script=script,
         scripts=("push",),
+        default_opponent="push",
         periods=PERIODS,
         physics="palaestra.robots.engine:MujocoEngine",
         physics_options=options(scene, (), ROBOTS, box),

@@ -199,7 +199,9 @@ def scene(robots: int) -> Any:
         )
     for k in range(robots):
         add_quadruped(spec, f"robot_{k}", COLORS[k])
-    return compiled_spec(spec, eye=(-3.4, -2.6 - 0.3 * robots, 2.6), target=(-0.3, 0.0, 0.1))
+    return compiled_spec(
+        spec, eye=(-2.2 - 0.2 * robots, -1.3 - 0.3 * robots, 1.6 + 0.1 * robots), target=(-0.2, 0.0, 0.1)
+    )
 
 
 def game(
@@ -243,6 +245,7 @@ def game(
         observe=observe,
         script=script,
         scripts=("turns",),
+        default_opponent="turns",
         periods=PERIODS,
         physics="palaestra.robots.engine:MujocoEngine",
         physics_options=options(scene, (robots,), robots),

@@ -173,7 +173,7 @@ def scene() -> Any:
         contype=0,
         conaffinity=0,
     )
-    return compiled_spec(spec, eye=(-1.2, -3.6, 2.8), target=(0.0, 0.0, 0.1))
+    return compiled_spec(spec, eye=(-0.9, -2.6, 1.9), target=(0.0, 0.0, 0.1))
 
 
 def game(
