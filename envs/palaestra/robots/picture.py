@@ -49,7 +49,7 @@ def _scene(model: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, 
 
 
 def cast(model: Any, data: Any, width: int, height: int, kind: Kind = "rgb") -> np.ndarray:
-    """Casts a ray for each point, from the model's first camera; without one, from beside the first moving body.
+    """Casts a ray for each point, from the camera ``overview``; without one, from beside the first moving body.
 
     Args:
         model: ``MjModel``.
@@ -59,9 +59,11 @@ def cast(model: Any, data: Any, width: int, height: int, kind: Kind = "rgb") -> 
         kind: ``"rgb"``: uint8 ``[H, W, 3]``; ``"depth"``: float32 ``[H, W]``, metres, infinite where there is nothing;
             ``"segmentation"``: int32 ``[H, W]``, numbers of geoms, -1 where there is nothing.
     """
-    if model.ncam:
-        eye, turned = model.cam_pos[0].copy(), np.empty(9)
-        import_mujoco().mju_quat2Mat(turned, model.cam_quat[0])
+    mujoco = import_mujoco()
+    camera = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, "overview")
+    if camera >= 0:
+        eye, turned = model.cam_pos[camera].copy(), np.empty(9)
+        mujoco.mju_quat2Mat(turned, model.cam_quat[camera])
         target = eye - turned[2::3] * np.linalg.norm(eye)
     else:
         target = np.array([*data.xpos[1][:2], 0.5])
