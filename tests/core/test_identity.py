@@ -52,7 +52,6 @@ def a_function(code: str) -> Any:
     return made["model"]
 
 
-MODELS = a_function("'steel'"), a_function("len('wood')")
 HOOKED = [
     (game, name) for game in (COURIERS, BODY, OUTSIDE, GLOBAL) for name in HOOKS if getattr(game, name) is not None
 ]
@@ -90,7 +89,10 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
     "engine": (OUTSIDE, replace(OUTSIDE, physics="games.logged_pucks:LoggedPucks")),
     "a model": (OUTSIDE, replace(OUTSIDE, model_digest=lambda: "pucks of steel")),
     "another model": (replace(OUTSIDE, model_digest=lambda: "wood"), replace(OUTSIDE, model_digest=lambda: "steel")),
-    "functions among the options": tuple(replace(OUTSIDE, physics_options={"model": made}) for made in MODELS),
+    "functions among the options": (
+        replace(OUTSIDE, physics_options={"model": a_function("'steel'")}),
+        replace(OUTSIDE, physics_options={"model": a_function("len('wood')")}),
+    ),
     "options of the engine": (OUTSIDE, replace(OUTSIDE, physics_options={"stiffness": 2})),
 }
 
