@@ -1,4 +1,4 @@
-"""Robots that MuJoCo moves: running robots whose joints are divided among agents, and teams of quadrupeds.
+"""Robots that MuJoCo moves: running robots whose joints are divided among agents, teams of quadrupeds, two hands.
 
 `palaestra.robots.engine` is the engine, `palaestra.robots.picture` draws by casting rays, without a graphics library.
 """
@@ -32,5 +32,11 @@ ROWS: tuple[Row, ...] = (
         "palaestra.robots.quad_sumo:game",
         Preset("palaestra/QuadSumo-v0", "two quadrupeds push each other out of a ring (zero-sum)"),
         page=Page("QuadSumo", "two quadrupeds push each other out of a ring"),
+    ),
+    *presets(
+        "robots",
+        "palaestra.robots.hand_over:game",
+        Preset("palaestra/HandOver-v0", "a hand throws a ball, another one catches it"),
+        page=Page("HandOver", "a dexterous hand throws a ball, another one catches it"),
     ),
 )

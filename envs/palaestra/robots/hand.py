@@ -1,0 +1,178 @@
+"""A hand of 24 hinges and 20 servos, of the size and with the joints of the Shadow Hand, without meshes.
+
+The last two joints of four fingers are coupled: one servo bends both. Shapes, masses and servos are ours. A hand lies
+with its fingers along its x axis and the palm upwards; the left hand is the mirror of the right one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from palaestra.robots.engine import import_mujoco
+
+FINGERS = ("first", "middle", "ring", "little")
+"""From the thumb's side on."""
+FINGER_Y_M = (0.033, 0.011, -0.011, -0.033)
+PALM_M = (0.048, 0.042, 0.011)
+"""Half sizes of the palm."""
+LINKS_M = (0.045, 0.025, 0.024)
+THUMB_LINKS_M = (0.038, 0.032, 0.026)
+WIDE_M = 0.0085
+"""Radius of fingers."""
+RANGES_RAD = {
+    "wrist_side": (-0.49, 0.49),
+    "wrist_bend": (-0.70, 0.70),
+    "spread": (-0.35, 0.35),
+    "base": (-0.26, 1.57),
+    "arch": (0.0, 0.78),
+    "curl": (0.0, 3.14),
+    "thumb_turn": (-1.05, 1.05),
+    "thumb_rise": (0.0, 1.22),
+    "thumb_twist": (-0.21, 0.21),
+    "thumb_middle": (-0.70, 0.70),
+    "thumb_tip": (0.0, 1.57),
+}
+"""Of servos: ``curl`` is the sum of the two coupled joints of a finger."""
+STRENGTH = {"wrist": (20.0, 0.4, 10.0), "finger": (2.0, 0.04, 2.0), "thumb": (2.0, 0.04, 2.0)}
+"""Of servos: N m/rad, N m s/rad, most N m."""
+
+HAND = np.dtype(
+    [
+        ("target_rad", "f8", (20,)),
+        ("joint_rad", "f8", (24,)),
+        ("joint_radps", "f8", (24,)),
+        ("touch_n", "f8", (5,)),
+    ],
+    align=True,
+)
+"""A hand in the match record: targets of its servos, joints, their velocities, forces on the finger tips."""
+
+
+def servos() -> tuple[str, ...]:
+    """Names of the 20 servos in their order: wrist, fingers from the thumb's side on, thumb."""
+    names = ["wrist_side", "wrist_bend"]
+    for finger in FINGERS:
+        if finger == "little":
+            names.append("little_arch")
+        names += [f"{finger}_spread", f"{finger}_base", f"{finger}_curl"]
+    return (*names, "thumb_turn", "thumb_rise", "thumb_twist", "thumb_middle", "thumb_tip")
+
+
+def range_of(servo: str) -> tuple[float, float]:
+    """What a servo can be told, in rad."""
+    return RANGES_RAD[servo] if servo in RANGES_RAD else RANGES_RAD[servo.rpartition("_")[2]]
+
+
+def add_hand(spec: Any, name: str, position_m: Any, yaw_rad: float, is_left: bool, color: Any) -> None:
+    """Adds a hand to a model (``MjSpec``), on a base that is fixed."""
+    mujoco = import_mujoco()
+    geoms, hinge = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_HINGE
+    side = -1.0 if is_left else 1.0
+    paint, dark = [*color, 1.0], [0.25, 0.26, 0.28, 1.0]
+
+    def joint(body: Any, label: str, axis: Any, limits: Any) -> None:
+        turned = [
+            side * axis[0],
+            axis[1],
+            side * axis[2],
+        ]  # a mirror at the x-z plane turns the other way about x and z
+        body.add_joint(
+            name=f"{name}_{label}",
+            type=hinge,
+            axis=turned,
+            range=limits,
+            armature=2e-4,
+            damping=0.02,
+            frictionloss=0.002,
+        )
+
+    def link(parent: Any, label: str, place: Any, length: float, mass: float, paint: Any) -> Any:
+        body = parent.add_body(name=f"{name}_{label}", pos=[place[0], side * place[1], place[2]])
+        body.add_geom(
+            type=geoms.mjGEOM_CAPSULE,
+            size=[WIDE_M, 0, 0],
+            fromto=[0, 0, 0, length, 0, 0],
+            mass=mass,
+            rgba=paint,
+            friction=[1.0, 0.01, 0.001],
+        )
+        return body
+
+    half = 0.5 * yaw_rad
+    arm = spec.worldbody.add_body(name=name, pos=list(position_m), quat=[np.cos(half), 0, 0, np.sin(half)])
+    arm.add_geom(type=geoms.mjGEOM_CAPSULE, size=[0.03, 0, 0], fromto=[-0.2, 0, 0, -0.035, 0, 0], rgba=dark, mass=1.0)
+    wrist = arm.add_body(name=f"{name}_wrist")
+    wrist.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.02, 0, 0], mass=0.1, rgba=dark, contype=0, conaffinity=0)
+    joint(wrist, "wrist_side", [0, 0, 1], RANGES_RAD["wrist_side"])
+    palm = wrist.add_body(name=f"{name}_palm")
+    joint(palm, "wrist_bend", [0, -1, 0], RANGES_RAD["wrist_bend"])
+    palm.add_geom(
+        type=geoms.mjGEOM_BOX,
+        size=list(PALM_M),
+        pos=[0.01 + PALM_M[0], 0, 0],
+        mass=0.25,
+        rgba=paint,
+        friction=[1.0, 0.01, 0.001],
+    )
+    tips = []
+    for finger, y in zip(FINGERS, FINGER_Y_M, strict=True):
+        parent, x = palm, 0.01 + 2 * PALM_M[0]
+        if finger == "little":
+            arch = palm.add_body(name=f"{name}_little_arch", pos=[0.03, side * y, 0])
+            joint(arch, "little_arch", [0.6, -0.8, 0], RANGES_RAD["arch"])
+            arch.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.008, 0, 0], mass=0.02, rgba=dark, contype=0, conaffinity=0)
+            parent, x, y = arch, x - 0.03, 0.0
+        knuckle = parent.add_body(name=f"{name}_{finger}_knuckle", pos=[x, side * y, 0])
+        knuckle.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.008, 0, 0], mass=0.01, rgba=dark, contype=0, conaffinity=0)
+        joint(knuckle, f"{finger}_spread", [0, 0, 1], RANGES_RAD["spread"])
+        first = link(knuckle, f"{finger}_proximal", (0, 0, 0), LINKS_M[0], 0.03, paint)
+        joint(first, f"{finger}_base", [0, -1, 0], RANGES_RAD["base"])
+        second = link(first, f"{finger}_middle", (LINKS_M[0], 0, 0), LINKS_M[1], 0.017, paint)
+        joint(second, f"{finger}_middle", [0, -1, 0], (0.0, 1.57))
+        third = link(second, f"{finger}_distal", (LINKS_M[1], 0, 0), LINKS_M[2], 0.012, dark)
+        joint(third, f"{finger}_distal", [0, -1, 0], (0.0, 1.57))
+        tips.append((third, f"{finger}_tip", LINKS_M[2]))
+        spec.add_equality(
+            name=f"{name}_{finger}_couple",
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            name1=f"{name}_{finger}_distal",
+            name2=f"{name}_{finger}_middle",
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            data=[0.0, 1.0, *[0.0] * 10],
+        )
+        tendon = spec.add_tendon(name=f"{name}_{finger}_curl")
+        for part in ("middle", "distal"):
+            tendon.wrap_joint(f"{name}_{finger}_{part}", 1.0)
+    root = palm.add_body(name=f"{name}_thumb_root", pos=[0.035, side * 0.038, 0.0], quat=[0.83, 0, 0, side * 0.56])
+    root.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.01, 0, 0], mass=0.02, rgba=dark, contype=0, conaffinity=0)
+    joint(root, "thumb_turn", [0, 0, 1], RANGES_RAD["thumb_turn"])
+    first = link(root, "thumb_proximal", (0, 0, 0), THUMB_LINKS_M[0], 0.04, paint)
+    joint(first, "thumb_rise", [0, -1, 0], RANGES_RAD["thumb_rise"])
+    hub = first.add_body(name=f"{name}_thumb_hub", pos=[THUMB_LINKS_M[0], 0, 0])
+    hub.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.008, 0, 0], mass=0.005, rgba=dark, contype=0, conaffinity=0)
+    joint(hub, "thumb_twist", [0, -1, 0], RANGES_RAD["thumb_twist"])
+    second = link(hub, "thumb_middle", (0, 0, 0), THUMB_LINKS_M[1], 0.02, paint)
+    joint(second, "thumb_middle", [0, 0, -1], RANGES_RAD["thumb_middle"])
+    third = link(second, "thumb_distal", (THUMB_LINKS_M[1], 0, 0), THUMB_LINKS_M[2], 0.016, dark)
+    joint(third, "thumb_tip", [0, 0, -1], RANGES_RAD["thumb_tip"])
+    tips.append((third, "thumb_tip", THUMB_LINKS_M[2]))
+    for body, label, length in tips:
+        body.add_site(name=f"{name}_{label}", pos=[length, 0, 0], size=[0.011, 0.011, 0.011])
+        spec.add_sensor(
+            name=f"{name}_{label}",
+            type=mujoco.mjtSensor.mjSENS_TOUCH,
+            objtype=mujoco.mjtObj.mjOBJ_SITE,
+            objname=f"{name}_{label}",
+        )
+    for servo in servos():
+        stiff, damp, most = STRENGTH[servo.split("_")[0] if servo.split("_")[0] in STRENGTH else "finger"]
+        is_tendon = servo.endswith("_curl")
+        made = spec.add_actuator(
+            name=f"{name}_{servo}",
+            target=f"{name}_{servo}",
+            trntype=mujoco.mjtTrn.mjTRN_TENDON if is_tendon else mujoco.mjtTrn.mjTRN_JOINT,
+            forcerange=[-most, most],
+        )
+        made.set_to_position(kp=0.25 * stiff if is_tendon else stiff, kv=0.25 * damp if is_tendon else damp)
