@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 NEEDS = {
     "readme": "jsbsim",
     "independent_ppo": "torch",
+    "throw_by_search": "mujoco",
     "train_with_sb3": "stable_baselines3",
     "trained_battle": "torch",
 }
@@ -21,7 +22,7 @@ BY_PAGE = ("capture_the_flag", "pendulum")
 """Examples that pages show: tests/docs runs them."""
 ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
-ARGUMENTS = {"independent_ppo": ["9600"], "train_with_sb3": ["2048"]}
+ARGUMENTS = {"independent_ppo": ["9600"], "throw_by_search": ["--rollouts", "200"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
@@ -29,6 +30,7 @@ SAYS = {
     "pursuit": "optimal: captured in 100.0%",
     "self_play": "generation 4",
     "skirmish": "red won after",
+    "throw_by_search": "the ball came within",
     "train_with_benchmarl": "mean reward of a match",
     "train_with_rllib": "red_0 earns",
     "train_with_epymarl": "src/main.py",

@@ -140,7 +140,7 @@ def add_hand(spec: Any, name: str, position_m: Any, yaw_rad: float, is_left: boo
             name1=f"{name}_{finger}_distal",
             name2=f"{name}_{finger}_middle",
             objtype=mujoco.mjtObj.mjOBJ_JOINT,
-            data=[0.0, 1.0, *[0.0] * 10],
+            data=[0.0, 1.0, *[0.0] * (mujoco.mjNEQDATA - 2)],
         )
         tendon = spec.add_tendon(name=f"{name}_{finger}_curl")
         for part in ("middle", "distal"):
