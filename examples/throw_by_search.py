@@ -1,7 +1,8 @@
 """A throw found by search: the right hand tosses the ball to the left one, without any learning.
 
 A plan is what the servos are told at a few moments, with straight lines between. The cross-entropy method plays many
-plans at once, keeps the best, and draws the next ones around them. 1,600 rollouts take about a minute::
+plans at once, keeps the best, and draws the next ones around them. 1,600 rollouts take about a minute,
+and find a throw for two of the seeds 0, 1 and 2::
 
     python examples/throw_by_search.py --seed 0 --record throw.npz
     palaestra replay throw.npz --verify --gif throw.gif

@@ -19,7 +19,7 @@ ROWS: tuple[Row, ...] = (
         "robots",
         "palaestra.robots.quad_gate:game",
         *(Preset(f"palaestra/QuadGate{n}-v0", f"{n} quadrupeds pass a narrow gate", robots=n) for n in (2, 3, 4, 5)),
-        page=Page("QuadGate", "quadrupeds pass a gate that is as wide as one of them"),
+        page=Page("QuadGate", "quadrupeds pass a narrow gate"),
     ),
     *presets(
         "robots",

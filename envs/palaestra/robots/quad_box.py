@@ -1,7 +1,7 @@
 """Two quadrupeds push a box to a goal.
 
 ## Description
-Two quadruped robots stand behind a box of 8 kg that one alone turns rather than moves; a goal is marked 1.5 m ahead.
+Two quadruped robots stand behind a box of 8 kg; its goal is 1.5 m ahead.
 A low-level trot walks as an agent commands. The task is `go1pushbox` of MQE (Xiong et al., "MQE: Unleashing the Power
 of Interaction with Multi-agent Quadruped Environment", arXiv 2403.16015), on a body and with rewards of our own.
 

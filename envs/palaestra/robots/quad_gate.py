@@ -1,8 +1,8 @@
-"""Quadrupeds pass a gate that is as wide as one of them.
+"""Quadrupeds pass a narrow gate, one after the other.
 
 ## Description
 Two to five quadruped robots stand in a row before a wall with one gate, 0.9 m wide. All have to pass it. A low-level
-trot walks as an agent commands; two that enter at once stand in each other's way. The task is `go1gate` of MQE (Xiong
+trot walks as an agent commands. The task is `go1gate` of MQE (Xiong
 et al., "MQE: Unleashing the Power of Interaction with Multi-agent Quadruped Environment", arXiv 2403.16015), on a body
 and with rewards of our own.
 

@@ -1,8 +1,8 @@
 """The trot of a quadruped: a commanded velocity becomes targets of its twelve joints, 50 times a second.
 
 Feet of opposite corners move together. A foot on the ground goes back as fast as the trunk is to go ahead; one in the
-air returns on an arc. Steps are longer where the trunk is faster than wanted (Raibert's rule), legs on the lower side
-are longer, and an integral of the velocity's error takes away what is left of it. Joints follow by inverse kinematics.
+air returns on an arc. Steps are longer where the trunk is faster than wanted (Raibert's rule), and an
+integral of the velocity's error takes away what is left of it. Joints follow by inverse kinematics.
 """
 
 from __future__ import annotations
