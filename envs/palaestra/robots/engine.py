@@ -32,6 +32,7 @@ class Copy(NamedTuple):
         member: Name of the member, float64.
         array: Array of ``mjData``, such as ``"qpos"``.
         first: Number of its first element in a row of that array.
+        part: First and last but one element of the member, where not all of it is copied.
     """
 
     field: str
@@ -39,6 +40,27 @@ class Copy(NamedTuple):
     member: str
     array: str
     first: int
+    part: tuple[int, int] | None = None
+
+
+class Scale(NamedTuple):
+    """A number of a match that multiplies numbers of the model, from the start of the match on.
+
+    Attributes:
+        field: Field of the match record: bodies of one kind.
+        body: Number of the body.
+        member: Name of the member, float64: the factor.
+        array: Array of ``mjModel`` of bodies, geoms or actuators, such as ``"body_mass"``.
+        names: Of these bodies, geoms or actuators.
+        columns: Which numbers of each; of an array with one number each: ``(0,)``.
+    """
+
+    field: str
+    body: int
+    member: str
+    array: str
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
 
 
 def import_mujoco() -> Any:
@@ -80,6 +102,7 @@ class MujocoEngine:
         inputs: Sequence[Copy],
         outputs: Sequence[Copy],
         starts: Sequence[Copy],
+        scales: Sequence[Scale] = (),
     ) -> None:
         """Makes the batch.
 
@@ -93,6 +116,7 @@ class MujocoEngine:
             inputs: What is copied to MuJoCo before a period.
             outputs: What is copied from MuJoCo after a period and after a start.
             starts: What is copied to MuJoCo when a match starts, beside the inputs.
+            scales: What multiplies numbers of the model in a match; such a batch has a model for each lane.
         """
         mujoco = import_mujoco()
         self._substeps = substeps
@@ -104,6 +128,10 @@ class MujocoEngine:
         kinds = mujoco.mjtWarning
         self._absurd = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL), int(kinds.mjWARN_BADQACC)]
         self._inputs, self._outputs, self._starts = (self._copies(game, c) for c in (inputs, outputs, starts))
+        self._scales = [self._scaled(game, made, scale) for scale in scales]
+        self._places_of_factors = np.array([place for place, *_ in self._scales], np.intp)
+        self._factors = np.ones((lanes, len(scales)))
+        self._delayed = self._delays(made)
         self._diverged = member_offset(game.state_dtype, DIVERGED) // 8
         self._lanes = lanes
         self._seen: Any = None
@@ -113,15 +141,48 @@ class MujocoEngine:
     def _copies(self, game: Game, copies: Sequence[Copy]) -> list[tuple[slice, np.ndarray]]:
         """The elements of a record, counted in float64, and the view of MuJoCo's array that they go to or come from."""
         found = []
-        for field, body, member, array, first in copies:
-            start, dtype = member_offset(game.state_dtype, field), game.state_dtype[field].base
-            if start % 8 or game.state_dtype.itemsize % 8:
-                raise ValueError(f"{game.name}: make the dtype of {field!r} with align=True")
-            place = (start + body * dtype.itemsize + member_offset(dtype, member)) // 8
-            size = dtype[member].itemsize // 8
+        for field, body, member, array, first, part in copies:
+            place = _numbers_of(game, field, body, member)
+            if part is not None:
+                place = slice(place.start + part[0], place.start + part[1])
             rows = self.batch.bind(array).reshape(self.batch.nsim, -1)
-            found.append((slice(place, place + size), rows[:, first : first + size]))
+            found.append((place, rows[:, first : first + place.stop - place.start]))
         return found
+
+    def _delays(self, model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Of servos that can be delayed: the view of what all of them were told, ``[N, numbers]``; places, controls.
+
+        MuJoCo keeps two numbers, times and values for each of them.
+        """
+        samples = model.actuator_history[:, 0]
+        servos = np.flatnonzero(samples)
+        if not servos.size:
+            return None
+        places = [model.actuator_historyadr[k] + 2 + samples[k] + np.arange(samples[k]) for k in servos]
+        rows = self.batch.bind("history").reshape(self.batch.nsim, -1)
+        return rows, np.concatenate(places), np.repeat(servos, samples[servos])
+
+    def _scaled(self, game: Game, model: Any, scale: Scale) -> tuple[int, np.ndarray, tuple[np.ndarray, ...], Any]:
+        """Where the factor stands in a record; the model's array of all lanes, places in a row of it, their numbers."""
+        mujoco = import_mujoco()
+        kind = getattr(mujoco.mjtObj, f"mjOBJ_{scale.array.partition('_')[0].upper()}")
+        numbers = [mujoco.mj_name2id(model, kind, name) for name in scale.names]
+        if -1 in numbers:
+            raise ValueError(f"{game.name}: the model has no {scale.names[numbers.index(-1)]!r}")
+        rows = self.batch.expand(scale.array)
+        rows = rows.reshape(*rows.shape[:2], -1)
+        places = np.ix_(np.array(numbers), np.array(scale.columns))
+        return _numbers_of(game, scale.field, scale.body, scale.member).start, rows, places, rows[0][places].copy()
+
+    def _scale(self, lanes: np.ndarray, factors: np.ndarray) -> None:
+        """Gives the models of lanes their factors, ``[N, scales]``."""
+        changed = np.flatnonzero((self._factors[lanes] != factors).any(axis=1))
+        if changed.size:
+            lanes, factors = lanes[changed], factors[changed]
+            for (_, rows, (numbers, columns), plain), factor in zip(self._scales, factors.T, strict=True):
+                rows[lanes[:, None, None], numbers, columns] = plain * factor[:, None, None]
+            self._factors[lanes] = factors
+            self.batch.set_const(lanes)
 
     def _numbers(self, states: np.ndarray) -> np.ndarray:
         """The match records as float64 ``[N, numbers of a record]``."""
@@ -134,8 +195,13 @@ class MujocoEngine:
         numbers = self._numbers(states)
         self.batch.reset(lanes, stage=self._no_stage)
         self._warnings[lanes] = 0
+        if self._scales:
+            self._scale(lanes, numbers[lanes[:, None], self._places_of_factors])
         for place, array in (*self._starts, *self._inputs):
             array[lanes] = numbers[lanes, place]
+        if self._delayed is not None:  # else servos are told 0 until the delay is over
+            history, places, servos = self._delayed
+            history[lanes[:, None], places] = self.batch.ctrl[lanes[:, None], servos]
         self.batch.forward(lanes, stage=self._all_stages)
         self._write(numbers, lanes)
 
@@ -166,16 +232,30 @@ class MujocoEngine:
 
     def save(self, lanes: np.ndarray) -> dict[str, np.ndarray]:
         """See `palaestra.game.SavingEngine`."""
-        return {"state": self.batch.state[lanes], "warnings": self._warnings[lanes]}
+        return {
+            "state": self.batch.state[lanes],
+            "warnings": self._warnings[lanes],
+            "factors": self._factors[lanes],
+        }
 
     def load_saved(self, saved: Any, lanes: np.ndarray) -> None:
         """See `palaestra.game.SavingEngine`."""
+        self._scale(lanes, saved["factors"])
         self.batch.state[lanes] = saved["state"]
         self._warnings[lanes] = saved["warnings"]
 
     def close(self) -> None:
         """See `palaestra.game.PhysicsEngine`."""
         self._release()
+
+
+def _numbers_of(game: Game, field: str, body: int, member: str) -> slice:
+    """The elements of a record that are a member of a body, counted in float64."""
+    start, dtype = member_offset(game.state_dtype, field), game.state_dtype[field].base
+    if start % 8 or game.state_dtype.itemsize % 8:
+        raise ValueError(f"{game.name}: make the dtype of {field!r} with align=True")
+    place = (start + body * dtype.itemsize + member_offset(dtype, member)) // 8
+    return slice(place, place + dtype[member].itemsize // 8)
 
 
 class QuietLog:

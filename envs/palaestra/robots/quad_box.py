@@ -15,9 +15,14 @@ A decision is 0.1 s. Commands that are longer than 1 together are shortened to 1
 
 Forces on feet are those before the last 5 ms.
 
+`observation="goal"` shows a dict for hindsight replay: `observation`, and in the frame of the floor `achieved_goal`,
+the box's place, and `desired_goal`. With `reward="sparse"` faces have `compute_reward` (with `dtype="float32"`, goals
+are rounded to 1e-7 m). A team of two is one agent to `gymnasium.make`: each field has a row a robot, both rows of a
+goal are the same.
+
 ## Rewards
 Paid to both. `reward="dense"`: metres that the box's middle has come nearer to the goal (`reward_progress`); 1 when it
-is there (`reward_done`); -1 for a fall (`reward_fall`). `reward="sparse"`: the last two alone.
+is there (`reward_done`); -1 for a fall (`reward_fall`). `reward="sparse"`: 1 when it is there, alone.
 
 ## Starting State
 The box is within 0.1 m of the origin and within 0.15 rad of lying across the way. The goal is 1.5 m ahead and up to
@@ -30,6 +35,7 @@ The box is within 0.1 m of the origin and within 0.15 rad of lying across the wa
 
 ## Arguments
 `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
+`low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 The script `push` pushes at two points so that the box turns to the goal. Parameters:
 
 <!-- table: parameters -->
@@ -41,33 +47,32 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Role, check_word, uniform
-from palaestra.robots.engine import DIVERGED, Copy, compiled_spec, import_mujoco, version
+from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Representation, uniform
+from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
+from palaestra.robots.parts import INF, real, start_noise
 from palaestra.robots.quad_parts import (
-    ACTION,
     COLORS,
-    INF,
-    PERIODS,
     STATE_SIZE,
     has_fallen,
     heading,
     mates,
-    obey,
+    measure,
+    next_period,
     observe_mates,
     observe_self,
-    options,
-    own_fields,
     place,
-    real,
+    quad_game,
     steer,
     to_frame,
+    vary,
     write_robots,
 )
-from palaestra.robots.quadruped import POSITIONS, ROBOT, VELOCITIES, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, floor
 
 ROBOTS = 2
 HALF_M = (0.25, 0.5, 0.2)
@@ -83,18 +88,6 @@ BOX = np.dtype(
 """The box in the match record: place, orientation (w, x, y, z), velocity, and turning in its own frame."""
 
 
-class World(NamedTuple):
-    """What differs between variants.
-
-    Attributes:
-        robots: Number of robots.
-        is_dense: Whether progress is paid.
-    """
-
-    robots: int
-    is_dense: int
-
-
 def reset(s, world):
     """The robots stand behind the box."""
     box = s.boxes[0]
@@ -107,6 +100,7 @@ def reset(s, world):
         x, y = -1.0 + uniform(s, -0.1, 0.1), 0.35 * (2 * k - 1) + uniform(s, -0.1, 0.1)
         place(s.robots[k], x, y, uniform(s, -0.2, 0.2))
     s.distance_m = distance(s)
+    vary(s, world)
 
 
 def distance(s):
@@ -115,28 +109,21 @@ def distance(s):
     return math.sqrt(x * x + y * y)
 
 
-def command(s, world, actions, scratch):
-    """Both robots trot."""
-    for k in range(ROBOTS):
-        obey(s, k, actions.robot[k])
-
-
 def evaluate(s, world, rewards, scratch):
     """Pays the team, and ends the match."""
     info = s.info
-    if s.period == 0:
+    if next_period(s, world):
         info.reward_progress = info.reward_done = info.reward_fall = 0.0
-    s.period = (s.period + 1) % PERIODS
     left = distance(s)
     progress = s.distance_m - left
     s.distance_m = info.distance_m = left
     result = 0
     if s.diverged != 0.0:
         info.end_reason, result = LOST, TRUNCATED
-    elif has_fallen(s.robots[0]) or has_fallen(s.robots[1]):
-        info.reward_fall, info.end_reason, result = -1.0, FALLEN, TERMINATED
     elif left < NEAR_M:
         info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
+    elif has_fallen(s.robots[0]) or has_fallen(s.robots[1]):
+        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
     paid = info.reward_done + info.reward_fall
     if world.is_dense:
         info.reward_progress += progress
@@ -148,14 +135,46 @@ def evaluate(s, world, rewards, scratch):
 
 def observe(s, world, observations, scratch):
     """A robot sees itself, the other, the box and the goal."""
+    start_noise(s, scratch)
     for k in range(ROBOTS):
         seen, robot, box = observations.robot[k], s.robots[k], s.boxes[0]
-        observe_self(s, k, seen)
+        observe_self(s, world, k, scratch, seen)
         observe_mates(s, k, ROBOTS, seen)
         to_frame(robot, box.position_m[0], box.position_m[1], seen.box_m)
         turned = heading(box) - heading(robot)
         seen.box_heading[0], seen.box_heading[1] = math.cos(turned), math.sin(turned)
         to_frame(robot, s.goal_m[0], s.goal_m[1], seen.goal_m)
+
+
+def observe_goal(s, world, observations, scratch):
+    """What a robot measures of itself, how it stands to the floor, the other and the box; the goals."""
+    start_noise(s, scratch)
+    first, box = len(scratch.own), s.boxes[0]
+    for k in range(ROBOTS):
+        seen, robot, mate = observations.robot[k], s.robots[k], s.robots[1 - k]
+        measure(s, world, k, scratch)
+        for i in range(first):
+            seen.observation[i] = scratch.own[i]
+        own, out = heading(robot), seen.observation[first:]
+        out[0], out[1] = math.cos(own), math.sin(own)
+        to_frame(robot, mate.position_m[0], mate.position_m[1], out[2:])
+        out[4], out[5] = math.cos(heading(mate) - own), math.sin(heading(mate) - own)
+        to_frame(robot, box.position_m[0], box.position_m[1], out[6:])
+        out[8], out[9] = math.cos(heading(box) - own), math.sin(heading(box) - own)
+        for i in range(2):
+            seen.achieved_goal[i], seen.desired_goal[i] = box.position_m[i], s.goal_m[i]
+
+
+def reward_goal(achieved: np.ndarray, desired: np.ndarray, info: Any) -> np.ndarray:
+    """1 where the box is at the goal, else 0: what ``reward="sparse"`` pays.
+
+    Args:
+        achieved: Places of the box, ``[N, 2]``, or of a team ``[N, robots, 2]``: each robot is shown the same.
+        desired: Goals, likewise.
+        info: Not used.
+    """
+    ways = (desired - achieved).reshape(len(achieved), -1, 2)
+    return np.where((np.sqrt((ways * ways).sum(-1)) < NEAR_M).all(-1), 1.0, 0.0)
 
 
 def script(s, world, slot, which, actions, scratch):
@@ -175,8 +194,8 @@ def script(s, world, slot, which, actions, scratch):
 
 
 def global_state(s, world, out):
-    """Places, orientations, joints and velocities of both robots, then of the box, and the goal."""
-    write_robots(s, ROBOTS, out)
+    """Both robots; place, velocity, turning and orientation of the box; the goal."""
+    write_robots(s, world, out)
     box, first = s.boxes[0], STATE_SIZE * ROBOTS
     for i in range(3):
         out[first + i] = box.position_m[i]
@@ -187,13 +206,13 @@ def global_state(s, world, out):
     out[first + 13], out[first + 14] = s.goal_m[0], s.goal_m[1]
 
 
-def scene() -> Any:
+def scene(build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
     mujoco = import_mujoco()
     spec = mujoco.MjSpec()
     floor(spec)
     for k in range(ROBOTS):
-        add_quadruped(spec, f"robot_{k}", COLORS[k])
+        add_quadruped(spec, f"robot_{k}", COLORS[k], build)
     box = spec.worldbody.add_body(name="box", pos=[0.0, 0.0, HALF_M[2]])
     box.add_freejoint(name="box_free")
     box.add_geom(
@@ -202,7 +221,7 @@ def scene() -> Any:
         mass=BOX_KG,
         rgba=[0.79, 0.62, 0.36, 1.0],
         friction=[0.3, 0.02, 0.01],
-        priority=1,  # else the larger friction of floor and box decides
+        priority=2,  # else the larger friction of floor and box decides
     )
     return compiled_spec(spec, eye=(-1.7, -2.3, 1.7), target=(0.3, 0.0, 0.1))
 
@@ -210,57 +229,60 @@ def scene() -> Any:
 def game(
     reward: Literal["dense", "sparse"] = "dense",
     dtype: Literal["float32", "float64"] = "float32",
+    low_level: Literal["trot", "joint"] = "trot",
+    randomise: float = 0.0,
+    sensor_noise: float = 0.0,
+    body: str = "own",
 ) -> Game:
     """The rules of `palaestra/QuadPushBox-v0`.
 
     Args:
         reward: ``"dense"`` or ``"sparse"``.
         dtype: Of observations and rewards.
+        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
+        randomise: Share of the most that bodies vary, 0 to 1.
+        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
+        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
 
     Raises:
         ValueError: A word that is none of these.
     """
-    check_word("reward", reward, ("dense", "sparse"))
-    check_word("dtype", dtype, ("float32", "float64"))
-    number: Any = "f8" if dtype == "float64" else "f4"
-    seen = (
-        *own_fields(number),
-        mates(1, number),
-        real("box_m", 2, "m", "to the box's middle: ahead and to the left", number),
-        Field("box_heading", (2,), -1, 1, "1", "cosine and sine of the box's heading against the own", number),
-        real("goal_m", 2, "m", "to the goal: ahead and to the left", number),
-    )
+
+    def sees(number: str) -> tuple[Any, ...]:
+        return (
+            mates(1, number),
+            real("box_m", 2, "m", "to the box's middle: ahead and to the left", number),
+            Field("box_heading", (2,), -1, 1, "1", "cosine and sine of the box's heading against the own", number),
+            real("goal_m", 2, "m", "to the goal: ahead and to the left", number),
+        )
+
     q, v = POSITIONS * ROBOTS, VELOCITIES * ROBOTS
-    box = (
-        Copy("boxes", 0, "position_m", "qpos", q),
-        Copy("boxes", 0, "quaternion", "qpos", q + 3),
-        Copy("boxes", 0, "velocity_mps", "qvel", v),
-        Copy("boxes", 0, "turn_radps", "qvel", v + 3),
-    )
-    return Game(
-        name="QuadPushBox",
-        roles=(Role("robot", tuple(f"robot_{k}" for k in range(ROBOTS)), seen, (ACTION,)),),
-        state=(
-            ("robots", ROBOT, (ROBOTS,)),
-            ("boxes", BOX, (1,)),
-            (DIVERGED, "f8"),
-            ("last", "f8", (ROBOTS, 3)),
-            ("goal_m", "f8", (2,)),
-            ("distance_m", "f8"),
-            ("period", "i8"),
+    made = quad_game(
+        "QuadPushBox",
+        tuple(f"robot_{k}" for k in range(ROBOTS)),
+        sees,
+        scene,
+        bodies=(
+            Copy("boxes", 0, "position_m", "qpos", q),
+            Copy("boxes", 0, "quaternion", "qpos", q + 3),
+            Copy("boxes", 0, "velocity_mps", "qvel", v),
+            Copy("boxes", 0, "turn_radps", "qvel", v + 3),
         ),
+        state=(("boxes", BOX, (1,)), ("goal_m", "f8", (2,)), ("distance_m", "f8")),
+        state_size=15,
+        reward=reward,
+        dtype=dtype,
+        low_level=low_level,
+        randomise=randomise,
+        sensor_noise=sensor_noise,
+        body=body,
+        horizon=150,
+        scripts=("push",),
         reset=reset,
-        command=command,
         evaluate=evaluate,
         observe=observe,
         script=script,
-        scripts=("push",),
-        default_opponent="push",
-        periods=PERIODS,
-        physics="palaestra.robots.engine:MujocoEngine",
-        physics_options=options(scene, (), ROBOTS, box),
-        engine_version=version,
-        horizon=150,
+        global_state=global_state,
         info=(
             Field("distance_m", (), 0, INF, "m", "from the box's middle to the goal", "f8", checked=(0.0, 100.0)),
             Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
@@ -268,11 +290,14 @@ def game(
             Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
         ),
         end_reasons=("done", "fallen"),
-        truncation_reasons=("diverged",),
-        reward_dtype=number,
-        global_state=global_state,
-        global_state_size=STATE_SIZE * ROBOTS + 15,
-        world=World(robots=ROBOTS, is_dense=int(reward == "dense")),
-        render="palaestra.robots.picture:draw",
-        render_fps=10.0,
     )
+    size, number = made.scratch_dtype["own"].shape[0] + 10, made.reward_dtype
+    about = "of itself, its heading on the floor, then offset and heading of mate and box in the own frame"
+    goal = (
+        real("observation", size, "1", about, number),
+        real("achieved_goal", 2, "m", "the box's middle on the floor", number),
+        real("desired_goal", 2, "m", "the goal on the floor", number),
+    )
+    shown = Representation("places of the box as goals", observe_goal, {"robot": goal}, default_form="dict")
+    paid = f"{__name__}:reward_goal" if reward == "sparse" else None
+    return replace(made, representations={"goal": shown}, goal_reward=paid)

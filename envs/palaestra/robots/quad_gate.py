@@ -19,7 +19,7 @@ Forces on feet are those before the last 5 ms.
 ## Rewards
 Paid to all. `reward="dense"`: metres that the robots have come nearer to 0.5 m behind the gate, by way of the gate's
 middle, over their number (`reward_progress`); 1 when all have passed (`reward_done`); -1 for a fall (`reward_fall`).
-`reward="sparse"`: the last two alone.
+`reward="sparse"`: 1 when all have passed, alone.
 
 ## Starting State
 The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 rad of its place.
@@ -31,6 +31,7 @@ The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 r
 
 ## Arguments
 `robots`: 2 to 5. `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
+`low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 The script `turns` lets one robot pass after the other. Parameters:
 
 <!-- table: parameters -->
@@ -42,30 +43,26 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Role, check_count, check_word, uniform
-from palaestra.robots.engine import DIVERGED, compiled_spec, import_mujoco, version
+from palaestra.game import TERMINATED, TRUNCATED, Field, Game, check_count, uniform
+from palaestra.robots.engine import compiled_spec, import_mujoco
+from palaestra.robots.parts import INF, real, start_noise
 from palaestra.robots.quad_parts import (
-    ACTION,
     COLORS,
-    INF,
-    PERIODS,
-    STATE_SIZE,
     has_fallen,
     heading,
     mates,
-    obey,
+    next_period,
     observe_mates,
     observe_self,
-    options,
-    own_fields,
     place,
-    real,
+    quad_game,
     steer,
+    vary,
     write_robots,
 )
-from palaestra.robots.quadruped import ROBOT, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, Build, add_quadruped, floor
 
 MOST = 5
 START_M, APART_M = 1.6, 0.8
@@ -76,24 +73,13 @@ DONE, FALLEN, LOST = 2, 3, 4
 """Numbers of the end reasons."""
 
 
-class World(NamedTuple):
-    """What differs between the ids.
-
-    Attributes:
-        robots: Number of robots.
-        is_dense: Whether progress is paid.
-    """
-
-    robots: int
-    is_dense: int
-
-
 def reset(s, world):
     """The robots stand in a row before the wall, which is at x = 0."""
     for k in range(world.robots):
         x, y = -START_M + uniform(s, -0.1, 0.1), APART_M * (k - 0.5 * (world.robots - 1)) + uniform(s, -0.1, 0.1)
         place(s.robots[k], x, y, uniform(s, -0.2, 0.2))
         s.to_go_m[k] = to_go(s.robots[k])
+    vary(s, world)
 
 
 def to_go(robot):
@@ -104,16 +90,10 @@ def to_go(robot):
     return BEHIND_M + math.sqrt(x * x + y * y)
 
 
-def command(s, world, actions, scratch):
-    """All robots trot."""
-    for k in range(world.robots):
-        obey(s, k, actions.robot[k])
-
-
 def evaluate(s, world, rewards, scratch):
     """Pays the team, and ends the match."""
     info = s.info
-    if s.period == 0:
+    if next_period(s, world):
         info.reward_progress = info.reward_done = info.reward_fall = 0.0
     progress, passed, fallen = 0.0, 0, 0
     for k in range(world.robots):
@@ -127,25 +107,25 @@ def evaluate(s, world, rewards, scratch):
     if s.diverged != 0.0:
         progress = 0.0
         info.end_reason, result = LOST, TRUNCATED
-    elif fallen:
-        info.reward_fall, info.end_reason, result = -1.0, FALLEN, TERMINATED
     elif passed == world.robots:
         info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
+    elif fallen:
+        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
     paid = info.reward_done + info.reward_fall
     if world.is_dense:
         info.reward_progress += progress / world.robots
         paid += progress / world.robots
     for k in range(world.robots):
         rewards[k] += paid
-    s.period = (s.period + 1) % PERIODS
     return result
 
 
 def observe(s, world, observations, scratch):
     """A robot sees itself, the others, and the gate."""
+    start_noise(s, scratch)
     for k in range(world.robots):
         seen = observations.robot[k]
-        observe_self(s, k, seen)
+        observe_self(s, world, k, scratch, seen)
         observe_mates(s, k, world.robots, seen)
         x, y = s.robots[k].position_m[0], s.robots[k].position_m[1]
         seen.gate_m[0], seen.gate_m[1] = -x, -y
@@ -179,11 +159,11 @@ def rank(s, world, k):
 
 
 def global_state(s, world, out):
-    """Places, orientations, joints and velocities of all robots."""
-    write_robots(s, world.robots, out)
+    """All robots."""
+    write_robots(s, world, out)
 
 
-def scene(robots: int) -> Any:
+def scene(robots: int, build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
     mujoco = import_mujoco()
     spec = mujoco.MjSpec()
@@ -198,7 +178,7 @@ def scene(robots: int) -> Any:
             rgba=[0.62, 0.35, 0.27, 1.0],
         )
     for k in range(robots):
-        add_quadruped(spec, f"robot_{k}", COLORS[k])
+        add_quadruped(spec, f"robot_{k}", COLORS[k], build)
     return compiled_spec(
         spec, eye=(-2.2 - 0.2 * robots, -1.3 - 0.3 * robots, 1.6 + 0.1 * robots), target=(-0.2, 0.0, 0.1)
     )
@@ -208,6 +188,10 @@ def game(
     robots: int = 2,
     reward: Literal["dense", "sparse"] = "dense",
     dtype: Literal["float32", "float64"] = "float32",
+    low_level: Literal["trot", "joint"] = "trot",
+    randomise: float = 0.0,
+    sensor_noise: float = 0.0,
+    body: str = "own",
 ) -> Game:
     """The rules of `palaestra/QuadGate2-v0` and its kin.
 
@@ -215,42 +199,44 @@ def game(
         robots: 2 to 5.
         reward: ``"dense"`` or ``"sparse"``.
         dtype: Of observations and rewards.
+        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
+        randomise: Share of the most that bodies vary, 0 to 1.
+        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
+        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
 
     Raises:
         ValueError: A word that is none of these, or another number of robots.
     """
     check_count("robots", robots, 2, MOST)
-    check_word("reward", reward, ("dense", "sparse"))
-    check_word("dtype", dtype, ("float32", "float64"))
-    number: Any = "f8" if dtype == "float64" else "f4"
-    seen = (
-        *own_fields(number),
-        mates(robots - 1, number, MOST - 1),
-        real("gate_m", 2, "m", "from the robot to the gate's middle: across the wall, along it", number),
-        Field("heading", (2,), -1, 1, "1", "cosine and sine of the heading, 0 is across the wall", number),
-    )
-    return Game(
-        name=f"QuadGate{robots}",
-        roles=(Role("robot", tuple(f"robot_{k}" for k in range(robots)), seen, (ACTION,), capacity=MOST),),
-        state=(
-            ("robots", ROBOT, (MOST,)),
-            (DIVERGED, "f8"),
-            ("last", "f8", (MOST, 3)),
-            ("to_go_m", "f8", (MOST,)),
-            ("period", "i8"),
-        ),
+
+    def sees(number: str) -> tuple[Any, ...]:
+        return (
+            mates(robots - 1, number, MOST - 1),
+            real("gate_m", 2, "m", "from the robot to the gate's middle: across the wall, along it", number),
+            Field("heading", (2,), -1, 1, "1", "cosine and sine of the heading, 0 is across the wall", number),
+        )
+
+    return quad_game(
+        f"QuadGate{robots}",
+        tuple(f"robot_{k}" for k in range(robots)),
+        sees,
+        scene,
+        arguments=(robots,),
+        state=(("to_go_m", "f8", (MOST,)),),
+        capacity=MOST,
+        reward=reward,
+        dtype=dtype,
+        low_level=low_level,
+        randomise=randomise,
+        sensor_noise=sensor_noise,
+        body=body,
+        horizon=50 * (robots + 1),
+        scripts=("turns",),
         reset=reset,
-        command=command,
         evaluate=evaluate,
         observe=observe,
         script=script,
-        scripts=("turns",),
-        default_opponent="turns",
-        periods=PERIODS,
-        physics="palaestra.robots.engine:MujocoEngine",
-        physics_options=options(scene, (robots,), robots),
-        engine_version=version,
-        horizon=50 * (robots + 1),
+        global_state=global_state,
         info=(
             Field("passed", (), 0, MOST, "1", "robots that have passed", "i8"),
             Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
@@ -258,11 +244,4 @@ def game(
             Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
         ),
         end_reasons=("done", "fallen"),
-        truncation_reasons=("diverged",),
-        reward_dtype=number,
-        global_state=global_state,
-        global_state_size=STATE_SIZE * robots,
-        world=World(robots=robots, is_dense=int(reward == "dense")),
-        render="palaestra.robots.picture:draw",
-        render_fps=10.0,
     )

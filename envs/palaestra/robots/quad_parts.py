@@ -1,27 +1,204 @@
-"""What all games of quadrupeds share: records, copies to MuJoCo, commands, what a robot sees."""
+"""What all games of quadrupeds share: the game around a task, records, commands, what a robot sees.
+
+A task gives hooks, fields, a scene and its bodies; `quad_game` makes the `palaestra.game.Game`.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from palaestra.game import Continuous, Field, Table
-from palaestra.robots.engine import Copy
-from palaestra.robots.quadruped import POSITIONS, STAND_M, VELOCITIES
+import numpy as np
+
+from palaestra.game import Continuous, Field, Game, Role, Table, check_word, uniform
+from palaestra.robots import menagerie
+from palaestra.robots.engine import DIVERGED, Copy, Scale, version
+from palaestra.robots.parts import INF, draw_factor, draw_noise, number_of, real
+from palaestra.robots.quadruped import JOINTS, LEGS, PARTS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
 from palaestra.robots.trot import start_trot, trot
 
-INF = math.inf
 PERIODS, SUBSTEPS = 5, 4
 """Of the trot in a decision, of MuJoCo in a period of the trot: 10, 50 and 200 Hz."""
 DECISION_S = 0.1
 LOWEST_M, STEEPEST = 0.14, 0.5
 """A robot has fallen whose trunk is lower, or whose cosine of the tilt is smaller."""
 COLORS = ((0.86, 0.42, 0.16), (0.17, 0.47, 0.72), (0.30, 0.62, 0.34), (0.75, 0.62, 0.18), (0.55, 0.37, 0.66))
-ACTION = Continuous("velocity", (3,), -1.0, 1.0, "1", "ahead (of 1 m/s), left (of 0.5 m/s), turn left (of 1 rad/s)")
+TEAM_COLORS = ((0.80, 0.20, 0.17), (0.17, 0.40, 0.75))
+ACTIONS = {
+    "trot": Continuous("velocity", (3,), -1.0, 1.0, "1", "ahead (of 1 m/s), left (of 0.5 m/s), turn left (of 1 rad/s)"),
+    "joint": Continuous("target", (12,), -1.0, 1.0, "1", "targets of the joints, of their ranges"),
+}
+"""By ``low_level``: what an agent commands."""
+OWN = 37
+"""Numbers that a robot measures of itself; its last action follows them."""
+NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 + [0.1] * 4)
+"""Most noise of each with ``sensor_noise=1``, in their units."""
 
 
-def copies(robots: int) -> dict[str, tuple[Copy, ...]]:
-    """Inputs, outputs and starts of robots that come first in the model: keywords of the engine."""
+class QuadWorld(NamedTuple):
+    """What the hooks of all games of quadrupeds read.
+
+    Attributes:
+        robots: Number of robots.
+        is_dense: Whether what leads to the end is paid.
+        periods: Of the low level in a decision.
+        numbers: Of an action.
+        randomise: Share of the most that bodies vary.
+        sensor_noise: Share of the most noise.
+        noise: `NOISE`.
+        middle_rad: Of the ranges of a robot's joints, ``[12]``.
+        half_rad: Half of the ranges.
+    """
+
+    robots: int
+    is_dense: int
+    periods: int
+    numbers: int
+    randomise: float
+    sensor_noise: float
+    noise: np.ndarray
+    middle_rad: np.ndarray
+    half_rad: np.ndarray
+
+
+def quad_game(
+    name: str,
+    agents: tuple[str, ...],
+    sees: Callable[[str], tuple],
+    scene: Callable[..., Any],
+    *,
+    arguments: tuple = (),
+    bodies: tuple[Copy, ...] = (),
+    inputs: tuple[Copy, ...] = (),
+    state: tuple[tuple, ...] = (),
+    capacity: int | None = None,
+    state_size: int = 0,
+    reward: str,
+    dtype: str,
+    low_level: str,
+    randomise: float,
+    sensor_noise: float,
+    body: str,
+    horizon: int,
+    scripts: tuple[str, ...],
+    **rules: Any,
+) -> Game:
+    """The game of a task of quadrupeds.
+
+    Args:
+        name: Of the game.
+        agents: One a robot.
+        sees: Gives what a robot sees beside itself, from the dtype of numbers.
+        scene: ``scene(*arguments, build) -> MjModel``; the robots come first in it, named as the agents.
+        arguments: Of the scene.
+        bodies: Copies of other bodies, which start and are written.
+        inputs: Copies of other bodies to MuJoCo.
+        state: Fields of the task in the match record.
+        capacity: Robots in a record, by default as many as there are.
+        state_size: Numbers of the global state beside those of robots.
+        reward: As users give it, like the following five.
+        dtype: Of observations and rewards.
+        low_level: ``"trot"``, or ``"joint"``: five times as many decisions, and no scripts.
+        randomise: Share of the most that bodies vary.
+        sensor_noise: Share of the most noise.
+        body: ``"own"``, or ``"menagerie:name"``.
+        horizon: Decisions of 0.1 s.
+        scripts: Names of scripts, the first one is the default opponent.
+        rules: Other attributes of `palaestra.game.Game`.
+
+    Raises:
+        ValueError: A keyword of the user is wrong.
+        ImportError: MuJoCo Menagerie is asked for and missing.
+    """
+    number = number_of(reward, dtype, randomise, sensor_noise)
+    check_word("low_level", low_level, tuple(ACTIONS))
+    is_trot = low_level == "trot"
+    action, robots = ACTIONS[low_level], len(agents)
+    numbers, ranges = action.shape[0], np.tile(np.array(RANGES_RAD), (4, 1))
+    periods = PERIODS if is_trot else 1
+    if body != "own" and not (isinstance(body, str) and body.startswith(menagerie.PREFIX)):
+        raise ValueError(f"body must be 'own' or '{menagerie.PREFIX}...', got {body!r}")
+    engine = copies(robots, (0, 1, 2, 3) if body == "own" else menagerie.legs_of(body))
+    engine["inputs"] += inputs
+    engine["starts"] += bodies
+    engine["outputs"] += bodies
+    world = QuadWorld(
+        robots,
+        int(reward == "dense"),
+        periods,
+        numbers,
+        float(randomise),
+        float(sensor_noise),
+        NOISE,
+        ranges.mean(axis=1),
+        0.5 * (ranges[:, 1] - ranges[:, 0]),
+    )
+    most = capacity or robots
+    rules = {"command": command if is_trot else command_joints, **rules}
+    if not is_trot:
+        rules |= {"script": None}
+    elif scripts:
+        rules |= {"scripts": scripts, "default_opponent": scripts[0]}
+    return Game(
+        name=name,
+        roles=(Role("robot", agents, (*own_fields(number, numbers), *sees(number)), (action,), capacity=capacity),),
+        state=(
+            ("robots", ROBOT, (most,)),
+            (DIVERGED, "f8"),
+            ("last", "f8", (most, numbers)),
+            ("noise_seed", "f8"),
+            ("period", "i8"),
+            *state,
+        ),
+        scratch=(("rng", "u8"), ("own", "f8", (OWN + numbers,))),
+        periods=periods,
+        physics="palaestra.robots.engine:MujocoEngine",
+        physics_options={
+            "model": scene,
+            "arguments": (*arguments, Build(body, randomise > 0.0)),
+            "substeps": SUBSTEPS,
+            **engine,
+            "scales": scales(agents) if randomise > 0.0 else (),
+        },
+        model_digest=None if body == "own" else menagerie.BodyDigest(body),
+        engine_version=version,
+        horizon=horizon * PERIODS // periods,
+        truncation_reasons=("diverged",),
+        reward_dtype=number,
+        global_state_size=STATE_SIZE * robots + state_size,
+        world=world,
+        render="palaestra.robots.picture:draw",
+        render_fps=10.0 * PERIODS / periods,
+        **rules,
+    )
+
+
+def scales(agents: tuple[str, ...]) -> tuple[Scale, ...]:
+    """What `vary` draws, in the model."""
+    made: list[Scale] = []
+    for k, agent in enumerate(agents):
+        bodies = (agent, *(f"{agent}_{leg}_{part}" for leg in LEGS for part in PARTS))
+        feet, servos = tuple(f"{agent}_{leg}_foot" for leg in LEGS), tuple(f"{agent}_{joint}" for joint in JOINTS)
+        for member, array, names, columns in (
+            ("mass_factor", "body_mass", bodies, (0,)),
+            ("mass_factor", "body_inertia", bodies, (0, 1, 2)),
+            ("friction_factor", "geom_friction", feet, (0,)),
+            ("gain_factor", "actuator_gainprm", servos, (0,)),
+            ("gain_factor", "actuator_biasprm", servos, (1, 2)),
+            ("delay", "actuator_delay", servos, (0,)),
+        ):
+            made.append(Scale("robots", k, member, array, names, columns))
+    return tuple(made)
+
+
+def copies(robots: int, legs: tuple[int, ...]) -> dict[str, tuple[Copy, ...]]:
+    """Inputs, outputs and starts of robots that come first in the model: keywords of the engine.
+
+    Args:
+        robots: Number of robots.
+        legs: Numbers of legs in the order of the model's joints.
+    """
     inputs, starts, sensors = [], [], []
     for k in range(robots):
         q, v = POSITIONS * k, VELOCITIES * k
@@ -29,17 +206,21 @@ def copies(robots: int) -> dict[str, tuple[Copy, ...]]:
         starts += [
             Copy("robots", k, "position_m", "qpos", q),
             Copy("robots", k, "quaternion", "qpos", q + 3),
-            Copy("robots", k, "joint_rad", "qpos", q + 7),
             Copy("robots", k, "velocity_mps", "qvel", v),
             Copy("robots", k, "turn_radps", "qvel", v + 3),
-            Copy("robots", k, "joint_radps", "qvel", v + 6),
         ]
+        for member, array, first in (("joint_rad", "qpos", q + 7), ("joint_radps", "qvel", v + 6)):
+            if legs == tuple(range(4)):
+                starts.append(Copy("robots", k, member, array, first))
+            else:
+                parts = [(3 * leg, 3 * leg + 3) for leg in legs]
+                starts += [Copy("robots", k, member, array, first + 3 * n, part) for n, part in enumerate(parts)]
         sensors.append(Copy("robots", k, "foot_force_n", "sensordata", 4 * k))
     return {"inputs": tuple(inputs), "starts": tuple(starts), "outputs": (*starts, *sensors)}
 
 
-def own_fields(number: str) -> tuple[Field, ...]:
-    """What a robot sees of itself; ``number`` is the dtype."""
+def own_fields(number: str, numbers: int) -> tuple[Field, ...]:
+    """What a robot sees of itself: fields of a dtype, and of an action of some numbers."""
     return (
         real("up", 3, "1", "upwards, in the frame of the trunk", number),
         real("velocity_mps", 3, "m/s", "of the trunk, in its frame", number),
@@ -47,7 +228,7 @@ def own_fields(number: str) -> tuple[Field, ...]:
         real("joint_rad", 12, "rad", "joints: hip, thigh, calf of each leg", number),
         real("joint_radps", 12, "rad/s", "their velocities", number),
         real("foot_force", 4, "100 N", "on each foot: front right, front left, rear right, rear left", number),
-        real("last", 3, "1", "own last action", number),
+        real("last", numbers, "1", "own last action", number),
     )
 
 
@@ -60,11 +241,6 @@ def mates(rows: int, number: str, capacity: int | None = None) -> Table:
     return Table("mates", rows, columns, "the other robots, by number", capacity=capacity)
 
 
-def real(name: str, size: int, unit: str, about: str, number: str) -> Field:
-    """A field of numbers without bounds."""
-    return Field(name, (size,), -INF, INF, unit, about, number, checked=(-1e3, 1e3))
-
-
 def place(robot, x, y, heading):
     """A robot stands on the floor."""
     robot.position_m[0], robot.position_m[1], robot.position_m[2] = x, y, STAND_M
@@ -74,11 +250,43 @@ def place(robot, x, y, heading):
         robot.joint_rad[k] = robot.target_rad[k]
 
 
-def obey(s, k, action):
-    """A robot trots as it is commanded."""
-    for i in range(3):
-        s.last[k, i] = action.velocity[i]
-    trot(s.robots[k], action.velocity[0], action.velocity[1], action.velocity[2])
+def vary(s, world):
+    """Draws masses, friction of feet, gains and delays of motors for a match; call it last in a reset."""
+    for k in range(world.robots):
+        robot = s.robots[k]
+        robot.mass_factor = draw_factor(s, 0.2 * world.randomise)
+        robot.friction_factor = draw_factor(s, 0.5 * world.randomise)
+        robot.gain_factor = draw_factor(s, 0.2 * world.randomise)
+        robot.delay = world.randomise * uniform(s, 0.0, 1.0)
+    draw_noise(s, world)
+
+
+def command(s, world, actions, scratch):
+    """All robots trot as they are commanded."""
+    if s.period == 0:
+        draw_noise(s, world)
+    for k in range(world.robots):
+        wanted = actions.robot[k].velocity
+        for i in range(3):
+            s.last[k, i] = wanted[i]
+        trot(s.robots[k], wanted[0], wanted[1], wanted[2])
+
+
+def command_joints(s, world, actions, scratch):
+    """The joints of all robots go where they are commanded."""
+    draw_noise(s, world)
+    for k in range(world.robots):
+        for i in range(12):
+            share = actions.robot[k].target[i]
+            s.last[k, i] = share
+            s.robots[k].target_rad[i] = world.middle_rad[i] + share * world.half_rad[i]
+
+
+def next_period(s, world):
+    """Counts the period; whether it is the first one of a decision."""
+    is_first = s.period == 0
+    s.period = (s.period + 1) % world.periods
+    return is_first
 
 
 def heading(robot):
@@ -93,25 +301,47 @@ def has_fallen(robot):
     return robot.position_m[2] < LOWEST_M or 1.0 - 2.0 * (x * x + y * y) < STEEPEST
 
 
-def observe_self(s, k, seen):
-    """Writes `own_fields`."""
-    robot = s.robots[k]
+def measure(s, world, k, scratch):
+    """Writes what a robot measures of itself, with noise, and its last action: ``scratch.own``.
+
+    Call it for the robots in their order, `start_noise` before the first one.
+    """
+    robot, own = s.robots[k], scratch.own
     w, x, y, z = robot.quaternion[0], robot.quaternion[1], robot.quaternion[2], robot.quaternion[3]
     ahead = (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y))
     left = (2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x))
     up = (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
-    seen.up[0], seen.up[1], seen.up[2] = ahead[2], left[2], up[2]
+    velocity = robot.velocity_mps
+    own[0], own[1], own[2] = ahead[2], left[2], up[2]
+    own[3] = ahead[0] * velocity[0] + ahead[1] * velocity[1] + ahead[2] * velocity[2]
+    own[4] = left[0] * velocity[0] + left[1] * velocity[1] + left[2] * velocity[2]
+    own[5] = up[0] * velocity[0] + up[1] * velocity[1] + up[2] * velocity[2]
     for i in range(3):
-        seen.velocity_mps[0] += ahead[i] * robot.velocity_mps[i]
-        seen.velocity_mps[1] += left[i] * robot.velocity_mps[i]
-        seen.velocity_mps[2] += up[i] * robot.velocity_mps[i]
-        seen.turn_radps[i] = robot.turn_radps[i]
-        seen.last[i] = s.last[k, i]
+        own[6 + i] = robot.turn_radps[i]
     for i in range(12):
-        seen.joint_rad[i] = robot.joint_rad[i]
-        seen.joint_radps[i] = robot.joint_radps[i]
+        own[9 + i] = robot.joint_rad[i]
+        own[21 + i] = robot.joint_radps[i]
     for i in range(4):
-        seen.foot_force[i] = 0.01 * robot.foot_force_n[i]
+        own[33 + i] = 0.01 * robot.foot_force_n[i]
+    if world.sensor_noise > 0.0:
+        for i in range(OWN):
+            own[i] += world.sensor_noise * world.noise[i] * uniform(scratch, -1.0, 1.0)
+    for i in range(world.numbers):
+        own[OWN + i] = s.last[k, i]
+
+
+def observe_self(s, world, k, scratch, seen):
+    """Writes `own_fields`."""
+    measure(s, world, k, scratch)
+    own = scratch.own
+    for i in range(3):
+        seen.up[i], seen.velocity_mps[i], seen.turn_radps[i] = own[i], own[3 + i], own[6 + i]
+    for i in range(12):
+        seen.joint_rad[i], seen.joint_radps[i] = own[9 + i], own[21 + i]
+    for i in range(4):
+        seen.foot_force[i] = own[33 + i]
+    for i in range(world.numbers):
+        seen.last[i] = own[OWN + i]
 
 
 def observe_mates(s, k, robots, seen):
@@ -119,11 +349,16 @@ def observe_mates(s, k, robots, seen):
     row = 0
     for other in range(robots):
         if other != k:
-            mate = s.robots[other]
-            to_frame(s.robots[k], mate.position_m[0], mate.position_m[1], seen.mates[row].offset_m)
-            turned = heading(mate) - heading(s.robots[k])
-            seen.mates[row].heading[0], seen.mates[row].heading[1] = math.cos(turned), math.sin(turned)
+            observe_mate(s, k, other, seen.mates[row])
             row += 1
+
+
+def observe_mate(s, k, other, row):
+    """Writes a row of `mates`."""
+    mate = s.robots[other]
+    to_frame(s.robots[k], mate.position_m[0], mate.position_m[1], row.offset_m)
+    turned = heading(mate) - heading(s.robots[k])
+    row.heading[0], row.heading[1] = math.cos(turned), math.sin(turned)
 
 
 def to_frame(robot, x, y, out):
@@ -146,13 +381,16 @@ def steer(robot, action, x, y, look, slow_m):
     action.velocity[2] = min(max(1.5 * turn, -1.0), 1.0)
 
 
-STATE_SIZE = 37
+STATE_SIZE = 41
 """Numbers of a robot in the global state."""
 
 
-def write_robots(s, robots, out):
-    """Writes places, velocities, turning, orientations, joints and their velocities to a global state."""
-    for k in range(robots):
+def write_robots(s, world, out):
+    """Writes all robots to a global state.
+
+    Of each: place, velocity, turning, orientation, joints and their velocities, then what `vary` drew.
+    """
+    for k in range(world.robots):
         robot, first = s.robots[k], STATE_SIZE * k
         for i in range(3):
             out[first + i] = robot.position_m[i]
@@ -163,16 +401,5 @@ def write_robots(s, robots, out):
         for i in range(12):
             out[first + 13 + i] = robot.joint_rad[i]
             out[first + 25 + i] = robot.joint_radps[i]
-
-
-def options(model: Any, arguments: tuple, robots: int, more: tuple[Copy, ...] = ()) -> dict[str, Any]:
-    """Keywords of the engine; ``more`` are copies of other bodies, which start and are written."""
-    made = copies(robots)
-    return {
-        "model": model,
-        "arguments": arguments,
-        "substeps": SUBSTEPS,
-        "inputs": made["inputs"],
-        "outputs": (*made["outputs"], *more),
-        "starts": (*made["starts"], *more),
-    }
+        out[first + 37], out[first + 38] = robot.mass_factor, robot.friction_factor
+        out[first + 39], out[first + 40] = robot.gain_factor, robot.delay

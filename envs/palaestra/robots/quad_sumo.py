@@ -29,8 +29,10 @@ other; the line between them has any direction.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s: a draw.
 
 ## Arguments
-`reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards. The script `shove`
-pushes the opponent outwards from the middle. Parameters:
+`reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
+`low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+The script `shove`
+pushes the opponent away, from the side of the middle. Parameters:
 
 <!-- table: parameters -->
 
@@ -41,45 +43,33 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, Role, check_word, uniform
-from palaestra.robots.engine import DIVERGED, compiled_spec, import_mujoco, version
+from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, uniform
+from palaestra.robots.engine import compiled_spec, import_mujoco
+from palaestra.robots.parts import real, start_noise
 from palaestra.robots.quad_parts import (
-    ACTION,
-    PERIODS,
-    STATE_SIZE,
+    TEAM_COLORS,
     has_fallen,
     mates,
-    obey,
+    next_period,
     observe_mates,
     observe_self,
-    options,
-    own_fields,
     place,
-    real,
+    quad_game,
     steer,
     to_frame,
+    vary,
     write_robots,
 )
-from palaestra.robots.quadruped import ROBOT, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, Build, add_quadruped, floor
 
 RING_M = 1.5
 START_M = 0.7
+STEEP = 0.92
+"""Cosine of the tilt: the script lets go of the opponent at a smaller one."""
 OUT, FALLEN, LOST = 2, 3, 4
 """Numbers of the end reasons."""
-
-
-class World(NamedTuple):
-    """What differs between variants.
-
-    Attributes:
-        robots: Number of robots.
-        is_dense: Whether ways outwards are paid.
-    """
-
-    robots: int
-    is_dense: int
 
 
 def reset(s, world):
@@ -91,6 +81,7 @@ def reset(s, world):
         y = START_M * math.sin(toward) + uniform(s, -0.1, 0.1)
         place(s.robots[k], x, y, toward + math.pi + uniform(s, -0.3, 0.3))
         s.radius_m[k] = radius(s.robots[k])
+    vary(s, world)
 
 
 def radius(robot):
@@ -99,14 +90,9 @@ def radius(robot):
     return math.sqrt(x * x + y * y)
 
 
-def command(s, world, actions, scratch):
-    """Both robots trot."""
-    obey(s, 0, actions.robot[0])
-    obey(s, 1, actions.robot[1])
-
-
 def evaluate(s, world, rewards, scratch):
     """Pays both, and ends the match."""
+    next_period(s, world)
     lost_0, lost_1, fallen, lead = 0, 0, 0, 0.0
     for k in range(2):
         robot = s.robots[k]
@@ -135,37 +121,41 @@ def evaluate(s, world, rewards, scratch):
 
 def observe(s, world, observations, scratch):
     """A robot sees itself, the other, and the middle of the ring."""
+    start_noise(s, scratch)
     for k in range(2):
         seen = observations.robot[k]
-        observe_self(s, k, seen)
+        observe_self(s, world, k, scratch, seen)
         observe_mates(s, k, 2, seen)
         to_frame(s.robots[k], 0.0, 0.0, seen.middle_m)
 
 
 def script(s, world, slot, which, actions, scratch):
-    """`shove`: to the middle when farther out than the opponent, else through it, outwards, slowly: few trip then."""
+    """`shove`: to the middle when farther out than the opponent, else straight through it; back when tilted by it."""
     robot, other, action = s.robots[slot], s.robots[1 - slot], actions.robot[slot]
-    out = max(radius(other), 0.01)
-    x = other.position_m[0] * (1.0 + 0.3 / out)
-    y = other.position_m[1] * (1.0 + 0.3 / out)
-    if radius(robot) > min(1.1, out):
+    x, y = robot.position_m[0], robot.position_m[1]
+    way_x, way_y = other.position_m[0] - x, other.position_m[1] - y
+    distance, look = math.sqrt(way_x * way_x + way_y * way_y), math.atan2(way_y, way_x)
+    tilt_x, tilt_y = robot.quaternion[1], robot.quaternion[2]
+    is_tilted = distance < 0.6 and 1.0 - 2.0 * (tilt_x * tilt_x + tilt_y * tilt_y) < STEEP
+    go = -0.5 if is_tilted else distance + 0.3
+    x, y = x + go * math.cos(look), y + go * math.sin(look)
+    if not is_tilted and radius(robot) > min(1.2, radius(other)):
         x, y = 0.0, 0.0
-    look = math.atan2(other.position_m[1] - robot.position_m[1], other.position_m[0] - robot.position_m[0])
-    steer(robot, action, x, y, look, 1.6)
+    steer(robot, action, x, y, look, 1.0)
 
 
 def global_state(s, world, out):
-    """Places, orientations, joints and velocities of both robots."""
-    write_robots(s, 2, out)
+    """Both robots."""
+    write_robots(s, world, out)
 
 
-def scene() -> Any:
+def scene(build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``); the ring is drawn, it stops nobody."""
     mujoco = import_mujoco()
     spec = mujoco.MjSpec()
     floor(spec)
     for k in range(2):
-        add_quadruped(spec, ("red_0", "blue_0")[k], ((0.80, 0.20, 0.17), (0.17, 0.40, 0.75))[k])
+        add_quadruped(spec, ("red_0", "blue_0")[k], TEAM_COLORS[k], build)
     spec.worldbody.add_geom(
         type=mujoco.mjtGeom.mjGEOM_CYLINDER,
         size=[RING_M, 0.002, 0.0],
@@ -179,53 +169,48 @@ def scene() -> Any:
 def game(
     reward: Literal["sparse", "dense"] = "sparse",
     dtype: Literal["float32", "float64"] = "float32",
+    low_level: Literal["trot", "joint"] = "trot",
+    randomise: float = 0.0,
+    sensor_noise: float = 0.0,
+    body: str = "own",
 ) -> Game:
     """The rules of `palaestra/QuadSumo-v0`.
 
     Args:
         reward: ``"sparse"`` or ``"dense"``.
         dtype: Of observations and rewards.
+        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
+        randomise: Share of the most that bodies vary, 0 to 1.
+        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
+        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
 
     Raises:
         ValueError: A word that is none of these.
     """
-    check_word("reward", reward, ("sparse", "dense"))
-    check_word("dtype", dtype, ("float32", "float64"))
-    number: Any = "f8" if dtype == "float64" else "f4"
-    seen = (
-        *own_fields(number),
-        mates(1, number),
-        real("middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number),
-    )
-    return Game(
-        name="QuadSumo",
-        roles=(Role("robot", ("red_0", "blue_0"), seen, (ACTION,)),),
-        state=(
-            ("robots", ROBOT, (2,)),
-            (DIVERGED, "f8"),
-            ("last", "f8", (2, 3)),
-            ("radius_m", "f8", (2,)),
-        ),
+
+    def sees(number: str) -> tuple[Any, ...]:
+        return mates(1, number), real("middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number)
+
+    return quad_game(
+        "QuadSumo",
+        ("red_0", "blue_0"),
+        sees,
+        scene,
+        state=(("radius_m", "f8", (2,)),),
+        reward=reward,
+        dtype=dtype,
+        low_level=low_level,
+        randomise=randomise,
+        sensor_noise=sensor_noise,
+        body=body,
+        horizon=150,
+        scripts=("shove",),
         reset=reset,
-        command=command,
         evaluate=evaluate,
         observe=observe,
         script=script,
-        scripts=("shove",),
-        periods=PERIODS,
-        physics="palaestra.robots.engine:MujocoEngine",
-        physics_options=options(scene, (), 2),
-        engine_version=version,
-        horizon=150,
-        end_reasons=("out", "fallen"),
-        truncation_reasons=("diverged",),
-        reward_dtype=number,
         global_state=global_state,
-        global_state_size=2 * STATE_SIZE,
-        world=World(robots=2, is_dense=int(reward == "dense")),
+        end_reasons=("out", "fallen"),
         zero_sum=True,
         symmetric_teams=True,
-        default_opponent="shove",
-        render="palaestra.robots.picture:draw",
-        render_fps=10.0,
     )

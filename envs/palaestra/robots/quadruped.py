@@ -5,23 +5,24 @@ Lengths of links are those of Unitree's Go1; masses are rounded, shapes are ours
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from palaestra.robots import menagerie
 from palaestra.robots.engine import import_mujoco
+from palaestra.robots.parts import DELAY_SAMPLES, LONGEST_DELAY_S
 
 LEGS = ("fr", "fl", "rr", "rl")
 """Front right, front left, rear right, rear left: the order of joints and feet."""
-JOINTS = tuple(f"{leg}_{joint}" for leg in LEGS for joint in ("hip", "thigh", "calf"))
+PARTS = ("hip", "thigh", "calf")
+JOINTS = tuple(f"{leg}_{part}" for leg in LEGS for part in PARTS)
 HIP_X_M, HIP_Y_M = 0.1881, 0.0468
 """The first joint of a leg, from the middle of the trunk."""
 SIDE_M, LINK_M, FOOT_M = 0.08, 0.213, 0.023
 """From the first joint to the second, length of thigh and calf, radius of a foot."""
 TRUNK_M = (0.19, 0.047, 0.057)
 """Half sizes of the trunk."""
-STAND_RAD = (0.0, 0.9, -1.8)
-"""Joints of a leg in the stance."""
 STAND_M = 0.285
 """Height of the trunk in the stance."""
 RANGES_RAD = ((-0.86, 0.86), (-0.69, 3.0), (-2.82, -0.89))
@@ -44,6 +45,10 @@ ROBOT = np.dtype(
         ("wanted", "f8", (3,)),
         ("phase", "f8"),
         ("correction", "f8", (3,)),
+        ("mass_factor", "f8"),
+        ("friction_factor", "f8"),
+        ("gain_factor", "f8"),
+        ("delay", "f8"),
     ],
     align=True,
 )
@@ -51,14 +56,67 @@ ROBOT = np.dtype(
 
 ``target_rad`` is the input of its servos. Place, orientation (w, x, y, z), velocity in the frame of the floor, turning
 in the frame of the trunk, joints and forces on feet are MuJoCo's. ``wanted``, ``phase`` and ``correction`` are the
-trot's, see `palaestra.robots.trot`.
+trot's, see `palaestra.robots.trot`. The last four are drawn at a start: factors of masses, of the friction of feet and
+of the servos' gains, and the servos' delay as a share of 20 ms.
 """
 POSITIONS, VELOCITIES = 19, 18
 """Numbers of a robot in MuJoCo's ``qpos`` and ``qvel``."""
 
 
-def add_quadruped(spec: Any, name: str, color: tuple[float, float, float]) -> None:
-    """Adds a robot to a model (``MjSpec``); its joints, actuators and sensors come in the order of `JOINTS`."""
+class Build(NamedTuple):
+    """Of which make robots are.
+
+    Attributes:
+        body: ``"own"``, or ``"menagerie:name"``.
+        is_varied: Whether their servos can be delayed.
+    """
+
+    body: str = "own"
+    is_varied: bool = False
+
+
+OWN = Build()
+
+
+def add_quadruped(spec: Any, name: str, color: tuple[float, float, float], build: Build) -> None:
+    """Adds a robot to a model (``MjSpec``).
+
+    Its servos and sensors come in the order of `JOINTS`. A camera of its name looks ahead from the head.
+
+    Args:
+        spec: The model.
+        name: Of the robot.
+        color: Red, green, blue.
+        build: Of which make it is.
+    """
+    mujoco = import_mujoco()
+    if build.body == "own":
+        _add_links(spec, name, color)
+    else:
+        menagerie.add_links(spec, name, build.body, LEGS)
+    head = spec.body(name).add_camera(name=name, pos=[0.25, 0.0, 0.05], fovy=70.0)
+    head.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
+    head.alt.xyaxes = [0.0, -1.0, 0.0, 0.0, 0.0, 1.0]
+    for number, joint in enumerate(JOINTS):
+        torque = TORQUES_NM[number % 3]
+        servo = spec.add_actuator(
+            name=f"{name}_{joint}",
+            target=f"{name}_{joint}",
+            trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            forcerange=[-torque, torque],
+        )
+        servo.set_to_position(kp=STIFFNESS, kv=DAMPING)
+        if build.is_varied:
+            servo.delay, servo.nsample = LONGEST_DELAY_S, DELAY_SAMPLES
+    for leg in LEGS:
+        foot = f"{name}_{leg}_foot"
+        place = spec.geom(foot).pos
+        spec.geom(foot).parent.add_site(name=foot, pos=place, size=[0.03, 0.03, 0.03])
+        spec.add_sensor(name=foot, type=mujoco.mjtSensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=foot)
+
+
+def _add_links(spec: Any, name: str, color: tuple[float, float, float]) -> None:
+    """Adds trunk and legs of our own."""
     mujoco = import_mujoco()
     geoms, hinge = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_HINGE
     paint, dark = [*color, 1.0], [0.22, 0.23, 0.25, 1.0]
@@ -76,37 +134,19 @@ def add_quadruped(spec: Any, name: str, color: tuple[float, float, float]) -> No
         calf = thigh.add_body(name=f"{name}_{leg}_calf", pos=[0.0, 0.0, -LINK_M])
         calf.add_geom(type=geoms.mjGEOM_CAPSULE, size=[0.012, 0, 0], fromto=ends, mass=0.2, rgba=dark)
         calf.add_geom(
+            name=f"{name}_{leg}_foot",
             type=geoms.mjGEOM_SPHERE,
             size=[FOOT_M, 0, 0],
             pos=[0, 0, -LINK_M],
             mass=0.06,
             rgba=dark,
             friction=[1, 0.02, 0.01],
+            priority=1,  # the feet decide the friction, not the floor
         )
-        calf.add_site(name=f"{name}_{leg}_foot", pos=[0, 0, -LINK_M], size=[0.03, 0.03, 0.03])
         axes = ([1, 0, 0], [0, 1, 0], [0, 1, 0])
-        for body, joint, axis, limits in zip(
-            (hip, thigh, calf), ("hip", "thigh", "calf"), axes, RANGES_RAD, strict=True
-        ):
-            body.add_joint(
-                name=f"{name}_{leg}_{joint}", type=hinge, axis=axis, range=limits, armature=0.01, damping=0.1
-            )
-    for number, joint in enumerate(JOINTS):
-        torque = TORQUES_NM[number % 3]
-        servo = spec.add_actuator(
-            name=f"{name}_{joint}",
-            target=f"{name}_{joint}",
-            trntype=mujoco.mjtTrn.mjTRN_JOINT,
-            forcerange=[-torque, torque],
-        )
-        servo.set_to_position(kp=STIFFNESS, kv=DAMPING)
-    for leg in LEGS:
-        spec.add_sensor(
-            name=f"{name}_{leg}_foot",
-            type=mujoco.mjtSensor.mjSENS_TOUCH,
-            objtype=mujoco.mjtObj.mjOBJ_SITE,
-            objname=f"{name}_{leg}_foot",
-        )
+        for link, part, axis, limits in zip((hip, thigh, calf), PARTS, axes, RANGES_RAD, strict=True):
+            joint = f"{name}_{leg}_{part}"
+            link.add_joint(name=joint, type=hinge, axis=axis, range=limits, armature=0.01, damping=0.1)
 
 
 def floor(spec: Any) -> None:
