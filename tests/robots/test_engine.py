@@ -10,7 +10,7 @@ import pytest
 
 from palaestra import make_batch
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.robots import ma
+from palaestra.robots import ROWS, ma
 from palaestra.robots.engine import compiled, quiet_log
 
 mujoco = pytest.importorskip("mujoco")
@@ -99,3 +99,17 @@ def test_records_that_are_not_aligned_are_refused(monkeypatch: pytest.MonkeyPatc
 def test_words_out_of_use_in_a_model_are_no_warning(capfd: pytest.CaptureFixture[str]):
     compiled(ma.ROBOTS["half_cheetah"].path.read_text(encoding="utf-8"))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", [row.id for row in ROWS])
+def test_no_match_diverges_in_a_hundred_thousand_random_decisions(id: str):
+    sim: Any = make_batch(id, 100)
+    sim.reset(seed=1)
+    rng, lost = np.random.default_rng(2), 0
+    for _ in range(1000):
+        sim.actions[...] = rng.uniform(-1, 1, sim.actions.shape)
+        sim.step()
+        lost += np.count_nonzero(sim.states["diverged"])
+    print(f"diverge, {id}: {lost}")
+    assert lost == 0

@@ -2,15 +2,21 @@
 
 The last two joints of four fingers are coupled: one servo bends both. Shapes, masses and servos are ours. A hand lies
 with its fingers along its x axis and the palm upwards; the left hand is the mirror of the right one.
+
+The base of a hand is fixed or has six joints and servos of its own. Those of its servos come after the 20 of the hand;
+in MuJoCo's ``qpos`` and ``qvel`` they come before its hinges.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palaestra.robots.engine import import_mujoco
+from palaestra.robots.parts import DELAY_SAMPLES, LONGEST_DELAY_S
 
 FINGERS = ("first", "middle", "ring", "little")
 """From the thumb's side on."""
@@ -35,23 +41,84 @@ RANGES_RAD = {
     "thumb_tip": (0.0, 1.57),
 }
 """Of servos: ``curl`` is the sum of the two coupled joints of a finger."""
-STRENGTH = {"wrist": (20.0, 0.4, 10.0), "finger": (2.0, 0.04, 2.0), "thumb": (2.0, 0.04, 2.0)}
+STRENGTH = MappingProxyType({"wrist": (20.0, 0.4, 10.0), "finger": (2.0, 0.04, 2.0), "thumb": (2.0, 0.04, 2.0)})
 """Of servos: N m/rad, N m s/rad, most N m."""
+BASE = ("base_x", "base_y", "base_z", "base_roll", "base_pitch", "base_yaw")
+"""Joints and servos of a movable base: along the fingers, to the thumb's side, out of the palm.
+
+A roll lifts the thumb's side, a pitch lifts the fingers, a yaw turns to the thumb's side.
+"""
+BASE_MOST_M, BASE_MOST_RAD = 0.12, 0.6
+BASE_SLIDE, BASE_HINGE = (1600.0, 160.0, 200.0, 2.0), (20.0, 2.0, 10.0, 0.03)
+"""Of the servos of a movable base: stiffness, damping, most force, and inertia that is added to the hand's own.
+
+Units: N, m, s, kg; of hinges N m and rad. About critically damped, at 20 rad/s.
+"""
 
 HAND = np.dtype(
     [
         ("target_rad", "f8", (20,)),
+        ("base_target", "f8", (6,)),
+        ("base_pose", "f8", (6,)),
         ("joint_rad", "f8", (24,)),
+        ("base_speed", "f8", (6,)),
         ("joint_radps", "f8", (24,)),
         ("touch_n", "f8", (5,)),
+        ("gain_factor", "f8"),
+        ("delay", "f8"),
     ],
     align=True,
 )
-"""A hand in the match record: targets of its servos, joints, their velocities, forces on the finger tips."""
+"""A hand in the match record.
+
+Targets of its servos and of its base, the base, joints, velocities of both, forces on the finger tips. Of a base that
+is fixed all numbers are 0. The last two are drawn at a start: the factor of the servos' gains, and their delay as a
+share of 20 ms.
+"""
+
+
+class Mount(NamedTuple):
+    """Where the base of a hand stands.
+
+    Attributes:
+        position_m: Of the wrist.
+        yaw_rad: Fingers point along the x axis, then are turned about the upward axis.
+        pitch_rad: Before that they are lifted.
+        is_left: The left hand.
+    """
+
+    position_m: tuple[float, float, float]
+    yaw_rad: float = 0.0
+    pitch_rad: float = 0.0
+    is_left: bool = False
+
+    def quaternion(self) -> np.ndarray:
+        """Orientation (w, x, y, z)."""
+        yaw, pitch = 0.5 * self.yaw_rad, 0.5 * self.pitch_rad
+        return np.array(
+            [
+                math.cos(yaw) * math.cos(pitch),
+                math.sin(yaw) * math.sin(pitch),
+                -math.cos(yaw) * math.sin(pitch),
+                math.sin(yaw) * math.cos(pitch),
+            ]
+        )
+
+    def axes(self) -> np.ndarray:
+        """Along the fingers, to the thumb's side, out of the palm: rows of ``[3, 3]``; mirrored for the left hand."""
+        yaw, pitch = self.yaw_rad, self.pitch_rad
+        along = np.array([math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)])
+        left = np.array([-math.sin(yaw), math.cos(yaw), 0.0])
+        side = -left if self.is_left else left
+        return np.round(np.array([along, side, np.cross(along, left)]), 12) + 0.0  # no -0.0
+
+    def point_m(self, along: float, aside: float, above: float) -> np.ndarray:
+        """The point in the frame of the world that is given in that of the hand, metres."""
+        return self.position_m + np.array([along, aside, above]) @ self.axes()
 
 
 def servos() -> tuple[str, ...]:
-    """Names of the 20 servos in their order: wrist, fingers from the thumb's side on, thumb."""
+    """Names of the 20 servos in their order: wrist, fingers from the thumb's side on, thumb. `BASE` comes after."""
     names = ["wrist_side", "wrist_bend"]
     for finger in FINGERS:
         if finger == "little":
@@ -61,27 +128,34 @@ def servos() -> tuple[str, ...]:
 
 
 def range_of(servo: str) -> tuple[float, float]:
-    """What a servo can be told, in rad."""
+    """What a servo can be told, in rad or m."""
+    if servo in BASE:
+        most = BASE_MOST_M if BASE.index(servo) < 3 else BASE_MOST_RAD
+        return -most, most
     return RANGES_RAD[servo] if servo in RANGES_RAD else RANGES_RAD[servo.rpartition("_")[2]]
 
 
-def add_hand(spec: Any, name: str, position_m: Any, yaw_rad: float, is_left: bool, color: Any) -> None:
-    """Adds a hand to a model (``MjSpec``), on a base that is fixed."""
+def add_hand(spec: Any, name: str, mount: Mount, *, is_movable: bool, is_varied: bool, color: Any) -> None:
+    """Adds a hand to a model (``MjSpec``).
+
+    Args:
+        spec: The model.
+        name: Joints, servos and sensors are called ``<name>_...``.
+        mount: Where its base stands.
+        is_movable: The base has six joints; the weight of the hand is then carried without them (``gravcomp``).
+        is_varied: Whether its servos can be delayed.
+        color: Red, green, blue.
+    """
     mujoco = import_mujoco()
     geoms, hinge = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_HINGE
-    side = -1.0 if is_left else 1.0
+    side = -1.0 if mount.is_left else 1.0
     paint, dark = [*color, 1.0], [0.25, 0.26, 0.28, 1.0]
 
     def joint(body: Any, label: str, axis: Any, limits: Any) -> None:
-        turned = [
-            side * axis[0],
-            axis[1],
-            side * axis[2],
-        ]  # a mirror at the x-z plane turns the other way about x and z
         body.add_joint(
             name=f"{name}_{label}",
             type=hinge,
-            axis=turned,
+            axis=[side * axis[0], axis[1], side * axis[2]],  # in a mirror of y, turns about x and z are the other way
             range=limits,
             armature=2e-4,
             damping=0.02,
@@ -100,8 +174,7 @@ def add_hand(spec: Any, name: str, position_m: Any, yaw_rad: float, is_left: boo
         )
         return body
 
-    half = 0.5 * yaw_rad
-    arm = spec.worldbody.add_body(name=name, pos=list(position_m), quat=[np.cos(half), 0, 0, np.sin(half)])
+    arm = spec.worldbody.add_body(name=name, pos=list(mount.position_m), quat=mount.quaternion())
     arm.add_geom(type=geoms.mjGEOM_CAPSULE, size=[0.03, 0, 0], fromto=[-0.2, 0, 0, -0.035, 0, 0], rgba=dark, mass=1.0)
     wrist = arm.add_body(name=f"{name}_wrist")
     wrist.add_geom(type=geoms.mjGEOM_SPHERE, size=[0.02, 0, 0], mass=0.1, rgba=dark, contype=0, conaffinity=0)
@@ -176,3 +249,28 @@ def add_hand(spec: Any, name: str, position_m: Any, yaw_rad: float, is_left: boo
             forcerange=[-most, most],
         )
         made.set_to_position(kp=0.25 * stiff if is_tendon else stiff, kv=0.25 * damp if is_tendon else damp)
+    if is_movable:
+        _add_base(spec, name, arm, side)
+    if is_varied:
+        for servo in (*servos(), *(BASE if is_movable else ())):
+            made = spec.actuator(f"{name}_{servo}")
+            made.delay, made.nsample = LONGEST_DELAY_S, DELAY_SAMPLES
+
+
+def _add_base(spec: Any, name: str, arm: Any, side: float) -> None:
+    """Six driven joints under the arm; no part of the hand weighs on them."""
+    mujoco = import_mujoco()
+    axes = ([1, 0, 0], [0, side, 0], [0, 0, 1], [side, 0, 0], [0, -1, 0], [0, 0, side])
+    for number, (label, axis) in enumerate(zip(BASE, axes, strict=True)):
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if number < 3 else mujoco.mjtJoint.mjJNT_HINGE
+        stiff, damp, most, inertia = BASE_SLIDE if number < 3 else BASE_HINGE
+        arm.add_joint(name=f"{name}_{label}", type=kind, axis=axis, range=range_of(label), armature=inertia)
+        servo = spec.add_actuator(
+            name=f"{name}_{label}",
+            target=f"{name}_{label}",
+            trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            forcerange=[-most, most],
+        )
+        servo.set_to_position(kp=stiff, kv=damp)
+    for body in (arm, *arm.find_all("body")):
+        body.gravcomp = 1.0
