@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to x (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zc (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -323,9 +323,21 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
         pursuit_speed.POOL_BAR_S,
         False,
     ),
-    "y": (robots_speed.shares, "MuJoCo alone over VectorEnv, half cheetah", robots_speed.SHARE_BAR, True),
-    "z": (robots_speed.single, "gymnasium.make of the half cheetah over Gymnasium's", robots_speed.SINGLE_BAR, False),
-    "za": (robots_speed.states, "restore of 256 half cheetahs, ms", robots_speed.RESTORE_BAR_MS, False),
+    "y": (robots_speed.shares, "MuJoCo alone over VectorEnv, robots", robots_speed.CHEETAH.share_bar, True),
+    "z": (
+        robots_speed.next_to_gymnasium,
+        "gymnasium.make of the half cheetah over Gymnasium's",
+        robots_speed.SINGLE_BAR,
+        False,
+    ),
+    "za": (
+        robots_speed.states,
+        "restore of 256 lanes of robots, ms; pictures, memory",
+        robots_speed.RESTORE_BAR_MS,
+        False,
+    ),
+    "zb": (robots_speed.starts, "robots, make_batch to first step, CPU s", robots_speed.COMPILE_BAR_S, False),
+    "zc": (robots_speed.threads, "quadrupeds, two threads, speed-up", robots_speed.THREADS_BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 
