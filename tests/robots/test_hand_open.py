@@ -186,15 +186,15 @@ def test_a_hand_sees_the_thing_in_its_own_frame_and_the_left_one_in_a_mirror():
     thing["turn_radps"] = 0.0, 0.0, 0.5
     records["joints"]["opening"][0, 0], records["joints"]["speed"][0, 0] = 0.3, 0.7
     sim.load_states(records, np.array([True]))
-    right, left = sim.observations[0, :, -18:]
+    first, second = sim.observations[0, :, -18:]
     cos, sin = math.cos(0.1), math.sin(0.1)
     x = 0.115 + hand_open.CUP_M
-    assert right[:13].tolist() == pytest.approx([x + 0.02, -0.1, 0.1, cos, 0, 0, sin, 1, 2, 3, 0, 0, 0.5], abs=1e-6)
-    assert left[:13].tolist() == pytest.approx([x - 0.02, -0.1, 0.1, cos, 0, 0, -sin, -1, 2, 3, 0, 0, -0.5], abs=1e-6)
-    assert right[13:15].tolist() == left[13:15].tolist() == pytest.approx([0.3, 0.7])
+    assert first[:13].tolist() == pytest.approx([x + 0.02, -0.1, 0.1, cos, 0, 0, sin, 1, 2, 3, 0, 0, 0.5], abs=1e-6)
+    assert second[:13].tolist() == pytest.approx([x - 0.02, -0.1, 0.1, cos, 0, 0, -sin, -1, 2, 3, 0, 0, -0.5], abs=1e-6)
+    assert first[13:15].tolist() == second[13:15].tolist() == pytest.approx([0.3, 0.7])
     state = sim.states.view(np.recarray)[0]
     point = hand_open.grip_point(state, sim.game.world, 1)
-    assert left[15:].tolist() == pytest.approx([x - point[0], point[1], point[2] - 0.3], abs=1e-6)
+    assert second[15:].tolist() == pytest.approx([x - point[0], point[1], point[2] - 0.3], abs=1e-6)
 
 
 def test_unknown_words_are_refused():

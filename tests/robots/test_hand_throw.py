@@ -71,7 +71,7 @@ def test_a_movable_hand_has_six_joints_before_its_hinges_and_six_servos_after_th
 
 
 @pytest.mark.parametrize("id", [ID, MOVABLE[0]])
-def test_the_left_hand_is_the_mirror_of_the_right_one(id: str):
+def test_the_right_hand_is_the_mirror_of_the_left_one(id: str):
     """The same targets move both alike, and their tips are mirrored."""
     sim = batch(id=id)
     with_ball(sim, FAR_M)
@@ -182,11 +182,11 @@ def test_a_number_of_a_grip_moves_its_servos_from_the_start_to_the_ends_of_their
 def test_a_hand_sees_the_ball_and_the_goal_in_its_own_frame():
     sim = batch()
     with_ball(sim, (-0.1, 0.02, 0.6), (1.0, 2.0, 3.0))
-    right, left = sim.observations[0, :, -9:]
+    first, second = sim.observations[0, :, -9:]
     goal = hand_throw.OVER.goal_m()
     assert goal.tolist() == pytest.approx([0.125, 0.0, 0.543])
-    assert right.tolist() == pytest.approx([0.125, 0.02, 0.1, 1, 2, 3, goal[0] + 0.225, 0, goal[2] - 0.5], abs=1e-6)
-    assert left.tolist() == pytest.approx([0.325, 0.02, 0.1, -1, 2, 3, 0.225 - goal[0], 0, goal[2] - 0.5], abs=1e-6)
+    assert first.tolist() == pytest.approx([0.125, 0.02, 0.1, 1, 2, 3, goal[0] + 0.225, 0, goal[2] - 0.5], abs=1e-6)
+    assert second.tolist() == pytest.approx([0.325, 0.02, 0.1, -1, 2, 3, 0.225 - goal[0], 0, goal[2] - 0.5], abs=1e-6)
 
 
 @pytest.mark.parametrize("id", MOVABLE)

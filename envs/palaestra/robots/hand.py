@@ -1,7 +1,7 @@
 """A hand of 24 hinges and 20 servos, of the size and with the joints of the Shadow Hand, without meshes.
 
 The last two joints of four fingers are coupled: one servo bends both. Shapes, masses and servos are ours. A hand lies
-with its fingers along its x axis and the palm upwards; the left hand is the mirror of the right one.
+with its fingers along its x axis and the palm upwards; the right hand is the mirror of the left one.
 
 The base of a hand is fixed or has six joints and servos of its own. Those of its servos come after the 20 of the hand;
 in MuJoCo's ``qpos`` and ``qvel`` they come before its hinges.
@@ -84,13 +84,13 @@ class Mount(NamedTuple):
         position_m: Of the wrist.
         yaw_rad: Fingers point along the x axis, then are turned about the upward axis.
         pitch_rad: Before that they are lifted.
-        is_left: The left hand.
+        is_right: The right hand.
     """
 
     position_m: tuple[float, float, float]
     yaw_rad: float = 0.0
     pitch_rad: float = 0.0
-    is_left: bool = False
+    is_right: bool = False
 
     def quaternion(self) -> np.ndarray:
         """Orientation (w, x, y, z)."""
@@ -105,11 +105,11 @@ class Mount(NamedTuple):
         )
 
     def axes(self) -> np.ndarray:
-        """Along the fingers, to the thumb's side, out of the palm: rows of ``[3, 3]``; mirrored for the left hand."""
+        """Along the fingers, to the thumb's side, out of the palm: rows of ``[3, 3]``; mirrored for the right hand."""
         yaw, pitch = self.yaw_rad, self.pitch_rad
         along = np.array([math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)])
         left = np.array([-math.sin(yaw), math.cos(yaw), 0.0])
-        side = -left if self.is_left else left
+        side = -left if self.is_right else left
         return np.round(np.array([along, side, np.cross(along, left)]), 12) + 0.0  # no -0.0
 
     def point_m(self, along: float, aside: float, above: float) -> np.ndarray:
@@ -148,7 +148,7 @@ def add_hand(spec: Any, name: str, mount: Mount, *, is_movable: bool, is_varied:
     """
     mujoco = import_mujoco()
     geoms, hinge = mujoco.mjtGeom, mujoco.mjtJoint.mjJNT_HINGE
-    side = -1.0 if mount.is_left else 1.0
+    side = -1.0 if mount.is_right else 1.0
     paint, dark = [*color, 1.0], [0.25, 0.26, 0.28, 1.0]
 
     def joint(body: Any, label: str, axis: Any, limits: Any) -> None:

@@ -28,7 +28,7 @@ the posture of the start, -1 and 1 are the ends of the servos' ranges.
 <!-- table: observation -->
 
 Frames of hands: x along the fingers, y to the thumb's side, z out of the palm, from the place where the wrist is
-mounted; they do not move with the base. That of a left hand is mirrored, and so is what it sees. Touch is that before
+mounted; they do not move with the base. That of a right hand is mirrored, and so is what it sees. Touch is that before
 the last substep.
 
 ## Rewards
@@ -180,7 +180,7 @@ def _above(radius_m: float) -> float:
 
 BOTTLE_CAP = Thing(
     "HandBottleCap",
-    (Mount((-CUP_M, 0.07, HEIGHT_M)), Mount((-CUP_M, -0.07, HEIGHT_M), is_left=True)),
+    (Mount((-CUP_M, 0.07, HEIGHT_M)), Mount((-CUP_M, -0.07, HEIGHT_M), is_right=True)),
     Posture(base=0.25, curl=0.3, thumb_rise=0.2),
     pull_m=(0.0, 0.05, 0.0),
     place_m=(0.0, 0.0, HEIGHT_M + _above(0.024)),
@@ -202,7 +202,7 @@ BOTTLE_CAP = Thing(
 PEN = Thing(
     "HandPen",
     (
-        Mount((-CUP_M, 0.08, HEIGHT_M + 0.1), yaw_rad=math.pi, pitch_rad=math.pi, is_left=True),
+        Mount((-CUP_M, 0.08, HEIGHT_M + 0.1), yaw_rad=math.pi, pitch_rad=math.pi, is_right=True),
         Mount((-CUP_M, -0.08, HEIGHT_M + 0.1), yaw_rad=math.pi, pitch_rad=math.pi),
     ),
     Posture(base=0.25, curl=0.3, thumb_rise=0.2),
@@ -227,7 +227,7 @@ SCISSORS = Thing(
     "HandScissors",
     (
         Mount((-0.115 - CUP_M, 0.0, HEIGHT_M)),
-        Mount((0.115 + CUP_M, 0.0, HEIGHT_M), yaw_rad=math.pi, is_left=True),
+        Mount((0.115 + CUP_M, 0.0, HEIGHT_M), yaw_rad=math.pi, is_right=True),
     ),
     Posture(base=0.5, curl=0.6, thumb_rise=0.2),
     pull_m=(-0.06, 0.0, 0.0),

@@ -135,7 +135,7 @@ class Throw(NamedTuple):
 
 OVER = Throw(
     "HandOver",
-    (Mount((-0.225, 0.0, HEIGHT_M)), Mount((0.225, 0.0, HEIGHT_M), yaw_rad=math.pi, is_left=True)),
+    (Mount((-0.225, 0.0, HEIGHT_M)), Mount((0.225, 0.0, HEIGHT_M), yaw_rad=math.pi, is_right=True)),
     (CUPPED, CUPPED),
     ball_m=(CUP_M, 0.0),
     is_movable=False,
@@ -145,7 +145,7 @@ OVER = Throw(
 )
 ABREAST = Throw(
     "HandCatchAbreast",
-    (Mount((-0.1, 0.125, HEIGHT_M)), Mount((-0.1, -0.125, HEIGHT_M), is_left=True)),
+    (Mount((-0.1, 0.125, HEIGHT_M)), Mount((-0.1, -0.125, HEIGHT_M), is_right=True)),
     (CUPPED, CUPPED),
     ball_m=(CUP_M, 0.0),
     is_movable=True,
@@ -157,7 +157,7 @@ OVER2UNDERARM = Throw(
     "HandCatchOver2Underarm",
     (
         Mount((-0.2, 0.0, HEIGHT_M + 0.15), yaw_rad=math.pi, pitch_rad=0.5 * math.pi),
-        Mount((0.225, 0.0, HEIGHT_M), yaw_rad=math.pi, is_left=True),
+        Mount((0.225, 0.0, HEIGHT_M), yaw_rad=math.pi, is_right=True),
     ),
     (Posture(0.95, 1.65, thumb_turn=-1.05, thumb_rise=1.13, thumb_middle=0.6, thumb_tip=1.0, press=1.1), CUPPED),
     ball_m=(0.091, 0.023),
