@@ -6,7 +6,7 @@
     python docs/tools/gallery.py palaestra/TeamPong-v0    # that of this id's page anew
     python docs/tools/gallery.py --all                    # all anew
 
-A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
+It also puts those of robots side by side, into ``docs/images/robots.png``. A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
 again up to `MOMENT` of its length.
 """
 
@@ -31,6 +31,8 @@ LONGEST = 400
 """Decisions of a match that are looked at; longer ones are cut here."""
 COLORS = 128
 """Palette of the files."""
+SHEET, COLUMNS = "robots", 4
+"""The family whose pictures are shown side by side."""
 
 
 def picture_name(page: Page) -> str:
@@ -82,6 +84,22 @@ def write(id: str, root: Path = Path()) -> Path:
     return path
 
 
+def write_sheet(family: str, root: Path = Path()) -> Path:
+    """Puts the pictures of a family's pages side by side, `COLUMNS` a row. Returns the file."""
+    image_module, _, _ = import_pillow()
+    pages = [
+        page for page, rows in registry.pages() if rows[0].family == family and rows[0].id.startswith("palaestra/")
+    ]
+    pictures = [image_module.open(root / FOLDER / picture_name(page)).convert("RGB") for page in pages]
+    width, height = pictures[0].size
+    sheet = image_module.new("RGB", (width * COLUMNS, height * -(-len(pictures) // COLUMNS)), "white")
+    for number, picture in enumerate(pictures):
+        sheet.paste(picture, (width * (number % COLUMNS), height * (number // COLUMNS)))
+    path = root / FOLDER.parent / f"{family}.png"
+    sheet.quantize(2 * COLORS, dither=0).save(path, optimize=True)
+    return path
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -101,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
     for id in ids:
         print(f"wrote: {write(id, given.root)}")
+    if any(registry.row(id).family == SHEET for id in ids):
+        print(f"wrote: {write_sheet(SHEET, given.root)}")
     return 0
 
 

@@ -30,10 +30,7 @@ SEE_ALSO = """## See also
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
-IN_README = (
-    *("GridSoccer", "TeamPong", "TeamTag", "ArenaDuel2v2", "UcavDogfight"),
-    *("SkirmishWaves", "SkirmishMaps", "GraphPursuit", "GraphConfront"),
-)
+IN_README = ("TeamPong", "ArenaDuel2v2", "UcavDogfight", "SkirmishWaves", "SkirmishMaps", "GraphPursuit")
 """Pages whose pictures README.md shows."""
 README, RESULTS = Path("README.md"), Path("docs", "results.md")
 CHOICE = Path("docs", "guides", "choose_an_environment.md")

@@ -106,10 +106,10 @@ def test_words_out_of_use_in_a_model_are_no_warning(capfd: pytest.CaptureFixture
 def test_no_match_diverges_in_a_hundred_thousand_random_decisions(id: str):
     sim: Any = make_batch(id, 100)
     sim.reset(seed=1)
-    rng, lost = np.random.default_rng(2), 0
+    rng, lost, reason = np.random.default_rng(2), 0, 2 + len(sim.game.end_reasons)
     for _ in range(1000):
         sim.actions[...] = rng.uniform(-1, 1, sim.actions.shape)
         sim.step()
-        lost += np.count_nonzero(sim.states["diverged"])
+        lost += np.count_nonzero(sim.states["info"]["end_reason"] == reason)
     print(f"diverge, {id}: {lost}")
     assert lost == 0

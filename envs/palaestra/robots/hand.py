@@ -239,6 +239,10 @@ def add_hand(spec: Any, name: str, mount: Mount, *, is_movable: bool, is_varied:
             objtype=mujoco.mjtObj.mjOBJ_SITE,
             objname=f"{name}_{label}",
         )
+    for label in (*(f"{finger}_proximal" for finger in FINGERS), "thumb_proximal", "thumb_middle"):
+        # MuJoCo leaves out contacts of a body with its parent alone; these begin inside the palm or each other
+        touching = f"{name}_thumb_proximal" if label == "thumb_middle" else f"{name}_palm"
+        spec.add_exclude(bodyname1=touching, bodyname2=f"{name}_{label}")
     for servo in servos():
         stiff, damp, most = STRENGTH[servo.split("_")[0] if servo.split("_")[0] in STRENGTH else "finger"]
         is_tendon = servo.endswith("_curl")

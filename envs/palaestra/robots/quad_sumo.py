@@ -137,11 +137,11 @@ def script(s, world, slot, which, actions, scratch):
     distance, look = math.sqrt(way_x * way_x + way_y * way_y), math.atan2(way_y, way_x)
     tilt_x, tilt_y = robot.quaternion[1], robot.quaternion[2]
     is_tilted = distance < 0.6 and 1.0 - 2.0 * (tilt_x * tilt_x + tilt_y * tilt_y) < STEEP
-    go = -0.5 if is_tilted else distance + 0.3
+    go = -0.5 if is_tilted else distance + 0.5
     x, y = x + go * math.cos(look), y + go * math.sin(look)
-    if not is_tilted and radius(robot) > min(1.2, radius(other)):
+    if not is_tilted and radius(robot) > radius(other):
         x, y = 0.0, 0.0
-    steer(robot, action, x, y, look, 1.0)
+    steer(robot, action, x, y, look, 1.3)
 
 
 def global_state(s, world, out):
