@@ -6,8 +6,8 @@
     python docs/tools/gallery.py palaestra/TeamPong-v0    # that of this id's page anew
     python docs/tools/gallery.py --all                    # all anew
 
-It also puts those of robots side by side, into ``docs/images/robots.png``. A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
-again up to `MOMENT` of its length.
+It also puts those of robots side by side, into ``docs/images/robots.png``. A page shows the first of its presets. The
+match is always the same: it is played to its end under a fixed seed, then again up to `MOMENT` of its length.
 """
 
 from __future__ import annotations
