@@ -117,6 +117,8 @@ SYMMETRIC = {
     "ArenaDuel2v2",
     "GraphConfront",
     "GridSoccer",
+    "QuadFootball1v1",
+    "QuadFootball2v2",
     "QuadSumo",
     "TeamGridSoccer",
     "TeamMatrix",
