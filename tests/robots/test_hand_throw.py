@@ -291,6 +291,7 @@ def test_what_a_start_draws_is_the_models_and_noise_is_of_own_sensors():
     np.testing.assert_allclose(made.expand("body_mass")[:, ball], 0.08 * mass)
     np.testing.assert_allclose(made.expand("geom_friction")[:, model.geom("ball").id, 0], friction)
     gains, delays = records["hands"]["gain_factor"], records["hands"]["delay"]
+    assert np.ptp(gains) > 0.3
     servo = model.actuator("hand_1_thumb_tip").id
     gain = model.actuator_gainprm[servo, 0]
     np.testing.assert_allclose(made.expand("actuator_gainprm")[:, servo, 0], gain * gains[:, 1])

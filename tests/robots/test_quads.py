@@ -128,6 +128,7 @@ def test_the_gate_pays_ways_through_its_middle_and_ends_when_all_have_passed():
     assert quad_gate.to_go(sim.states["robots"].view(np.recarray)[0, 0]) == pytest.approx(0.5 + 1.5)
     sim.step()  # sets what is left to go
     assert sim.states["info"]["passed"][0] == 1
+    assert sim.states["info"]["end_reason"][0] == 0
     before = sim.states["to_go_m"][0, :2].sum()
     sim.actions[:, 0] = (1.0, 0.0, 0.0)
     sim.step()
