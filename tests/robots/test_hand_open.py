@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
-from palaestra.robots import hand_open
+from palaestra.robots import hand_open, hand_parts
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -83,12 +83,12 @@ def test_one_hand_alone_does_not_open_it(task: str):
         sim.set_opponent(f"hand_{1 - hand}", "hold")
         for _ in range(THINGS[task].horizon):
             sim.step()
-        assert sim.states["info"]["end_reason"][0] != hand_open.DONE
+        assert sim.states["info"]["end_reason"][0] != hand_parts.DONE
 
 
 @pytest.mark.parametrize("task", THINGS)
 def test_both_hands_open_it(task: str):
-    assert (played(task, "pull", 2)["info"]["end_reason"] == hand_open.DONE).all()
+    assert (played(task, "pull", 2)["info"]["end_reason"] == hand_parts.DONE).all()
 
 
 @pytest.mark.parametrize("task", THINGS)
@@ -109,7 +109,7 @@ def test_opening_is_paid_and_ends_the_match_where_hands_hold_the_parts(task: str
         changed(sim, opening=1.1 * thing.open_at)
         sim.step()
         is_held = sim.states["info"]["away_m"][0] < hand_open.HELD_M
-        assert (sim.states["info"]["end_reason"][0] == hand_open.DONE) == is_held
+        assert (sim.states["info"]["end_reason"][0] == hand_parts.DONE) == is_held
         if is_held:
             assert sim.rewards[0].tolist() == pytest.approx([paid + sim.states["info"]["reward_near"][0]] * 2, abs=1e-6)
 
@@ -124,8 +124,8 @@ def test_what_is_open_outside_of_the_hands_does_not_end_the_match():
 
 def test_a_fall_ends_the_match_and_so_does_a_base_far_from_its_place():
     for place, base, reason in (
-        ((0.0, 0.5, 0.15), None, hand_open.DROPPED),
-        (None, (0.0, 0.08, 0.08), hand_open.STRAYED),
+        ((0.0, 0.5, 0.15), None, hand_parts.DROPPED),
+        (None, (0.0, 0.08, 0.08), hand_parts.STRAYED),
     ):
         sim = batch("bottle_cap")
         changed(sim, place=place, base=base)
@@ -139,7 +139,7 @@ def test_a_thing_that_flies_off_absurdly_truncates_the_match():
     records["objects"]["velocity_mps"][0, 0] = 0.0, 0.0, 25.0
     sim.load_states(records, np.array([True]))
     sim.step()
-    assert sim.states["info"]["end_reason"][0] == hand_open.LOST
+    assert sim.states["info"]["end_reason"][0] == hand_parts.LOST
     assert sim.truncated[0]
     assert not sim.terminated[0]
 
@@ -176,7 +176,7 @@ def test_the_places_of_grips_and_palms_are_those_of_mujoco(task: str):
         np.testing.assert_allclose(world.place_m[k] + own @ world.axes[k], expected, atol=1e-9)
 
 
-def test_a_hand_sees_the_thing_in_its_own_frame_and_the_left_one_in_a_mirror():
+def test_a_hand_sees_the_thing_in_its_own_frame_and_the_right_one_in_a_mirror():
     """The scissors are their own mirror: a turn to one side looks to a hand as one to the other side to the other."""
     sim = batch("scissors")
     records = sim.states.copy()
@@ -214,7 +214,7 @@ def test_pull_opens_and_hold_and_random_do_not(task: str):
         ("pull", "grip", 250, 256),
     ):
         reasons = played(task, script, 256, commands=commands)["info"]["end_reason"]
-        solved, lost = ((reasons == reason).sum() for reason in (hand_open.DONE, hand_open.LOST))
+        solved, lost = ((reasons == reason).sum() for reason in (hand_parts.DONE, hand_parts.LOST))
         print(f"{IDS[task]}, {script} ({commands}): solved {solved} of 256, diverged {lost}")
         assert low <= solved <= high
 
@@ -234,7 +234,7 @@ def rewards_of(sim: Any, plans: np.ndarray, seed: int) -> tuple[np.ndarray, np.n
         is_on = sim.states["info"]["end_reason"] == RUNNING
         sim.step()
         paid += np.where(is_on, sim.rewards[:, 0], 0.0)
-    return paid, sim.states["info"]["end_reason"] == hand_open.DONE
+    return paid, sim.states["info"]["end_reason"] == hand_parts.DONE
 
 
 @pytest.mark.slow

@@ -213,8 +213,8 @@ def test_the_frame_of_a_movable_hand_stays_where_it_is_mounted(id: str):
 def test_the_rules_pay_for_coming_nearer_and_for_the_end(id: str, reward: str):
     goal = THROWS[id].goal_m()
     for place, reason in (
-        (goal + ABOVE_M, hand_throw.DONE),
-        ((0.0, 0.5, 0.2), hand_throw.DROPPED),
+        (goal + ABOVE_M, hand_parts.DONE),
+        ((0.0, 0.5, 0.2), hand_parts.DROPPED),
         ((0, 0.5, 1.0), 0),
     ):
         sim = batch(id=id, reward=reward)
@@ -223,7 +223,7 @@ def test_the_rules_pay_for_coming_nearer_and_for_the_end(id: str, reward: str):
         sim.step()
         info = sim.states["info"][0]
         assert info["end_reason"] == reason
-        paid = float(reason == hand_throw.DONE)
+        paid = float(reason == hand_parts.DONE)
         if reward == "dense":
             paid += math.exp(-10.0 * info["distance_m"]) - math.exp(-10.0 * before)
         assert sim.rewards[0].tolist() == pytest.approx([paid] * 2, abs=1e-6)
@@ -236,7 +236,7 @@ def test_a_base_that_leaves_its_place_ends_the_match():
     sim.actions[1, 1, 22] = 0.8  # of 0.12 m
     for _ in range(60):
         sim.step()
-    assert sim.states["info"]["end_reason"].tolist() == [hand_throw.STRAYED, 0]
+    assert sim.states["info"]["end_reason"].tolist() == [hand_parts.STRAYED, 0]
     assert sim.states["hands"]["base_pose"][0, 1, 2] >= 0.1
 
 
@@ -250,7 +250,7 @@ def test_neither_random_play_nor_holding_succeeds(id: str, script: str):
         sim.step()
     reasons = sim.states["info"]["end_reason"]
     print(id, script, np.bincount(reasons, minlength=6).tolist(), sim.states["info"]["nearest_m"].min())
-    assert not (reasons == hand_throw.DONE).any()
+    assert not (reasons == hand_parts.DONE).any()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

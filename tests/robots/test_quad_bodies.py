@@ -11,7 +11,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.robots import menagerie, quad_parts
-from palaestra.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, floor
+from palaestra.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -133,8 +133,7 @@ def test_joints_go_where_they_are_told_fifty_times_a_second():
 
 def with_names_of_menagerie(order: tuple[int, ...]) -> Any:
     """Our own body as Menagerie names it: another order of legs, motors, a mesh that is not there."""
-    ours = mujoco.MjSpec()
-    floor(ours)
+    ours = quad_spec()
     add_quadruped(ours, "r", (0.5, 0.5, 0.5), OWN)
     spec = mujoco.MjSpec()
     spec.compiler.degree = False

@@ -12,7 +12,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_box, quad_shepherd
+from palaestra.robots import quad_box, quad_parts, quad_shepherd
 
 pytest.importorskip("mujoco")
 
@@ -26,7 +26,7 @@ def placed(sheep: tuple[float, float], *robots: tuple[float, float], **keywords:
     records = sim.states.copy()
     records["sheep"]["position_m"][0, 0] = sheep
     records["robots"]["position_m"][0, :, :2] = robots
-    records["info"]["to_go_m"][0] = quad_shepherd.to_go(records["sheep"].view(np.recarray)[0, 0])
+    records["info"]["to_go_m"][0] = quad_parts.to_go(records["sheep"].view(np.recarray)[0, 0], quad_shepherd.BEHIND_M)
     sim.load_states(records, np.array([True]))
     return sim
 
@@ -94,14 +94,14 @@ def test_the_dense_reward_is_the_way_of_the_sheep_through_the_gate():
 def test_a_match_ends_with_the_sheep_behind_the_gate_or_with_a_fall(reward: str, fall: float):
     sim = placed((0.29, 0.0), (-0.4, 0.0), (-9.0, 9.0), reward=reward)
     sim.step()
-    assert sim.states["info"]["end_reason"][0] == quad_shepherd.DONE
+    assert sim.states["info"]["end_reason"][0] == quad_parts.DONE
     assert sim.rewards[0].tolist() == pytest.approx([1.0 + 0.01 * (reward == "dense")] * 2)
     sim = placed((-2.0, 0.0), (-4.0, 0.0), (-9.0, 9.0), reward=reward)
     records = sim.states.copy()
     records["robots"]["quaternion"][0, 1] = math.cos(0.75), math.sin(0.75), 0.0, 0.0
     sim.load_states(records, np.array([True]))
     sim.step()
-    assert sim.states["info"]["end_reason"][0] == quad_shepherd.FALLEN
+    assert sim.states["info"]["end_reason"][0] == quad_parts.FALLEN
     assert sim.rewards[0].tolist() == [fall] * 2
 
 

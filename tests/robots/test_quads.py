@@ -11,7 +11,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_box, quad_gate, quad_sumo
+from palaestra.robots import quad_gate, quad_parts, quad_sumo
 from palaestra.robots.quadruped import JOINTS, POSITIONS, RANGES_RAD, STIFFNESS, TORQUES_NM, VELOCITIES
 
 mujoco = pytest.importorskip("mujoco")
@@ -125,7 +125,9 @@ def test_the_gate_pays_ways_through_its_middle_and_ends_when_all_have_passed():
     sim = batch(GATE)
     placed(sim, 0, -1.2, 0.9)
     placed(sim, 1, 2.0, 0.0)
-    assert quad_gate.to_go(sim.states["robots"].view(np.recarray)[0, 0]) == pytest.approx(0.5 + 1.5)
+    assert quad_parts.to_go(sim.states["robots"].view(np.recarray)[0, 0], quad_gate.BEHIND_M) == pytest.approx(
+        0.5 + 1.5
+    )
     sim.step()  # sets what is left to go
     assert sim.states["info"]["passed"][0] == 1
     assert sim.states["info"]["end_reason"][0] == 0
@@ -136,7 +138,7 @@ def test_the_gate_pays_ways_through_its_middle_and_ends_when_all_have_passed():
     assert sim.rewards[0] == pytest.approx([way / 2] * 2, abs=1e-6)
     placed(sim, 0, 1.5, 1.0)
     sim.step()
-    assert sim.states["info"]["end_reason"][0] == quad_gate.DONE
+    assert sim.states["info"]["end_reason"][0] == quad_parts.DONE
     assert sim.states["info"]["reward_done"][0] == 1.0
 
 
@@ -147,7 +149,7 @@ def test_a_fall_ends_the_match_and_costs_with_the_dense_reward(id: str, reward: 
     placed(sim, 1, -3.0, 0.0, tilt_rad=1.5)
     sim.step()
     info = sim.states["info"][0]
-    assert info["end_reason"] == quad_gate.FALLEN == quad_box.FALLEN
+    assert info["end_reason"] == quad_parts.FALLEN
     assert info["reward_fall"] == paid
     assert sim.rewards[0].tolist() == pytest.approx([paid + info["reward_progress"]] * 2)
 
@@ -155,7 +157,7 @@ def test_a_fall_ends_the_match_and_costs_with_the_dense_reward(id: str, reward: 
 def test_the_box_is_at_the_goal_within_its_radius():
     sim = batch(BOX, reward="sparse")
     records = sim.states.copy()
-    for distance, reason in ((0.32, 0), (0.28, quad_box.DONE)):
+    for distance, reason in ((0.32, 0), (0.28, quad_parts.DONE)):
         records["boxes"]["position_m"][0, 0, :2] = records["goal_m"][0] - (distance, 0.0)
         sim.load_states(records, np.array([True]))
         sim.step()

@@ -298,15 +298,24 @@ def compiled(xml: str) -> Any:
         return mujoco.MjModel.from_xml_string(xml)
 
 
+def camera_axes(back: np.ndarray) -> np.ndarray:
+    """To the right, upwards, backwards: rows of ``[3, 3]`` of a camera whose picture is not tilted.
+
+    Args:
+        back: From what it looks at to the camera.
+    """
+    back = back / np.linalg.norm(back)
+    right = np.cross([0.0, 0.0, 1.0], back)
+    right /= np.linalg.norm(right)
+    return np.stack([right, np.cross(back, right), back])
+
+
 def compiled_spec(spec: Any, eye: tuple[float, float, float], target: tuple[float, float, float]) -> Any:
     """The model of a ``mujoco.MjSpec``, with a camera ``overview`` at ``eye`` that looks at ``target`` (metres)."""
     mujoco = import_mujoco()
     camera = spec.worldbody.add_camera(name="overview", pos=list(eye))
-    back = np.subtract(eye, target) / np.linalg.norm(np.subtract(eye, target))
-    right = np.cross([0.0, 0.0, 1.0], back)
-    right /= np.linalg.norm(right)
     camera.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
-    camera.alt.xyaxes = [*right, *np.cross(back, right)]
+    camera.alt.xyaxes = camera_axes(np.subtract(eye, target))[:2].reshape(-1)
     with quiet_log, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return spec.compile()

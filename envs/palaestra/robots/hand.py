@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.robots.engine import import_mujoco
-from palaestra.robots.parts import DELAY_SAMPLES, LONGEST_DELAY_S
+from palaestra.robots.parts import add_servo, add_touch
 
 FINGERS = ("first", "middle", "ring", "little")
 """From the thumb's side on."""
@@ -127,6 +127,11 @@ def servos() -> tuple[str, ...]:
     return (*names, "thumb_turn", "thumb_rise", "thumb_twist", "thumb_middle", "thumb_tip")
 
 
+def all_servos(is_movable: bool) -> tuple[str, ...]:
+    """Names of the servos, those of a movable base last."""
+    return (*servos(), *BASE) if is_movable else servos()
+
+
 def range_of(servo: str) -> tuple[float, float]:
     """What a servo can be told, in rad or m."""
     if servo in BASE:
@@ -232,13 +237,7 @@ def add_hand(spec: Any, name: str, mount: Mount, *, is_movable: bool, is_varied:
     joint(third, "thumb_tip", [0, 0, -1], RANGES_RAD["thumb_tip"])
     tips.append((third, "thumb_tip", THUMB_LINKS_M[2]))
     for body, label, length in tips:
-        body.add_site(name=f"{name}_{label}", pos=[length, 0, 0], size=[0.011, 0.011, 0.011])
-        spec.add_sensor(
-            name=f"{name}_{label}",
-            type=mujoco.mjtSensor.mjSENS_TOUCH,
-            objtype=mujoco.mjtObj.mjOBJ_SITE,
-            objname=f"{name}_{label}",
-        )
+        add_touch(spec, body, f"{name}_{label}", [length, 0, 0], 0.011)
     for label in (*(f"{finger}_proximal" for finger in FINGERS), "thumb_proximal", "thumb_middle"):
         # MuJoCo leaves out contacts of a body with its parent alone; these begin inside the palm or each other
         touching = f"{name}_thumb_proximal" if label == "thumb_middle" else f"{name}_palm"
@@ -246,35 +245,20 @@ def add_hand(spec: Any, name: str, mount: Mount, *, is_movable: bool, is_varied:
     for servo in servos():
         stiff, damp, most = STRENGTH[servo.split("_")[0] if servo.split("_")[0] in STRENGTH else "finger"]
         is_tendon = servo.endswith("_curl")
-        made = spec.add_actuator(
-            name=f"{name}_{servo}",
-            target=f"{name}_{servo}",
-            trntype=mujoco.mjtTrn.mjTRN_TENDON if is_tendon else mujoco.mjtTrn.mjTRN_JOINT,
-            forcerange=[-most, most],
-        )
-        made.set_to_position(kp=0.25 * stiff if is_tendon else stiff, kv=0.25 * damp if is_tendon else damp)
+        share = 0.25 if is_tendon else 1.0
+        add_servo(spec, f"{name}_{servo}", (share * stiff, share * damp, most), is_varied, is_tendon)
     if is_movable:
-        _add_base(spec, name, arm, side)
-    if is_varied:
-        for servo in (*servos(), *(BASE if is_movable else ())):
-            made = spec.actuator(f"{name}_{servo}")
-            made.delay, made.nsample = LONGEST_DELAY_S, DELAY_SAMPLES
+        _add_base(spec, name, arm, side, is_varied)
 
 
-def _add_base(spec: Any, name: str, arm: Any, side: float) -> None:
+def _add_base(spec: Any, name: str, arm: Any, side: float, is_varied: bool) -> None:
     """Six driven joints under the arm; no part of the hand weighs on them."""
     mujoco = import_mujoco()
     axes = ([1, 0, 0], [0, side, 0], [0, 0, 1], [side, 0, 0], [0, -1, 0], [0, 0, side])
     for number, (label, axis) in enumerate(zip(BASE, axes, strict=True)):
         kind = mujoco.mjtJoint.mjJNT_SLIDE if number < 3 else mujoco.mjtJoint.mjJNT_HINGE
-        stiff, damp, most, inertia = BASE_SLIDE if number < 3 else BASE_HINGE
+        *strength, inertia = BASE_SLIDE if number < 3 else BASE_HINGE
         arm.add_joint(name=f"{name}_{label}", type=kind, axis=axis, range=range_of(label), armature=inertia)
-        servo = spec.add_actuator(
-            name=f"{name}_{label}",
-            target=f"{name}_{label}",
-            trntype=mujoco.mjtTrn.mjTRN_JOINT,
-            forcerange=[-most, most],
-        )
-        servo.set_to_position(kp=stiff, kv=damp)
+        add_servo(spec, f"{name}_{label}", (strength[0], strength[1], strength[2]), is_varied)
     for body in (arm, *arm.find_all("body")):
         body.gravcomp = 1.0

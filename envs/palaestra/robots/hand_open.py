@@ -65,11 +65,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, check_word, uniform
+from palaestra.game import Field, Game, check_word, uniform
 from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
 from palaestra.robots.hand import BASE_MOST_M, Mount
 from palaestra.robots.hand_parts import (
     COLORS,
+    ENDS,
     GRIP,
     PALM_M,
     Free,
@@ -77,8 +78,8 @@ from palaestra.robots.hand_parts import (
     distance,
     hand_game,
     hand_spec,
-    has_strayed,
     observe_movable,
+    pay_hands,
     start_hands,
     to_axes,
     to_frame,
@@ -86,7 +87,7 @@ from palaestra.robots.hand_parts import (
     write_hands,
     write_objects,
 )
-from palaestra.robots.parts import INF, real, start_noise
+from palaestra.robots.parts import INF, Choices, real, start_noise
 
 HEIGHT_M, LOW_M = 0.3, 0.2
 """Of the wrists; a thing that is lower is dropped."""
@@ -98,8 +99,6 @@ CLOSED, CLOSE, PULL, PULLED = 0.9, 25, 40, 70
 """Of the script: how far hands close, and the decisions until it has closed, begins to pull and has pulled."""
 ABSURD_MPS = 20.0
 """No hand throws a thing as fast as that."""
-DONE, DROPPED, STRAYED, LOST = 2, 3, 4, 5
-"""Numbers of the end reasons."""
 CALM = 1e-4, 2e-3
 """Inertia and damping of the free joint, kg and kg m^2, N s/m and N m s/rad: what is thin spins fast, which steps of
 1/240 s do not resolve."""
@@ -338,29 +337,20 @@ def is_absurd(velocity):
 
 def evaluate(s, world, rewards, scratch):
     """Pays both, and ends the match."""
-    info, task, result = s.info, world.task, 0
-    info.reward_near = info.reward_open = info.reward_done = info.away_m = 0.0
+    info, task, opening = s.info, world.task, s.joints[0].opening
+    info.reward_near = info.reward_open = info.away_m = 0.0
     for k in range(2):
         to_frame(world, k, grip_point(s, world, k), scratch.own)
         away = distance(palm_point(s.hands[k], task.above_m), scratch.own)
         info.away_m = max(info.away_m, away)
         if world.is_dense:
             info.reward_near += 0.5 * NEAR_PAY * math.exp(-10.0 * away)
-    opening = s.joints[0].opening
     if world.is_dense:
         info.reward_open = share_open(world, opening) - share_open(world, info.opening)
     info.opening = opening
-    if opening > task.open_at and info.away_m < HELD_M:
-        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
-    elif s.objects[0].position_m[2] < LOW_M:
-        info.end_reason, result = DROPPED, TERMINATED
-    elif has_strayed(s):
-        info.end_reason, result = STRAYED, TERMINATED
-    if s.diverged != 0.0 or is_absurd(s.objects[0].velocity_mps):
-        info.end_reason, result = LOST, TRUNCATED
-    for k in range(2):
-        rewards[k] += info.reward_near + info.reward_open + info.reward_done
-    return result
+    is_done = opening > task.open_at and info.away_m < HELD_M
+    is_lost = s.diverged != 0.0 or is_absurd(s.objects[0].velocity_mps)
+    return pay_hands(s, rewards, info.reward_near + info.reward_open, is_done, LOW_M, is_lost)
 
 
 def observe(s, world, observations, scratch):
@@ -523,11 +513,7 @@ def game(
             np.array([round(np.linalg.det(mount.axes())) for mount in thing.mounts], float),
             np.array([*thing.pull_m, 0.0, 0.0, 0.0]) / BASE_MOST_M,
         ),
-        reward=reward,
-        dtype=dtype,
-        commands=commands,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
+        choices=Choices(reward, dtype, commands, randomise, sensor_noise),
         objects=(Free(("part_0", "part_1"), tuple(f"rod_{k}" for k in range(len(thing.rods)))),),
         reset=reset,
         evaluate=evaluate,
@@ -543,5 +529,5 @@ def game(
             Field("reward_open", (), -1, 1, "1", "for opening", "f8"),
             Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
         ),
-        end_reasons=("done", "dropped", "strayed"),
+        end_reasons=ENDS,
     )

@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Continuous, Field, Game, Role, check_word, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, uniform
 from palaestra.robots.engine import DIVERGED, Copy, Scale, import_mujoco, version
-from palaestra.robots.hand import BASE, HAND, Mount, add_hand, range_of, servos
-from palaestra.robots.parts import draw_factor, draw_noise, number_of, real
+from palaestra.robots.hand import BASE, HAND, Mount, add_hand, all_servos, range_of, servos
+from palaestra.robots.parts import (
+    FREE,
+    Choices,
+    draw_factor,
+    draw_noise,
+    free_copies,
+    real,
+    scales_of,
+    write_free,
+)
 
 SUBSTEPS, TIMESTEP_S = 4, 1.0 / 240.0
 CUP_M, PALM_M = 0.1, 0.011
@@ -25,19 +34,12 @@ CLOSED_BY = (("base", "curl"), ("thumb_rise", "thumb_tip"))
 """Servos that the closure of the four fingers and that of the thumb move."""
 GRIP, MOVABLE_GRIP = 4, 10
 """Numbers of a grip: closure of the fingers, of the thumb, wrist sideways, wrist bend; then the base."""
+DONE, DROPPED, STRAYED, LOST = 2, 3, 4, 5
+"""Numbers of the end reasons: `ENDS`, and the loss of a match."""
+ENDS = ("done", "dropped", "strayed")
 COLORS = {"skin": (0.83, 0.62, 0.50), "object": (0.20, 0.45, 0.75), "goal": (0.15, 0.65, 0.30)}
 
-OBJECT = np.dtype(
-    [
-        ("position_m", "f8", (3,)),
-        ("quaternion", "f8", (4,)),
-        ("velocity_mps", "f8", (3,)),
-        ("turn_radps", "f8", (3,)),
-        ("mass_factor", "f8"),
-        ("friction_factor", "f8"),
-    ],
-    align=True,
-)
+OBJECT = np.dtype([*FREE.descr, ("mass_factor", "f8"), ("friction_factor", "f8")], align=True)
 """A free object in the match record; the last two are drawn at a start."""
 NOISE = np.array([0.01] * 24 + [0.5] * 24 + [0.1] * 5 + [0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 """Most noise of what a hand measures of itself with ``sensor_noise=1``, in their units."""
@@ -197,6 +199,23 @@ def has_strayed(s):
     return False
 
 
+def pay_hands(s, rewards, paid, is_done, low_m, is_lost):
+    """Pays both hands, and 1 for the end; ends the match: done, the object is lower than ``low_m``, strayed, lost."""
+    info, result = s.info, 0
+    info.reward_done = 0.0
+    if is_done:
+        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
+    elif s.objects[0].position_m[2] < low_m:
+        info.end_reason, result = DROPPED, TERMINATED
+    elif has_strayed(s):
+        info.end_reason, result = STRAYED, TERMINATED
+    if is_lost:
+        info.end_reason, result = LOST, TRUNCATED
+    for k in range(2):
+        rewards[k] += paid + info.reward_done
+    return result
+
+
 def distance(a, b):
     """Between two points."""
     return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
@@ -293,12 +312,7 @@ def write_objects(s, first, out):
     """Writes free objects to a global state from a place on; returns the next place."""
     for j in range(len(s.objects)):
         thing = s.objects[j]
-        for i in range(3):
-            out[first + i] = thing.position_m[i]
-            out[first + 3 + i] = thing.velocity_mps[i]
-            out[first + 6 + i] = thing.turn_radps[i]
-        for i in range(4):
-            out[first + 9 + i] = thing.quaternion[i]
+        write_free(thing, first, out)
         out[first + 13], out[first + 14] = thing.mass_factor, thing.friction_factor
         first += 15
     return first
@@ -338,7 +352,7 @@ def action_numbers(commands: str, is_movable: bool) -> int:
     check_word("commands", commands, ("joint", "grip"))
     if commands == "grip":
         return MOVABLE_GRIP if is_movable else GRIP
-    return len(servos()) + (len(BASE) if is_movable else 0)
+    return len(all_servos(is_movable))
 
 
 def hand_spec(mounts: Sequence[Mount], *, is_movable: bool, is_varied: bool) -> Any:
@@ -390,13 +404,7 @@ def copies(is_movable: bool, objects: int, more: Sequence[Copy] = ()) -> dict[st
         starts.append(Copy("hands", k, "joint_radps", "qvel", joints * k + bases))
         sensors.append(Copy("hands", k, "touch_n", "sensordata", 5 * k))
     for j in range(objects):
-        q, v = 2 * joints + 7 * j, 2 * joints + 6 * j
-        starts += [
-            Copy("objects", j, "position_m", "qpos", q),
-            Copy("objects", j, "quaternion", "qpos", q + 3),
-            Copy("objects", j, "velocity_mps", "qvel", v),
-            Copy("objects", j, "turn_radps", "qvel", v + 3),
-        ]
+        starts += free_copies("objects", j, 2 * joints + 7 * j, 2 * joints + 6 * j)
     starts += more
     return {"inputs": tuple(inputs), "starts": tuple(starts), "outputs": (*starts, *sensors)}
 
@@ -405,17 +413,9 @@ def scales(is_movable: bool, objects: Sequence[Free]) -> tuple[Scale, ...]:
     """What `vary` draws, in the model."""
     made: list[Scale] = []
     for k in range(2):
-        names = tuple(f"hand_{k}_{servo}" for servo in (*servos(), *(BASE if is_movable else ())))
-        for member, array, columns in (
-            ("gain_factor", "actuator_gainprm", (0,)),
-            ("gain_factor", "actuator_biasprm", (1, 2)),
-            ("delay", "actuator_delay", (0,)),
-        ):
-            made.append(Scale("hands", k, member, array, names, columns))
+        made += scales_of("hands", k, servos=[f"hand_{k}_{servo}" for servo in all_servos(is_movable)])
     for j, free in enumerate(objects):
-        made.append(Scale("objects", j, "mass_factor", "body_mass", free.bodies, (0,)))
-        made.append(Scale("objects", j, "mass_factor", "body_inertia", free.bodies, (0, 1, 2)))
-        made.append(Scale("objects", j, "friction_factor", "geom_friction", free.geoms, (0,)))
+        made += scales_of("objects", j, bodies=free.bodies, geoms=free.geoms)
     return tuple(made)
 
 
@@ -435,7 +435,7 @@ def parts_of_a_grip(is_movable: bool) -> np.ndarray:
     """Which number of a grip moves each servo, -1 for none."""
     numbers = {"wrist_side": 2, "wrist_bend": 3, **{name: GRIP + k for k, name in enumerate(BASE)}}
     found = []
-    for servo in (*servos(), *(BASE if is_movable else ())):
+    for servo in all_servos(is_movable):
         closing = next((part for part, names in enumerate(CLOSED_BY) if servo.endswith(names)), -1)
         found.append(numbers.get(servo, closing))
     return np.array(found)
@@ -445,33 +445,31 @@ def hand_world(
     mounts: Sequence[Mount],
     postures: Sequence[Posture],
     is_movable: bool,
-    is_dense: bool,
-    commands: str,
-    shares: tuple[float, float],
+    choices: Choices,
     task: Any,
 ) -> HandWorld:
-    """What the hooks read; ``shares`` are those of variation and noise."""
-    names = (*servos(), *(BASE if is_movable else ()))
+    """What the hooks read."""
+    names = all_servos(is_movable)
     low, high = np.array([range_of(servo) for servo in names]).T.copy()
     poses = [posed(posture) for posture in postures]
     targets = np.array([np.pad(told, (0, len(names) - len(told))) for told, _ in poses])
-    numbers = action_numbers(commands, is_movable)
+    numbers = action_numbers(choices.commands, is_movable)
     told = 2.0 * (targets - low) / (high - low) - 1.0
     return HandWorld(
         low,
         high,
         targets,
         np.array([joints for _, joints in poses]),
-        told if commands == "joint" else np.zeros((2, numbers)),
+        told if choices.commands == "joint" else np.zeros((2, numbers)),
         parts_of_a_grip(is_movable),
-        int(is_dense),
+        int(choices.reward == "dense"),
         int(is_movable),
         len(names),
         numbers,
         np.array([mount.position_m for mount in mounts]),
         np.array([mount.axes() for mount in mounts]),
-        float(shares[0]),
-        float(shares[1]),
+        float(choices.randomise),
+        float(choices.sensor_noise),
         NOISE,
         task,
     )
@@ -491,11 +489,7 @@ def hand_game(
     state: Sequence[tuple] = (),
     state_size: int = 0,
     task: Any = (),
-    reward: str,
-    dtype: str,
-    commands: str,
-    randomise: float,
-    sensor_noise: float,
+    choices: Choices,
     **rules: Any,
 ) -> Game:
     """The game of a task of two hands.
@@ -513,18 +507,14 @@ def hand_game(
         state: Fields of the task in the match record.
         state_size: Numbers of the global state beside those of hands and free objects.
         task: `HandWorld.task`.
-        reward: As users give it, like the following four.
-        dtype: Of observations and rewards.
-        commands: ``"joint"``: a number a servo; ``"grip"``: see `command_grip`.
-        randomise: Share of the most that servos and objects vary.
-        sensor_noise: Share of the most noise.
+        choices: Of the user. With ``"grip"`` agents command as `command_grip` says.
         rules: Other attributes of `palaestra.game.Game`.
 
     Raises:
         ValueError: A keyword of the user is wrong.
     """
-    number, numbers = number_of(reward, dtype, randomise, sensor_noise), action_numbers(commands, is_movable)
-    is_joint = commands == "joint"
+    number, numbers = choices.number(), action_numbers(choices.commands, is_movable)
+    is_joint, is_varied = choices.commands == "joint", choices.randomise > 0.0
     field, about = (
         ("target", "targets of the servos, of their ranges")
         if is_joint
@@ -559,16 +549,16 @@ def hand_game(
         physics="palaestra.robots.engine:MujocoEngine",
         physics_options={
             "model": scene,
-            "arguments": (*arguments, randomise > 0.0),
+            "arguments": (*arguments, is_varied),
             "substeps": SUBSTEPS,
             **copies(is_movable, len(objects), bodies),
-            "scales": scales(is_movable, objects) if randomise > 0.0 else (),
+            "scales": scales(is_movable, objects) if is_varied else (),
         },
         engine_version=version,
         truncation_reasons=("diverged",),
         reward_dtype=number,
         global_state_size=(124 if is_movable else 100) + 15 * len(objects) + state_size,
-        world=hand_world(mounts, postures, is_movable, reward == "dense", commands, (randomise, sensor_noise), task),
+        world=hand_world(mounts, postures, is_movable, choices, task),
         render="palaestra.robots.picture:draw",
         render_fps=60.0,
         **shared | rules,

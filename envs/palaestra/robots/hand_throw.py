@@ -65,13 +65,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Representation, check_word, uniform
+from palaestra.game import Field, Game, Representation, check_word, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
 from palaestra.robots.hand import Mount
 from palaestra.robots.hand_parts import (
     COLORS,
     CUP_M,
     CUPPED,
+    ENDS,
     PALM_M,
     Free,
     Posture,
@@ -80,25 +81,23 @@ from palaestra.robots.hand_parts import (
     distance,
     hand_game,
     hand_spec,
-    has_strayed,
     measured_numbers,
     observe_movable,
     observe_self,
     own_numbers,
+    pay_hands,
     start_hands,
     to_axes,
     to_frame,
     vary,
 )
-from palaestra.robots.parts import INF, real, start_noise
+from palaestra.robots.parts import INF, Choices, real, start_noise
 
 HEIGHT_M = 0.5
 """Of the catching hand."""
 BALL_M, BALL_KG = 0.032, 0.08
 NEAR_M, LOW_M, START_M = 0.03, 0.3, 0.002
 """The goal is reached, the ball is dropped, how far it starts from the middle."""
-DONE, DROPPED, STRAYED, LOST = 2, 3, 4, 5
-"""Numbers of the end reasons."""
 
 
 class Throw(NamedTuple):
@@ -194,18 +193,7 @@ def evaluate(s, world, rewards, scratch):
     before, info.distance_m = info.distance_m, distance(ball.position_m, world.task.goal_m)
     info.nearest_m = min(info.nearest_m, info.distance_m)
     info.reward_near = math.exp(-10.0 * info.distance_m) - math.exp(-10.0 * before) if world.is_dense else 0.0
-    info.reward_done, result = 0.0, 0
-    if info.distance_m < NEAR_M:
-        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
-    elif ball.position_m[2] < LOW_M:
-        info.end_reason, result = DROPPED, TERMINATED
-    elif has_strayed(s):
-        info.end_reason, result = STRAYED, TERMINATED
-    if s.diverged != 0.0:
-        info.end_reason, result = LOST, TRUNCATED
-    for k in range(2):
-        rewards[k] += info.reward_near + info.reward_done
-    return result
+    return pay_hands(s, rewards, info.reward_near, info.distance_m < NEAR_M, LOW_M, s.diverged != 0.0)
 
 
 def goal_reward(achieved: np.ndarray, desired: np.ndarray, info: object) -> np.ndarray:
@@ -328,11 +316,7 @@ def game(
         postures=throw.postures,
         is_movable=throw.is_movable,
         task=ThrowTask(throw.start_m(), throw.goal_m()),
-        reward=reward,
-        dtype=dtype,
-        commands=commands,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
+        choices=Choices(reward, dtype, commands, randomise, sensor_noise),
         objects=(Free(("ball",), ("ball",)),),
         reset=reset,
         evaluate=evaluate,
@@ -346,5 +330,5 @@ def game(
             Field("reward_near", (), -1, 1, "1", "for coming nearer", "f8"),
             Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
         ),
-        end_reasons=("done", "dropped", "strayed"),
+        end_reasons=ENDS,
     )

@@ -57,12 +57,12 @@ import numpy as np
 
 from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Parameter, Role, check_word, uniform
 from palaestra.robots.engine import DIVERGED, Copy, compiled, version
+from palaestra.robots.parts import INF, real
 
 FALLEN, LOST = 2, 3
 """Numbers of the end reasons."""
-INF = math.inf
 CHECKED = (-1e3, 1e3)
-"""What no observation exceeds."""
+"""What no number of info exceeds."""
 FASTEST = 10.0
 """Velocities are clipped to this where Gymnasium's task does so."""
 
@@ -514,24 +514,20 @@ def neighbours(kind: Robot) -> list[set[int]]:
 
 def _alone(positions: int, velocities: int, number: Any) -> tuple[Field, ...]:
     return (
-        _real("position", positions, "m, rad", "of the trunk and of all joints", number),
-        _real("velocity", velocities, "m/s, rad/s", "of the trunk and of all joints", number),
+        real("position", positions, "m, rad", "of the trunk and of all joints", number),
+        real("velocity", velocities, "m/s, rad/s", "of the trunk and of all joints", number),
     )
 
 
 def _seen(kind: Robot, own: int, near: int, number: Any) -> tuple[Field, ...]:
     words = "height and pitch" if kind.root[0] == 3 else "height and orientation (quaternion)"
     table = [
-        _real("trunk", kind.root[0] - kind.hidden, "m, rad", words, number),
-        _real("trunk_velocity", kind.root[1], "m/s, rad/s", "of the trunk", number),
-        _real("joint_rad", own, "rad", "own joints", number),
-        _real("joint_radps", own, "rad/s", "their velocities", number),
+        real("trunk", kind.root[0] - kind.hidden, "m, rad", words, number),
+        real("trunk_velocity", kind.root[1], "m/s, rad/s", "of the trunk", number),
+        real("joint_rad", own, "rad", "own joints", number),
+        real("joint_radps", own, "rad/s", "their velocities", number),
     ]
     if near:
-        table.append(_real("near_rad", near, "rad", "joints linked to one's own, then zeros", number))
-        table.append(_real("near_radps", near, "rad/s", "their velocities", number))
+        table.append(real("near_rad", near, "rad", "joints linked to one's own, then zeros", number))
+        table.append(real("near_radps", near, "rad/s", "their velocities", number))
     return tuple(table)
-
-
-def _real(name: str, size: int, unit: str, about: str, number: Any) -> Field:
-    return Field(name, (size,), -INF, INF, unit, about, number, checked=CHECKED)

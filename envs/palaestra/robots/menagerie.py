@@ -18,6 +18,7 @@ PREFIX = "menagerie:"
 LEGS = ("FR", "FL", "RR", "RL")
 """In the order of `palaestra.robots.quadruped.LEGS`."""
 PARTS = ("hip", "thigh", "calf")
+"""Of a leg; ours have the same names."""
 
 
 def find(body: str) -> Any:

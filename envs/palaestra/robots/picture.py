@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from palaestra.game import Game, check_count, check_word
-from palaestra.robots.engine import import_mujoco
+from palaestra.robots.engine import camera_axes, import_mujoco
 
 WIDTH, HEIGHT, MOST = 320, 240, 4096
 """Columns, rows; most that either may be."""
@@ -151,10 +151,7 @@ def _view(model: Any, data: Any, camera: str) -> View:
         return View(eye, axes, float(model.cam_fovy[number]), eye - axes[:, 2] * np.linalg.norm(eye))
     offset, height, degrees = np.array(BESIDE[0]), BESIDE[1], BESIDE[2]
     target = np.array([*data.xpos[1][:2], height])
-    back = offset / np.linalg.norm(offset)
-    right = np.cross([0.0, 0.0, 1.0], back)
-    right /= np.linalg.norm(right)
-    return View(target + offset, np.stack([right, np.cross(back, right), back], axis=1), degrees, target)
+    return View(target + offset, camera_axes(offset).T, degrees, target)
 
 
 def _rays(view: View, width: int, height: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

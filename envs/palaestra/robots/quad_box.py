@@ -52,19 +52,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, Representation, uniform
-from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
-from palaestra.robots.parts import INF, real, start_noise
+from palaestra.game import Field, Game, Representation, uniform
+from palaestra.robots.engine import compiled_spec, import_mujoco
+from palaestra.robots.parts import FREE, INF, Choices, free_copies, real, start_noise, write_free
 from palaestra.robots.quad_parts import (
     COLORS,
     STATE_SIZE,
-    has_fallen,
+    TEAM_ENDS,
+    TEAM_INFO,
     heading,
     mates,
     measure,
-    next_period,
     observe_mates,
     observe_self,
+    pay_team,
     place,
     quad_game,
     steer,
@@ -72,20 +73,13 @@ from palaestra.robots.quad_parts import (
     vary,
     write_robots,
 )
-from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, quad_spec
 
 ROBOTS = 2
 HALF_M = (0.25, 0.5, 0.2)
 """Half sizes of the box: along the way, across it, upwards."""
 BOX_KG = 8.0
 GOAL_M, ASIDE_M, NEAR_M = 1.5, 0.3, 0.3
-DONE, FALLEN, LOST = 2, 3, 4
-"""Numbers of the end reasons."""
-BOX = np.dtype(
-    [("position_m", "f8", (3,)), ("quaternion", "f8", (4,)), ("velocity_mps", "f8", (3,)), ("turn_radps", "f8", (3,))],
-    align=True,
-)
-"""The box in the match record: place, orientation (w, x, y, z), velocity, and turning in its own frame."""
 
 
 def reset(s, world):
@@ -111,26 +105,10 @@ def distance(s):
 
 def evaluate(s, world, rewards, scratch):
     """Pays the team, and ends the match."""
-    info = s.info
-    if next_period(s, world):
-        info.reward_progress = info.reward_done = info.reward_fall = 0.0
     left = distance(s)
     progress = s.distance_m - left
-    s.distance_m = info.distance_m = left
-    result = 0
-    if s.diverged != 0.0:
-        info.end_reason, result = LOST, TRUNCATED
-    elif left < NEAR_M:
-        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
-    elif has_fallen(s.robots[0]) or has_fallen(s.robots[1]):
-        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
-    paid = info.reward_done + info.reward_fall
-    if world.is_dense:
-        info.reward_progress += progress
-        paid += progress
-    for k in range(ROBOTS):
-        rewards[k] += paid
-    return result
+    s.distance_m = s.info.distance_m = left
+    return pay_team(s, world, rewards, progress, left < NEAR_M)
 
 
 def observe(s, world, observations, scratch):
@@ -196,27 +174,20 @@ def script(s, world, slot, which, actions, scratch):
 def global_state(s, world, out):
     """Both robots; place, velocity, turning and orientation of the box; the goal."""
     write_robots(s, world, out)
-    box, first = s.boxes[0], STATE_SIZE * ROBOTS
-    for i in range(3):
-        out[first + i] = box.position_m[i]
-        out[first + 3 + i] = box.velocity_mps[i]
-        out[first + 6 + i] = box.turn_radps[i]
-    for i in range(4):
-        out[first + 9 + i] = box.quaternion[i]
+    first = STATE_SIZE * ROBOTS
+    write_free(s.boxes[0], first, out)
     out[first + 13], out[first + 14] = s.goal_m[0], s.goal_m[1]
 
 
 def scene(build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
-    mujoco = import_mujoco()
-    spec = mujoco.MjSpec()
-    floor(spec)
+    spec = quad_spec()
     for k in range(ROBOTS):
         add_quadruped(spec, f"robot_{k}", COLORS[k], build)
     box = spec.worldbody.add_body(name="box", pos=[0.0, 0.0, HALF_M[2]])
     box.add_freejoint(name="box_free")
     box.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX,
+        type=import_mujoco().mjtGeom.mjGEOM_BOX,
         size=list(HALF_M),
         mass=BOX_KG,
         rgba=[0.79, 0.62, 0.36, 1.0],
@@ -256,26 +227,15 @@ def game(
             real("goal_m", 2, "m", "to the goal: ahead and to the left", number),
         )
 
-    q, v = POSITIONS * ROBOTS, VELOCITIES * ROBOTS
     made = quad_game(
         "QuadPushBox",
         tuple(f"robot_{k}" for k in range(ROBOTS)),
         sees,
         scene,
-        bodies=(
-            Copy("boxes", 0, "position_m", "qpos", q),
-            Copy("boxes", 0, "quaternion", "qpos", q + 3),
-            Copy("boxes", 0, "velocity_mps", "qvel", v),
-            Copy("boxes", 0, "turn_radps", "qvel", v + 3),
-        ),
-        state=(("boxes", BOX, (1,)), ("goal_m", "f8", (2,)), ("distance_m", "f8")),
+        bodies=free_copies("boxes", 0, POSITIONS * ROBOTS, VELOCITIES * ROBOTS),
+        state=(("boxes", FREE, (1,)), ("goal_m", "f8", (2,)), ("distance_m", "f8")),
         state_size=15,
-        reward=reward,
-        dtype=dtype,
-        low_level=low_level,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
-        body=body,
+        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("push",),
         reset=reset,
@@ -285,11 +245,9 @@ def game(
         global_state=global_state,
         info=(
             Field("distance_m", (), 0, INF, "m", "from the box's middle to the goal", "f8", checked=(0.0, 100.0)),
-            Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
-            Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
-            Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
+            *TEAM_INFO,
         ),
-        end_reasons=("done", "fallen"),
+        end_reasons=TEAM_ENDS,
     )
     size, number = made.scratch_dtype["own"].shape[0] + 10, made.reward_dtype
     about = "of itself, its heading on the floor, then offset and heading of mate and box in the own frame"

@@ -51,16 +51,13 @@ import dataclasses
 import math
 from typing import Any, Literal
 
-import numpy as np
-
 from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, check_count, uniform
-from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
-from palaestra.robots.parts import real, start_noise
+from palaestra.robots.engine import compiled_spec, import_mujoco
+from palaestra.robots.parts import FREE, Choices, free_copies, real, start_noise, write_motion
 from palaestra.robots.quad_parts import (
     STATE_SIZE,
     TEAM_COLORS,
     has_fallen,
-    heading,
     mates,
     next_period,
     observe_mate,
@@ -68,11 +65,12 @@ from palaestra.robots.quad_parts import (
     place,
     quad_game,
     steer,
+    to_axes,
     to_frame,
     vary,
     write_robots,
 )
-from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, quad_spec
 
 MOST = 4
 LINE_M, SIDE_M, POST_M = 2.5, 1.5, 0.6
@@ -87,11 +85,6 @@ BALL_FRICTION = (0.4, 0.005, 0.01)
 """Sliding; spinning and rolling in m: on the floor it loses 0.5 m/s in a second."""
 SCORED, FALLEN, LOST = 2, 3, 4
 """Numbers of the end reasons."""
-BALL = np.dtype(
-    [("position_m", "f8", (3,)), ("quaternion", "f8", (4,)), ("velocity_mps", "f8", (3,)), ("turn_radps", "f8", (3,))],
-    align=True,
-)
-"""The ball in the match record."""
 BEHIND_M, EDGE_M, BACK_M, STEEP = 0.5, SIDE_M - 0.2, 0.4, 0.92
 """Of the script: how far behind the ball it goes; from the middle line along the field at most; how far it goes back
 when its trunk is tilted, by which cosine."""
@@ -162,9 +155,7 @@ def observe(s, world, observations, scratch):
         for i in range(half):
             observe_mate(s, k, half - own + i, seen.mates[half - 1 + i])
         to_frame(robot, ball.position_m[0], ball.position_m[1], seen.ball_m)
-        cos, sin = math.cos(heading(robot)), math.sin(heading(robot))
-        seen.ball_mps[0] = cos * ball.velocity_mps[0] + sin * ball.velocity_mps[1]
-        seen.ball_mps[1] = cos * ball.velocity_mps[1] - sin * ball.velocity_mps[0]
+        to_axes(robot, ball.velocity_mps[0], ball.velocity_mps[1], seen.ball_mps)
         to_frame(robot, forward * LINE_M, 0.0, seen.goal_m)
         to_frame(robot, -forward * LINE_M, 0.0, seen.own_goal_m)
 
@@ -237,11 +228,7 @@ def walk(s, world, slot, x, y, look, action):
 def global_state(s, world, out):
     """All robots; place, velocity and turning of the ball."""
     write_robots(s, world, out)
-    ball, first = s.balls[0], STATE_SIZE * world.robots
-    for i in range(3):
-        out[first + i] = ball.position_m[i]
-        out[first + 3 + i] = ball.velocity_mps[i]
-        out[first + 6 + i] = ball.turn_radps[i]
+    write_motion(s.balls[0], STATE_SIZE * world.robots, out)
 
 
 def names(size: int) -> tuple[str, ...]:
@@ -251,15 +238,13 @@ def names(size: int) -> tuple[str, ...]:
 
 def scene(size: int, build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
-    mujoco = import_mujoco()
-    spec = mujoco.MjSpec()
-    floor(spec)
+    spec = quad_spec()
     for k, name in enumerate(names(size)):
         add_quadruped(spec, name, TEAM_COLORS[k // size], build)
     ball = spec.worldbody.add_body(name="ball", pos=[0.0, 0.0, BALL_M])
     ball.add_freejoint(name="ball_free")
     ball.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        type=import_mujoco().mjtGeom.mjGEOM_SPHERE,
         size=[BALL_M, 0.0, 0.0],
         mass=BALL_KG,
         rgba=[0.97, 0.85, 0.25, 1.0],
@@ -351,28 +336,17 @@ def game(
             real("own_goal_m", 2, "m", "to the middle of the own goal line: ahead and to the left", number),
         )
 
-    q, v = POSITIONS * robots, VELOCITIES * robots
     return quad_game(
         f"QuadFootball{size}v{size}",
         names(size),
         sees,
         scene,
         arguments=(size,),
-        bodies=(
-            Copy("balls", 0, "position_m", "qpos", q),
-            Copy("balls", 0, "quaternion", "qpos", q + 3),
-            Copy("balls", 0, "velocity_mps", "qvel", v),
-            Copy("balls", 0, "turn_radps", "qvel", v + 3),
-        ),
-        state=(("balls", BALL, (1,)), ("ball_x_m", "f8")),
+        bodies=free_copies("balls", 0, POSITIONS * robots, VELOCITIES * robots),
+        state=(("balls", FREE, (1,)), ("ball_x_m", "f8")),
         capacity=MOST,
         state_size=9,
-        reward=reward,
-        dtype=dtype,
-        low_level=low_level,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
-        body=body,
+        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=300,
         scripts=("attack",),
         reset=reset,

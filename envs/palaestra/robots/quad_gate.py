@@ -45,32 +45,32 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, check_count, uniform
-from palaestra.robots.engine import compiled_spec, import_mujoco
-from palaestra.robots.parts import INF, real, start_noise
+from palaestra.game import Field, Game, check_count, uniform
+from palaestra.robots.engine import compiled_spec
+from palaestra.robots.parts import Choices, real, start_noise
 from palaestra.robots.quad_parts import (
     COLORS,
-    has_fallen,
+    TEAM_ENDS,
+    TEAM_INFO,
     heading,
     mates,
-    next_period,
     observe_mates,
     observe_self,
+    pay_team,
     place,
     quad_game,
     steer,
+    to_go,
     vary,
     write_robots,
 )
-from palaestra.robots.quadruped import OWN, Build, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, Build, add_quadruped, add_wall, quad_spec
 
 MOST = 5
 START_M, APART_M = 1.6, 0.8
 """From the row to the wall, between robots."""
 GATE_M, BEHIND_M = 0.9, 0.5
 """Width of the gate; how far behind the wall a robot has passed."""
-DONE, FALLEN, LOST = 2, 3, 4
-"""Numbers of the end reasons."""
 
 
 def reset(s, world):
@@ -78,46 +78,20 @@ def reset(s, world):
     for k in range(world.robots):
         x, y = -START_M + uniform(s, -0.1, 0.1), APART_M * (k - 0.5 * (world.robots - 1)) + uniform(s, -0.1, 0.1)
         place(s.robots[k], x, y, uniform(s, -0.2, 0.2))
-        s.to_go_m[k] = to_go(s.robots[k])
+        s.to_go_m[k] = to_go(s.robots[k], BEHIND_M)
     vary(s, world)
-
-
-def to_go(robot):
-    """Metres to 0.5 m behind the gate, by way of its middle."""
-    x, y = robot.position_m[0], robot.position_m[1]
-    if x >= 0.0:
-        return max(BEHIND_M - x, 0.0)
-    return BEHIND_M + math.sqrt(x * x + y * y)
 
 
 def evaluate(s, world, rewards, scratch):
     """Pays the team, and ends the match."""
-    info = s.info
-    if next_period(s, world):
-        info.reward_progress = info.reward_done = info.reward_fall = 0.0
-    progress, passed, fallen = 0.0, 0, 0
+    progress, passed = 0.0, 0
     for k in range(world.robots):
-        left = to_go(s.robots[k])
+        left = to_go(s.robots[k], BEHIND_M)
         progress += s.to_go_m[k] - left
         s.to_go_m[k] = left
         passed += left == 0.0
-        fallen += has_fallen(s.robots[k])
-    info.passed = passed
-    result = 0
-    if s.diverged != 0.0:
-        progress = 0.0
-        info.end_reason, result = LOST, TRUNCATED
-    elif passed == world.robots:
-        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
-    elif fallen:
-        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
-    paid = info.reward_done + info.reward_fall
-    if world.is_dense:
-        info.reward_progress += progress / world.robots
-        paid += progress / world.robots
-    for k in range(world.robots):
-        rewards[k] += paid
-    return result
+    s.info.passed = passed
+    return pay_team(s, world, rewards, progress / world.robots, passed == world.robots)
 
 
 def observe(s, world, observations, scratch):
@@ -165,18 +139,8 @@ def global_state(s, world, out):
 
 def scene(robots: int, build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
-    mujoco = import_mujoco()
-    spec = mujoco.MjSpec()
-    floor(spec)
-    half = 0.5 * (APART_M * robots + 1.0)
-    for side in (-1.0, 1.0):
-        middle, length = 0.5 * (half + 0.5 * GATE_M), 0.5 * (half - 0.5 * GATE_M)
-        spec.worldbody.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            size=[0.05, length, 0.25],
-            pos=[0.0, side * middle, 0.25],
-            rgba=[0.62, 0.35, 0.27, 1.0],
-        )
+    spec = quad_spec()
+    add_wall(spec, 0.5 * (APART_M * robots + 1.0), GATE_M)
     for k in range(robots):
         add_quadruped(spec, f"robot_{k}", COLORS[k], build)
     return compiled_spec(
@@ -224,12 +188,7 @@ def game(
         arguments=(robots,),
         state=(("to_go_m", "f8", (MOST,)),),
         capacity=MOST,
-        reward=reward,
-        dtype=dtype,
-        low_level=low_level,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
-        body=body,
+        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=50 * (robots + 1),
         scripts=("turns",),
         reset=reset,
@@ -239,9 +198,7 @@ def game(
         global_state=global_state,
         info=(
             Field("passed", (), 0, MOST, "1", "robots that have passed", "i8"),
-            Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
-            Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
-            Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
+            *TEAM_INFO,
         ),
-        end_reasons=("done", "fallen"),
+        end_reasons=TEAM_ENDS,
     )

@@ -11,16 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Continuous, Field, Game, Role, Table, check_word, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, Table, check_word, uniform
 from palaestra.robots import menagerie
 from palaestra.robots.engine import DIVERGED, Copy, Scale, version
-from palaestra.robots.parts import INF, draw_factor, draw_noise, number_of, real
-from palaestra.robots.quadruped import JOINTS, LEGS, PARTS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
-from palaestra.robots.trot import start_trot, trot
+from palaestra.robots.parts import (
+    INF,
+    Choices,
+    draw_factor,
+    draw_noise,
+    free_copies,
+    real,
+    scales_of,
+    write_free,
+)
+from palaestra.robots.quadruped import JOINTS, LEGS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
+from palaestra.robots.trot import heading, start_trot, trot
 
 PERIODS, SUBSTEPS = 5, 4
 """Of the trot in a decision, of MuJoCo in a period of the trot: 10, 50 and 200 Hz."""
-DECISION_S = 0.1
 LOWEST_M, STEEPEST = 0.14, 0.5
 """A robot has fallen whose trunk is lower, or whose cosine of the tilt is smaller."""
 COLORS = ((0.86, 0.42, 0.16), (0.17, 0.47, 0.72), (0.30, 0.62, 0.34), (0.75, 0.62, 0.18), (0.55, 0.37, 0.66))
@@ -30,6 +38,14 @@ ACTIONS = {
     "joint": Continuous("target", (12,), -1.0, 1.0, "1", "targets of the joints, of their ranges"),
 }
 """By ``low_level``: what an agent commands."""
+DONE, FALLEN, LOST = 2, 3, 4
+"""Numbers of the end reasons of a team, `TEAM_ENDS` and the loss of a match."""
+TEAM_ENDS = ("done", "fallen")
+TEAM_INFO = (
+    Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
+    Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
+    Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
+)
 OWN = 37
 """Numbers that a robot measures of itself; its last action follows them."""
 NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 + [0.1] * 4)
@@ -74,12 +90,7 @@ def quad_game(
     state: tuple[tuple, ...] = (),
     capacity: int | None = None,
     state_size: int = 0,
-    reward: str,
-    dtype: str,
-    low_level: str,
-    randomise: float,
-    sensor_noise: float,
-    body: str,
+    choices: Choices,
     horizon: int,
     scripts: tuple[str, ...],
     **rules: Any,
@@ -97,12 +108,7 @@ def quad_game(
         state: Fields of the task in the match record.
         capacity: Robots in a record, by default as many as there are.
         state_size: Numbers of the global state beside those of robots.
-        reward: As users give it, like the following five.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``, or ``"joint"``: five times as many decisions, and no scripts.
-        randomise: Share of the most that bodies vary.
-        sensor_noise: Share of the most noise.
-        body: ``"own"``, or ``"menagerie:name"``.
+        choices: Of the user. With ``"joint"`` there are five times as many decisions, and no scripts.
         horizon: Decisions of 0.1 s.
         scripts: Names of scripts, the first one is the default opponent.
         rules: Other attributes of `palaestra.game.Game`.
@@ -111,10 +117,10 @@ def quad_game(
         ValueError: A keyword of the user is wrong.
         ImportError: MuJoCo Menagerie is asked for and missing.
     """
-    number = number_of(reward, dtype, randomise, sensor_noise)
-    check_word("low_level", low_level, tuple(ACTIONS))
-    is_trot = low_level == "trot"
-    action, robots = ACTIONS[low_level], len(agents)
+    number, body = choices.number(), choices.body
+    check_word("low_level", choices.commands, tuple(ACTIONS))
+    is_trot, is_varied = choices.commands == "trot", choices.randomise > 0.0
+    action, robots = ACTIONS[choices.commands], len(agents)
     numbers, ranges = action.shape[0], np.tile(np.array(RANGES_RAD), (4, 1))
     periods = PERIODS if is_trot else 1
     if body != "own" and not (isinstance(body, str) and body.startswith(menagerie.PREFIX)):
@@ -125,11 +131,11 @@ def quad_game(
     engine["outputs"] += bodies
     world = QuadWorld(
         robots,
-        int(reward == "dense"),
+        int(choices.reward == "dense"),
         periods,
         numbers,
-        float(randomise),
-        float(sensor_noise),
+        float(choices.randomise),
+        float(choices.sensor_noise),
         NOISE,
         ranges.mean(axis=1),
         0.5 * (ranges[:, 1] - ranges[:, 0]),
@@ -156,10 +162,10 @@ def quad_game(
         physics="palaestra.robots.engine:MujocoEngine",
         physics_options={
             "model": scene,
-            "arguments": (*arguments, Build(body, randomise > 0.0)),
+            "arguments": (*arguments, Build(body, is_varied)),
             "substeps": SUBSTEPS,
             **engine,
-            "scales": scales(agents) if randomise > 0.0 else (),
+            "scales": scales(agents) if is_varied else (),
         },
         model_digest=None if body == "own" else menagerie.BodyDigest(body),
         engine_version=version,
@@ -178,17 +184,9 @@ def scales(agents: tuple[str, ...]) -> tuple[Scale, ...]:
     """What `vary` draws, in the model."""
     made: list[Scale] = []
     for k, agent in enumerate(agents):
-        bodies = (agent, *(f"{agent}_{leg}_{part}" for leg in LEGS for part in PARTS))
-        feet, servos = tuple(f"{agent}_{leg}_foot" for leg in LEGS), tuple(f"{agent}_{joint}" for joint in JOINTS)
-        for member, array, names, columns in (
-            ("mass_factor", "body_mass", bodies, (0,)),
-            ("mass_factor", "body_inertia", bodies, (0, 1, 2)),
-            ("friction_factor", "geom_friction", feet, (0,)),
-            ("gain_factor", "actuator_gainprm", servos, (0,)),
-            ("gain_factor", "actuator_biasprm", servos, (1, 2)),
-            ("delay", "actuator_delay", servos, (0,)),
-        ):
-            made.append(Scale("robots", k, member, array, names, columns))
+        links = [f"{agent}_{joint}" for joint in JOINTS]  # servos have the names of links
+        feet = [f"{agent}_{leg}_foot" for leg in LEGS]
+        made += scales_of("robots", k, bodies=(agent, *links), geoms=feet, servos=links)
     return tuple(made)
 
 
@@ -203,12 +201,7 @@ def copies(robots: int, legs: tuple[int, ...]) -> dict[str, tuple[Copy, ...]]:
     for k in range(robots):
         q, v = POSITIONS * k, VELOCITIES * k
         inputs.append(Copy("robots", k, "target_rad", "ctrl", 12 * k))
-        starts += [
-            Copy("robots", k, "position_m", "qpos", q),
-            Copy("robots", k, "quaternion", "qpos", q + 3),
-            Copy("robots", k, "velocity_mps", "qvel", v),
-            Copy("robots", k, "turn_radps", "qvel", v + 3),
-        ]
+        starts += free_copies("robots", k, q, v)
         for member, array, first in (("joint_rad", "qpos", q + 7), ("joint_radps", "qvel", v + 6)):
             if legs == tuple(range(4)):
                 starts.append(Copy("robots", k, member, array, first))
@@ -289,16 +282,40 @@ def next_period(s, world):
     return is_first
 
 
-def heading(robot):
-    """Where a robot looks, in rad from the x axis."""
-    w, x, y, z = robot.quaternion[0], robot.quaternion[1], robot.quaternion[2], robot.quaternion[3]
-    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-
-
 def has_fallen(robot):
     """Whether the trunk is too low or too steep."""
     x, y = robot.quaternion[1], robot.quaternion[2]
     return robot.position_m[2] < LOWEST_M or 1.0 - 2.0 * (x * x + y * y) < STEEPEST
+
+
+def to_go(body, behind_m):
+    """Metres to a place behind the gate of a wall at x = 0, by way of the gate's middle."""
+    x, y = body.position_m[0], body.position_m[1]
+    if x >= 0.0:
+        return max(behind_m - x, 0.0)
+    return behind_m + math.sqrt(x * x + y * y)
+
+
+def pay_team(s, world, rewards, progress, is_done):
+    """Pays a team for progress and the end, with `TEAM_INFO`, and ends the match: when it is done or a robot falls."""
+    info, fallen, result = s.info, 0, 0
+    if next_period(s, world):
+        info.reward_progress = info.reward_done = info.reward_fall = 0.0
+    for k in range(world.robots):
+        fallen += has_fallen(s.robots[k])
+    if s.diverged != 0.0:
+        info.end_reason, result = LOST, TRUNCATED
+    elif is_done:
+        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
+    elif fallen:
+        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
+    paid = info.reward_done + info.reward_fall
+    if world.is_dense:
+        info.reward_progress += progress
+        paid += progress
+    for k in range(world.robots):
+        rewards[k] += paid
+    return result
 
 
 def measure(s, world, k, scratch):
@@ -363,9 +380,13 @@ def observe_mate(s, k, other, row):
 
 def to_frame(robot, x, y, out):
     """Writes a place in the frame of a robot: ahead and to the left."""
-    way_x, way_y = x - robot.position_m[0], y - robot.position_m[1]
+    to_axes(robot, x - robot.position_m[0], y - robot.position_m[1], out)
+
+
+def to_axes(robot, x, y, out):
+    """Writes a vector of the floor in the frame of a robot: ahead and to the left."""
     cos, sin = math.cos(heading(robot)), math.sin(heading(robot))
-    out[0], out[1] = cos * way_x + sin * way_y, cos * way_y - sin * way_x
+    out[0], out[1] = cos * x + sin * y, cos * y - sin * x
 
 
 def steer(robot, action, x, y, look, slow_m):
@@ -388,16 +409,11 @@ STATE_SIZE = 41
 def write_robots(s, world, out):
     """Writes all robots to a global state.
 
-    Of each: place, velocity, turning, orientation, joints and their velocities, then what `vary` drew.
+    Of each: `palaestra.robots.parts.write_free`, joints and their velocities, then what `vary` drew.
     """
     for k in range(world.robots):
         robot, first = s.robots[k], STATE_SIZE * k
-        for i in range(3):
-            out[first + i] = robot.position_m[i]
-            out[first + 3 + i] = robot.velocity_mps[i]
-            out[first + 6 + i] = robot.turn_radps[i]
-        for i in range(4):
-            out[first + 9 + i] = robot.quaternion[i]
+        write_free(robot, first, out)
         for i in range(12):
             out[first + 13 + i] = robot.joint_rad[i]
             out[first + 25 + i] = robot.joint_radps[i]

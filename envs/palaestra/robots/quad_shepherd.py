@@ -52,43 +52,44 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Field, Game, uniform
+from palaestra.game import Field, Game, uniform
 from palaestra.robots import quad_parts
 from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
-from palaestra.robots.parts import INF, real, start_noise
+from palaestra.robots.parts import INF, Choices, real, start_noise
 from palaestra.robots.quad_parts import (
     COLORS,
     STATE_SIZE,
-    has_fallen,
+    TEAM_ENDS,
+    TEAM_INFO,
     heading,
     mates,
-    next_period,
     observe_mates,
     observe_self,
+    pay_team,
     place,
     quad_game,
     steer,
+    to_axes,
     to_frame,
+    to_go,
     vary,
     write_robots,
 )
-from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, add_wall, quad_spec
 
 ROBOTS = 2
 START_M, SHEEP_M, ASIDE_M = 3.4, 1.8, 0.8
 """From robots to the wall, from the sheep to it, most from the sheep to the middle of the gate along the wall."""
 GATE_M, BEHIND_M = 1.2, 0.3
 """Width of the gate; how far behind the wall the sheep has passed."""
-WALL_M = 15.0
-"""Length of the wall on each side of the gate: farther than a sheep comes in a match."""
+WALL_M = 15.6
+"""End of the wall on each side: farther than a sheep comes in a match."""
 SHEEP_KG, RADIUS_M, TALL_M = 8.0, 0.2, 0.44
 """The sheep: mass, radius, height."""
 FEAR_MPS, FEAR_M, TOP_MPS = 1.4, 1.2, 0.8
 """Speed away from a robot that touches its middle, distance from which on it is afraid, its top speed."""
 GAIN_PS = 5.0
 """Its acceleration for each m/s that it is slower than it wants."""
-DONE, FALLEN, LOST = 2, 3, 4
-"""Numbers of the end reasons."""
 SHEEP = np.dtype([("position_m", "f8", (2,)), ("velocity_mps", "f8", (2,)), ("force_n", "f8", (2,))], align=True)
 """The sheep in the match record; ``force_n`` is what its legs would do, an input of MuJoCo."""
 
@@ -101,16 +102,8 @@ def reset(s, world):
     for k in range(ROBOTS):
         x, y = -START_M + uniform(s, -0.1, 0.1), 0.6 * (2 * k - 1) + uniform(s, -0.1, 0.1)
         place(s.robots[k], x, y, uniform(s, -0.2, 0.2))
-    s.info.to_go_m = to_go(sheep)
+    s.info.to_go_m = to_go(sheep, BEHIND_M)
     vary(s, world)
-
-
-def to_go(sheep):
-    """Metres to 0.3 m behind the gate, by way of its middle."""
-    x, y = sheep.position_m[0], sheep.position_m[1]
-    if x >= 0.0:
-        return max(BEHIND_M - x, 0.0)
-    return BEHIND_M + math.sqrt(x * x + y * y)
 
 
 def command(s, world, actions, scratch):
@@ -143,26 +136,8 @@ def flee(s):
 
 def evaluate(s, world, rewards, scratch):
     """Pays the team, and ends the match."""
-    info = s.info
-    if next_period(s, world):
-        info.reward_progress = info.reward_done = info.reward_fall = 0.0
-    left = to_go(s.sheep[0])
-    progress = info.to_go_m - left
-    info.to_go_m = left
-    result = 0
-    if s.diverged != 0.0:
-        info.end_reason, result = LOST, TRUNCATED
-    elif left == 0.0:
-        info.reward_done, info.end_reason, result = 1.0, DONE, TERMINATED
-    elif has_fallen(s.robots[0]) or has_fallen(s.robots[1]):
-        info.reward_fall, info.end_reason, result = -1.0 if world.is_dense else 0.0, FALLEN, TERMINATED
-    paid = info.reward_done + info.reward_fall
-    if world.is_dense:
-        info.reward_progress += progress
-        paid += progress
-    for k in range(ROBOTS):
-        rewards[k] += paid
-    return result
+    before, s.info.to_go_m = s.info.to_go_m, to_go(s.sheep[0], BEHIND_M)
+    return pay_team(s, world, rewards, before - s.info.to_go_m, s.info.to_go_m == 0.0)
 
 
 def observe(s, world, observations, scratch):
@@ -172,12 +147,10 @@ def observe(s, world, observations, scratch):
         seen, robot, sheep = observations.robot[k], s.robots[k], s.sheep[0]
         observe_self(s, world, k, scratch, seen)
         observe_mates(s, k, ROBOTS, seen)
-        cos, sin = math.cos(heading(robot)), math.sin(heading(robot))
         to_frame(robot, sheep.position_m[0], sheep.position_m[1], seen.sheep_m)
-        seen.sheep_mps[0] = cos * sheep.velocity_mps[0] + sin * sheep.velocity_mps[1]
-        seen.sheep_mps[1] = cos * sheep.velocity_mps[1] - sin * sheep.velocity_mps[0]
+        to_axes(robot, sheep.velocity_mps[0], sheep.velocity_mps[1], seen.sheep_mps)
         to_frame(robot, 0.0, 0.0, seen.gate_m)
-        seen.heading[0], seen.heading[1] = cos, sin
+        seen.heading[0], seen.heading[1] = math.cos(heading(robot)), math.sin(heading(robot))
 
 
 def script(s, world, slot, which, actions, scratch):
@@ -201,15 +174,8 @@ def global_state(s, world, out):
 def scene(build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``)."""
     mujoco = import_mujoco()
-    spec = mujoco.MjSpec()
-    floor(spec)
-    for side in (-1.0, 1.0):
-        spec.worldbody.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            size=[0.05, 0.5 * WALL_M, 0.25],
-            pos=[0.0, side * 0.5 * (GATE_M + WALL_M), 0.25],
-            rgba=[0.62, 0.35, 0.27, 1.0],
-        )
+    spec = quad_spec()
+    add_wall(spec, WALL_M, GATE_M)
     for k in range(ROBOTS):
         add_quadruped(spec, f"robot_{k}", COLORS[k], build)
     sheep = spec.worldbody.add_body(name="sheep", pos=[0.0, 0.0, 0.5 * TALL_M + 0.01])  # the floor does not rub it
@@ -267,12 +233,7 @@ def game(
         inputs=(Copy("sheep", 0, "force_n", "qfrc_applied", v),),
         state=(("sheep", SHEEP, (1,)),),
         state_size=4,
-        reward=reward,
-        dtype=dtype,
-        low_level=low_level,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
-        body=body,
+        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("herd",),
         reset=reset,
@@ -283,9 +244,7 @@ def game(
         global_state=global_state,
         info=(
             Field("to_go_m", (), 0, INF, "m", "of the sheep, by way of the gate", "f8", checked=(0.0, 100.0)),
-            Field("reward_progress", (), -INF, INF, "1", "for progress", "f8", checked=(-10.0, 10.0)),
-            Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
-            Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
+            *TEAM_INFO,
         ),
-        end_reasons=("done", "fallen"),
+        end_reasons=TEAM_ENDS,
     )

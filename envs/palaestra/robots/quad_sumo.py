@@ -47,7 +47,7 @@ from typing import Any, Literal
 
 from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
-from palaestra.robots.parts import real, start_noise
+from palaestra.robots.parts import Choices, real, start_noise
 from palaestra.robots.quad_parts import (
     TEAM_COLORS,
     has_fallen,
@@ -62,7 +62,7 @@ from palaestra.robots.quad_parts import (
     vary,
     write_robots,
 )
-from palaestra.robots.quadruped import OWN, Build, add_quadruped, floor
+from palaestra.robots.quadruped import OWN, Build, add_quadruped, quad_spec
 
 RING_M = 1.5
 START_M = 0.7
@@ -151,13 +151,11 @@ def global_state(s, world, out):
 
 def scene(build: Build = OWN) -> Any:
     """The model (``mujoco.MjModel``); the ring is drawn, it stops nobody."""
-    mujoco = import_mujoco()
-    spec = mujoco.MjSpec()
-    floor(spec)
+    spec = quad_spec()
     for k in range(2):
         add_quadruped(spec, ("red_0", "blue_0")[k], TEAM_COLORS[k], build)
     spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_CYLINDER,
+        type=import_mujoco().mjtGeom.mjGEOM_CYLINDER,
         size=[RING_M, 0.002, 0.0],
         rgba=[0.87, 0.80, 0.62, 1.0],
         contype=0,
@@ -197,12 +195,7 @@ def game(
         sees,
         scene,
         state=(("radius_m", "f8", (2,)),),
-        reward=reward,
-        dtype=dtype,
-        low_level=low_level,
-        randomise=randomise,
-        sensor_noise=sensor_noise,
-        body=body,
+        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("shove",),
         reset=reset,

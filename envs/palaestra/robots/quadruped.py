@@ -11,11 +11,11 @@ import numpy as np
 
 from palaestra.robots import menagerie
 from palaestra.robots.engine import import_mujoco
-from palaestra.robots.parts import DELAY_SAMPLES, LONGEST_DELAY_S
+from palaestra.robots.parts import add_servo, add_touch
 
 LEGS = ("fr", "fl", "rr", "rl")
 """Front right, front left, rear right, rear left: the order of joints and feet."""
-PARTS = ("hip", "thigh", "calf")
+PARTS = menagerie.PARTS
 JOINTS = tuple(f"{leg}_{part}" for leg in LEGS for part in PARTS)
 HIP_X_M, HIP_Y_M = 0.1881, 0.0468
 """The first joint of a leg, from the middle of the trunk."""
@@ -98,21 +98,10 @@ def add_quadruped(spec: Any, name: str, color: tuple[float, float, float], build
     head.alt.type = mujoco.mjtOrientation.mjORIENTATION_XYAXES
     head.alt.xyaxes = [0.0, -1.0, 0.0, 0.0, 0.0, 1.0]
     for number, joint in enumerate(JOINTS):
-        torque = TORQUES_NM[number % 3]
-        servo = spec.add_actuator(
-            name=f"{name}_{joint}",
-            target=f"{name}_{joint}",
-            trntype=mujoco.mjtTrn.mjTRN_JOINT,
-            forcerange=[-torque, torque],
-        )
-        servo.set_to_position(kp=STIFFNESS, kv=DAMPING)
-        if build.is_varied:
-            servo.delay, servo.nsample = LONGEST_DELAY_S, DELAY_SAMPLES
+        add_servo(spec, f"{name}_{joint}", (STIFFNESS, DAMPING, TORQUES_NM[number % 3]), build.is_varied)
     for leg in LEGS:
-        foot = f"{name}_{leg}_foot"
-        place = spec.geom(foot).pos
-        spec.geom(foot).parent.add_site(name=foot, pos=place, size=[0.03, 0.03, 0.03])
-        spec.add_sensor(name=foot, type=mujoco.mjtSensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=foot)
+        foot = spec.geom(f"{name}_{leg}_foot")
+        add_touch(spec, foot.parent, foot.name, foot.pos, 0.03)
 
 
 def _add_links(spec: Any, name: str, color: tuple[float, float, float]) -> None:
@@ -149,10 +138,23 @@ def _add_links(spec: Any, name: str, color: tuple[float, float, float]) -> None:
             link.add_joint(name=joint, type=hinge, axis=axis, range=limits, armature=0.01, damping=0.1)
 
 
-def floor(spec: Any) -> None:
-    """Sets the step, and adds a floor."""
+def quad_spec() -> Any:
+    """A floor (``mujoco.MjSpec``)."""
     mujoco = import_mujoco()
+    spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.option.timestep = TIMESTEP_S
     spec.option.iterations = 20
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], friction=[0.8, 0.02, 0.01], name="floor")
+    return spec
+
+
+def add_wall(spec: Any, half_m: float, gate_m: float) -> None:
+    """Adds a wall along the y axis, up to ``half_m`` to both sides, with a gate of a width in its middle."""
+    for side in (-1.0, 1.0):
+        spec.worldbody.add_geom(
+            type=import_mujoco().mjtGeom.mjGEOM_BOX,
+            size=[0.05, 0.5 * (half_m - 0.5 * gate_m), 0.25],
+            pos=[0.0, side * 0.5 * (half_m + 0.5 * gate_m), 0.25],
+            rgba=[0.62, 0.35, 0.27, 1.0],
+        )

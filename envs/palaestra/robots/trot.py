@@ -51,9 +51,7 @@ def trot(robot, ahead, left, turn):
     approach(robot, 0, ahead / length)
     approach(robot, 1, left / length)
     approach(robot, 2, turn / length)
-    w, x, y, z = robot.quaternion[0], robot.quaternion[1], robot.quaternion[2], robot.quaternion[3]
-    heading = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    cos, sin = math.cos(heading), math.sin(heading)
+    cos, sin = math.cos(heading(robot)), math.sin(heading(robot))
     speed = cos * robot.velocity_mps[0] + sin * robot.velocity_mps[1]
     drift = cos * robot.velocity_mps[1] - sin * robot.velocity_mps[0]
     correct(robot, 0, speed)
@@ -62,6 +60,12 @@ def trot(robot, ahead, left, turn):
     robot.phase += STEPS_HZ * PERIOD_S
     robot.phase -= math.floor(robot.phase)
     set_joints(robot, STEP_GAIN_S * (speed - robot.wanted[0]), STEP_GAIN_S * (drift - robot.wanted[1]), 1.0)
+
+
+def heading(body):
+    """Where a body looks, in rad from the x axis."""
+    w, x, y, z = body.quaternion[0], body.quaternion[1], body.quaternion[2], body.quaternion[3]
+    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
 def approach(robot, k, share):
