@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
+from palaestra.pages import page
 from palaestra.robots import menagerie, quad_parts
 from palaestra.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 
@@ -203,6 +205,15 @@ def test_a_body_of_menagerie_walks_as_its_joints_say_in_any_order_of_legs(
     digest = other.game.model_digest()
     monkeypatch.setattr(package.made, "spec", lambda entry: with_names_of_menagerie((0, 1, 2, 3)))
     assert other.game.model_digest() != digest
+
+
+def test_the_page_names_the_licence_of_bodies(package: Any, tmp_path: Path):
+    (tmp_path / "LICENSE").write_text("Copyright (c) Unitree\nAll rights reserved.\n", encoding="utf-8")
+    package.made.license, package.made.path = "BSD-3-Clause", lambda: tmp_path
+    own, other = page(ID), page(ID, body="menagerie:ours")
+    assert "Our body is under the MIT licence" in own
+    assert "licence of the model" not in own
+    assert "| licence of the model | BSD-3-Clause; its file begins: Copyright (c) Unitree |" in other
 
 
 def test_bodies_that_cannot_be_had_say_what_to_do(package: Any, monkeypatch: pytest.MonkeyPatch):

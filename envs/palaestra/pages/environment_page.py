@@ -432,6 +432,7 @@ def _facts_of(preset: Preset) -> dict[str, str]:
         "masks": _masks(game),
         "horizon": f"{horizon:g} decisions, {_pace(game.render_fps)}",
         "determinism": _determinism(game),
+        "licence of the model": getattr(game.model_digest, "licence", str)(),
         "codecs": _codecs(game),
         "render": ", ".join(f'`"{mode}"`' for mode in render_modes(game)),
     }

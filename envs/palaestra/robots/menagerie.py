@@ -100,3 +100,9 @@ class BodyDigest:
     def __call__(self) -> str:
         """SHA-256 of the robot's model as text."""
         return hashlib.sha256(spec_of(self.body).to_xml().encode()).hexdigest()
+
+    def licence(self) -> str:
+        """The robot's licence as the package names it, and the first line of its ``LICENSE``: on the game's page."""
+        robot = find(self.body)
+        first = (robot.path() / "LICENSE").read_text(encoding="utf-8").strip().partition("\n")[0]
+        return f"{robot.license}; its file begins: {first.strip()}"

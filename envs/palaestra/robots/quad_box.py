@@ -36,6 +36,7 @@ The box is within 0.1 m of the origin and within 0.15 rad of lying across the wa
 ## Arguments
 `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
 The script `push` pushes at two points so that the box turns to the goal. Parameters:
 
 <!-- table: parameters -->

@@ -36,6 +36,7 @@ right.
 ## Arguments
 `size`: robots of a team, 1 or 2. `reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of
 observations and rewards. `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
 The script `attack` goes behind the ball and pushes it into the goal; of two robots the other one stays between ball and
 own goal. Parameters:
 

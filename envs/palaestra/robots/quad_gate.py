@@ -32,6 +32,7 @@ The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 r
 ## Arguments
 `robots`: 2 to 5. `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
 The script `turns` lets one robot pass after the other. Parameters:
 
 <!-- table: parameters -->

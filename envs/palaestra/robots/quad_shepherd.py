@@ -37,6 +37,7 @@ before the wall, 0.6 m to both sides, each within 0.1 m and 0.2 rad of its place
 ## Arguments
 `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
 The script `herd` keeps both robots behind the sheep, as seen from the gate. Parameters:
 
 <!-- table: parameters -->

@@ -31,8 +31,8 @@ other; the line between them has any direction.
 ## Arguments
 `reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
-The script `shove`
-pushes the opponent away, from the side of the middle. Parameters:
+Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
+The script `shove` pushes the opponent away, from the side of the middle. Parameters:
 
 <!-- table: parameters -->
 
