@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
+from palaestra.cli.keyboard import FULL_SWING_S, Hands, bind
 from palaestra.robots import hand_parts, hand_throw
 from palaestra.robots.hand import BASE, range_of, servos
 from palaestra.testing import check
@@ -177,6 +178,19 @@ def test_a_number_of_a_grip_moves_its_servos_from_the_start_to_the_ends_of_their
                 told = np.r_[hands[k]["target_rad"], hands[k]["base_target"]][: world.servos]
                 before = np.r_[start[k]["target_rad"], start[k]["base_target"]][: world.servos]
                 np.testing.assert_allclose(told, np.where(parts == number, ends, before), atol=1e-12)
+
+
+@pytest.mark.parametrize("id", [*MOVABLE, "palaestra/HandBottleCap-v0"])
+def test_all_ten_numbers_of_a_grip_have_keys(id: str):
+    rules = batch(id=id, commands="grip").game
+    keyboard = bind(rules, ["hand_0"])
+    assert keyboard.unbound == ()
+    hands = Hands(rules, ["hand_0"], keyboard)
+    for key in keyboard.keys:
+        hands.rest()
+        grip = hands.move([key.name], FULL_SWING_S)["hand_0"]["grip"]
+        assert grip.tolist() == [float(key.value) if k == key.index else 0.0 for k in range(10)]
+    assert len({key.name for key in keyboard.keys}) == 20
 
 
 def test_a_hand_sees_the_ball_and_the_goal_in_its_own_frame():

@@ -2,7 +2,7 @@
 
 A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
 row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys select its entries.
-Each number of a `Continuous` takes a pair of keys and moves towards its bound
+Each number of a `Continuous` takes a pair of keys, those of the crosses before digits, and moves towards its bound
 while one is held, back to its no-op when none is. Several agents share the keyboard in their order.
 """
 
@@ -27,7 +27,7 @@ FULL_SWING_S = 0.4
 """Time in which a held key takes a number from its no-op to the bound."""
 
 CROSSES = (("left", "right", "down", "up"), ("a", "d", "s", "w"), ("j", "l", "k", "i"))
-PAIRS = tuple(pair for cross in CROSSES for pair in (cross[:2], cross[2:]))
+PAIRS = (*(pair for cross in CROSSES for pair in (cross[:2], cross[2:])), *("12", "34", "56", "78", "90"))
 ROWS = ("1234567890", "qwetyuiop", "asdfghjkl", "zxcvbm")
 LEFT, RIGHT, DOWN, UP = range(4)
 DIRECTIONS = {
