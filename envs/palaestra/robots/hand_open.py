@@ -409,7 +409,7 @@ def scene(thing: Thing, is_varied: bool = False) -> Any:
     mujoco = import_mujoco()
     geoms, joints = mujoco.mjtGeom, mujoco.mjtJoint
     spec = hand_spec(thing.mounts, is_movable=True, is_varied=is_varied)
-    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC  # with pyramids the solver fails more often, and things fly off
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     first = spec.worldbody.add_body(name="part_0", pos=list(thing.place_m))
     first.add_joint(name="part_0_free", type=joints.mjJNT_FREE, armature=CALM[0], damping=CALM[1])
     second = first.add_body(name="part_1")

@@ -362,6 +362,7 @@ def hand_spec(mounts: Sequence[Mount], *, is_movable: bool, is_varied: bool) -> 
     spec.compiler.degree = False
     spec.option.timestep = TIMESTEP_S
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE  # the sparse solver fails now and then: things fly off
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], name="floor")
     for k, mount in enumerate(mounts):
         add_hand(spec, f"hand_{k}", mount, is_movable=is_movable, is_varied=is_varied, color=COLORS["skin"])
