@@ -11,8 +11,11 @@ import gymnasium
 import numpy as np
 import pytest
 
+import palaestra_assets
 from palaestra import make_batch, registry
 from palaestra.cli.keyboard import FULL_SWING_S, Hands, bind
+from palaestra.replay import load, verify
+from palaestra.replay.provenance import engine_key
 from palaestra.robots import hand_parts, hand_throw
 from palaestra.robots.hand import BASE, range_of, servos
 from palaestra.testing import check
@@ -327,6 +330,18 @@ def test_a_throw_over_a_quarter_of_a_metre_is_found_by_search(seed: int):
     print(f"over, seed {seed}: {1000 * nearest:.1f} mm")
     assert nearest < 0.03
     assert found.play(found.make(ID, 1), plan[None], seed)[0] == nearest
+
+
+def test_the_shipped_throw_repeats_bitwise_and_is_caught():
+    """Recorded by `examples/throw_by_search.py --seed 0 --record FILE`: do so again where rules or the pin change."""
+    shipped = load(palaestra_assets.path("replays/hand_over_throw.npz"))
+    pin = (Path(__file__).parents[2] / "constraints.txt").read_text(encoding="utf-8")
+    assert f"\nmujoco=={shipped.engine.removeprefix('mujoco-').partition(' ')[0]}\n" in pin
+    assert [match["end_reason"] for match in shipped.matches] == ["done"]
+    here = engine_key(registry.make_game(shipped.id)[0])
+    if here != shipped.engine:
+        pytest.skip(f"the throw was recorded with {shipped.engine}, here is {here}: it rounds differently")
+    assert verify(shipped).ok
 
 
 @pytest.mark.slow  # 5 min: 1,000 matches a seed
