@@ -11,7 +11,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 import pytest
-from numba.core import codegen, event
+from numba.core import analysis, codegen, event, postproc
 from numba.core.types import functions, npytypes
 
 from palaestra.core.compile import compiler
@@ -28,6 +28,7 @@ PLACES = (
     (codegen.JITCPUCodegen, "set_env"),
     (functions.BaseFunction, "get_call_type"),
     (npytypes.Record, "__repr__"),
+    (postproc.PostProcessor, "run"),
     (event, "start_event"),
     (event, "end_event"),
 )
@@ -66,6 +67,20 @@ class Program:
         exec(source, names)
         (function,) = [v for v in names.values() if isinstance(v, types.FunctionType)]
         return function
+
+
+@numba.njit
+def squares(n):
+    for i in range(n):
+        yield i * i
+
+
+@numba.njit
+def sum_of_squares(n):
+    total = 0
+    for square in squares(n):
+        total += square
+    return total
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list:
@@ -135,6 +150,15 @@ def test_an_operator_is_typed_once_for_the_same_types(monkeypatch: pytest.Monkey
     key = max(without, key=without.__getitem__)
     assert without[key] > 1
     assert with_shortcuts[key] == 1
+
+
+def test_live_variables_are_looked_for_in_generators_alone(monkeypatch: pytest.MonkeyPatch):
+    program, calls = Program(), counted(monkeypatch, analysis, "compute_live_variables")
+    with shortcuts(program.inside.mark):
+        program.run()
+        assert calls == []
+        assert sum_of_squares(5) == 30
+    assert calls != []
 
 
 def test_nothing_is_left_behind():

@@ -15,6 +15,7 @@ import pytest
 from games import body_game, logged_pucks
 from games.play import leaves, python, random_actions, seen_bytes
 
+from palaestra.core.compile.batch_loop import COMMAND, EVALUATE, FINISH, OBSERVE, PREPARE, START
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.run import input_log
 from palaestra.core.run.kernel import KernelSimulation
@@ -85,6 +86,18 @@ def test_an_engine_outside_and_a_compiled_one_give_the_same_bits(mode, dense):
             np.add.at(ends, twins[0].info["end_reason"][over], 1)
     assert jit_disabled() or mode == "same_step" or (ends[1:] > 0).all(), f"matches by end reason: {ends}"
     assert twins[0].rewards.dtype == np.float64
+
+
+@pytest.mark.jitless
+def test_a_decision_calls_the_rules_once_a_period_and_once_more_if_a_match_starts():
+    sim, calls = make(OUTSIDE, 2, parameters={"horizon": 2}), []
+    sim.reset(seed=0)
+    lanes = sim._lanes
+    sim._lanes = lambda parts: (calls.append(parts), lanes(parts))[1]
+    for _ in range(3):
+        sim.step(sim.actions)
+    plays = [PREPARE | COMMAND, *[EVALUATE | COMMAND] * (OUTSIDE.periods - 1), EVALUATE | FINISH | OBSERVE]
+    assert calls == [*plays, *plays, PREPARE | COMMAND, EVALUATE | FINISH | OBSERVE, START, OBSERVE]
 
 
 def compiled_hash() -> str:

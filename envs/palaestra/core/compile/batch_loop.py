@@ -2,8 +2,8 @@
 
 One match is *prepared* (scripts decide, illegal choices become no-ops), *played* (the rules, or another engine between
 `command` and `evaluate`), *finished* (horizon, deaths, autoreset) and *observed* (observations and masks). `step_lanes`
-is the whole of it for a kernel game, resets included; an engine game calls the pieces. Arrays: S matches, W action
-words, O observations, M masks, all one row a lane.
+is the whole of it for a kernel game, resets included; an engine game calls parts of `engine_lanes`. Arrays: S matches,
+W action words, O observations, M masks, all one row a lane.
 
 The names in capitals are compile-time constants of the game; the hooks are bound by
 `palaestra.core.compile.linker.link`. What differs between games that share a kernel comes as data: the table of action
@@ -28,6 +28,8 @@ shows, or start the next match at once (SAME_STEP)."""
 HORIZON = 1
 """Number of the end reason of a match that the horizon truncated."""
 TERMINATED, TRUNCATED = 1, 2
+PREPARE, EVALUATE, COMMAND, FINISH, START, OBSERVE = 1, 2, 4, 8, 16, 32
+"""Parts of `engine_lanes`, to be added up."""
 
 
 def first_offender(lo, hi, S, words, WI, WF):
@@ -356,127 +358,90 @@ def check_lanes(lo, hi, S, words, WI, WF):
     return first_offender(lo, hi, S, words, WI, WF)
 
 
-def observe_lanes(
-    lo, hi, which, thread,
+def engine_lanes(  # noqa: C901 (one function: each driver is linked and optimised with all that it calls)
+    lo, hi, mode, thread, stage, results, shown,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans, parts,
 ):  # fmt: skip
-    """Writes observations and masks: ``which`` is 0 pass over, 1 as after a decision, 2 as after a reset."""
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        if which[i]:
-            row, scratch = np.uint64(0) if SIZED else i, SCRATCH[thread]
-            write_match_observations(S[i], world, which[i] == 2, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
-            if HAS_LEGAL:
-                write_match_masks(S[i], world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
+    """Parts of a decision of an engine game, in this order; Python calls the engine between them.
 
+    ``stage`` says what each lane does in this decision (RUNNING, RESET_DUE, WAITING, ENDED), ``results`` what its rules
+    returned, ``shown`` what it is about to show: 0 nothing, 1 as after a decision, 2 as after a reset.
 
-def start_lanes(
-    lo, hi, stage, thread,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
-):  # fmt: skip
-    """Starts a new match in the rules alone where RESET_DUE: an engine loads its bodies before anything is seen."""
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        if stage[i] == RESET_DUE:
-            start_match(S[i], SB[i], world, first_word, SCRATCH[thread])
-
-
-def prepare_lanes(
-    lo, hi, check, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
-):  # fmt: skip
-    """First part of a decision of an engine game; ``stage`` says what each lane does (RUNNING, RESET_DUE, WAITING).
-
-    Returns the first offending action (then nothing has moved), or -1 minus the number of matches that play.
+    Returns the count of the last part that counts: PREPARE the first offending action (then nothing has moved), or -1
+    minus the number of matches that play; EVALUATE how many still play; FINISH how many matches are to start.
     """
-    if check:
+    counted, scratch = np.int64(0), SCRATCH[thread]
+    if parts & PREPARE:
         offender = first_offender(lo, hi, S, words, WI, WF)
         if offender >= 0:
             return offender
-    playing = 0
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        s = S[i]
-        stage[i] = s.pending
-        results[i] = 0
-        if s.pending == RUNNING:
-            playing += 1
-            prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], LEFT[i], SCRATCH[thread])
-        elif s.pending == RESET_DUE:
+        counted = -1
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            s = S[i]
+            stage[i] = s.pending
+            results[i] = 0
+            if s.pending == RUNNING:
+                counted -= 1
+                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], LEFT[i], scratch)
+                continue
             clear_rewards(i, R, LEFT)
-            TERM[i] = False
-            TRUNC[i] = False
+            if s.pending == RESET_DUE:
+                TERM[i] = False
+                TRUNC[i] = False
+                WINNER[i] = -1
+                REASON[i] = 0
+    if parts & EVALUATE:
+        counted = 0
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            if stage[i] == RUNNING and results[i] == 0:
+                results[i] = np.int64(evaluate(S[i], world, R[i], scratch))
+                counted += results[i] == 0
+    if parts & COMMAND:
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            if stage[i] == RUNNING and results[i] == 0:
+                command(S[i], world, A[i], scratch)
+    if parts & FINISH:
+        counted = 0
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            shown[i] = stage[i] != RESET_DUE
+            counted += stage[i] == RESET_DUE
+            if stage[i] != RUNNING:
+                continue
+            s = S[i]
+            result = finish_step(s, results[i], LEFT[i])
+            TERM[i] = result == TERMINATED
+            TRUNC[i] = result == TRUNCATED
             WINNER[i] = -1
             REASON[i] = 0
-        else:
-            clear_rewards(i, R, LEFT)
-    return -1 - playing
-
-
-def command_lanes(
-    lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
-):  # fmt: skip
-    """Turns actions into inputs of the engine in the lanes that still play this decision."""
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        if stage[i] == RUNNING and results[i] == 0:
-            command(S[i], world, A[i], SCRATCH[thread])
-
-
-def evaluate_lanes(
-    lo, hi, thread, stage, results,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
-):  # fmt: skip
-    """Applies the rules to what the engine did. Returns how many lanes still play this decision."""
-    playing = 0
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        if stage[i] == RUNNING and results[i] == 0:
-            results[i] = np.int64(evaluate(S[i], world, R[i], SCRATCH[thread]))
-            playing += results[i] == 0
-    return playing
-
-
-def finish_lanes(
-    lo, hi, mode, thread, stage, results, which,
-    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
-    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
-):  # fmt: skip
-    """Last part of a decision of an engine game; stage becomes RESET_DUE where a match starts anew at once.
-
-    Writes ``which`` for `observe_lanes`. Returns how many matches start.
-    """
-    starting = 0
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        which[i] = 1
-        if stage[i] == RESET_DUE:
-            which[i] = 2
-            starting += 1
-        if stage[i] != RUNNING:
-            continue
-        s = S[i]
-        result = finish_step(s, results[i], LEFT[i])
-        TERM[i] = result == TERMINATED
-        TRUNC[i] = result == TRUNCATED
-        WINNER[i] = -1
-        REASON[i] = 0
-        if result != 0:
-            WINNER[i] = s.info.winner
-            REASON[i] = s.info.end_reason
-            if mode == SAME_STEP:
-                row, scratch = np.uint64(0) if SIZED else i, SCRATCH[thread]
-                write_match_observations(s, world, False, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
+            if result != 0:
+                WINNER[i] = s.info.winner
+                REASON[i] = s.info.end_reason
+                if mode == SAME_STEP:
+                    stage[i] = ENDED
+                    counted += 1
+                else:
+                    s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
+    if parts & START:
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            if stage[i] == ENDED:
+                keep_final(i, OB, MB, FOB, FMB)
+                FI[i] = S[i].info
+                stage[i] = RESET_DUE
+            if stage[i] == RESET_DUE:
+                start_match(S[i], SB[i], world, first_word, scratch)
+                shown[i] = 2
+    if parts & OBSERVE:
+        for i in range(np.uint64(lo), np.uint64(hi)):
+            if shown[i]:
+                s, row = S[i], np.uint64(0) if SIZED else i
+                write_match_observations(
+                    s, world, shown[i] == 2, spans, OB[i], O[row], KOB[thread], KO[thread], scratch
+                )
                 if HAS_LEGAL:
                     write_match_masks(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
-                keep_final(i, OB, MB, FOB, FMB)
-                FI[i] = s.info
-                stage[i] = RESET_DUE
-                which[i] = 2
-                starting += 1
-            else:
-                s.pending = RESET_DUE if mode == NEXT_STEP else WAITING
-    return starting
+                shown[i] = 0
+    return counted
 
 
 def state_lanes(lo, hi, thread, S, world, STATE, SCRATCH):

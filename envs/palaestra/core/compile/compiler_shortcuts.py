@@ -32,7 +32,7 @@ def shortcuts(mark: str, functions: int = 0) -> Iterator[None]:
     """
     with _one_at_a_time, contextlib.ExitStack() as undo:
         large = (_one_optimisation,) if functions >= LARGE else ()
-        for shorten in (_operators_once, _no_lock_events, _short_texts, *large, _machine_code_once):
+        for shorten in (_operators_once, _no_lock_events, _short_texts, _no_live_variables, *large, _machine_code_once):
             with contextlib.suppress(ImportError, AttributeError):
                 shorten(undo, mark)
         yield
@@ -107,6 +107,27 @@ def _short_texts(undo: contextlib.ExitStack, mark: str) -> None:
         return text_of
 
     _replace(undo, npytypes.Record, "__repr__", remembering)
+
+
+def _no_live_variables(undo: contextlib.ExitStack, mark: str) -> None:
+    """Looks for no variables that are alive where a block begins: asked after each pass, used for generators alone."""
+    from numba.core import postproc, transforms
+
+    def for_generators(plain: Callable) -> Callable:
+        def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+            code = self.func_ir
+            if code.is_generator:
+                plain(self, emit_dels, extend_lifetimes)
+                return
+            code.blocks = transforms.canonicalize_cfg(code.blocks)
+            code.variable_lifetime = postproc.VariableLifetime(code.blocks)  # computes what it is asked for
+            code.generator_info = None
+            if emit_dels:
+                self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+        return run
+
+    _replace(undo, postproc.PostProcessor, "run", for_generators)
 
 
 def _one_optimisation(undo: contextlib.ExitStack, mark: str) -> None:

@@ -42,15 +42,7 @@ HOOKS = (
     "global_state",
 )
 KERNEL_DRIVERS = ("step_lanes", "check_lanes")
-ENGINE_DRIVERS = (
-    "check_lanes",
-    "start_lanes",
-    "prepare_lanes",
-    "command_lanes",
-    "evaluate_lanes",
-    "finish_lanes",
-    "observe_lanes",
-)
+ENGINE_DRIVERS = ("check_lanes", "engine_lanes")
 
 _linked: dict[tuple, Kernel] = {}
 

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import RESET_DUE, RUNNING
+from palaestra.core.compile.batch_loop import (
+    COMMAND,
+    EVALUATE,
+    FINISH,
+    OBSERVE,
+    PREPARE,
+    RESET_DUE,
+    RUNNING,
+    START,
+)
 from palaestra.core.compile.linker import Kernel, link
 from palaestra.core.run.input_log import InputLog, Inputs
 from palaestra.core.run.kernel import bound, lane_arguments, write_state
@@ -35,19 +44,12 @@ def engine_class(game: Game) -> type:
     return engine
 
 
-def engine_drivers(sim: Simulation) -> tuple[Callable, ...]:
-    """The compiled pieces of a decision: prepare, command, evaluate, finish, start, observe."""
-    bind = functools.partial(bound, sim, link(sim.game, sim.compiled), kind=PhysicsSimulation)
-    rest = lane_arguments(sim)
-    mode, (stage, results, which) = sim.autoreset, np.zeros((3, sim.num_envs), np.int64)
-    return (
-        bind("prepare_lanes", 0, 0, True, 0, stage, results, *rest),
-        bind("command_lanes", 0, 0, 0, stage, results, *rest),
-        bind("evaluate_lanes", 0, 0, 0, stage, results, *rest),
-        bind("finish_lanes", 0, 0, mode, 0, stage, results, which, *rest),
-        bind("start_lanes", 0, 0, stage, 0, *rest),
-        bind("observe_lanes", 0, 0, which, 0, *rest),
-    )
+def engine_driver(sim: Simulation, stage: np.ndarray, results: np.ndarray, shown: np.ndarray) -> Callable[[int], int]:
+    """`palaestra.core.compile.batch_loop.engine_lanes` for all lanes of a simulation, to be called with its parts."""
+    arguments = (sim.autoreset, 0, stage, results, shown, *lane_arguments(sim))
+    kernel = link(sim.game, sim.compiled)
+    driver = bound(sim, kernel, "engine_lanes", 0, 0, *arguments, 0, kind=PhysicsSimulation)
+    return functools.partial(driver, 0, sim.num_envs, *arguments)
 
 
 class PhysicsSimulation(Simulation):
@@ -64,52 +66,43 @@ class PhysicsSimulation(Simulation):
         """See `Simulation`. The engine is made here."""
         super().__init__(game, num_envs, **options)
         self.engine: PhysicsEngine = engine_class(game)(game, num_envs, self.threads, **game.physics_options)
-        self._stage = np.zeros(num_envs, np.int64)
-        self._results = np.zeros(num_envs, np.int64)
-        self._shown = np.zeros(num_envs, np.int64)
+        self._stage, self._results, self._shown = np.zeros((3, num_envs), np.int64)
         self._all_lanes = np.arange(num_envs)
         self._loaded = False
         self.input_log: InputLog | None = None
         if not isinstance(self.engine, SavingEngine):
             bodies: np.ndarray = self.states[self.engine.body_field]
             self.input_log = InputLog(game.name, bodies, self.engine.command_fields)
-        self._arguments = lane_arguments(self)
-        drivers = engine_drivers(self)
-        self._prepare, self._command, self._evaluate, self._finish_lanes, self._start_match, self._observe = drivers
+        self._lanes = engine_driver(self, self._stage, self._results, self._shown)
 
     def _step_lanes(self) -> int:
-        n, stage, results, rest = self.num_envs, self._stage, self._results, self._arguments
-        prepared = self._prepare(0, n, True, 0, stage, results, *rest)
+        prepared = self._lanes(PREPARE | COMMAND)
         if prepared >= 0:
             return prepared
-        playing = -1 - prepared
-        lanes = self._all_lanes if playing == n else np.flatnonzero(stage == RUNNING)
-        for _ in range(self.game.periods):
+        stage, playing = self._stage, -1 - prepared
+        lanes = self._all_lanes if playing == self.num_envs else np.flatnonzero(stage == RUNNING)
+        for periods_left in reversed(range(self.game.periods)):
             if playing == 0:
                 break
-            self._command(0, n, 0, stage, results, *rest)
             if self.input_log is not None:
                 self.input_log.append(lanes)
             self.engine.advance(self.states, lanes)
-            left = self._evaluate(0, n, 0, stage, results, *rest)
-            if left < playing:
-                playing, lanes = left, np.flatnonzero((stage == RUNNING) & (results == 0))
-        if self._finish_lanes(0, n, self.autoreset, 0, stage, results, self._shown, *rest):
-            self._start_match(0, n, stage, 0, *rest)
-            self._load_bodies(stage == RESET_DUE)
-        self._observe(0, n, self._shown, 0, *rest)
+            if periods_left and (left := self._lanes(EVALUATE | COMMAND)) < playing:
+                playing, lanes = left, np.flatnonzero((stage == RUNNING) & (self._results == 0))
+        if self._lanes(EVALUATE | FINISH | OBSERVE):
+            self._start()
         return -1
+
+    def _start(self) -> None:
+        """Starts a match where the stage says so, and shows it once the engine has its bodies."""
+        self._lanes(START)
+        self._load_bodies(self._stage == RESET_DUE)
+        self._lanes(OBSERVE)
 
     def _reset_lanes(self, which: np.ndarray) -> None:
         self.buffers.clear_results(which)
-        self._start(which)
-        self._shown[...] = np.where(which, 2, 0)
-        self._observe(0, self.num_envs, self._shown, 0, *self._arguments)
-
-    def _start(self, which: np.ndarray) -> None:
-        self._shown[...] = np.where(which, RESET_DUE, RUNNING)
-        self._start_match(0, self.num_envs, self._shown, 0, *self._arguments)
-        self._load_bodies(which)
+        self._stage[...] = np.where(which, RESET_DUE, RUNNING)
+        self._start()
 
     def _load_bodies(self, which: np.ndarray) -> None:
         lanes = np.flatnonzero(which)
@@ -120,7 +113,7 @@ class PhysicsSimulation(Simulation):
 
     def _refresh_lanes(self, which: np.ndarray) -> None:
         self._shown[...] = np.where(which, 2, 0)
-        self._observe(0, self.num_envs, self._shown, 0, *self._arguments)
+        self._lanes(OBSERVE)
 
     @functools.cached_property
     def _kernel(self) -> Kernel:

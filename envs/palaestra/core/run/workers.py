@@ -25,7 +25,7 @@ from palaestra.core.compile.linker import link
 from palaestra.core.run.buffers import check_count
 from palaestra.core.run.call_guard import CallGuard
 from palaestra.core.run.kernel import KernelSimulation, check_arguments
-from palaestra.core.run.physics import PhysicsSimulation, engine_drivers, join_saved, part_of
+from palaestra.core.run.physics import PhysicsSimulation, engine_driver, join_saved, part_of
 from palaestra.core.run.recipes import ByValue
 from palaestra.core.run.shared_block import SharedBlock
 from palaestra.core.run.simulation import Simulation
@@ -110,7 +110,7 @@ class ProcessSimulation(Simulation):
             **options,
         )
         if game.physics is not None:
-            engine_drivers(self)  # compiled once here, so that the workers find them in the cache
+            engine_driver(self, *np.zeros((3, num_envs), np.int64))  # compiled here: the workers find it in the cache
         self._check = link(game, self.compiled).bind("check_lanes", 0, 0, *check_arguments(self))
         shared = (self.memory.name, plan, _pickled(game), num_envs)
         self._pool.start(_work, [(*shared, span, probe_options) for span in self._spans])
