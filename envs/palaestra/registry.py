@@ -34,7 +34,8 @@ palaestra's own families are named here instead, so that a source tree has them 
 
 copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
-_SIMULATION = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
+SIMULATION_KEYWORDS = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
+"""Keywords of what plays the rules, which the rules do not take."""
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
 PETTINGZOO_KEYWORDS = ("fixed_agents",)
@@ -202,9 +203,11 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
         if name in FACE_KEYWORDS and name not in known:  # a face has taken its own ones out
             instead = ": make_batch takes opponents={team: player}" if name in ("opponent", "control") else ""
             raise TypeError(f"got an unexpected keyword argument {name!r}: it is for Gymnasium and PettingZoo{instead}")
+        if name in SIMULATION_KEYWORDS and name not in known:  # likewise make_batch
+            raise TypeError(f"got an unexpected keyword argument {name!r}: it is for what plays the rules (make_batch)")
         if name not in known:
             _refuse_if_it_names_a_representation(name, parameters[name], game)
-            everything = dict.fromkeys([*known, *structural, *_SIMULATION, "observation", *FACE_KEYWORDS])
+            everything = dict.fromkeys([*known, *structural, *SIMULATION_KEYWORDS, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     game, form = game.shown_as(observation)
     return game, form, parameters
@@ -294,7 +297,7 @@ def _options(id: str, keywords: dict[str, Any]) -> dict[str, Any]:
         TypeError: ``opponents`` are no dict.
         ValueError: ``autoreset_mode``, ``workers`` or ``compiled`` is none of its values.
     """
-    options = {k: keywords.pop(k) for k in _SIMULATION if k in keywords}
+    options = {k: keywords.pop(k) for k in SIMULATION_KEYWORDS if k in keywords}
     opponents, workers = options.get("opponents"), options.get("workers")
     if opponents is not None and not isinstance(opponents, Mapping):
         raise TypeError(f"{id}: opponents must be a dict {{team or agent: player}}, got {opponents!r}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from games import duel
 
-from palaestra import register, testing
+from palaestra import register, registry, testing
 from palaestra.game import Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
 from palaestra.testing.checks import codec_checks
@@ -74,6 +74,14 @@ def test_only_and_skip_choose_checks():
     assert [r.name for r in check(ID, only=[QUICK]).results] == [QUICK]
     assert [r.name for r in check(ID, only=QUICK).results] == [QUICK]
     assert check(ID, only=[QUICK, "masks_allow_an_action"], skip=[QUICK]).results[0].name == "masks_allow_an_action"
+
+
+def test_rules_are_checked_as_plain_python_too():
+    subject = Subject(ID, compiled=False)
+    assert not subject.batch(2).compiled
+    assert check(ID, only=["observations_are_in_spaces", "documentation_is_complete"], compiled=False).passed
+    with pytest.raises(TypeError, match="'compiled': it is for what plays the rules"):
+        registry.make_game(ID, compiled=False)
 
 
 def test_a_check_that_does_not_exist_is_refused_with_the_near_name():

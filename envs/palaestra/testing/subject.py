@@ -62,8 +62,13 @@ class Subject:
 
     @property
     def batch_keywords(self) -> dict[str, Any]:
-        """The keywords that a batch and the rules take too."""
+        """The keywords that a batch takes too."""
         return {k: v for k, v in self.keywords.items() if k not in registry.FACE_KEYWORDS}
+
+    @property
+    def rules_keywords(self) -> dict[str, Any]:
+        """The keywords that the rules take too."""
+        return {k: v for k, v in self.batch_keywords.items() if k not in registry.SIMULATION_KEYWORDS}
 
     @property
     def gymnasium_keywords(self) -> dict[str, Any]:
@@ -82,7 +87,7 @@ class Subject:
 
     def shown(self, form: str) -> str:
         """What ``observation=`` has to be for the representation of the keywords in another form, flat or dict."""
-        rules, _ = registry.make_game(self.id, **{**self.batch_keywords, "observation": None})
+        rules, _ = registry.make_game(self.id, **{**self.rules_keywords, "observation": None})
         option = self.keywords.get("observation") or rules.default_observation
         name = option.partition(":")[0]
         return f"{name}:{form}" if name in rules.representations else form
@@ -91,14 +96,14 @@ class Subject:
     def game(self) -> Game:
         """The rules."""
         if self._game is None:
-            self._game, _ = registry.make_game(self.id, **self.batch_keywords)
+            self._game, _ = registry.make_game(self.id, **self.rules_keywords)
         return self._game
 
     def game_anew(self) -> Game:
         """A new game from the factory, not the cached one of the process."""
         entry = registry.row(self.id)
         factory = factories.load(entry.factory)
-        keywords = {**entry.kwargs, **self.batch_keywords}
+        keywords = {**entry.kwargs, **self.rules_keywords}
         return factory(**{k: keywords[k] for k in inspect.signature(factory).parameters if k in keywords})
 
     def batch(self, num_envs: int = 1, **options: Any) -> Any:

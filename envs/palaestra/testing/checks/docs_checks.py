@@ -31,7 +31,7 @@ def documentation_is_complete(subject: Subject) -> None:
         [t for t in titles if t in pages.SECTIONS] == wanted,
         f"the sections are in the order {titles}, not {list(pages.SECTIONS)}",
     )
-    page = pages.page(subject.id, **subject.batch_keywords)
+    page = pages.page(subject.id, **subject.rules_keywords)
     left = re.findall(r"<!-- table: [^>]*-->", page)
     require(not left, f"the page has markers that nothing fills: {', '.join(left)}")
     for name in pages.names(subject.game):

@@ -28,7 +28,7 @@ def representations_match(subject: Subject) -> None:
 
     It depends on the record alone: written anew for some lanes, it is the same.
     """
-    rules, _ = registry.make_game(subject.id, **{**subject.batch_keywords, "observation": None})
+    rules, _ = registry.make_game(subject.id, **{**subject.rules_keywords, "observation": None})
     shown = (subject.keywords.get("observation") or rules.default_observation).partition(":")[0]
     options = ["dict", *rules.representations]
     options.remove(shown if shown in options else "dict")
