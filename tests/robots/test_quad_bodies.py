@@ -68,7 +68,7 @@ def test_without_randomise_bodies_are_alike_and_starts_are_the_same():
 
 def test_a_servo_with_a_delay_starts_from_its_target_and_follows_later():
     """Half of the lanes have the longest delay: 4 of MuJoCo's steps, a whole decision of 20 ms."""
-    sim = batch(2, low_level="joint", randomise=1.0)
+    sim = batch(2, low_level="joint", randomise=1.0, compiled=False)
     records = sim.states.copy()
     for name in FACTORS[:3]:
         records["robots"][name] = 1.0

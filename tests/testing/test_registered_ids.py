@@ -9,7 +9,7 @@ from palaestra.core.compile.linker import link
 from palaestra.testing import check, levels
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
-LIKE_ANOTHER = ("QuadGate", "QuadShepherd", "QuadSumo", "HandOpen")
+LIKE_ANOTHER = ("QuadGate", "QuadShepherd", "QuadSumo", "QuadFootball", "HandOpen")
 """Pages whose games are made by the function of another page, with other rules."""
 FIRST = [rows[0].id for page, rows in registry.pages() if page.name not in LIKE_ANOTHER]
 """One id of each other page."""
