@@ -48,16 +48,17 @@ from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])
+SHORT = ("observation=nodes", "graph=cycle:8", "horizon=40")
 TINY: dict[str, Any] = {
     "env_id": PURSUIT,
-    "options": ("observation=nodes", "graph=cycle:8", "order=alternating", "starts=winnable", "solve=True"),
+    "options": (*SHORT, "order=alternating", "starts=winnable", "solve=True"),
     "lanes": 16,
     "batch_size": 32,
     "width": 8,
     "heads": 2,
     "warmup_steps": 64,
     "replay_size": 2_000,
-    "total_steps": 640,
+    "total_steps": 320,
     "evaluations": 2,
     "matches": 16,
     "quiet": True,
@@ -355,8 +356,8 @@ def test_an_interrupted_run_resumes_bitwise_equal(tmp_path: Path):
         {"beta": "none"},
         {"decoder": "independent", "beta": "linear"},
         {"reference": "optimal", "beta": "fixed"},
-        {"options": ("observation=nodes", "graph=cycle:8", "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
-        {"options": ("observation=nodes", "graph=cycle:8"), "team": "evader", "opponent": "greedy"},
+        {"options": (*SHORT, "pursuers=3", "fewest_pursuers=1"), "opponent": "flee"},
+        {"options": SHORT, "team": "evader", "opponent": "greedy"},
     ],
 )
 def test_every_kind_of_run_goes_through(arguments: dict[str, Any], tmp_path: Path):
