@@ -13,6 +13,7 @@ from games import body_game, logged_pucks, two_team
 from games.interrupted import call_interrupted
 from games.play import all_bytes, idle_actions, random_actions
 
+from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.parameters import ParameterRecords
@@ -155,33 +156,36 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 def test_an_interrupt_at_any_python_function_of_a_call_leaves_it_undone_done_or_marked(call: str, threads: int):
     """Each function that the call enters is interrupted at its entry, one after the other."""
 
+    game = two_team.game()
+
     def start() -> tuple[Any, Any]:
-        sim = KernelSimulation(two_team.game(), N, threads=threads)
+        sim = KernelSimulation(game, N, threads=threads)
         sim.reset(seed=1)
         earlier = sim.snapshot()
         sim.step(idle_actions(sim))
         return sim, earlier
 
-    sim, earlier = start()
-    before = all_bytes(sim)
-    CALLS[call](sim, earlier)
-    after = all_bytes(sim)
-    for number in itertools.count():
+    with unchanged_rules():  # many simulations are made of one game
         sim, earlier = start()
-        was_interrupted, seen = call_interrupted(
-            lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number, lambda sim=sim: all_bytes(sim)
-        )
-        if not was_interrupted:
-            break
-        try:
-            sim.snapshot()
-        except InterruptedCallError:
-            sim.restore(earlier)
-            np.testing.assert_array_equal(sim.states, earlier.states)
-        else:
-            assert np.array_equal(seen, before) or np.array_equal(seen, after), number
-            np.testing.assert_array_equal(all_bytes(sim), seen)  # also when the exception has been dropped
-        sim.close()
+        before = all_bytes(sim)
+        CALLS[call](sim, earlier)
+        after = all_bytes(sim)
+        for number in itertools.count():
+            sim, earlier = start()
+            was_interrupted, seen = call_interrupted(
+                lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number, lambda sim=sim: all_bytes(sim)
+            )
+            if not was_interrupted:
+                break
+            try:
+                sim.snapshot()
+            except InterruptedCallError:
+                sim.restore(earlier)
+                np.testing.assert_array_equal(sim.states, earlier.states)
+            else:
+                assert np.array_equal(seen, before) or np.array_equal(seen, after), number
+                np.testing.assert_array_equal(all_bytes(sim), seen)  # also when the exception has been dropped
+            sim.close()
     assert number > 1  # pyright: ignore[reportPossiblyUnboundVariable]
 
 

@@ -316,24 +316,31 @@ role = Role("runner", ("red_0",), (Field("x", (), -1e9, 1e9),), (Choice("go", 2)
 game = Game(name="Tiny", roles=(role,), state=(("x", "f8"),), reset=reset, step=step, observe=observe)
 """
 DIGESTS = """
-from rules import game
+import linecache, sys
+from pathlib import Path
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.compile.linker import link
-print(rules_digest(game), link(game).digest)
+folder, sources = Path(sys.argv[1]), sys.argv[2:]
+sys.path.insert(0, str(folder))
+for source in sources:
+    (folder / "rules.py").write_text(source)
+    sys.modules.pop("rules", None)
+    linecache.clearcache()
+    from rules import game
+    print(rules_digest(game), link(game).digest)
 """
 
 
-def digests(folder: Path, hash_seed: int, old: str = "", new: str = "") -> list[str]:
-    (folder / "rules.py").write_text(RULES.replace(old, new))
+def digests(folder: Path, hash_seed: int, *sources: str) -> list[list[str]]:
+    """The digests of the rules and of the kernel of each source, which one process imports one after the other."""
     (folder / "tools.py").write_text("GAIN = 2.0\n")
-    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{DIGESTS}"
-    return python(program, PYTHONHASHSEED=str(hash_seed), PYTHONDONTWRITEBYTECODE="1").split()
+    environment = {"PYTHONHASHSEED": str(hash_seed), "PYTHONDONTWRITEBYTECODE": "1"}
+    return [line.split() for line in python(DIGESTS, str(folder), *sources, **environment).splitlines()]
 
 
 def test_digests_are_the_same_in_every_process_and_see_the_value_of_a_member(tmp_path: Path):
-    first = digests(tmp_path, 1)
-    assert digests(tmp_path, 2) == first
-    changed = digests(tmp_path, 1, "FIRE = 7", "FIRE = 8")
+    first, changed = digests(tmp_path, 1, RULES, RULES.replace("FIRE = 7", "FIRE = 8"))
+    assert digests(tmp_path, 2, RULES) == [first]
     assert all(a != b for a, b in zip(first, changed, strict=True))
 
 

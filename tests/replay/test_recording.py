@@ -13,6 +13,7 @@ import pytest
 from games.interrupted import call_interrupted
 
 import palaestra
+from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.spec.actions import ActionError
 from palaestra.replay import Recorder, ReplayError, frames, verify
@@ -221,23 +222,24 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 def test_an_interrupt_at_any_python_function_of_a_call_leaves_a_recording_that_verifies(call: str):
     """It goes on where nothing has happened, and ends before the call where something has."""
     outcomes = set()
-    for number in itertools.count():
-        sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
-        recorder = Recorder(sim)
-        sim.reset(seed=1)
-        earlier = sim.snapshot()
-        sim.step()
-        is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number)
-        try:
-            with contextlib.suppress(InterruptedCallError):
-                sim.step()
-            sim.restore(earlier)
-            outcomes.add("goes on")
-        except ReplayError as error:
-            outcomes.add("has stopped" if "by a call that was interrupted" in str(error) else str(error))
-        replay = recorder.replay()
-        assert replay.steps >= 1
-        assert verify(replay).ok, number
-        if not is_interrupted:
-            break
+    with unchanged_rules():  # many simulations are made of one game
+        for number in itertools.count():
+            sim = palaestra.make_batch(RAID, 2, opponents={"red": "runner", "blue": "fighter"})
+            recorder = Recorder(sim)
+            sim.reset(seed=1)
+            earlier = sim.snapshot()
+            sim.step()
+            is_interrupted, _ = call_interrupted(lambda sim=sim, earlier=earlier: CALLS[call](sim, earlier), number)
+            try:
+                with contextlib.suppress(InterruptedCallError):
+                    sim.step()
+                sim.restore(earlier)
+                outcomes.add("goes on")
+            except ReplayError as error:
+                outcomes.add("has stopped" if "by a call that was interrupted" in str(error) else str(error))
+            replay = recorder.replay()
+            assert replay.steps >= 1
+            assert verify(replay).ok, number
+            if not is_interrupted:
+                break
     assert outcomes == ({"goes on"} if call == "snapshot" else {"goes on", "has stopped"})
