@@ -12,6 +12,7 @@ SET_PARAMETER    place in the game's parameters                                 
 SNAPSHOT         number of the snapshot, from 0
 RESTORE          number of the snapshot
 REFRESH
+STEP_LANES       (the next decision is for these lanes alone)
 ===============  ==============================================  ==================  =====================
 
 On playback each row is such a call of the simulation, which checks what it is given. No call sets the stream of a lane:
@@ -38,6 +39,7 @@ from palaestra.replay.file import (
     SET_OPPONENT,
     SET_PARAMETER,
     SNAPSHOT,
+    STEP_LANES,
     STREAM,
     Replay,
     ReplayError,
@@ -125,12 +127,14 @@ class ChangePlayer:
         replay: The replay.
         last_uses: Row of the last restore of each snapshot.
         snapshots: Those that are still to be restored, by number.
+        step_lanes: Lanes of the next decision, bool ``[N]``; None for all.
     """
 
     sim: Simulation
     replay: Replay
     last_uses: dict[int, int] = field(default_factory=dict)
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    step_lanes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Finds out how long each snapshot is needed."""
@@ -163,6 +167,8 @@ class ChangePlayer:
             self._restore(row, what)
         elif call == REFRESH:
             sim.refresh(lanes)
+        elif call == STEP_LANES:
+            self.step_lanes = lanes
         else:
             raise ReplayError(f"there is no call number {call}")
 

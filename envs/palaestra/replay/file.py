@@ -20,7 +20,7 @@ MAGIC = "palaestra replay"
 FORMAT = 2
 RESET, STEP = 0, 1
 """Values of `Replay.operations`."""
-SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH = range(7)
+SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH, STEP_LANES = range(8)
 """First numbers of `Replay.change_verbs`, see `palaestra.replay.changes`."""
 CHECK_BYTES = 8
 LARGEST_HEADER = 2**22

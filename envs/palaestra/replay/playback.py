@@ -201,7 +201,8 @@ class Playback:
             if replay.operations[number] == STEP:
                 which = None
                 self._steps += 1
-                _step(sim, replay.actions[self._steps - 1])
+                _step(sim, replay.actions[self._steps - 1], self._changes.step_lanes)
+                self._changes.step_lanes = None
             else:
                 which = replay.reset_lanes[self._resets]
                 self._resets += 1
@@ -235,9 +236,9 @@ def _play(replay: Replay, *, traced: bool = False) -> Iterator[Playback]:
         playback.sim.close()
 
 
-def _step(sim: Any, words: np.ndarray) -> None:
+def _step(sim: Any, words: np.ndarray, lanes: np.ndarray | None) -> None:
     columns = sim.action_table.words["column"]
     if words.shape != (sim.num_envs, len(columns)):
         raise ReplayError(f"the replay has actions of shape {words.shape}, the rules of {(sim.num_envs, len(columns))}")
     sim.buffers.action_words[:, columns] = words
-    sim.step()
+    sim.step(lanes=lanes)

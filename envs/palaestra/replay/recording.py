@@ -27,7 +27,18 @@ from palaestra.replay.changes import (
     parameter_changes,
     starting_changes,
 )
-from palaestra.replay.file import CHECK_BYTES, REFRESH, RESET, RESTORE, SEED, SNAPSHOT, STEP, Replay, ReplayError
+from palaestra.replay.file import (
+    CHECK_BYTES,
+    REFRESH,
+    RESET,
+    RESTORE,
+    SEED,
+    SNAPSHOT,
+    STEP,
+    STEP_LANES,
+    Replay,
+    ReplayError,
+)
 from palaestra.replay.lane_bytes import record_bytes
 from palaestra.replay.player_texts import outside_names, player_texts
 from palaestra.replay.provenance import engine_key
@@ -107,7 +118,7 @@ class Recorder:
         if call in ("reset", "step"):
             self._trace.before()
         if call == "step":
-            running = self._sim.states["pending"] == RUNNING
+            running = lanes & (self._sim.states["pending"] == RUNNING)
             outside = (self._sim.states["current_player"][:, self._agents] == CALLER) & running[:, None]
             what = np.where(outside, self._sim.buffers.action_words[:, self._columns], 0)
         self._pending = (call, lanes, what)
@@ -125,6 +136,8 @@ class Recorder:
             self._reset_lanes.append(lanes)
             self._trace.after(lanes)
         elif call == "step":
+            if not lanes.all():
+                self._changes.append((len(self._operations), change(STEP_LANES, lanes)))
             self._operations.append(STEP)
             self._actions.append(what)
             self._trace.after(None)

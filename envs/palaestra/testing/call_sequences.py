@@ -152,12 +152,18 @@ class Episode:
     # -- calls: each on the batch as a user may write it, and on each single simulation in its plainest form -----------
 
     def call_step(self) -> None:
-        """One decision: actions written, handed over, or written team by team."""
+        """One decision: actions written, handed over, or written team by team; of all lanes or of some."""
         whole = self.whole
         self._player.play(whole)
         words = whole.buffers.action_words.copy()
-        way = self._draw.choice("step", ("written", "written", "given", "by team"))
-        if way == "given":
+        way = self._draw.choice("step", ("written", "written", "given", "by team", "some lanes"))
+        moves = self._draw.mask("lanes that move", self.n) if way == "some lanes" else np.ones(self.n, np.bool_)
+        if way == "some lanes":
+            before = whole.states[~moves].copy()
+            whole.step(lanes=moves)
+            if (differs := first_difference(before, whole.states[~moves])) is not None:
+                self._fail(f"{'.'.join(differs[0])} of a lane that is left out of a step has changed")
+        elif way == "given":
             actions = copy.deepcopy(whole.actions)
             whole.buffers.action_words[...] = whole.action_table.idle
             whole.step(actions)
@@ -168,8 +174,8 @@ class Episode:
             whole.step()
         for lane, sim in self.alone.items():
             sim.buffers.action_words[0] = words[lane]
-            sim.step()
-        self._called(f"step ({way})")
+            sim.step(lanes=None if moves[lane] else np.zeros(1, np.bool_))
+        self._called(f"step ({way if moves.all() else lanes_text(moves)})")
 
     def _write_by_team(self, words: np.ndarray) -> None:
         """Writes the actions team by team, for some lanes and then for the others."""

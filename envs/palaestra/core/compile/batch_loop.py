@@ -365,8 +365,8 @@ def engine_lanes(  # noqa: C901 (one function: each driver is linked and optimis
 ):  # fmt: skip
     """Parts of a decision of an engine game, in this order; Python calls the engine between them.
 
-    ``stage`` says what each lane does in this decision (RUNNING, RESET_DUE, WAITING, ENDED), ``results`` what its rules
-    returned, ``shown`` what it is about to show: 0 nothing, 1 as after a decision, 2 as after a reset.
+    ``stage`` says what each lane does in this decision (RUNNING, RESET_DUE, WAITING, SKIP, ENDED), ``results`` what its
+    rules returned, ``shown`` what it is about to show: 0 nothing, 1 as after a decision, 2 as after a reset.
 
     Returns the count of the last part that counts: PREPARE the first offending action (then nothing has moved), or -1
     minus the number of matches that play; EVALUATE how many still play; FINISH how many matches are to start.
@@ -404,7 +404,7 @@ def engine_lanes(  # noqa: C901 (one function: each driver is linked and optimis
     if parts & FINISH:
         counted = 0
         for i in range(np.uint64(lo), np.uint64(hi)):
-            shown[i] = stage[i] != RESET_DUE
+            shown[i] = stage[i] != RESET_DUE and stage[i] != SKIP
             counted += stage[i] == RESET_DUE
             if stage[i] != RUNNING:
                 continue

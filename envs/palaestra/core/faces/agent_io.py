@@ -337,8 +337,10 @@ class AgentIO:
 
     # -- actions -------------------------------------------------------------------------------------------------------
 
-    def write(self, actions: Any) -> None:
+    def write(self, actions: Any, which: np.ndarray | None = None) -> None:
         """Takes the actions of all lanes in the batched form of `action_space`.
+
+        A codec decodes those of the lanes ``which`` (bool ``[N]``), all if None.
 
         Raises:
             ActionError: Wrong shape or kind. Ranges are the simulation's business.
@@ -349,8 +351,9 @@ class AgentIO:
             return
         if len(actions) != self.sim.num_envs:
             raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
-        decoded = [self.codec.decode(self.agent_view(lane), action) for lane, action in enumerate(actions)]
-        for lane, action in enumerate(decoded):
+        lanes = range(self.sim.num_envs) if which is None else np.flatnonzero(which).tolist()
+        decoded = [(lane, self.codec.decode(self.agent_view(lane), actions[lane])) for lane in lanes]
+        for lane, action in decoded:
             self._write(_batched(action), slice(lane, lane + 1))
 
     def write_one(self, action: Any) -> None:

@@ -1,4 +1,4 @@
-"""Validation of ``seed=`` and ``options=`` of ``reset``: one rule and one message for all faces."""
+"""Validation of ``seed=`` and ``options=`` of ``reset`` and ``step``: one rule and one message for all faces."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ PETTINGZOO_TEST = {"options": 1}
 """What the tests of PettingZoo give to every environment as ``options``: the PettingZoo faces let it pass."""
 
 
-def check_options(sim: Simulation, options: Any, known: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """The ``options`` of a reset, a dict also where None was given.
+def check_options(sim: Simulation, options: Any, known: tuple[str, ...] = (), call: str = "reset") -> Mapping[str, Any]:
+    """The ``options`` of a reset or a step, a dict also where None was given.
 
     Args:
         sim: The simulation.
         options: What the user gave.
         known: Keys that the face has a meaning for.
+        call: ``"reset"`` or ``"step"``, for messages.
 
     Raises:
         ValueError: No dict, or a key without a meaning; names it and says what to write instead.
@@ -27,18 +28,18 @@ def check_options(sim: Simulation, options: Any, known: tuple[str, ...] = ()) ->
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        raise ValueError(f"reset: options must be a dict or None, got {options!r}")
+        raise ValueError(f"{call}: options must be a dict or None, got {options!r}")
     for key in options:
         if key in known:
             continue
         if key in sim.parameters:
             raise ValueError(
-                f"reset: {key!r} is no option but a parameter of the rules: give {key}= to make, or call "
+                f"{call}: {key!r} is no option but a parameter of the rules: give {key}= to make, or call "
                 f"sim.set_parameters({key}=...) of the unwrapped environment before reset"
             )
-        if key == "reset_mask":
+        if key == "reset_mask" and call == "reset":
             raise ValueError("reset: 'reset_mask' is an option of gymnasium.make_vec alone, whose lanes can wait")
-        raise ValueError(f"reset: unknown option {key!r}; known here: {', '.join(map(repr, known)) or 'none'}")
+        raise ValueError(f"{call}: unknown option {key!r}; known here: {', '.join(map(repr, known)) or 'none'}")
     return options
 
 

@@ -141,15 +141,26 @@ class GameVectorEnv(VectorEnv):
         self.sim.reset(mask, seed=seed_some(self.sim, seed))
         return self.agent_io.observe(self.copy), self._info(None)
 
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Plays one decision in all lanes.
+    def step(
+        self, actions: Any, *, options: dict[str, Any] | None = None
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Plays one decision in all lanes, or where ``options["step_mask"]`` (bool ``[N]``) is set.
+
+        The other lanes stay as they are, and nothing happens in them: no reward, no end; their actions, which have to
+        be there, are not looked at.
+
+        Args:
+            actions: Of all lanes.
+            options: See above.
 
         Raises:
             ActionError: An action outside its space; names lane and agent. No match has moved.
+            ValueError: An option other than ``"step_mask"``.
         """
         sim = self.sim
-        self.agent_io.write(actions)
-        sim.step()
+        which = None if options is None else check_options(sim, options, ("step_mask",), "step").get("step_mask")
+        self.agent_io.write(actions, which)
+        sim.step(lanes=which)
         rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
         over = terminated | truncated

@@ -111,16 +111,22 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                 assignment.memory[...] = memories[team][:, start : start + width]
                 start += width
 
-    def query(self, arrays: Arrays, lane_seeds: np.ndarray) -> Remembered:
-        """Writes the actions of the Python opponents. Returns what they will remember once the step has happened."""
+    def query(self, arrays: Arrays, lane_seeds: np.ndarray, which: np.ndarray | None = None) -> Remembered:
+        """Writes the actions of the Python opponents in the lanes ``which`` (bool ``[N]``, all if None) that play.
+
+        Returns:
+            What they will remember once the step has happened.
+        """
         remembered: Remembered = []
         if not self:
             return remembered
         states = arrays.states
-        first = states["steps"] == 0
+        first, play = states["steps"] == 0, states["pending"] == RUNNING
+        if which is not None:
+            play &= which
         for team, of_team in self.items():
             for assignment in of_team:
-                lanes = np.flatnonzero(assignment.lanes & (states["pending"] == RUNNING))
+                lanes = np.flatnonzero(assignment.lanes & play)
                 if lanes.size == 0:
                     continue
                 memory = assignment.memory[lanes]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP
+from palaestra.core.compile.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP, SKIP, WAITING
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.keywords import check_count as check_number
@@ -209,15 +209,20 @@ class Simulation(Arrays, ABC):
         self.guard.interrupted = ""
         return self.observations
 
-    def step(self, actions: Any = None) -> None:
-        """Plays one decision in all lanes; results are in the arrays.
+    def step(self, actions: Any = None, lanes: np.ndarray | None = None) -> None:
+        """Plays one decision in all lanes, or where ``lanes`` (bool ``[N]``) is set; results are in the arrays.
+
+        A lane that is left out stays as it is, its stream and what it shows included, and its action is not looked at.
+        Its results say that nothing happened: no reward, and no end but that of a match that waits for `reset`.
 
         Args:
             actions: An array like `actions`, or a dict by role. None plays what was written into `actions`.
+            lanes: Which lanes move; all if None.
 
         Raises:
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
             RuntimeError: Before the first reset, or after close.
+            ValueError: ``lanes`` is not bool ``[N]``.
         """
         guard = self.guard
         if guard.blocked:
@@ -227,10 +232,10 @@ class Simulation(Arrays, ABC):
             if actions is not None:
                 self.write_actions(actions)
             step = self._one_call
-            if step is not None and not self.opponent_assignments and self.recorder is None:
+            if step is not None and lanes is None and not self.opponent_assignments and self.recorder is None:
                 offender = step()
             else:
-                offender = self._step_in_parts()
+                offender = self._step_in_parts(None if lanes is None else self._which(lanes))
         except BaseException:
             guard.blocked = guard.closed or guard.interrupted != ""
             raise
@@ -238,10 +243,11 @@ class Simulation(Arrays, ABC):
         if offender >= 0:
             raise self.action_table.refusal(self.buffers.action_words, offender)
 
-    def _step_in_parts(self) -> int:
-        """A decision that is more than one call of machine code: Python opponents, a recorder, threads or an engine.
+    def _step_in_parts(self, which: np.ndarray | None) -> int:
+        """A decision of the lanes ``which`` (all if None) that is more than one call of machine code.
 
-        Where it is interrupted before the matches move, nothing has happened; later, the mark of the guard stays.
+        With Python opponents, a recorder, threads, an engine, or lanes that are left out. Where it is interrupted
+        before the matches move, nothing has happened; later, the mark of the guard stays.
 
         Returns:
             The place of an action that was refused, or -1.
@@ -249,10 +255,10 @@ class Simulation(Arrays, ABC):
         guard = self.guard
         guard.running = "step"
         try:
-            remembered = self.opponent_assignments.query(self, self.lane_seeds)
-            self._about_to("step")
+            remembered = self.opponent_assignments.query(self, self.lane_seeds, which)
+            self._about_to("step", which)
             guard.interrupted = "step"
-            offender = self._step_lanes()
+            offender = self._step_lanes() if which is None else self._step_some(which)
             if offender < 0:
                 for assignment, lanes, memory in remembered:
                     assignment.memory[lanes] = memory
@@ -264,6 +270,21 @@ class Simulation(Arrays, ABC):
             raise
         finally:
             guard.running = ""
+        return offender
+
+    def _step_some(self, which: np.ndarray) -> int:
+        """As `_step_lanes`, for some lanes alone."""
+        pending, left_out = self.states["pending"], ~which
+        before = pending.copy()
+        pending[left_out] = SKIP
+        try:
+            offender = self._step_lanes()
+        finally:
+            pending[left_out] = before[left_out]
+        if offender < 0:
+            self.buffers.clear_results(left_out & (before != WAITING))
+            self.rewards[left_out] = 0.0
+            self.agent_terminated[left_out] = False
         return offender
 
     @exclusive

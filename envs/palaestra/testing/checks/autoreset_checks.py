@@ -46,6 +46,7 @@ def autoreset_off(subject: Subject) -> None:
     vec.reset(options=options)
     require(list(options) == ["reset_mask"], "reset took reset_mask out of the caller's options")
     _waiting_lanes_stand_still(subject)
+    _chosen_lanes_move(subject)
 
 
 def _against_scalars(subject: Subject, mode: str) -> None:
@@ -188,6 +189,29 @@ def _waiting_lanes_stand_still(subject: Subject) -> None:
         )
         require(not found, f"{found}: the lane waits for a reset, a step may not change it")
         require(not sim.rewards[lane].any(), f"lane {lane} waits for a reset but has the rewards {sim.rewards[lane]}")
+
+
+def _chosen_lanes_move(subject: Subject) -> None:
+    """Two steps, of some lanes and of the others, are a step of all."""
+    draw, lanes = subject.draw, 3
+    seed = draw.seed()
+    whole, parts = (VectorDriver(subject.vec(lanes, autoreset_mode="off"), seed) for _ in range(2))
+    for driver in (whole, parts):
+        driver.start()
+    for number in range(4):
+        result = whole.play()
+        which = draw.mask("step mask", lanes)
+        some, others = (parts.face.step(whole.given, options={"step_mask": each}) for each in (which, ~which))
+        where = f"decision {number}, a step of the lanes {which} and one of the others"
+        found = unlike(result[0], others[0])
+        require(not found, f"{where}: {found} (in one step, and in two)")
+        paid = some[1][~which].any() or others[1][which].any()
+        require(not paid, f"{where}: a lane that is left out is paid: {some[1]} and {others[1]}")
+        for k, name in ((1, "rewards"), (2, "terminated"), (3, "truncated")):
+            own = np.where(which, some[k], others[k])
+            require(np.array_equal(own, result[k]), f"{where}: {name} are {own}, in one step {result[k]}")
+        if whole.over.any():
+            break
 
 
 @conformance(order=304)
