@@ -17,7 +17,7 @@ ID = "tests/Reach-v0"
 
 
 def test_what_a_face_computes_is_what_the_rules_have_paid():
-    env: Any = gymnasium.make(ID, observation="goal")
+    env: Any = gymnasium.make(ID, observation="goal", compiled=False)
     env.action_space.seed(3)
     seen, paid, info = [], [], {}
     for seed in range(20):
@@ -35,7 +35,7 @@ def test_what_a_face_computes_is_what_the_rules_have_paid():
 
 
 def test_a_batch_computes_likewise():
-    envs: Any = gymnasium.make_vec(ID, num_envs=64, observation="goal")
+    envs: Any = gymnasium.make_vec(ID, num_envs=64, observation="goal", compiled=False)
     envs.reset(seed=1)
     envs.action_space.seed(1)
     for _ in range(10):
@@ -49,7 +49,7 @@ def test_what_cannot_be_computed_is_refused_by_name():
     sim = KernelSimulation(reach.game(), 1, compiled=False)
     with pytest.raises(ValueError, match="no achieved_goal and desired_goal: choose a representation"):
         GameEnv(sim).compute_reward([0, 0], [0, 0])
-    seen: Any = gymnasium.make(ID, observation="goal").unwrapped
+    seen: Any = gymnasium.make(ID, observation="goal", compiled=False).unwrapped
     with pytest.raises(ValueError, match=r"goals have shape \(2,\) or \(N, \*\(2,\)\), not \(3, 3\) and \(3, 2\)"):
         seen.compute_reward(np.zeros((3, 3)), np.zeros((3, 2)))
     plain: Any = gymnasium.make("palaestra/CartPole-v0").unwrapped
@@ -68,7 +68,8 @@ def test_hindsight_replay_of_sb3_plays_the_id(batched: bool):
     sb3 = pytest.importorskip("stable_baselines3")
     from palaestra.adapters.sb3 import as_vec_env
 
-    env = as_vec_env(ID, 4, observation="goal") if batched else gymnasium.make(ID, observation="goal")
+    words: dict[str, Any] = {"observation": "goal", "compiled": False}
+    env = as_vec_env(ID, 4, **words) if batched else gymnasium.make(ID, **words)
     options = {"learning_starts": 100, "batch_size": 32, "policy_kwargs": {"net_arch": [16]}, "seed": 1}
     model = sb3.DDPG("MultiInputPolicy", env, replay_buffer_class=sb3.HerReplayBuffer, **options)
     model.learn(240)

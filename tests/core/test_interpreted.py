@@ -7,6 +7,7 @@ core are cheap enough for the latter (marker `jitless`), where an index outside 
 import copy
 import dataclasses
 import importlib
+import json
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -29,10 +30,33 @@ HASH = "import sys; from games.play import match_hash; print(match_hash(sys.argv
 compares = pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
 
 
+TWINS = ["two_team", "two_team_homogeneous"]
+INTERPRETED = """
+import json, sys
+from games import two_team_homogeneous as melee
+from games.play import match_hash
+from palaestra.core.run.kernel import KernelSimulation
+said = {name: match_hash(name, 120) for name in sys.argv[1:]}
+said["numba"] = "numba" in sys.modules
+melee.observe = lambda s, world, observations, scratch: s.hit_points[melee.POINTS]
+try:
+    KernelSimulation(melee.game(), 1).reset(seed=1)
+except IndexError:
+    said["outside"] = "found"
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def interpreted() -> dict[str, Any]:
+    """What a process that interprets all rules says: one process answers several tests."""
+    return json.loads(python(INTERPRETED, *TWINS, NUMBA_DISABLE_JIT="1"))
+
+
 @compares
-@pytest.mark.parametrize("name", ["two_team", "two_team_homogeneous"])
-def test_the_interpreted_twin_gives_the_same_bits(name: str):
-    assert python(HASH, name, "120", NUMBA_DISABLE_JIT="1") == match_hash(name, 120)
+@pytest.mark.parametrize("name", TWINS)
+def test_the_interpreted_twin_gives_the_same_bits(interpreted: dict[str, Any], name: str):
+    assert interpreted[name] == match_hash(name, 120)
 
 
 @compares
@@ -154,24 +178,12 @@ def test_workers_interpret_too():
     sim.close()
 
 
-def test_the_interpreted_twin_finds_an_index_outside_its_array():
-    program = """
-from games import two_team_homogeneous as melee
-from games.play import idle_actions
-from palaestra.core.run.kernel import KernelSimulation
-inside = melee.observe
-melee.observe = lambda s, world, observations, scratch: s.hit_points[melee.POINTS]
-try:
-    KernelSimulation(melee.game(), 1).reset(seed=1)
-except IndexError:
-    print("found")
-"""
-    assert python(program, NUMBA_DISABLE_JIT="1") == "found"
+def test_the_interpreted_twin_finds_an_index_outside_its_array(interpreted: dict[str, Any]):
+    assert interpreted["outside"] == "found"
 
 
-def test_the_interpreted_twin_does_without_numba():
-    program = "import sys; from games.play import match_hash; match_hash('two_team', 3); print('numba' in sys.modules)"
-    assert python(program, NUMBA_DISABLE_JIT="1") == "False"
+def test_the_interpreted_twin_does_without_numba(interpreted: dict[str, Any]):
+    assert interpreted["numba"] is False
 
 
 class Shop(NamedTuple):

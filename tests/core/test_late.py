@@ -1,4 +1,4 @@
-"""A late function is compiled when a match first calls it, and gives the bits of a function in the kernel."""
+"""A late function is compiled when a match first calls it, and gives the bits of the function itself."""
 
 from __future__ import annotations
 
@@ -87,19 +87,23 @@ def game(script: Callable = by_address, **changes: Any) -> Game:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+    """A folder for kernels, with that of the game."""
+    folder = tmp_path_factory.mktemp("cache")
+    if not jit_disabled():
+        with pytest.MonkeyPatch.context() as patch:
+            start_anew(patch, folder)
+            with_the_kernel.extend(compiled_names(lambda: KernelSimulation(game(), 1)))
+    return folder
+
+
+with_the_kernel: list[str] = []
+"""Names of the functions that were compiled when the game was first made."""
 
 
 @pytest.fixture
 def anew(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     """Nothing is served from memory, and nothing from the disk but what tests of this file have put there."""
     start_anew(monkeypatch, cache)
-
-
-@pytest.fixture
-def cold(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing is served from memory or disk."""
-    start_anew(monkeypatch, tmp_path)
 
 
 @pytest.fixture
@@ -138,9 +142,10 @@ def played(sim: KernelSimulation, script: str, decisions: int = 9) -> bytes:
     return seen
 
 
-def test_it_gives_the_bits_of_the_function_in_the_kernel(anew: None):
-    sims = [KernelSimulation(g, 3) for g in (game(), game(inside), game())]
-    sims.append(KernelSimulation(game(), 3, compiled=False))
+def test_it_gives_the_bits_of_the_function(anew: None):
+    """The function itself is interpreted: that it then has the bits of a compiled one is tested elsewhere."""
+    sims = [KernelSimulation(game(), 3), KernelSimulation(game(), 3)]
+    sims += [KernelSimulation(game(script), 3, compiled=False) for script in (by_address, inside)]
     for script in ("dance", "still", "whirl"):
         results = [played(sim, script) for sim in sims]
         assert len(set(results)) == 1
@@ -148,19 +153,19 @@ def test_it_gives_the_bits_of_the_function_in_the_kernel(anew: None):
 
 
 @compiled_only
-def test_it_is_compiled_when_a_match_first_calls_it(cold: None):
-    made = []
-    assert "dance" not in compiled_names(lambda: made.append(KernelSimulation(game(), 3)))
-    assert compiled_names(lambda: played(made[0], "still")) == []
-    assert compiled_names(lambda: played(made[0], "whirl")) == ["dance"]
-    assert compiled_names(lambda: played(made[0], "dance")) == []
+def test_it_is_compiled_when_a_match_first_calls_it(kernel_alone: None):
+    assert "step_lanes" in with_the_kernel
+    assert "dance" not in with_the_kernel
+    sim = KernelSimulation(game(), 3)
+    assert compiled_names(lambda: played(sim, "still")) == []
+    assert compiled_names(lambda: played(sim, "whirl")) == ["dance"]
+    assert compiled_names(lambda: played(sim, "dance")) == []
     assert compiled_names(lambda: played(KernelSimulation(game(), 2), "dance")) == []  # the kernel is shared
 
 
 @compiled_only
 def test_each_kernel_has_code_of_its_own(anew: None):
-    large = game(state=(("turn", "i8"), ("room", "f8", (5,)), ("fails", "i8")))
-    first, second = KernelSimulation(game(), 2), KernelSimulation(large, 2)
+    first, second = KernelSimulation(game(), 2), KernelSimulation(large_game(), 2)
     assert played(first, "dance") == played(second, "dance")
     assert len([name for name in binder.loaded if "dance" in name]) == 2
 
@@ -201,16 +206,23 @@ hoard_late = late(hoard)
 
 
 def hoarding(s, world, slot, which, actions, scratch):
-    if which > 0:
+    if which < 2:
+        by_address(s, world, slot, which, actions, scratch)
+    else:
         hoard_late(s, world, slot, which, actions, scratch)
+
+
+def large_game() -> Game:
+    """Another kernel than that of the game, whose last script cannot be compiled."""
+    return game(hoarding, state=(("turn", "i8"), ("room", "f8", (5,)), ("fails", "i8")))
 
 
 @compiled_only
 def test_one_that_cannot_be_compiled_says_so_when_it_is_called(anew: None, capfd: pytest.CaptureFixture):
-    sim = KernelSimulation(game(hoarding), 1)
+    sim = KernelSimulation(large_game(), 1)
     played(sim, "still")
     with pytest.raises(RuntimeError, match="'hoard' could not be compiled: the error is above"):
-        played(sim, "dance")
+        played(sim, "whirl")
     assert "the late function 'hoard' allocates memory (test_late.py line" in capfd.readouterr().err
     with pytest.raises(ValueError, match="the late function 'hoard' allocates memory"):
         sim.kernel.compile_late()
@@ -223,7 +235,8 @@ def test_an_interrupted_compilation_is_an_interrupt(anew: None, monkeypatch: pyt
         patch.setattr(binder, "_load", interrupted)
         with pytest.raises(KeyboardInterrupt, match="while 'dance' was compiled"):
             played(sim, "dance")
-    assert played(KernelSimulation(game(), 1), "dance") == played(KernelSimulation(game(inside), 1), "dance")
+    twin = KernelSimulation(game(inside), 1, compiled=False)
+    assert played(KernelSimulation(game(), 1), "dance") == played(twin, "dance")
 
 
 def interrupted(*arguments: Any) -> Any:

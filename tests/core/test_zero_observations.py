@@ -40,7 +40,7 @@ def test_every_decision_starts_from_zero(mode: Any, compiled: bool):
             assert lanes_of(sim.observations) == DARK
 
 
-@pytest.mark.parametrize("how", [{"threads": 2}, {"workers": 2}])
+@pytest.mark.parametrize("how", [{"threads": 2}, {"workers": 2, "compiled": False}])
 def test_threads_and_workers_start_from_zero_too(how: dict[str, Any]):
     with contextlib.closing(palaestra.make_batch(LAMP, 4, **how)) as sim:
         sim.reset(seed=0)

@@ -32,16 +32,23 @@ def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, *
     ``compiled`` says otherwise, for tests that play many matches.
     """
     if compiled is None:
-        compiled = not jit_disabled() and link(game) in _kernels()
+        compiled = not jit_disabled() and link(game) in _kernels(_package(game.step.__module__))
     kind = KernelSimulation if game.physics is None else PhysicsSimulation
     return kind(game, num_envs, compiled=compiled, **options)
 
 
 @functools.cache
-def _kernels() -> frozenset[Kernel]:
-    games = [registry.make_game(id)[0] for id in registry.ROWS if id.startswith("palaestra/")]
-    games += [importlib.import_module(f"games.{name}").game() for name in COMPILED]
-    return frozenset(map(link, games))
+def _kernels(package: str) -> frozenset[Kernel]:
+    """Those of a package: the others have other rules."""
+    if package == _package(__name__):
+        return frozenset(link(importlib.import_module(f"{package}.{name}").game()) for name in COMPILED)
+    rows = (row for row in registry.ROWS.values() if row.id.startswith("palaestra/"))
+    ids = [row.id for row in rows if _package(str(row.factory)) == package]
+    return frozenset(link(registry.make_game(id)[0]) for id in ids)
+
+
+def _package(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def random_actions(sim: Simulation, rng: np.random.Generator) -> Any:
