@@ -11,9 +11,10 @@ Importing this package registers every environment in Gymnasium and PettingZoo::
 
 from __future__ import annotations
 
+from palaestra.core.jsonable import jsonable
 from palaestra.registry import make_batch, register, register_all
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "make_batch", "register"]
+__all__ = ["__version__", "jsonable", "make_batch", "register"]
 
 register_all()

@@ -1,5 +1,6 @@
 """Text codecs: they translate between texts and arrays in every face."""
 
+import json
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from games import duel, two_team
 from games.play import simulation
 
+import palaestra
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -207,6 +209,70 @@ def test_a_codec_that_encodes_many_gives_what_the_loop_over_lanes_gives(mask: An
         assert unlike(expected.observe(), at_once.observe()) == ""
         sim.step()
     assert not batched
+
+
+class Telling(Listener):
+    """A listener that says in words what it sees."""
+
+    def info(self, view: AgentView) -> dict[str, Any]:
+        return {"said": "over" if view.record is None else f"at {int(view.record['steps'])}", "path": [1, "two"]}
+
+
+def telling(**options: Any) -> Any:
+    game = duel.game(codecs={"telling": Telling()}, default_codec="telling")
+    sim = simulation(game, **options)
+    sim.set_opponent("blue", "random")
+    return sim
+
+
+def test_what_a_codec_tells_stands_in_the_info_of_every_face():
+    env = GameEnv(telling(autoreset_mode="off"), control="red")
+    assert env.reset(seed=1)[1]["said"] == "at 0"
+    info = env.step("go")[4]
+    assert (info["said"], info["path"], int(info["winner"])) == ("at 1", [1, "two"], -1)
+    assert json.loads(json.dumps(palaestra.jsonable(info)))["said"] == "at 1"
+    parallel = GameParallelEnv(simulation(env.sim.game, autoreset_mode="off"), mask=None)
+    _, infos = parallel.reset(seed=1)
+    assert [info["said"] for info in infos.values()] == ["at 0"] * 2
+    infos = parallel.step(dict.fromkeys(parallel.agents, "go"))[4]
+    assert [info["said"] for info in infos.values()] == ["at 1"] * 2
+
+
+def test_a_vector_face_has_what_is_told_by_lane_and_of_matches_that_ended():
+    env = GameVectorEnv(telling(num_envs=3, autoreset_mode="same_step", parameters={"horizon": [1, 3, 1]}))
+    env.reset(seed=1)
+    info = env.step(["go"] * 3)[4]
+    assert info["said"].tolist() == ["at 0", "at 1", "at 0"]
+    assert info["_said"].all()
+    assert info["final_info"]["said"].tolist() == ["over", None, "over"]
+    assert info["final_info"]["_said"].tolist() == [True, False, True]
+
+
+def test_a_codec_may_not_take_a_name_of_the_face():
+    env = GameEnv(telling(autoreset_mode="off"), control="red")
+    codec: Any = env.agent_io.codec
+    codec.info = lambda view: {"winner": "me"}
+    with pytest.raises(ValueError, match=r"Telling\.info has the names \['winner'\], which are the face's own"):
+        env.reset(seed=1)
+    vector = GameVectorEnv(telling(num_envs=2))
+    vector.agent_io.codec.info = codec.info  # type: ignore[union-attr, method-assign]
+    with pytest.raises(ValueError, match="which are the face's own"):
+        vector.reset(seed=1)
+
+
+def test_plain_values_are_those_of_numpys_arrays_and_records():
+    record = np.array([(1, [0.5, 2.0])], [("n", "i4"), ("x", "f4", 2)])
+    given = {"a": np.float32(0.5), 3: (np.arange(2), None), "r": record, "o": np.array([{"k": np.True_}], object)}
+    assert palaestra.jsonable(given) == {
+        "a": 0.5,
+        "3": [[0, 1], None],
+        "r": [{"n": 1, "x": [0.5, 2.0]}],
+        "o": [{"k": True}],
+    }
+    assert type(palaestra.jsonable(np.int64(3))) is int
+    for wrong in (object(), {1, 2}, np.array([1j])):
+        with pytest.raises(TypeError, match="has no plain form"):
+            palaestra.jsonable(wrong)
 
 
 def test_a_view_of_all_lanes_is_that_of_each_lane():

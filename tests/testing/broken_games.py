@@ -73,6 +73,7 @@ FAULTS = (
     "one walker is paid",
     "script peeks",
     "info beyond its bounds",
+    "codec tells arrays",
 )
 NUMBER = {name: number for number, name in enumerate(FAULTS)}
 (
@@ -81,7 +82,7 @@ NUMBER = {name: number for number, name in enumerate(FAULTS)}
     SCRIPT_RNG, SCRIPT_HEALS, SCRIPT_START, SCRIPT_PULLS, INFINITE_STATE, PICTURES_WOUND, CODEC_TALKS,
     ROPE_LEANS, BLUE_BLINKS, CODEC_WRITES, CODEC_STUMBLES, CODEC_PROMISES, CODEC_PULLS,
     ROPE_GROWS, ROPE_IS_LOST, HIDDEN_ALIVE, HIDDEN_PAID, BEYOND_GOALS, OFFERED_TWICE, TOO_MANY, TOO_FAST, TABLE_BEYOND,
-    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID, SCRIPT_PEEKS, INFO_BEYOND,
+    TERMINATED_AS_LOST, TRUNCATED_AS_MET, ONE_WALKER_PAID, SCRIPT_PEEKS, INFO_BEYOND, CODEC_TELLS,
 ) = range(1, len(FAULTS))  # fmt: skip
 
 IS_WORKER = float(multiprocessing.current_process().name.startswith("palaestra-worker"))
@@ -365,6 +366,10 @@ class Words:
         if self._fault == CODEC_WRITES:
             view.row["knot_m"] += 1.0
         return f"{float(view.row['knot_m']):.{20 if self._fault == CODEC_TALKS else 2}f}"
+
+    def info(self, view: AgentView) -> dict:
+        knot_m = view.row["knot_m"]
+        return {"knot": knot_m if self._fault == CODEC_TELLS else f"{float(knot_m):.2f} m"}
 
     def decode(self, view: AgentView, action: str) -> list[float]:
         if self._fault == CODEC_PULLS:

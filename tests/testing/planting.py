@@ -132,6 +132,12 @@ def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
     FAULTS.append(Fault(check, name, lambda: Subject(id, fault=number), match))
 
 
+def codec(name: str, match: str) -> None:
+    """Plants a broken codec."""
+    number = broken_games.NUMBER[name]
+    FAULTS.append(Fault("codec_results_are_in_spaces", name, lambda: Subject(TUG, words=number), match))
+
+
 def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callable[[Any], None]], Callable]:
     """Plants a broken face."""
     assert which in FACES

@@ -269,6 +269,38 @@ class AgentIO:
             )
         return self._agent_views[key]
 
+    @property
+    def tells(self) -> bool:
+        """Whether the codec adds to ``info``."""
+        return getattr(self.codec, "info", None) is not None
+
+    def tell(self, info: dict[str, Any], lane: int = 0) -> None:
+        """Adds to the info of a lane what the codec says of it.
+
+        Raises:
+            ValueError: A name that the face has a meaning for.
+        """
+        codec: Any = self.codec
+        told = codec.info(self.agent_view(lane))
+        if taken := info.keys() & told.keys():
+            raise ValueError(f"{type(codec).__name__}.info has the names {sorted(taken)}, which are the face's own")
+        info.update(told)
+
+    def tell_lanes(self, info: dict[str, Any], lanes: np.ndarray, final: bool = False) -> None:
+        """Likewise for the lanes of a vector environment (bool ``[N]``), as arrays of objects ``[N]``.
+
+        Of the matches that just ended if ``final``. Raises as `tell`.
+        """
+        codec: Any = self.codec
+        told: dict[str, np.ndarray] = {}
+        for lane in np.flatnonzero(lanes).tolist():
+            for name, value in codec.info(self.agent_view(lane, final)).items():
+                told.setdefault(name, np.full(len(lanes), None, object))[lane] = value
+        if taken := info.keys() & told.keys():
+            raise ValueError(f"{type(codec).__name__}.info has the names {sorted(taken)}, which are the face's own")
+        for name, values in told.items():
+            info[name], info[f"_{name}"] = values, lanes
+
     # -- masks ---------------------------------------------------------------------------------------------------------
 
     def masks(self, copy: bool = True, final: bool = False) -> dict[str, Any]:

@@ -90,7 +90,8 @@ class GameEnv(gymnasium.Env):
         self._own_arrays = [f.name for f in game.info if f.shape]
         self._says_acting = len(game.teams) > 1
         self._says_mask = self.agent_io.mask_mode == "info"
-        self._says_no_more = not (game.info or self._says_mask or sim.legal is not None or self._says_acting)
+        tells = self._tells = self.agent_io.tells
+        self._says_no_more = not (game.info or self._says_mask or sim.legal is not None or self._says_acting or tells)
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
         self._take_views()
 
@@ -176,6 +177,8 @@ class GameEnv(gymnasium.Env):
         if self._acting is not None:
             acting = self._acting[self._own]
             info["acting"] = acting & np.False_ if over else acting.copy()
+        if self._tells:
+            self.agent_io.tell(info)
         return info
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:

@@ -138,7 +138,8 @@ class GameParallelEnv(ParallelEnv):
         self._own_arrays = [(f.name, sim.info[f.name][0]) for f in sim.game.info if f.shape]
         self._illegal = sim.info["illegal"][0] if sim.legal is not None else None
         self._says_masks = any(agent_io.mask_mode == "info" for agent_io in agent_ios)
-        self._base_is_all = not (sim.game.info or self._says_masks or self._illegal is not None)
+        self._tells = any(agent_io.tells for agent_io in agent_ios)
+        self._base_is_all = not (sim.game.info or self._says_masks or self._illegal is not None or self._tells)
 
     def _plain_roles(self) -> tuple[Role, ...]:
         return self.sim.game.roles if self._plain_rows else ()
@@ -306,6 +307,9 @@ class GameParallelEnv(ParallelEnv):
         if self._says_masks:
             for a, info in infos.items():
                 info.update(self.agent_ios[a].masks_of())
+        if self._tells:
+            for a, info in infos.items():
+                self.agent_ios[a].tell(info)
         return infos
 
     def state(self) -> np.ndarray:

@@ -196,6 +196,8 @@ class GameVectorEnv(VectorEnv):
                 info["_acting"] = self._all
         for name, view in views.items():
             info[name], info[f"_{name}"] = view.copy() if self.copy else view, self._all
+        if self.agent_io.tells:
+            self.agent_io.tell_lanes(info, self._all)
         return info
 
     def _add_finals(self, over: np.ndarray, info: dict[str, Any]) -> None:
@@ -226,6 +228,8 @@ class GameVectorEnv(VectorEnv):
 
         for name, view in views.items():
             final_info[name], final_info[f"_{name}"] = map_arrays(only_finished, view), over
+        if self.agent_io.tells:
+            self.agent_io.tell_lanes(final_info, over, final=True)
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
 

@@ -100,6 +100,8 @@ class Codec(Protocol):
     Attributes:
         total: Whether `decode` accepts all of the action space (unknown texts are the no-op, say). Default: False.
         encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
+        info: ``info(view) -> dict[str, Any]``: what faces add to ``info``, plain Python values by names that faces do
+            not use. As for `encode`, the record may be None. May be left out.
     """
 
     def observation_space(self, role: Role) -> Any:

@@ -114,6 +114,21 @@ def _editable(value: Any) -> Iterator[Any]:
 def _encode(agent_io: AgentIO, place: str, lane: int = 0, final: bool = False) -> None:
     encoded = agent_io.observe_lane(lane, final)
     require(encoded in agent_io.observation_space, f"{place}: {encoded!r} is not in its space")
+    if agent_io.tells:
+        info: dict[str, Any] = {}
+        lanes = np.arange(agent_io.sim.num_envs) == lane
+        agent_io.tell_lanes(info, lanes, final)
+        told = {name: values[lane] for name, values in info.items() if not name.startswith("_")}
+        require(_is_plain(told), f"{place}: info holds more than plain Python values: {told!r}")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is made of what JSON holds alone."""
+    if isinstance(value, dict):
+        return all(type(name) is str and _is_plain(part) for name, part in value.items())
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def _decode(agent_io: AgentIO, action: Any, place: str) -> Any:
