@@ -6,7 +6,7 @@ import copyreg
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,8 @@ def register(
             face. It is called once for the same keywords, its game serves all simulations.
         family: For tables.
         about: For tables.
-        **kwargs: Defaults of the factory's keywords or of the game's parameters.
+        **kwargs: Defaults of the factory's keywords, of the game's parameters, or of keywords of the faces (``codec``,
+            ``mask``, ...), which `make_batch` leaves out.
 
     Raises:
         ValueError: The id has another form.
@@ -185,7 +186,7 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
 
     entry = row(id)
     factory = factories.load(entry.factory)
-    given = {**entry.kwargs, **keywords}
+    given = {**{k: v for k, v in entry.kwargs.items() if k not in FACE_KEYWORDS}, **keywords}
     observation = given.pop("observation", None)
     _join_horizons(given, keywords)
     structural = _keywords_of(factory)
@@ -320,10 +321,10 @@ def against(id: str, num_envs: int, keywords: dict[str, Any]) -> tuple[Simulatio
         TypeError: An unknown keyword, or one of another face.
         ValueError: No such team or player.
     """
-    face = _face_keywords(keywords)
     for name in PETTINGZOO_KEYWORDS:
-        if name in face:
+        if name in keywords:
             raise TypeError(f"{name}= is for PettingZoo's ParallelEnv: Gymnasium's environments are one team")
+    face = _face_keywords(id, keywords, PETTINGZOO_KEYWORDS)
     options = _options(id, keywords)
     opponents = options.pop("opponents", None)
     game, form, parameters = _rules(id, keywords)
@@ -364,9 +365,10 @@ def _opponents_of(id: str, game: Game, control: str, opponent: Any, opponents: M
     return players
 
 
-def _face_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Takes the keywords of the face out."""
-    return {k: keywords.pop(k) for k in FACE_KEYWORDS if k in keywords}
+def _face_keywords(id: str, keywords: dict[str, Any], of_others: Sequence[str]) -> dict[str, Any]:
+    """Takes the keywords of the face out; those of its row besides, but for keywords ``of_others``."""
+    own = {k: v for k, v in row(id).kwargs.items() if k in FACE_KEYWORDS and k not in of_others}
+    return own | {k: keywords.pop(k) for k in FACE_KEYWORDS if k in keywords}
 
 
 def _made(face: Callable[..., Any], sim: Simulation, **words: Any) -> Any:
@@ -431,10 +433,10 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
     from palaestra.core.faces.parallel_env import GameParallelEnv
 
-    face = _face_keywords(keywords)
     for name in GYMNASIUM_KEYWORDS:
-        if name in face:
+        if name in keywords:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
+    face = _face_keywords(game_id, keywords, GYMNASIUM_KEYWORDS)
     _without_autoreset(keywords, "PettingZoo")
     options = _options(game_id, keywords)
     game, form, parameters = _rules(game_id, keywords)

@@ -100,6 +100,24 @@ def test_a_row_says_how_its_faces_show_a_match(table: dict[str, registry.Row]):
         assert kinds == ["Dict", "Box"], make
 
 
+def test_a_row_chooses_the_codec_and_masks_of_its_faces_and_a_batch_leaves_them_out(table: dict[str, registry.Row]):
+    keywords = {"codec": "text", "mask": "obs", "fixed_agents": True, "control": "blue"}
+    table["mine/Said-v0"] = registry.Row("mine/Said-v0", "games.two_team:game", kwargs=keywords)
+    assert registry.make_batch("mine/Said-v0", 3).num_envs == 3
+    assert registry.make_game("mine/Said-v0")[1] == {}
+    said = registry.make_parallel("mine/Said-v0")
+    assert said.reset(seed=1)[0]["red_0"]["observation"].startswith("node ")
+    assert said.possible_agents == said.agents
+    plain = registry.make_parallel("mine/Said-v0", codec="none", mask="info", observation="dict")
+    assert "node" in plain.reset(seed=1)[0]["red_0"]
+    env = registry.make_env("mine/Said-v0", codec="none", observation="dict")
+    assert env.control == "blue"
+    assert "action_mask" in env.reset(seed=1)[0]
+    assert registry.make_env("mine/Said-v0", codec="none", observation="dict", control="red").control == "red"
+    with pytest.raises(TypeError, match="'codec': it is for Gymnasium and PettingZoo"):
+        registry.make_batch("mine/Said-v0", codec="text")
+
+
 def test_entry_points_hand_the_opponent_on(table: dict[str, registry.Row]):
     table["mine/Raid-v0"] = registry.Row("mine/Raid-v0", "games.two_team:game")
     cases: list[tuple[Any, str]] = [({}, "runner"), ({"opponent": "fighter"}, "fighter")]

@@ -82,8 +82,9 @@ class Subject:
 
     @property
     def _plain(self) -> dict[str, Any]:
-        """The keywords; where the game has a default codec, with the option for plain arrays."""
-        return self.keywords if self.game.default_codec is None else {"codec": NO_CODEC, **self.keywords}
+        """The keywords; where the id or the game has a default codec, with the option for plain arrays."""
+        has_codec = self.game.default_codec is not None or "codec" in registry.row(self.id).kwargs
+        return {"codec": NO_CODEC, **self.keywords} if has_codec else self.keywords
 
     def shown(self, form: str) -> str:
         """What ``observation=`` has to be for the representation of the keywords in another form, flat or dict."""
