@@ -22,7 +22,7 @@ BY_PAGE = ("capture_the_flag", "pendulum")
 """Examples that pages show: tests/docs runs them."""
 ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
-ARGUMENTS = {"independent_ppo": ["9600"], "throw_by_search": ["--rollouts", "200"], "train_with_sb3": ["2048"]}
+ARGUMENTS = {"independent_ppo": ["4800"], "throw_by_search": ["--rollouts", "100"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",

@@ -7,7 +7,7 @@ import pytest
 from games import duel
 
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.exact import enumerate_positions, matrix_game, positions, simplex, solve, sweeps, values
+from palaestra.exact import enumerate_positions, matrix_game, simplex, solve, sweeps, values
 from palaestra.exact.sweeps import GAME
 from palaestra.exact.values import iterate, local_payoffs
 
@@ -84,8 +84,7 @@ def test_littmans_soccer_is_worth_what_is_known(soccer):
     assert soccer.start_value == pytest.approx(0.0, abs=1e-8)
 
 
-def test_in_alternating_order_a_deterministic_policy_is_optimal(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(positions, "INTERPRETED_TO", 50_000)
+def test_in_alternating_order_a_deterministic_policy_is_optimal():
     solution = solve(SOCCER, order="alternating")
     assert len(solution.without_pure_saddle) == 0
     for policy in (solution.policy("red"), solution.policy("blue")):

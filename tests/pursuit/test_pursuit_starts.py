@@ -58,12 +58,12 @@ def test_a_free_node_is_drawn_as_one_of_those_that_all_are_looked_at_for(pursuer
 
 
 def test_the_table_of_positions_has_the_starts_of_the_game():
-    table = enumerate_positions(ID, graph="path:4", pursuers=2, symmetry=False)
-    found = np.zeros((4, 4, 4))
+    table = enumerate_positions(ID, graph="path:3", pursuers=2, symmetry=False)
+    found = np.zeros((3, 3, 3))
     found.reshape(-1)[table.numbers[table.starts]] = table.start_probabilities
     first, second, evader = np.indices(found.shape)
-    free = 4 - np.where(first == second, 1, 2)
-    expected = np.where((evader == first) | (evader == second), 0, 1 / 16 / free)
+    free = 3 - np.where(first == second, 1, 2)
+    expected = np.where((evader == first) | (evader == second), 0, 1 / 9 / free)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
