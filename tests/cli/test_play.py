@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from palaestra.replay import load, verify
 
 pytest.importorskip("PIL")
 DUEL, UNSEEN, CARTPOLE = "play/Duel-v0", "play/Unseen-v0", "palaestra/CartPole-v0"
+SPOKEN = "play/Spoken-v0"
+palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
 DEPOT, MIXED = "play/Depot-v0", "play/MixedDepot-v0"
 palaestra.register(DEPOT, "games.depot:game", family="test")
 palaestra.register(MIXED, "games.depot:game", family="test", kind="mixed")
@@ -229,6 +233,22 @@ def test_a_script_of_keys_plays_without_a_window_and_is_recorded(run, tmp_path: 
     replay = load(tmp_path / "match.npz")
     assert replay.players == {"cart": "caller"}
     assert verify(replay).ok
+
+
+def test_an_agent_that_speaks_is_played_by_typing(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "said.npz"
+    monkeypatch.setattr("sys.stdin", io.StringIO("pull 0.6\nPULL!\npull 0.5\n" + "pull -0.2\n" * 60))
+    printed = run("play", SPOKEN, "--seed", "3", "--record", path).out
+    assert printed.splitlines()[0].startswith("red_0 reads: ")
+    assert "'PULL!' is not in Text(" in printed
+    assert re.search(r"seed 3: blue won \(dragged_over\) after \d+ decisions, score -1", printed)
+    assert verify(load(path)).ok
+
+
+def test_who_stops_typing_ends_the_match(run, refused, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("pull 0.6"))
+    assert "seed 0: not over after 1 decisions" in run("play", SPOKEN, "--agent", "blue_0").out
+    assert "--headless is for keys: here you type words" in refused(run("play", SPOKEN, "--headless", "a"))
 
 
 def test_a_replay_names_the_teammates(run, tmp_path: Path):

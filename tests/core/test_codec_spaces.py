@@ -29,6 +29,26 @@ if Version(version("gymnasium")) >= Version("1.4"):  # before, nodes are boxes a
 PAIRS = [(node, edge) for node in NODE_SPACES for edge in (None, BOX, spaces.Discrete(3))]
 
 
+def a_move(generator: np.random.Generator) -> str:
+    return f"move {generator.integers(4)}"
+
+
+def test_most_samples_are_what_users_would_say_and_some_are_junk():
+    space = TextSpace(8, charset=None, samples=a_move, seed=3)
+    texts = [space.sample() for _ in range(400)]
+    moves = [text for text in texts if text[:5] == "move " and text[5:] in "0123"]
+    assert 260 < len(moves) < 340
+    assert len(set(moves)) == 4
+    assert all(text in space for text in texts)
+    again = pickle.loads(pickle.dumps(TextSpace(8, charset=None, samples=a_move, seed=3)))
+    assert [again.sample() for _ in range(400)] == texts
+    assert TextSpace(8, charset=None, samples=a_move) == TextSpace(8, charset=None)
+    with pytest.raises(ValueError, match=r"samples gave 'move \d', which is not in Text\(1, 5"):
+        wrong = TextSpace(5, charset=None, samples=a_move, seed=0)
+        for _ in range(20):
+            wrong.sample()
+
+
 def graph(**changes: Any) -> GraphInstance:
     parts = {
         "nodes": np.array([[0, 1], [1, 5]], np.float32),

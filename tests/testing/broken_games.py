@@ -349,6 +349,10 @@ def script_tug(s, world, slot, which, actions, scratch):
     actions.puller[slot].pull = 0.7 if s.parameters.fault != SCRIPT_PULLS else 2.0
 
 
+def a_pull(generator: np.random.Generator) -> str:
+    return f"pull {generator.choice(('0.0', '0.6', '-0.2'))}"
+
+
 class Words:
     """``"0.25"`` and ``"pull 0.5"``, with faults of its own."""
 
@@ -360,7 +364,7 @@ class Words:
         return TextSpace(5, charset="-.0123456789")
 
     def action_space(self, role: Role) -> TextSpace:
-        return TextSpace(9, charset="pul -.0123456789")
+        return TextSpace(9, charset="pul -.0123456789", samples=a_pull)
 
     def encode(self, view: AgentView) -> str:
         if self._fault == CODEC_WRITES:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from testing.planting import DUEL, TUG, games, no_games
+from testing.planting import DUEL, SPOKEN, TUG, games, no_games
 
 from palaestra import registry
 from palaestra.testing import CheckError, Skipped, golden
@@ -54,6 +54,15 @@ def test_a_playthrough_is_short_and_its_actions_vary(path: Path):
     moves = [line for before, line in pairwise(lines) if before.startswith("decision ")]
     assert len(lines) <= golden.MOST_LINES
     assert sum(one != other for one, other in pairwise(moves)) >= len(moves) / 3
+
+
+def test_a_playthrough_of_agents_that_speak_is_in_words(broken_games_are_registered: None):
+    lines = golden.playthrough(SPOKEN).splitlines()
+    assert lines[3:5] == ["  red_0 reads", "    0.09"]
+    said = [line for line in lines if " says " in line]
+    assert len(said) >= 3
+    assert all(line.count(" says '") == 2 for line in said)
+    assert "red_0 says 'pull " in said[0]
 
 
 def test_golden_files_are_of_ids_that_exist():

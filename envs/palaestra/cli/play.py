@@ -3,7 +3,7 @@
 Keys come from the action table and are listed below the picture. Games of few pictures a second wait for your move
 (--wait), the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the
 mouse plays too; of several agents it moves the one in brackets. Tab chooses the next one; in some games a click on
-another agent chooses that one.
+another agent chooses that one. In games whose agents read and write words you type, in the terminal (Ctrl-D ends).
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from palaestra import make_batch
 from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_number, seed_number
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
 from palaestra.cli.named_players import named_player
+from palaestra.cli.talk import talk
 from palaestra.console import find_id, near, print_table
 from palaestra.core.compile.linker import record_view
-from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
+from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, speaks_text
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
+from palaestra.registry import make_game
 
 ABOUT = "play a game yourself, with the keyboard"
 EXAMPLE = "palaestra play TeamPong --opponent tracker:0.5"
@@ -75,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         ValueError: No such agent, no picture, or a key that does nothing.
         RuntimeError: No display.
     """
+    if speaks_text(make_game(find_id(args.id), **keywords_of(args))[0]):
+        return _run_in_words(args)
     session = Session(
         find_id(args.id),
         args.agents,
@@ -101,12 +105,40 @@ def run(args: argparse.Namespace) -> int:
         session.sim.close()
     for line in session.results:
         print(line)
+    _save(recorder, args)
+    return 0
+
+
+def _run_in_words(args: argparse.Namespace) -> int:
+    """Plays a match by lines of words.
+
+    Raises:
+        ValueError: No such agent or player, or an option of windows and keys.
+    """
+    for name in ("fps", "wait", "keys", "headless"):
+        if getattr(args, name) not in (None, False):
+            raise ValueError(f"--{name} is for keys: here you type words")
+    sim: Simulation = make_batch(find_id(args.id), 1, **{**keywords_of(args), "autoreset_mode": "off"})
+    try:
+        agents = _agents(sim.game, args.agents)
+        team = agents[0].rpartition("_")[0]
+        _assign_players(sim, agents, team, named_player(args.opponent), args.teammates)
+        recorder = _recorder(sim) if args.record else None
+        for text in talk(sim, agents, args.seed):
+            print(text)
+        _save(recorder, args)
+    finally:
+        sim.close()
+    return 0
+
+
+def _save(recorder: Any, args: argparse.Namespace) -> None:
+    """Writes the replay, if one was recorded, and says how it is drawn."""
     if recorder is not None:
         recorder.replay().save(args.record)
         module = args.id.rpartition(":")[0]
         first = f"--import {module} " if module else ""
         print(f"{args.record}: palaestra replay {first}{args.record} --gif match.gif")
-    return 0
 
 
 def _recorder(sim: Simulation) -> Any:

@@ -22,7 +22,7 @@ import json
 import math
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
+from palaestra.core.faces.agent_io import AgentIO, speaks_text
 from palaestra.core.spec.fields import values_of
 from palaestra.game import Choice, Game, ObservationField
 from palaestra.testing.harness import CheckError, Skipped
@@ -161,22 +162,24 @@ def playthrough(id: str) -> str:
     game, _ = registry.make_game(id)
     sim = registry.make_batch(id, 1, autoreset_mode="off")
     player = Player(sim)
+    talkers = _talkers(sim)
     sim.reset(seed=UNIFORM_SEED)
-    lines = [f"{id}, seed {UNIFORM_SEED}, all play uniformly at random among what is legal", "", "start"]
-    lines += (look := _look(sim))
+    how = "all say samples of their action spaces" if talkers else "all play uniformly at random among what is legal"
+    lines = [f"{id}, seed {UNIFORM_SEED}, {how}", "", "start"]
+    lines += (look := _look(sim, talkers))
     looks = (MOST_LINES - len(lines) - 4 * DECISIONS) // len(look)  # a decision has a line for what may happen besides
     every = next((n for n in LOOK_EVERY if DECISIONS // n <= looks), DECISIONS)
     for number in range(1, DECISIONS + 1):
         player.play(sim)
         asked = [bool(sim.alive[0, a] and sim.acting[0, a]) for a in range(len(game.agents))]
-        decided = _actions(sim, asked)
+        decided = _said(talkers, asked) if talkers else _actions(sim, asked)
         sim.step()
         over = bool(sim.terminated[0] or sim.truncated[0])
         lines += [f"decision {number}", f"  {'; '.join(decided) or 'no agent is asked'}", f"  rewards  {_rewards(sim)}"]
         left = [a for k, a in enumerate(game.agents) if sim.agent_terminated[0, k]]
         lines += [f"  left     {', '.join(left)}"] if left else []
         if over or number % every == 0:
-            lines += _look(sim)
+            lines += _look(sim, talkers)
         if over:
             flag = "terminated" if sim.terminated[0] else "truncated"
             winner = int(sim.info["winner"][0])
@@ -185,6 +188,30 @@ def playthrough(id: str) -> str:
             break
     sim.close()
     return "\n".join(lines) + "\n"
+
+
+def _talkers(sim: Any) -> dict[str, AgentIO]:
+    """The agents of a game whose default codec speaks text."""
+    if not speaks_text(sim.game):
+        return {}
+    talkers = {agent: AgentIO(sim, (slot,)) for slot, agent in enumerate(sim.game.agents)}
+    for slot, agent_io in enumerate(talkers.values()):
+        agent_io.action_space.seed(UNIFORM_SEED + slot)
+    return talkers
+
+
+def _said(talkers: Mapping[str, AgentIO], asked: list[bool]) -> list[str]:
+    """Lets the agents say samples of their action spaces. What is not understood is said, and a legal action played."""
+    lines = []
+    for (agent, agent_io), is_asked in zip(talkers.items(), asked, strict=True):
+        if is_asked:
+            text = agent_io.action_space.sample()
+            lines.append(f"{agent} says {text!r}")
+            try:
+                agent_io.write_one(text)
+            except ValueError:
+                lines[-1] += " (not understood)"
+    return lines
 
 
 def _actions(sim: Any, asked: list[bool]) -> list[str]:
@@ -211,9 +238,12 @@ def _rewards(sim: Any) -> str:
     return ", ".join(f"{team} {_value(sim.team_rewards(team)[0])}" for team in sim.game.teams)
 
 
-def _look(sim: Any) -> list[str]:
-    """Observations of the first agent of each role, of the teams and of the lane, and the info."""
+def _look(sim: Any, talkers: Mapping[str, AgentIO]) -> list[str]:
+    """Observations of the first agent of each role, of the teams and of the lane, and the info; or in words."""
     game, memory = sim.game, sim.buffers.observations
+    if talkers:
+        seen = {agent: str(talkers[agent].observe_lane()) for agent in (role.agents[0] for role in game.roles)}
+        return [line for agent, text in seen.items() for line in (f"  {agent} reads", *_indented(text))]
     lines = []
     for role in game.roles:
         lines += [f"  {role.agents[0]} sees", *_table(role.observation, memory[role.name][0, 0])]
@@ -227,6 +257,10 @@ def _look(sim: Any) -> list[str]:
     if game.info:
         lines += ["  info", *(f"    {f.name:<28} {_value(sim.info[f.name][0])}{_unit(f.unit)}" for f in game.info)]
     return lines
+
+
+def _indented(text: str) -> list[str]:
+    return [f"    {line}" for line in text.splitlines() or [""]]
 
 
 def _allowed(choice: Choice, mask: Any) -> np.ndarray:

@@ -484,6 +484,14 @@ def _form(game: Game, observation: str | None) -> Form:
     raise ValueError(f'observation must be "flat" or "dict", got {observation!r}')
 
 
+def speaks_text(game: Game) -> bool:
+    """Whether the agents of a game read and write texts, if nobody asks for arrays."""
+    if game.default_codec is None:
+        return False
+    codec = game.codecs[game.default_codec]
+    return all(isinstance(codec.action_space(role), spaces.Text) for role in game.roles)
+
+
 def _codec(game: Game, name: str | None, slots: tuple[int, ...]) -> Codec | None:
     if name is None and len(slots) == 1:
         name = game.default_codec

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from gymnasium import spaces
 from gymnasium.spaces import GraphInstance
 
 ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)
+JUNK_SHARE = 0.25
+"""Share of the samples of a space with ``samples`` that are texts of random characters."""
 PRINTABLE = "".join(chr(code) for code in range(32, 127))
 """What texts of any characters are sampled from."""
 
@@ -42,7 +44,8 @@ class AnyCharacters(Sequence[str]):
 class TextSpace(spaces.Text):
     """Texts of some characters, or of any.
 
-    With ``charset=None`` every text of a fitting length is a member; samples are of printable ASCII.
+    With ``charset=None`` every text of a fitting length is a member; samples are of printable ASCII. With ``samples``
+    three of four samples are what users would say, so that random play and fuzz tests get beyond refusals.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class TextSpace(spaces.Text):
         *,
         min_length: int = 1,
         charset: frozenset[str] | set[str] | str | None = ALPHANUMERIC,
+        samples: Callable[[np.random.Generator], str] | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         """Makes the space.
@@ -59,6 +63,8 @@ class TextSpace(spaces.Text):
             max_length: Largest number of characters.
             min_length: Smallest number of characters.
             charset: Characters that may occur; None for all of Unicode.
+            samples: ``samples(generator)`` gives a text that means something; a function of a module, which copies and
+                other processes find again.
             seed: Seed of `sample`.
         """
         super().__init__(
@@ -68,10 +74,21 @@ class TextSpace(spaces.Text):
             seed=seed,
         )
         self._any = AnyCharacters() if charset is None else None
+        self._samples = samples
         self._pattern = None if charset is None else re.compile(f"[{re.escape(self.characters)}]*" if charset else "")
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """A random text; see `gymnasium.spaces.Text.sample`. Masks of any characters are over printable ASCII."""
+        """A random text; see `gymnasium.spaces.Text.sample`. Masks of any characters are over printable ASCII.
+
+        Raises:
+            ValueError: ``samples`` gave a text that is not in the space.
+        """
+        is_plain = mask is None and probability is None
+        if self._samples is not None and is_plain and self.np_random.random() >= JUNK_SHARE:
+            text = self._samples(self.np_random)
+            if text not in self:
+                raise ValueError(f"samples gave {text!r}, which is not in {self!r}")
+            return text
         if self._any is None:
             return super().sample(mask, probability)
         printable = spaces.Text(
