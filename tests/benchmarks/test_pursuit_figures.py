@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from learning import pursuit_figures
 from learning.figures import FigureArgs
 from learning.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 from palaestra import registry
+from palaestra.core.compile.reachable import unchanged_rules
 from palaestra_baselines import arac, mappo
 from palaestra_baselines.common.agents import keywords
 
@@ -28,6 +30,13 @@ palaestra.register(PATH, "palaestra.pursuit.graph_pursuit:game", family="test", 
 SOLVED = ("order=alternating", "starts=winnable", "solve=True", "horizon=24")
 SMALL = {"evaluations": 2, "lanes": 8, "warmup_steps": 40, "batch_size": 8, "replay_size": 80, "matches": 8}
 FEW = {"evaluations": 2, "lanes": 8, "rollout": 8, "matches": 8}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rules_do_not_change() -> Iterator[None]:
+    """The code of each game is walked once, not for each of its many evaluations."""
+    with unchanged_rules():
+        yield
 
 
 @pytest.fixture
