@@ -142,13 +142,14 @@ def test_a_call_by_address_gives_the_bits_of_the_function(kernels: Kernels):
 @compiled_only
 def test_kernels_call_it_and_do_not_hold_it(kernels: Kernels):
     made, _, loaded = kernels
+    kernel: Any = made["by_address"].kernel.drivers["step_lanes"]
     code = []
-    for driver in (made["by_address"].kernel.drivers["step_lanes"], loaded[fly.symbol()]):
+    for driver in (kernel, loaded[fly.symbol()]):
         (text,) = driver.inspect_llvm().values()
         code.append(text)
     assert f"call i32 @{fly.symbol()}" in code[0]
-    # A constant of the function.
-    assert [f", {TOO_FAST_MPS:e}" in text for text in code] == [False, True]
+    constant = f", {TOO_FAST_MPS:e}"  # of the function
+    assert [constant in text for text in code] == [False, True]
 
 
 @compiled_only
