@@ -304,10 +304,10 @@ def test_a_game_is_made_without_importing_coverage_and_all_of_scipy_and_both_are
         "import sys, numpy as np, palaestra; palaestra.make_batch('palaestra/CartPole-v0', 1); "
         "made = 'scipy.linalg' in sys.modules or 'coverage' in sys.modules; "
         "import coverage, numba; from numba.np import arraymath; "
-        "dot = numba.njit(lambda a: np.dot(a, a)); print(made, dot(np.eye(2)).tolist(), arraymath._HAVE_BLAS)"
+        "dot = numba.njit(lambda a: np.dot(a, a)); print(made, dot(np.ones(2)), arraymath._HAVE_BLAS)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["False", "[[1.0,", "0.0],", "[0.0,", "1.0]]", "True"]
+    assert run.stdout.split() == ["False", "2.0", "True"]
 
 
 def test_code_is_walked_once_where_rules_are_said_to_be_unchanged(monkeypatch: pytest.MonkeyPatch):
