@@ -87,8 +87,8 @@ class Game:
         physics: ``"module:Class"`` of an engine outside (see `palaestra.game.PhysicsEngine`).
         physics_options: Keywords for it. Functions of its package among them belong to the digest of the rules.
         model_digest: Callable giving a text that stands for what decides the rules outside of Python code and `world`,
-            such as the model file that an engine reads from another package. It enters the digest of the rules. What its
-            method ``licence()`` says, if it has one, stands on the game's page.
+            such as the model file that an engine reads from another package. It enters the digest of the rules. If it
+            has a method ``licence()``, what that says stands on the game's page.
         periods: Times command - engine - evaluate happen in one decision.
         parameters: Per-lane numbers of the rules. The suite puts ``horizon`` before them.
         horizon: Decisions until a match is truncated.
