@@ -186,7 +186,8 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
 
     entry = row(id)
     factory = factories.load(entry.factory)
-    given = {**{k: v for k, v in entry.kwargs.items() if k not in FACE_KEYWORDS}, **keywords}
+    fixed = {k: v for k, v in entry.kwargs.items() if k not in FACE_KEYWORDS}
+    given = {**fixed, **keywords}
     observation = given.pop("observation", None)
     _join_horizons(given, keywords)
     structural = _keywords_of(factory)
