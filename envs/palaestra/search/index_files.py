@@ -1,0 +1,143 @@
+"""Files of an index: a folder of plain ``.npy`` arrays, mapped into memory, which a stranger may have written.
+
+Nothing is unpickled or evaluated. Sizes, types and contents are checked when a folder is loaded, so that the search
+stays inside its arrays; the files must not be changed while the index is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.archive import LONGEST_NPY_HEADER, NPY_HEADER, NPY_START
+from palaestra.core.files import FileError, open_regular, write_atomically
+from palaestra.search.bm25 import LARGEST_K1, Postings, read_only
+from palaestra.search.vocabulary import Vocabulary
+
+FORMAT = 1.0
+KINDS = {
+    "parameters": "<f8", "offsets": "<i8", "peaks": "<f4", "passages": "<i4", "scores": "<f4",
+    "words": "|u1", "texts": "|u1", "text_offsets": "<i8",
+}  # fmt: skip
+"""Files and their types: ``parameters`` are the format, k1 and b; ``words`` are UTF-8, one a line, by id."""
+
+
+class Texts(Sequence[str]):
+    """Texts that lie in memory, or on the disk, as UTF-8 behind each other; what is no UTF-8 reads as U+FFFD."""
+
+    def __init__(self, content: np.ndarray, offsets: np.ndarray) -> None:
+        """Text n is ``content[offsets[n]:offsets[n + 1]]``, uint8."""
+        self.content, self.offsets = content, offsets
+
+    def __len__(self) -> int:
+        """Number of texts."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: Any) -> Any:
+        """A text by its number, a tuple of them for a slice."""
+        if isinstance(number, slice):
+            return tuple(self[k] for k in range(*number.indices(len(self))))
+        k = range(len(self))[number]
+        return bytes(self.content[self.offsets[k] : self.offsets[k + 1]]).decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        """All of them."""
+        return (self[k] for k in range(len(self)))
+
+
+def write(
+    folder: Path, passages: Sequence[str], vocabulary: Vocabulary, postings: Postings, k1_and_b: tuple[float, float]
+) -> None:
+    """Writes all files; ``parameters`` at the end, so that what was interrupted is no index.
+
+    Raises:
+        OSError: A file cannot be written; names it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "parameters.npy").unlink(missing_ok=True)
+    texts = [text.encode("utf-8", "replace") for text in passages]
+    arrays = {
+        **postings._asdict(),
+        "words": np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
+        "texts": np.frombuffer(b"".join(texts), np.uint8),
+        "text_offsets": np.cumsum([0, *map(len, texts)]),
+        "parameters": np.array([FORMAT, *k1_and_b]),
+    }
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array, KINDS[name])
+        write_atomically(folder / f"{name}.npy", lambda file, array=array: np.save(file, array, allow_pickle=False))
+
+
+def read(folder: Path) -> tuple[Texts, Vocabulary, Postings, tuple[float, float]]:
+    """What `write` wrote: passages, vocabulary, postings, k1 and b.
+
+    Raises:
+        FileError: A file is missing, damaged, or does not fit the others; names it.
+    """
+    arrays = {name: _mapped(folder / f"{name}.npy", kind) for name, kind in KINDS.items()}
+
+    def check(name: str, holds: Any, wrong: str) -> None:
+        if not holds:
+            raise FileError(f"{folder / name}.npy: {wrong}: build the index again, or take another copy of its folder")
+
+    version, k1, b = arrays["parameters"] if len(arrays["parameters"]) == 3 else (0.0, 0.0, 0.0)
+    check("parameters", version == FORMAT and 0 <= k1 <= LARGEST_K1 and 0 <= b <= 1, "not those of an index")
+    # Offsets are copied: they decide where the search reads, whatever happens to their file.
+    offsets, text_offsets = np.array(arrays["offsets"]), np.array(arrays["text_offsets"])
+    passages, scores = arrays["passages"], arrays["scores"]
+    check("text_offsets", _ascend(text_offsets, len(arrays["texts"])), "its numbers do not lead through texts.npy")
+    check("offsets", _ascend(offsets, len(passages)), "its numbers do not lead through passages.npy")
+    check("scores", len(scores) == len(passages), f"{len(scores)} numbers, but {len(passages)} in passages.npy")
+    check("peaks", len(arrays["peaks"]) == len(offsets) - 1, "another number of words than in offsets.npy")
+    number, filled = len(text_offsets) - 1, np.flatnonzero(np.diff(offsets))
+    is_first = np.zeros(len(passages) + 1, bool)
+    is_first[offsets] = True
+    check("passages", not len(passages) or (passages.min() >= 0 and passages.max() < number), "no such passage")
+    check("passages", (is_first[1:-1] | (np.diff(passages) > 0)).all(), "passages of a word do not ascend")
+    check("scores", np.all((scores > 0) & (scores < np.inf)), "a score is not positive or not finite")
+    peaks = np.zeros(len(offsets) - 1, np.float32)
+    if len(filled):
+        peaks[filled] = np.maximum.reduceat(scores, offsets[filled])
+    check("peaks", np.array_equal(peaks, arrays["peaks"]), "not the largest of scores.npy")
+    try:
+        words = bytes(arrays["words"]).decode().split("\n") if len(arrays["words"]) else []
+    except UnicodeDecodeError:
+        words = None
+    check("words", words is not None and len(set(words)) == len(words) == len(peaks), "not one word for each peak")
+    passages_of = Texts(arrays["texts"], text_offsets)
+    return passages_of, Vocabulary(words or ()), read_only(offsets, peaks, passages, scores), (float(k1), float(b))
+
+
+def _ascend(offsets: np.ndarray, end: int) -> bool:
+    """Whether offsets start at 0, never fall and end where the array ends."""
+    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end and bool((np.diff(offsets) >= 0).all())
+
+
+def _mapped(path: Path, kind: str) -> np.ndarray:
+    """A file's array of one axis, mapped into memory for reading.
+
+    Raises:
+        FileError: It is missing or no such array; names it.
+    """
+    try:
+        with open_regular(path) as file:
+            start = file.read(len(NPY_START) + 2)
+            text = file.read(min(int.from_bytes(start[-2:], "little"), LONGEST_NPY_HEADER))
+            match = NPY_HEADER.fullmatch(text) if start.startswith(NPY_START) else None
+            shape = match[2].replace(b" ", b"").split(b",") if match is not None else []
+            if match is None or match[1].decode() != kind or len(shape) != 2 or shape[1]:
+                raise FileError(f"{path}: not a plain array of type {kind} and one axis (npy 1.0)")
+            length, begin = int(shape[0]), len(start) + len(text)
+            if begin + length * np.dtype(kind).itemsize != os.fstat(file.fileno()).st_size:
+                raise FileError(f"{path}: does not have the size that it says: take another copy of it")
+            if length == 0:
+                return np.zeros(0, kind)
+            return np.asarray(np.memmap(file, kind, "r", begin, (length,)))
+    except (OSError, OverflowError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{path}: cannot be read ({error}): give the folder of an index that was saved") from error

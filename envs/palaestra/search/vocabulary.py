@@ -1,0 +1,93 @@
+"""How text becomes words: lower case, runs of Unicode letters and digits; no stop words, no stemming.
+
+A letter or digit is what `str.isalnum` says. Accents that are characters of their own (``e`` and U+0301) end a word, so
+text should be in composed form (NFC), as most text is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice, repeat
+
+import numpy as np
+
+UNKNOWN = -1
+"""Id of all words that are not in the vocabulary."""
+BETWEEN, END = "\0", -2
+"""Stands behind each text of a batch, and its id; no letter, so that no text has it as a word."""
+AT_ONCE = 4096
+"""Texts whose words are in memory at the same time."""
+
+WORD = re.compile(rf"[^\W_]+|{BETWEEN}")
+ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)} | {ord(BETWEEN): BETWEEN}
+
+
+class Vocabulary:
+    """Ids of words, in the order in which they came.
+
+    Example::
+
+        vocabulary = Vocabulary()
+        vocabulary.learn(["The cat.", "A cat!"])  # words [0, 1, 2, 1], starts [0, 2, 4]
+        vocabulary.encode(["the dog"])  # words [0, -1], starts [0, 2]
+    """
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        """Gives word k of ``words``, which are all different, the id k."""
+        self._ids = {BETWEEN: END, **dict(zip(words, count()))}
+
+    def __len__(self) -> int:
+        """Number of words."""
+        return len(self._ids) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        """The words by id."""
+        return islice(self._ids, 1, None)
+
+    def encode(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The words of Q texts.
+
+        Returns:
+            Ids int32 ``[W]``, `UNKNOWN` among them, and starts int64 ``[Q + 1]``: text q has
+            ``ids[starts[q]:starts[q + 1]]``.
+        """
+        if len(texts) == 1:  # the usual case, in a tenth of the time
+            words = split(texts[0].replace(BETWEEN, " "))
+            return np.array([self._ids.get(w, UNKNOWN) for w in words], np.int32), np.array([0, len(words)], np.int64)
+        parts = [np.fromiter(map(self._ids.get, words, repeat(UNKNOWN)), np.int32, len(words)) for words in _in(texts)]
+        return _apart(parts)
+
+    def learn(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The words of Q texts, of which unknown ones get the next ids; see `encode`."""
+        ids = defaultdict(count(len(self)).__next__, self._ids)
+        parts = [np.fromiter(map(ids.__getitem__, words), np.int32, len(words)) for words in _in(texts)]
+        self._ids = dict(ids)
+        return _apart(parts)
+
+
+def split(text: str) -> list[str]:
+    """The words of a text; `BETWEEN` is one, too.
+
+    A table and `str.split` are the fastest for ASCII: 0.1 us and 0.7 us for a question of 50 characters. Looking the
+    words up takes longer.
+    """
+    return text.translate(ASCII).split() if text.isascii() else WORD.findall(text.lower())
+
+
+def _in(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The words of some texts at a time, `BETWEEN` behind each text."""
+    for first in range(0, len(texts), AT_ONCE):
+        some = texts[first : first + AT_ONCE]
+        together = f" {BETWEEN} ".join([*some, ""])
+        if together.count(BETWEEN) != len(some):
+            together = f" {BETWEEN} ".join([*(text.replace(BETWEEN, " ") for text in some), ""])
+        yield split(together)
+
+
+def _apart(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Ids without `END`, and where the texts start."""
+    ids = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    ends = np.flatnonzero(ids == END)
+    return ids[ids != END], np.concatenate([[0], ends - np.arange(len(ends))]).astype(np.int64)
