@@ -25,6 +25,7 @@ import numpy as np
 import exact_claims
 import pursuit_speed
 import robots_speed
+import search_speed
 import skirmish_speed
 import start_speed
 import team_speed
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zc (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zd (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -338,6 +339,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     ),
     "zb": (robots_speed.starts, "robots, make_batch to first step, CPU s", robots_speed.COMPILE_BAR_S, False),
     "zc": (robots_speed.threads, "quadrupeds, two threads, speed-up", robots_speed.THREADS_BAR, True),
+    "zd": (search_speed.speeds, "text search over bm25s", search_speed.SINGLE_BARS[0], True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

@@ -97,7 +97,9 @@ def find(offsets, peaks, passages, scores, words, terms, sums, numbers, found):
     Returns:
         Number of passages found, at most k: passages without any of the words are none.
     """
-    count = read_query(offsets, peaks, words, terms) if len(numbers) > 0 else 0
+    if len(numbers) == 0:
+        return 0
+    count = read_query(offsets, peaks, words, terms)
     hits = score_sample(passages, scores, terms, count, numbers, found)
     last = count
     while True:

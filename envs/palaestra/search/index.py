@@ -86,7 +86,7 @@ class Index:
         texts = [queries] if isinstance(queries, str) else queries
         words, starts = self.vocabulary.encode(texts)
         numbers, scores = np.empty((len(texts), k), np.int32), np.empty((len(texts), k))
-        longest = int(np.diff(starts).max(initial=0))
+        longest = len(words) if len(texts) == 1 else int(np.diff(starts).max(initial=0))
         terms = record_view(np.empty(longest, TERM)) if jit_disabled() else np.empty(longest, TERM)
         sums = np.zeros(min(bm25.WINDOW, len(self) + 1))
         _find_all()(*self.postings, words, starts, terms, sums, numbers, scores)
