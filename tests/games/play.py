@@ -32,7 +32,7 @@ def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, *
     ``compiled`` says otherwise, for tests that play many matches.
     """
     if compiled is None:
-        compiled = not jit_disabled() and link(game) in _kernels(_package(game.step.__module__))
+        compiled = not jit_disabled() and link(game) in _kernels(_package(game.reset.__module__))
     kind = KernelSimulation if game.physics is None else PhysicsSimulation
     return kind(game, num_envs, compiled=compiled, **options)
 

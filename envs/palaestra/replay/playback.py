@@ -241,4 +241,4 @@ def _step(sim: Any, words: np.ndarray, lanes: np.ndarray | None) -> None:
     if words.shape != (sim.num_envs, len(columns)):
         raise ReplayError(f"the replay has actions of shape {words.shape}, the rules of {(sim.num_envs, len(columns))}")
     sim.buffers.action_words[:, columns] = words
-    sim.step(lanes=lanes)
+    sim.step() if lanes is None else sim.step(lanes=lanes)

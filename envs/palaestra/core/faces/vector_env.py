@@ -160,7 +160,7 @@ class GameVectorEnv(VectorEnv):
         sim = self.sim
         which = None if options is None else check_options(sim, options, ("step_mask",), "step").get("step_mask")
         self.agent_io.write(actions, which)
-        sim.step(lanes=which)
+        sim.step() if which is None else sim.step(lanes=which)
         rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
         over = terminated | truncated
