@@ -108,7 +108,7 @@ REFUSED = {
     "another format": ("parameters", changed("parameters", _0=2)),
     "few parameters": ("parameters", replaced("parameters", np.ones(2))),
     "no b": ("parameters", changed("parameters", _2=np.nan)),
-    "texts that end early": ("text_offsets", changed("text_offsets", _4=9)),
+    "texts that end early": ("text_offsets", changed("text_offsets", _4=len("".join(TEXTS).encode()) - 1)),
     "texts that go back": ("text_offsets", changed("text_offsets", _2=9)),
     "no texts": ("text_offsets", replaced("text_offsets", np.zeros(0, np.int64))),
     "offsets beyond": ("offsets", changed("offsets", _2=10**12)),

@@ -94,6 +94,16 @@ def assert_python_as_naive(
     np.testing.assert_allclose(exact, naive(texts, query), rtol=1e-6)
 
 
+def test_a_word_that_can_only_equal_the_kth_score_is_searched(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bm25, "SAMPLE", 1)  # passage 3 is scored first
+    postings = Postings(
+        np.array([0, 1, 3]), np.ones(2, np.float32), np.array([3, 1, 9], np.int32), np.ones(3, np.float32)
+    )
+    numbers, terms = np.zeros(1, np.int32), record_view(np.zeros(2, TERM))
+    bm25.find(*postings, np.array([0, 1], np.int32), terms, np.zeros(4), numbers, np.zeros(1))
+    assert numbers.tolist() == [1]
+
+
 def summed(postings: Postings, words: np.ndarray, size: int) -> np.ndarray:
     """All scores in the order of `find`: words by falling peak, then by id."""
     different, times = np.unique(words[words >= 0], return_counts=True)
