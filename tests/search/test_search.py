@@ -72,8 +72,8 @@ def test_random_corpora_next_to_the_sum_over_all_passages(
     monkeypatch.setattr(bm25, "SAMPLE", sample)
     monkeypatch.setattr(bm25, "RATIO", ratio)
     index = Index(texts)
-    queries = [*random_texts(rng, 10, 5 + 9 * seed, 7), "", "unknown", "w0 w0 unknown w0 w1", " ".join(texts[:3])]
-    for k in (1, 2, 5, size + 3):
+    queries = [*random_texts(rng, 6, 5 + 9 * seed, 7), "", "unknown", "w0 w0 unknown w0 w1", " ".join(texts[:3])]
+    for k in (1, 3, size + 3):
         for query in queries:
             assert_python_as_naive(index.postings, index.vocabulary, texts, query, k, window)
 
