@@ -1,4 +1,4 @@
-"""Text search: the passages that fit a question best, exact and fast, without an environment.
+"""Text search: the passages that fit a question best, exactly, without an environment.
 
 Example::
 

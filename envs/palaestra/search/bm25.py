@@ -74,7 +74,7 @@ def find(offsets, peaks, passages, scores, words, terms, sums, numbers, found):
     """Finds the k best passages of a query, exactly, and returns how many there are.
 
     Higher scores come first, equal ones by the passages' numbers. A score is the float64 sum of float32 numbers in an
-    order that depends on the set of words alone: the same bits on every machine. The words stand by falling peak:
+    order that depends on the set of words alone. The words stand by falling peak:
 
     1. The best passages of the rarest words (`SAMPLE`) are scored: others must reach them.
     2. The postings of all words are added up, for ``len(sums)`` numbers of passages at a time, but for the last words:
@@ -354,7 +354,7 @@ def fill_postings(words, starts, idf, lengths, offsets, ends, passages, scores, 
 
 
 def natural_log(x: np.ndarray) -> np.ndarray:
-    """Natural logarithm by additions, products and quotients alone: the same bits on every machine, errors near 1e-16.
+    """Natural logarithm by additions, products and quotients alone, no library's logarithm; errors near 1e-16.
 
     Args:
         x: float64, at least 1.
