@@ -1,13 +1,15 @@
-"""Text search: the passages that fit a question best, exactly, without an environment.
+"""Text search: agents that search passages and answer questions, and the search engine without an environment.
 
-Example::
+The rules of ``SearchQA`` are in `palaestra.search.search_qa` and `palaestra.search.turns`. Example of the engine and the
+scorer::
 
-    from palaestra.search import Index
+    from palaestra.search import Index, score
 
     index = Index(["The cat sat on the mat.", "Dogs bark at cats.", "A mat for the dog."])
     numbers, scores = index.search(["cat on a mat", "dog"], k=2)  # [[0, 2], [2, -1]]
     index.passages[numbers[0, 0]]  # "The cat sat on the mat."
     index.save("cats")  # and Index.load("cats")
+    score("The mat!", ["mat"]).exact_match  # 1.0
 
 Passages are ranked by BM25 as in Lucene (`palaestra.search.bm25`). Words are runs of letters and digits in lower case
 (`palaestra.search.vocabulary`): ``cats`` is another word than ``cat``.
@@ -17,16 +19,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from palaestra.game import Page, Preset, Row, presets
+
 if TYPE_CHECKING:
     from palaestra.search.index import Index
+    from palaestra.search.scoring import Score, score
 
-__all__ = ["Index"]
+__all__ = ["ROWS", "Index", "Score", "score"]
+
+ROWS: tuple[Row, ...] = presets(
+    "search",
+    "palaestra.search.search_qa:game",
+    Preset("palaestra/SearchQA-2Hop-v0", "questions over two facts of a world that each match draws", hops=2),
+    Preset("palaestra/SearchQA-1Hop-v0", "questions after one fact", hops=1),
+    Preset("palaestra/SearchQA-3Hop-v0", "questions over three facts", hops=3),
+    Preset("palaestra/SearchQA-Bridge4-v0", "questions over two to four facts", hops=(2, 4), max_turns=6),
+    Preset("palaestra/SearchQA-Compare-v0", "which of two has the earlier year, whether both have the same", compare=True),
+    Preset(
+        "palaestra/SearchQA-Noisy-v0",
+        "two facts among other names, near-duplicates, and what is no longer or not so",
+        hops=2,
+        aliases=0.2,
+        near_duplicates=0.2,
+        stale=0.3,
+        contradicting=0.2,
+        max_turns=6,
+    ),
+    Preset("palaestra/SearchQA-Fictional-v0", "10,000 passages that all matches share, with splits", world="fixed"),
+    Preset("palaestra/SearchQA-Judge-v0", "a turn says whether the passages help", judge=True, max_turns=8),
+    Preset("palaestra/SearchQA-Docs-v0", "the documentation of Python's standard library, as text", world="stdlib"),
+    Preset("palaestra/SearchQA-Custom-v0", "passages and questions of your own; an example without", world="example"),
+    page=Page("SearchQA", "answer questions by searching text, as choices, tokens or words"),
+)
 
 
 def __getattr__(name: str) -> Any:
-    """`Index`, imported when it is asked for."""
+    """`Index`, `Score` and `score`, imported when they are asked for."""
     if name == "Index":
         from palaestra.search.index import Index
 
         return Index
+    if name in ("Score", "score"):
+        from palaestra.search import scoring
+
+        return getattr(scoring, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

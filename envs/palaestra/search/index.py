@@ -107,8 +107,19 @@ class Index:
         Raises:
             FileError: A file is missing, damaged, or does not fit the others; names it.
         """
+        return cls.of_parts(*index_files.read(Path(folder)))
+
+    @classmethod
+    def of_parts(
+        cls,
+        passages: Sequence[str],
+        vocabulary: Vocabulary,
+        postings: Postings,
+        k1_and_b: tuple[float, float] = (bm25.K1, bm25.B),
+    ) -> Index:
+        """An index of passages whose postings are there; see the attributes."""
         index = cls.__new__(cls)
-        index.passages, index.vocabulary, index.postings, (index.k1, index.b) = index_files.read(Path(folder))
+        index.passages, index.vocabulary, index.postings, (index.k1, index.b) = passages, vocabulary, postings, k1_and_b
         return index
 
 

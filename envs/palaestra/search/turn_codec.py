@@ -1,0 +1,228 @@
+"""``form="text"``: turns and passages as text, with the tags of Search-R1 (B. Jin et al., 2025, arXiv:2503.09516)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from palaestra.game import AgentView, Role, TextSpace
+from palaestra.search.language import (
+    FIRST_WORD,
+    FRESH_STEMS,
+    LITERAL,
+    LITERALS,
+    NO_WORD,
+    NOTHING,
+    RELATIONS,
+    UNKNOWN_WORD,
+    stems,
+)
+from palaestra.search.library import MOST_HOPS, WORDS
+from palaestra.search.scoring import normalize
+from palaestra.search.turns import AT_START, JUDGE, NONE, SEARCH, VERBS
+from palaestra.search.worlds import Texts
+
+LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
+"""Characters of a turn, and of what an agent reads."""
+READ_CHARACTERS = 4096
+"""Characters of a query or an answer that are read."""
+
+PROMPTS = {
+    "search_r1": (
+        "Find the answer to the question below. Think between <think> and </think> before you act. Where you lack"
+        " knowledge, search: write a query between <search> and </search>; the passages that fit best come back between"
+        " <information> and </information>. You have {turns} turns and {words} words for queries and the answer. When"
+        " you know it, write the answer alone, between <answer> and </answer>.{judge}\n\nQuestion: {question}\n"
+    ),
+    "plain": "{question}",
+}
+"""Prompts by name. A template of one's own has the same fields in braces; all but ``question`` may be missing."""
+JUDGE_PROMPT = (
+    " After a search you may spend a turn to say whether the passages help: <judge>yes</judge> or <judge>no</judge>."
+)
+REFUSAL = "\n\nThis turn said nothing: write a query between <search> and </search>, or the answer between <answer> and"
+REFUSAL += " </answer>.\n\n"
+
+
+def check_prompt(prompt: str) -> str:
+    """A prompt by its name or the template itself.
+
+    Raises:
+        ValueError: No such name, or a template without the question or with an unknown field.
+    """
+    template = PROMPTS.get(prompt, prompt)
+    try:
+        is_fine = "\0" in template.format(question="\0", turns=4, words=256, judge="")
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        raise ValueError(f"prompt={prompt!r}: fields are {{question}}, {{turns}}, {{words}}, {{judge}}: {error!r}") from None
+    if not is_fine:
+        raise ValueError(f"prompt={prompt!r}: give {', '.join(PROMPTS)}, or a template with {{question}}")
+    return template
+
+
+def sample_turn(generator: np.random.Generator) -> str:
+    """A turn of the language's words, for the samples of the action space."""
+    stem, relation = SAMPLED_STEMS[generator.integers(FRESH_STEMS)], RELATIONS[generator.integers(len(RELATIONS))].noun
+    turns = f"<search>{relation} of {stem}</search>", f"<answer>{stem}</answer>", f"<judge>{LITERALS[stem < 'm']}</judge>"
+    return turns[generator.integers(len(turns))]
+
+
+SAMPLED_STEMS = tuple(stems(FRESH_STEMS))
+
+
+def parse(turn: str, verbs: Sequence[str]) -> tuple[str, str]:
+    """The verb of a turn and what stands in its tags, in time linear in the turn's length; ``none`` without such tags.
+
+    It is the first pair of tags that is complete: the one that opens first, up to where it is closed first.
+    """
+    best, found = len(turn), ("none", "")
+    for verb in verbs:
+        start = turn.find(f"<{verb}>")
+        if 0 <= start < best:
+            inside = start + len(verb) + 2
+            end = turn.find(f"</{verb}>", inside)
+            if end >= 0:
+                best, found = start, (verb, turn[inside:end])
+    return found
+
+
+class TurnCodec:
+    """Text for `palaestra.search.turns`' tokens; each observation is what came since the last turn."""
+
+    total = True
+
+    def __init__(self, texts: Texts, prompt: str, judges: bool) -> None:
+        """See `palaestra.search.search_qa.game`."""
+        self._texts, self._judges = texts, judges
+        self._verbs = VERBS[1:] if judges else VERBS[1:-1]
+        self._prompt = check_prompt(prompt)
+
+    def observation_space(self, role: Role) -> TextSpace:
+        """Any text."""
+        return TextSpace(LONGEST_TEXT, min_length=0, charset=None)
+
+    def action_space(self, role: Role) -> TextSpace:
+        """Any text; samples are turns."""
+        return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=sample_turn)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def decode(self, view: AgentView, action: str) -> np.ndarray:
+        """Verb and words, int64 ``[17]``; any text is a turn."""
+        verb, content = parse(action, self._verbs)
+        turn = np.zeros(1 + WORDS, np.int64)
+        if verb == "none":
+            return turn
+        text = content[:READ_CHARACTERS]
+        words = normalize(text) if verb == "answer" else text
+        ids = self._texts.vocabulary.encode((words,))[0]
+        count = min(len(ids), WORDS)
+        turn[0] = VERBS.index(verb)
+        turn[1 : 1 + count] = ids[:count] + FIRST_WORD
+        if verb == "answer" and (len(ids) > WORDS or len(content) > READ_CHARACTERS):
+            turn[WORDS] = UNKNOWN_WORD  # a longer answer is not its beginning
+        return turn
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def encode(self, view: AgentView) -> str:
+        """What came since the last turn: at first the prompt with the question, then passages."""
+        row = view.row
+        return self._segment(int(row["verb"]), row["documents"].tolist(), row)
+
+    def encode_many(self, view: AgentView) -> list[str]:
+        """The same for N matches."""
+        rows = view.row
+        verbs, documents = rows["verb"].tolist(), rows["documents"].tolist()
+        return [self._segment(verb, found, rows[n]) for n, (verb, found) in enumerate(zip(verbs, documents, strict=True))]
+
+    def _segment(self, verb: int, documents: list[int], row: Any) -> str:
+        if verb == SEARCH:
+            if documents[0] == NOTHING:
+                text = "No passage was found." if row["words_left"] > 0 else "No words are left."
+            else:
+                passages = enumerate(self._passages(documents, row), 1)
+                text = "\n".join([f'Doc {k}(Title: "{title}") {text}' for k, (title, text) in passages])
+            return f"\n\n<information>{text}</information>\n\n"
+        if verb == AT_START:
+            judge = JUDGE_PROMPT if self._judges else ""
+            turns, words = int(row["turns_left"]), int(row["words_left"])
+            return self._prompt.format(question=self.question(row), turns=turns, words=words, judge=judge)
+        return REFUSAL if verb == NONE else "\n" if verb == JUDGE else ""
+
+    def _passages(self, documents: list[int], row: Any) -> Iterable[tuple[str, str]]:
+        """Titles and texts of what was found."""
+        found = documents[: documents.index(NOTHING)] if NOTHING in documents else documents
+        if self._texts.passages:
+            for number in found:
+                title, _, text = self._texts.passages[number].partition("\n")
+                yield (title, text) if text else ("", title)
+        else:
+            words = self._texts.words
+            for tokens in row["passages"][: len(found)].tolist():
+                shown = [words[token] for token in tokens if token != NO_WORD]
+                text = " ".join(shown[2:])
+                yield f"{shown[0]} {shown[1]}", f"{text[0].upper()}{text[1:]}."
+
+    def question(self, row: Any) -> str:
+        """The question of a match."""
+        if self._texts.questions:
+            return self._texts.questions[row["number"]]
+        text = " ".join([self._texts.words[token] for token in row["question"].tolist() if token != NO_WORD])
+        return f"{text[0].upper()}{text[1:]}{'.' if text.startswith('name') else '?'}"
+
+    def info(self, view: AgentView) -> dict[str, Any]:
+        """``question``, ``answers`` and ``path``: what each hop's passage says, or its title.
+
+        In worlds of their own the last two are empty once the next match has begun.
+        """
+        return {"question": self.question(view.row), "answers": self.answers(view), "path": self.path(view)}
+
+    def answers(self, view: AgentView) -> list[str]:
+        """The right answers."""
+        if self._texts.questions:
+            return list(self._texts.answers[view.row["number"]])
+        if view.record is None:
+            return []
+        answers = view.record["answers"].tolist()
+        return [" ".join(self._texts.words[token] for token in words if token) for words in answers if words[0]]
+
+    def path(self, view: AgentView) -> list[list[str]]:
+        """Subject, relation and object of each passage that is needed, or its title."""
+        if not self._texts.questions:
+            return [] if view.record is None else fresh_path(self._texts, view.record)
+        number, questions, facts = view.row["number"], view.world.questions, view.world.facts
+        path = list[list[str]]()
+        for passage in questions.gold[number, : questions.hops[number]].tolist():
+            title = self._texts.passages[passage].partition("\n")[0]
+            if len(facts.subject) == 0:
+                path.append([title])
+            else:
+                noun, thing = RELATIONS[facts.relation[passage]].noun, int(facts.objects[passage, 0])
+                path.append([title, noun, name_of(self._texts, facts.names, thing)])
+        return path
+
+
+def name_of(texts: Texts, names: np.ndarray, thing: int) -> str:
+    """Name of an entity, or a literal.
+
+    Args:
+        texts: The game's texts.
+        names: int32 ``[E, 2]``: tokens.
+        thing: Entity or literal.
+    """
+    if thing <= LITERAL:
+        return LITERALS[LITERAL - thing]
+    return " ".join(texts.words[token] for token in names[thing].tolist())
+
+
+def fresh_path(texts: Texts, record: Any) -> list[list[str]]:
+    """Subject, relation and object of each passage that the question of a match with a world of its own needs."""
+    path, names = list[list[str]](), record["name_words"]
+    for passage in record["gold"][: min(int(record["hops"]), MOST_HOPS)].tolist():
+        ends = int(record["subject"][passage]), int(record["objects"][passage, 0])
+        subject, thing = (name_of(texts, names, k) for k in ends)
+        path.append([subject, RELATIONS[record["relation"][passage]].noun, thing])
+    return path
