@@ -1,4 +1,4 @@
-"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | check | doctor``.
+"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | serve | check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
 passes arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few,
@@ -28,6 +28,7 @@ COMMANDS = {
     "eval": "palaestra.cli.evaluate",
     "bench": "palaestra.cli.bench",
     "replay": "palaestra.cli.replay",
+    "serve": "palaestra.cli.serve",
     "check": "palaestra.cli.check",
     "doctor": "palaestra.cli.doctor",
 }

@@ -42,8 +42,10 @@ SAYS_OF = tuple(kind for kind, count in enumerate(COUNT_OF) for _ in range(count
 SUBJECT_ALIAS, OBJECT_ALIAS, SECOND_ALIAS = 1, 2, 4
 """Bits of `other_names`: whom the sentence calls by the other name."""
 YEAR_COUNT = len(YEARS)
-SECOND_OBJECTS = 0.5
-"""Chance of a second object of a relation that may have two."""
+SHARED_BY = 8
+"""Names whose second words are picked from one random number."""
+MOST_OF_ENTITY = 6
+"""Passages that are left room for: the facts of an entity, its other name, and what noise adds to one fact."""
 
 WORK = np.dtype(
     [
@@ -51,11 +53,11 @@ WORK = np.dtype(
         ("different", "i4", (WORDS,)),
         ("times", "i4", (WORDS,)),
         ("having", "i4", (WORDS,)),
-        ("in_name", "i4", (ENTITIES,)),
-        ("is_alias", "i4", (ENTITIES,)),
-        ("in_template", "i4", (TEMPLATES,)),
-        ("is_relation", "i4", (RELATIONS,)),
-        ("in_passage", "i4", (PASSAGES,)),
+        ("in_name", "u2", (ENTITIES,)),
+        ("is_alias", "u2", (ENTITIES,)),
+        ("in_template", "u2", (TEMPLATES,)),
+        ("is_relation", "u2", (RELATIONS,)),
+        ("in_passage", "u2", (PASSAGES,)),
         ("numbers", "i4", (TOP,)),
         ("scores", "f8", (TOP,)),
     ]
@@ -67,12 +69,14 @@ STATE = (
     ("name_words", "i4", (ENTITIES, 2)),
     ("alias_words", "i4", (ENTITIES,)),
     ("fact", "i2", (ENTITIES, RELATIONS)),
+    ("luck", "f8"),
     ("passages", "i8"),
     ("mean_length", "f8"),
     ("subject", "i1", (PASSAGES,)),
     ("relation", "i1", (PASSAGES,)),
     ("template", "i1", (PASSAGES,)),
     ("other_names", "i1", (PASSAGES,)),
+    ("length", "i1", (PASSAGES,)),
     ("objects", "i2", (PASSAGES, 2)),
     ("work", WORK),
 )
@@ -87,29 +91,46 @@ def draw_world(s, world):
     rules = world.rules
     draw_names(s, world)
     s.passages = 0
-    length = 0
+    length, kind = 0, 0
     for entity in range(rules.entities):
-        for relation in range(RELATIONS):
+        for relation in range(rules.relations):
             s.fact[entity, relation] = NOTHING
-            if relation < rules.relations and world.language.applies[relation, entity % KINDS]:
-                length += draw_fact(s, world, entity, relation)
+            if world.language.applies[relation, kind]:
+                length += draw_fact(s, world, entity, kind, relation)
         if rules.aliases > 0.0:
             length += add_passage(s, world, entity, NOTHING, ALIAS, NOTHING, NOTHING)
+        kind = 0 if kind == KINDS - 1 else kind + 1
     s.mean_length = length / s.passages
 
 
 def draw_names(s, world):
     """Draws names: a stem that no other name has, unless it is a near-duplicate, and a word of the entity's kind."""
     rules = world.rules
-    start, stride = integer(s, FRESH_STEMS), 1 + integer(s, FRESH_STEMS - 1)
+    stem, stride, kind = integer(s, FRESH_STEMS), 1 + integer(s, FRESH_STEMS - 1), 0
     for entity in range(rules.entities):
-        s.name_words[entity, 0] = rules.first_stem + (start + stride * entity) % FRESH_STEMS
-        s.name_words[entity, 1] = rules.first_second + entity % KINDS * SECONDS + integer(s, SECONDS)
-        s.alias_words[entity] = rules.first_stem + (start + stride * (rules.entities + entity)) % FRESH_STEMS
-        if entity > 0 and rules.near_duplicates > 0.0 and uniform(s, 0.0, 1.0) < rules.near_duplicates:
-            twin = s.name_words[integer(s, entity), 0]
-            if not is_taken(s, entity, twin):
-                s.name_words[entity, 0] = twin
+        if entity % SHARED_BY == 0:
+            s.luck = uniform(s, 0.0, 1.0)
+        s.name_words[entity, 0] = rules.first_stem + stem
+        s.name_words[entity, 1] = rules.first_second + kind * SECONDS + pick(s, SECONDS)
+        stem = stem + stride if stem + stride < FRESH_STEMS else stem + stride - FRESH_STEMS
+        kind = 0 if kind == KINDS - 1 else kind + 1
+    for entity in range(rules.entities):
+        s.alias_words[entity] = rules.first_stem + stem
+        stem = stem + stride if stem + stride < FRESH_STEMS else stem + stride - FRESH_STEMS
+    if rules.near_duplicates > 0.0:
+        for entity in range(1, rules.entities):
+            if uniform(s, 0.0, 1.0) < rules.near_duplicates:
+                twin = s.name_words[integer(s, entity), 0]
+                if not is_taken(s, entity, twin):
+                    s.name_words[entity, 0] = twin
+
+
+def pick(s, n):
+    """An int in [0, n). One draw of the stream serves several, as long as its 53 bits are enough."""
+    scaled = s.luck * n
+    found = int(scaled)
+    s.luck = scaled - found
+    return found
 
 
 def is_taken(s, entity, first_word):
@@ -120,38 +141,44 @@ def is_taken(s, entity, first_word):
     return False
 
 
-def draw_fact(s, world, entity, relation):
-    """Draws where a relation leads to and the passages about it; returns the number of their words."""
+def draw_fact(s, world, entity, kind, relation):
+    """Draws where a relation of an entity of a kind leads to, and the passages about it; returns their words' number."""
     rules = world.rules
-    first = draw_object(s, world, entity, relation, NOTHING)
+    s.luck = uniform(s, 0.0, 1.0)
+    first = draw_object(s, world, entity, kind, relation, NOTHING)
     second = NOTHING
-    if world.language.is_many[relation] and uniform(s, 0.0, 1.0) < SECOND_OBJECTS:
-        second = draw_object(s, world, entity, relation, first)
+    if world.language.is_many[relation] and pick(s, 2):
+        second = draw_object(s, world, entity, kind, relation, first)
     s.fact[entity, relation] = s.passages
     length = add_passage(s, world, entity, relation, CURRENT if second == NOTHING else BOTH, first, second)
-    if rules.stale > 0.0 and uniform(s, 0.0, 1.0) < rules.stale:
-        other = draw_object(s, world, entity, relation, first)
+    has_room = s.passages + MOST_OF_ENTITY * (rules.entities - entity) < PASSAGES
+    if rules.stale > 0.0 and uniform(s, 0.0, 1.0) < rules.stale and has_room:
+        other = draw_object(s, world, entity, kind, relation, first)
         length += add_passage(s, world, entity, relation, STALE, other, NOTHING)
-    if rules.contradicting > 0.0 and uniform(s, 0.0, 1.0) < rules.contradicting:
-        other = draw_object(s, world, entity, relation, first)
+    if rules.contradicting > 0.0 and uniform(s, 0.0, 1.0) < rules.contradicting and has_room:
+        other = draw_object(s, world, entity, kind, relation, first)
         length += add_passage(s, world, entity, relation, RUMOUR, other, NOTHING)
     return length
 
 
-def draw_object(s, world, subject, relation, other):
-    """Draws what a relation leads to: neither the subject nor ``other``."""
-    kind = world.language.leads_to[relation]
-    if kind == YEAR:
-        year = integer(s, YEAR_COUNT - (other != NOTHING))
+def draw_object(s, world, subject, kind, relation, other):
+    """Draws what a relation leads to: neither the subject, whose kind is given, nor ``other`` (-1 for nothing)."""
+    wanted = world.language.leads_to[relation]
+    if wanted == YEAR:
+        year = pick(s, YEAR_COUNT - (other != NOTHING))
         return LITERAL - FIRST_YEAR - year - (other != NOTHING and year >= LITERAL - FIRST_YEAR - other)
-    count = (world.rules.entities - kind + KINDS - 1) // KINDS
-    low, high = min(subject, other), max(subject, other)
-    is_low = low != NOTHING and low % KINDS == kind
-    is_high = high % KINDS == kind and high != low
-    found = kind + KINDS * integer(s, count - is_low - is_high)
-    if is_low and found >= low:
+    low, high = -1, -1
+    if kind == wanted:
+        low = subject
+    if other != NOTHING:
+        low, high = min(low, other), max(low, other)
+    if low == NOTHING:
+        low, high = high, -1
+    count = (world.rules.entities - wanted + KINDS - 1) // KINDS
+    found = wanted + KINDS * pick(s, count - (low >= 0) - (high >= 0))
+    if low >= 0 and found >= low:
         found += KINDS
-    if is_high and found >= high:
+    if high >= 0 and found >= high:
         found += KINDS
     return found
 
@@ -159,7 +186,7 @@ def draw_object(s, world, subject, relation, other):
 def add_passage(s, world, subject, relation, says, first, second):
     """Adds a passage; returns the number of its words."""
     passage = s.passages
-    template = FIRST_OF[says] + integer(s, COUNT_OF[says])
+    template = FIRST_OF[says] + pick(s, COUNT_OF[says])
     s.subject[passage], s.relation[passage], s.template[passage] = subject, relation, template
     s.objects[passage, 0], s.objects[passage, 1] = first, second
     names = 0
@@ -168,20 +195,17 @@ def add_passage(s, world, subject, relation, says, first, second):
             names |= int(uniform(s, 0.0, 1.0) < world.rules.aliases) << bit
     s.other_names[passage] = names
     s.passages = passage + 1
-    return length_of(s, world, passage)
+    length = 2 + world.language.template_lengths[template] + name_length(subject, names & SUBJECT_ALIAS)
+    length += name_length(first, names & OBJECT_ALIAS) + name_length(second, names & SECOND_ALIAS) + (says == ALIAS)
+    s.length[passage] = length
+    return length
 
 
-def length_of(s, world, passage):
-    """Number of a passage's words."""
-    names, length = s.other_names[passage], 2 + world.language.template_lengths[s.template[passage]]
-    length += 1 if names & SUBJECT_ALIAS else 2
-    for k in range(2):
-        thing = s.objects[passage, k]
-        if thing >= 0:
-            length += 1 if names & (OBJECT_ALIAS << k) else 2
-        else:
-            length += thing <= LITERAL
-    return length + (SAYS_OF[s.template[passage]] == ALIAS)
+def name_length(thing, by_alias):
+    """Words of a name: two of an entity's, one of its other name or a literal, none of nothing."""
+    if thing >= 0:
+        return 1 if by_alias else 2
+    return 1 if thing <= LITERAL else 0
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -260,22 +284,24 @@ def write_question(s, world, template, out):
 
 
 def find_fresh(s, world):
-    """Finds the best passages of the query ``s.work.words``, as `palaestra.search.bm25.find` does; writes ``s.work.numbers``."""
-    count = read_words(s)
+    """Finds the best passages of the query ``s.work.words``, as `palaestra.search.bm25.find` does.
+
+    Writes their numbers to ``s.work.numbers``, -1 behind the last.
+    """
+    count, hits = read_words(s), 0
     mark_words(s, world, count)
     for passage in range(s.passages):
         bits, j = words_of(s, world, passage, count), 0
         s.work.in_passage[passage] = bits
-        while bits:
-            s.work.having[j] += bits & 1
-            bits >>= 1
+        while bits >> j:
+            s.work.having[j] += bits >> j & 1
             j += 1
-    hits = 0
     for k in range(TOP):
         s.work.numbers[k] = NOTHING
     for passage in range(s.passages):
-        if s.work.in_passage[passage]:
-            score = score_of(s, world, passage)
+        bits = int(s.work.in_passage[passage])
+        if bits:
+            score = score_of(s, world, passage, bits, count)
             hits = enter(s.work.numbers, s.work.scores, hits, passage, score)
     return hits
 
@@ -300,74 +326,86 @@ def read_words(s):
 
 def mark_words(s, world, count):
     """Marks in which names, templates and relations the words of a query are: bit j for word j."""
-    language = world.language
-    plain = language.template_counts.shape[1]
-    for entity in range(world.rules.entities):
-        s.work.in_name[entity], s.work.is_alias[entity] = 0, 0
+    rules, language, work = world.rules, world.language, s.work
+    for entity in range(rules.entities):
+        work.in_name[entity], work.is_alias[entity] = 0, 0
     for relation in range(RELATIONS):
-        s.work.is_relation[relation] = 0
+        work.is_relation[relation] = 0
     for template in range(TEMPLATES):
-        s.work.in_template[template] = 0
+        work.in_template[template] = 0
     for j in range(count):
-        word, bit = s.work.different[j], 1 << j
-        for entity in range(world.rules.entities):
-            if s.name_words[entity, 0] == word or s.name_words[entity, 1] == word:
-                s.work.in_name[entity] |= bit
-            if s.alias_words[entity] == word:
-                s.work.is_alias[entity] |= bit
-        for relation in range(RELATIONS):
-            if language.relation_words[relation] == word:
-                s.work.is_relation[relation] |= bit
-        if word - FIRST_WORD < plain:
+        word, bit = work.different[j], np.uint16(1 << j)
+        if word >= rules.first_stem:
+            for entity in range(rules.entities):
+                if s.name_words[entity, 0] == word:
+                    work.in_name[entity] |= bit
+            for entity in range(rules.entities if rules.aliases > 0.0 else 0):
+                if s.alias_words[entity] == word:
+                    work.is_alias[entity] |= bit
+        elif word >= rules.first_second:
+            for entity in range(rules.entities):
+                if s.name_words[entity, 1] == word:
+                    work.in_name[entity] |= bit
+        else:
+            for relation in range(RELATIONS):
+                if language.relation_words[relation] == word:
+                    work.is_relation[relation] |= bit
             for template in range(TEMPLATES):
                 if language.template_counts[template, word - FIRST_WORD]:
-                    s.work.in_template[template] |= bit
+                    work.in_template[template] |= bit
 
 
 def words_of(s, world, passage, count):
     """Which of the ``count`` words of the query a passage has, as bits."""
-    template, subject, names = s.template[passage], s.subject[passage], s.other_names[passage]
-    bits = s.work.in_template[template] | s.work.in_name[subject]
+    template = s.template[passage]
+    bits = int(s.work.in_template[template] | s.work.in_name[s.subject[passage]]) | words_of_subject(s, passage)
     if s.relation[passage] != NOTHING:
-        bits |= s.work.is_relation[s.relation[passage]]
-    if names & SUBJECT_ALIAS or SAYS_OF[template] == ALIAS:
-        bits |= s.work.is_alias[subject]
-    for k in range(2):
-        thing = s.objects[passage, k]
-        if thing >= 0:
-            bits |= s.work.is_alias[thing] if names & (OBJECT_ALIAS << k) else s.work.in_name[thing]
-        elif thing <= LITERAL:
-            for j in range(count):
-                bits |= int(s.work.different[j] == world.language.literal_words[LITERAL - thing, 0]) << j
+        bits |= int(s.work.is_relation[s.relation[passage]])
+    return bits | words_of_object(s, world, passage, 0, count) | words_of_object(s, world, passage, 1, count)
+
+
+def words_of_subject(s, passage):
+    """The words with which a sentence names its subject, as bits."""
+    subject = s.subject[passage]
+    return int(s.work.is_alias[subject] if s.other_names[passage] & SUBJECT_ALIAS else s.work.in_name[subject])
+
+
+def words_of_object(s, world, passage, k, count):
+    """The words with which a sentence names an object, as bits; the other name of its subject where it tells that."""
+    thing = s.objects[passage, k]
+    if thing >= 0:
+        by_alias = s.other_names[passage] & (OBJECT_ALIAS << k)
+        return int(s.work.is_alias[thing] if by_alias else s.work.in_name[thing])
+    bits = 0
+    if thing <= LITERAL:
+        for j in range(count):
+            bits |= int(s.work.different[j] == world.language.literal_words[LITERAL - thing, 0]) << j
+    elif k == 0:
+        bits |= int(s.work.is_alias[s.subject[passage]])
     return bits
 
 
-def score_of(s, world, passage):
-    """A passage's score: the sum of what each word adds, rounded to float32 as in postings."""
-    template, subject, names = s.template[passage], s.subject[passage], s.other_names[passage]
-    weight = K1 * (1 - B + B * length_of(s, world, passage) / s.mean_length)
-    bits, j, score = s.work.in_passage[passage], 0, 0.0
-    while bits:
-        if bits & 1:
-            word = s.work.different[j] - FIRST_WORD
-            times = 0
-            if word < world.language.template_counts.shape[1]:
-                times += world.language.template_counts[template, word]
-            if s.relation[passage] != NOTHING:
-                times += s.work.is_relation[s.relation[passage]] >> j & 1
-            in_name, is_alias = s.work.in_name[subject] >> j & 1, s.work.is_alias[subject] >> j & 1
-            times += in_name + (is_alias if names & SUBJECT_ALIAS else in_name)
-            if SAYS_OF[template] == ALIAS:
-                times += is_alias
-            for k in range(2):
-                thing = s.objects[passage, k]
-                if thing >= 0:
-                    marks = s.work.is_alias[thing] if names & (OBJECT_ALIAS << k) else s.work.in_name[thing]
-                    times += marks >> j & 1
-                elif thing <= LITERAL:
-                    times += s.work.different[j] == world.language.literal_words[LITERAL - thing, 0]
+def score_of(s, world, passage, bits, count):
+    """A passage's score: the sum of what each word adds, rounded to float32 as in postings.
+
+    Args:
+        s: The match.
+        world: The arrays.
+        passage: Its number.
+        bits: The words of the query that it has.
+        count: Number of the query's words.
+    """
+    weight = K1 * (1 - B + B * s.length[passage] / s.mean_length)
+    title, subject = int(s.work.in_name[s.subject[passage]]), words_of_subject(s, passage)
+    first, second = words_of_object(s, world, passage, 0, count), words_of_object(s, world, passage, 1, count)
+    relation = int(s.work.is_relation[s.relation[passage]]) if s.relation[passage] != NOTHING else 0
+    in_template, score, j = int(s.work.in_template[s.template[passage]]), 0.0, 0
+    while bits >> j:
+        if bits >> j & 1:
+            times = (title >> j & 1) + (subject >> j & 1) + (first >> j & 1) + (second >> j & 1) + (relation >> j & 1)
+            if in_template >> j & 1:
+                times += world.language.template_counts[s.template[passage], s.work.different[j] - FIRST_WORD]
             idf = world.language.idf[s.passages, s.work.having[j]]
             score += s.work.times[j] * np.float64(np.float32(idf * times / (times + weight)))
-        bits >>= 1
         j += 1
     return score

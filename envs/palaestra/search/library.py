@@ -17,8 +17,8 @@ ANSWERS = 4
 """Right answers to a question."""
 ENTITIES, RELATIONS, MENTIONS = 24, 8, 16
 """Capacities: entities of a world that is drawn for each match, relations, and entities that an agent keeps in mind."""
-PASSAGES = 288
-"""Passages of a world that is drawn for each match: three of each of its facts, and one of each entity's other name."""
+PASSAGES = 192
+"""Passages of a world that is drawn for each match: each of its facts, other names, and what there is room for."""
 
 
 class Rules(NamedTuple):
@@ -81,7 +81,7 @@ class Language(NamedTuple):
         question_templates: int32 ``[5, 12]``.
         step_of_path: int32 ``[3]``: the words of one hop in a question.
         literal_words: int32 ``[102, 2]``.
-        idf: float64 ``[289, 289]``: of a word in d of n passages, by n and d.
+        idf: float64 ``[193, 193]``: of a word in d of n passages, by n and d.
     """
 
     relation_words: np.ndarray

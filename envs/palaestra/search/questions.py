@@ -7,6 +7,8 @@ mind.
 
 from __future__ import annotations
 
+import numpy as np
+
 from palaestra.game import integer
 from palaestra.search.fresh_world import SAYS_OF, draw_world, find_fresh, write_name, write_question
 from palaestra.search.language import (
@@ -45,8 +47,8 @@ STATE = (
     ("answers", "i4", (ANSWERS, WORDS)),
     ("mentions", "i8"),
     ("mentioned", "i4", (MENTIONS,)),
-    ("known", "i4", (MENTIONS, RELATIONS)),
-    ("doubtful", "i4", (MENTIONS, RELATIONS)),
+    ("known", "u2", (MENTIONS, RELATIONS)),
+    ("doubtful", "u2", (MENTIONS, RELATIONS)),
 )
 """What a match remembers of its question, and, in the structured form, of what was mentioned."""
 
@@ -247,10 +249,6 @@ def query(s, world, hop, out):
 def start_mentions(s, world):
     """Notes the entities of the question, and yes and no where it asks for them."""
     s.mentions = 0
-    for k in range(MENTIONS):
-        s.mentioned[k] = NOTHING
-        for relation in range(RELATIONS):
-            s.known[k, relation], s.doubtful[k, relation] = 0, 0
     if s.nodes[0] == NOTHING:
         return
     mention(s, world, s.nodes[0])
@@ -276,6 +274,8 @@ def mention(s, world, thing):
         k = s.mentions
         s.mentioned[k] = thing
         s.mentions += 1
+        for relation in range(world.rules.relations):
+            s.known[k, relation], s.doubtful[k, relation] = 0, 0
     return k
 
 
@@ -297,6 +297,6 @@ def note(s, world, passage):
             k = mention(s, world, thing)
             if at != NOTHING and k != NOTHING:
                 if says == CURRENT or says == BOTH:
-                    s.known[at, relation] |= 1 << k
+                    s.known[at, relation] |= np.uint16(1 << k)
                 else:
-                    s.doubtful[at, relation] |= 1 << k
+                    s.doubtful[at, relation] |= np.uint16(1 << k)

@@ -341,11 +341,14 @@ def observe_structured(s, world, observations, scratch):
         if s.mentioned[k] <= LITERAL - FIRST_YEAR:
             row.year[k] = (year + 1) / YEAR_COUNT
         for relation in range(rules.relations):
-            for other in range(s.mentions):
-                if s.known[k, relation] >> other & 1:
+            known, doubtful = int(s.known[k, relation]), int(s.doubtful[k, relation])
+            other = 0
+            while known | doubtful:
+                if known & 1:
                     row.known[k, relation, other] = 1.0
-                elif s.doubtful[k, relation] >> other & 1:
+                elif doubtful & 1:
                     row.known[k, relation, other] = 0.5
+                known, doubtful, other = known >> 1, doubtful >> 1, other + 1
     row.turns_left = (s.parameters.horizon - s.steps) / s.parameters.horizon
 
 

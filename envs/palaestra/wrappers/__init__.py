@@ -1,4 +1,4 @@
-"""Wrappers for teams: ours, and those of any PettingZoo ParallelEnv.
+"""Wrappers for teams, ours and those of any PettingZoo ParallelEnv, and for text environments.
 
 ==============  ===================================================================================================
 `TeamAsAgent`   a ParallelEnv with one agent a team
@@ -6,6 +6,8 @@
 `SwapSides`     a Gymnasium Env that plays one match from each side
 `SelfPlayPool`  an opponent that is one of many past policies, drawn anew for each match
 `CheckZeroSum`  a ParallelEnv that raises where team rewards do not cancel
+`Transcript`    a text Env that observes all that was said
+`Messages`      likewise as chat messages
 `teams_of`      the teams of a ParallelEnv
 ==============  ===================================================================================================
 """
@@ -20,18 +22,31 @@ if TYPE_CHECKING:
     from palaestra.wrappers.single_team import SingleTeam
     from palaestra.wrappers.swap_sides import SwapSides
     from palaestra.wrappers.teams import TeamAsAgent, teams_of
+    from palaestra.wrappers.transcript import Messages, Transcript
     from palaestra.wrappers.zero_sum import CheckZeroSum, ZeroSumError
 
 _HOMES = {
     "CheckZeroSum": "zero_sum",
+    "Messages": "transcript",
     "SelfPlayPool": "pool",
     "SingleTeam": "single_team",
     "SwapSides": "swap_sides",
     "TeamAsAgent": "teams",
+    "Transcript": "transcript",
     "ZeroSumError": "zero_sum",
     "teams_of": "teams",
 }
-__all__ = ["CheckZeroSum", "SelfPlayPool", "SingleTeam", "SwapSides", "TeamAsAgent", "ZeroSumError", "teams_of"]
+__all__ = [
+    "CheckZeroSum",
+    "Messages",
+    "SelfPlayPool",
+    "SingleTeam",
+    "SwapSides",
+    "TeamAsAgent",
+    "Transcript",
+    "ZeroSumError",
+    "teams_of",
+]
 
 
 def __getattr__(name: str) -> Any:
