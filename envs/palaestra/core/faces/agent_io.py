@@ -5,7 +5,7 @@ The faces differ in the owner of an agent interface (a team, or each agent) and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -295,7 +295,9 @@ class AgentIO:
         told: dict[str, np.ndarray] = {}
         for lane in np.flatnonzero(lanes).tolist():
             for name, value in codec.info(self.agent_view(lane, final)).items():
-                told.setdefault(name, np.full(len(lanes), None, object))[lane] = value
+                if name not in told:
+                    told[name] = np.full(len(lanes), None, object)
+                told[name][lane] = value
         if taken := info.keys() & told.keys():
             raise ValueError(f"{type(codec).__name__}.info has the names {sorted(taken)}, which are the face's own")
         for name, values in told.items():
@@ -384,8 +386,11 @@ class AgentIO:
         if len(actions) != self.sim.num_envs:
             raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
         lanes = range(self.sim.num_envs) if which is None else np.flatnonzero(which).tolist()
-        decoded = [(lane, self.codec.decode(self.agent_view(lane), actions[lane])) for lane in lanes]
-        for lane, action in decoded:
+        decoded = [self.codec.decode(self.agent_view(lane), actions[lane]) for lane in lanes]
+        if which is None and _are_alike(decoded):  # in a tenth of the time
+            self._write(np.array(decoded), slice(None))
+            return
+        for lane, action in zip(lanes, decoded, strict=True):
             self._write(_batched(action), slice(lane, lane + 1))
 
     def write_one(self, action: Any) -> None:
@@ -512,6 +517,14 @@ def _locked(records: np.ndarray, at: Any) -> Any:
     view = records.view()
     view.flags.writeable = False
     return view[at]
+
+
+def _are_alike(actions: Sequence[Any]) -> bool:
+    """Whether they are arrays of one type and shape."""
+    first = actions[0]
+    if type(first) is not np.ndarray:
+        return False
+    return all(type(a) is np.ndarray and a.dtype == first.dtype and a.shape == first.shape for a in actions)
 
 
 def _batched(action: Any) -> Any:
