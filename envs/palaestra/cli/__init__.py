@@ -1,4 +1,5 @@
-"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | serve | check | doctor``.
+"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | serve | questions |
+check | doctor``.
 
 One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
 passes arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few,
@@ -29,6 +30,7 @@ COMMANDS = {
     "bench": "palaestra.cli.bench",
     "replay": "palaestra.cli.replay",
     "serve": "palaestra.cli.serve",
+    "questions": "palaestra.cli.questions",
     "check": "palaestra.cli.check",
     "doctor": "palaestra.cli.doctor",
 }
@@ -150,7 +152,7 @@ def _overview() -> Parser:
         epilog="\n".join(
             [
                 "commands:",
-                *(f"  {name:<8} {importlib.import_module(module).ABOUT}" for name, module in COMMANDS.items()),
+                *(f"  {name:<9} {importlib.import_module(module).ABOUT}" for name, module in COMMANDS.items()),
                 "",
                 "palaestra COMMAND --help ends with an example; --debug COMMAND shows where an error is from.",
                 "",

@@ -19,6 +19,7 @@ from palaestra.search.language import (
     FRESH_STEMS,
     KINDS,
     LITERAL,
+    LITERALS,
     NOTHING,
     OBJECT,
     PATH,
@@ -39,8 +40,11 @@ FIRST_OF = tuple(sum(COUNT_OF[:kind]) for kind in range(len(COUNT_OF)))
 """Templates of what a passage says: how many, and the first one."""
 TEMPLATES = sum(COUNT_OF)
 SAYS_OF = tuple(kind for kind, count in enumerate(COUNT_OF) for _ in range(count))
-SUBJECT_ALIAS, OBJECT_ALIAS, SECOND_ALIAS = 1, 2, 4
-"""Bits of `other_names`: whom the sentence calls by the other name."""
+SUBJECT_ALIAS, OBJECT_ALIAS, SECOND_ALIAS, TELLS_ALIAS = 1, 2, 4, 8
+"""Bits of `other_names`: whom the sentence calls by the other name, or that it tells it."""
+LITERAL_COUNT = len(LITERALS)
+THINGS = ENTITIES + LITERAL_COUNT + 1
+"""Entities, literals and nothing: literals count from the end of such an array, nothing is the last of it."""
 YEAR_COUNT = len(YEARS)
 SHARED_BY = 8
 """Names whose second words are picked from one random number."""
@@ -53,10 +57,10 @@ WORK = np.dtype(
         ("different", "i4", (WORDS,)),
         ("times", "i4", (WORDS,)),
         ("having", "i4", (WORDS,)),
-        ("in_name", "u2", (ENTITIES,)),
-        ("is_alias", "u2", (ENTITIES,)),
+        ("in_name", "u2", (THINGS,)),
+        ("is_alias", "u2", (THINGS,)),
         ("in_template", "u2", (TEMPLATES,)),
-        ("is_relation", "u2", (RELATIONS,)),
+        ("is_relation", "u2", (RELATIONS + 1,)),
         ("in_passage", "u2", (PASSAGES,)),
         ("numbers", "i4", (TOP,)),
         ("scores", "f8", (TOP,)),
@@ -189,7 +193,7 @@ def add_passage(s, world, subject, relation, says, first, second):
     template = FIRST_OF[says] + pick(s, COUNT_OF[says])
     s.subject[passage], s.relation[passage], s.template[passage] = subject, relation, template
     s.objects[passage, 0], s.objects[passage, 1] = first, second
-    names = 0
+    names = TELLS_ALIAS if says == ALIAS else 0
     if world.rules.aliases > 0.0 and says != ALIAS:
         for bit in range(3):
             names |= int(uniform(s, 0.0, 1.0) < world.rules.aliases) << bit
@@ -291,7 +295,7 @@ def find_fresh(s, world):
     count, hits = read_words(s), 0
     mark_words(s, world, count)
     for passage in range(s.passages):
-        bits, j = words_of(s, world, passage, count), 0
+        bits, j = words_of(s, passage), 0
         s.work.in_passage[passage] = bits
         while bits >> j:
             s.work.having[j] += bits >> j & 1
@@ -299,10 +303,8 @@ def find_fresh(s, world):
     for k in range(TOP):
         s.work.numbers[k] = NOTHING
     for passage in range(s.passages):
-        bits = int(s.work.in_passage[passage])
-        if bits:
-            score = score_of(s, world, passage, bits, count)
-            hits = enter(s.work.numbers, s.work.scores, hits, passage, score)
+        if s.work.in_passage[passage]:
+            hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
     return hits
 
 
@@ -327,14 +329,15 @@ def read_words(s):
 def mark_words(s, world, count):
     """Marks in which names, templates and relations the words of a query are: bit j for word j."""
     rules, language, work = world.rules, world.language, s.work
-    for entity in range(rules.entities):
-        work.in_name[entity], work.is_alias[entity] = 0, 0
+    for thing in range(THINGS):
+        work.in_name[thing], work.is_alias[thing] = 0, 0
     for relation in range(RELATIONS):
         work.is_relation[relation] = 0
     for template in range(TEMPLATES):
         work.in_template[template] = 0
     for j in range(count):
         word, bit = work.different[j], np.uint16(1 << j)
+        literal = word - language.literal_words[0, 0]
         if word >= rules.first_stem:
             for entity in range(rules.entities):
                 if s.name_words[entity, 0] == word:
@@ -346,6 +349,8 @@ def mark_words(s, world, count):
             for entity in range(rules.entities):
                 if s.name_words[entity, 1] == word:
                     work.in_name[entity] |= bit
+        elif 0 <= literal < LITERAL_COUNT:
+            work.in_name[LITERAL - literal] |= bit
         else:
             for relation in range(RELATIONS):
                 if language.relation_words[relation] == word:
@@ -355,51 +360,38 @@ def mark_words(s, world, count):
                     work.in_template[template] |= bit
 
 
-def words_of(s, world, passage, count):
-    """Which of the ``count`` words of the query a passage has, as bits."""
-    template = s.template[passage]
-    bits = int(s.work.in_template[template] | s.work.in_name[s.subject[passage]]) | words_of_subject(s, passage)
-    if s.relation[passage] != NOTHING:
-        bits |= int(s.work.is_relation[s.relation[passage]])
-    return bits | words_of_object(s, world, passage, 0, count) | words_of_object(s, world, passage, 1, count)
+def words_of(s, passage):
+    """Which words of the query a passage has, as bits."""
+    work, subject, names = s.work, s.subject[passage], s.other_names[passage]
+    bits = work.in_template[s.template[passage]] | work.in_name[subject] | work.is_relation[s.relation[passage]]
+    if names == 0:
+        return int(bits | work.in_name[s.objects[passage, 0]] | work.in_name[s.objects[passage, 1]])
+    return int(bits | said_subject(s, passage) | said_object(s, passage, 0) | said_object(s, passage, 1))
 
 
-def words_of_subject(s, passage):
+def said_subject(s, passage):
     """The words with which a sentence names its subject, as bits."""
-    subject = s.subject[passage]
-    return int(s.work.is_alias[subject] if s.other_names[passage] & SUBJECT_ALIAS else s.work.in_name[subject])
+    by_alias = s.other_names[passage] & SUBJECT_ALIAS
+    return s.work.is_alias[s.subject[passage]] if by_alias else s.work.in_name[s.subject[passage]]
 
 
-def words_of_object(s, world, passage, k, count):
+def said_object(s, passage, k):
     """The words with which a sentence names an object, as bits; the other name of its subject where it tells that."""
-    thing = s.objects[passage, k]
-    if thing >= 0:
-        by_alias = s.other_names[passage] & (OBJECT_ALIAS << k)
-        return int(s.work.is_alias[thing] if by_alias else s.work.in_name[thing])
-    bits = 0
-    if thing <= LITERAL:
-        for j in range(count):
-            bits |= int(s.work.different[j] == world.language.literal_words[LITERAL - thing, 0]) << j
-    elif k == 0:
-        bits |= int(s.work.is_alias[s.subject[passage]])
-    return bits
+    thing, names = s.objects[passage, k], s.other_names[passage]
+    if names & TELLS_ALIAS:
+        return s.work.is_alias[s.subject[passage] if k == 0 else NOTHING]
+    by_alias = thing >= 0 and names & (OBJECT_ALIAS << k)
+    return s.work.is_alias[thing] if by_alias else s.work.in_name[thing]
 
 
-def score_of(s, world, passage, bits, count):
-    """A passage's score: the sum of what each word adds, rounded to float32 as in postings.
-
-    Args:
-        s: The match.
-        world: The arrays.
-        passage: Its number.
-        bits: The words of the query that it has.
-        count: Number of the query's words.
-    """
+def score_of(s, world, passage):
+    """A passage's score: the sum of what each word adds, rounded to float32 as in postings."""
     weight = K1 * (1 - B + B * s.length[passage] / s.mean_length)
-    title, subject = int(s.work.in_name[s.subject[passage]]), words_of_subject(s, passage)
-    first, second = words_of_object(s, world, passage, 0, count), words_of_object(s, world, passage, 1, count)
-    relation = int(s.work.is_relation[s.relation[passage]]) if s.relation[passage] != NOTHING else 0
-    in_template, score, j = int(s.work.in_template[s.template[passage]]), 0.0, 0
+    bits, in_template = int(s.work.in_passage[passage]), int(s.work.in_template[s.template[passage]])
+    title, relation = int(s.work.in_name[s.subject[passage]]), int(s.work.is_relation[s.relation[passage]])
+    subject = int(said_subject(s, passage))
+    first, second = int(said_object(s, passage, 0)), int(said_object(s, passage, 1))
+    score, j = 0.0, 0
     while bits >> j:
         if bits >> j & 1:
             times = (title >> j & 1) + (subject >> j & 1) + (first >> j & 1) + (second >> j & 1) + (relation >> j & 1)

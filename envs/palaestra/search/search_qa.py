@@ -232,7 +232,7 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         documents = len(library.starts) - 1 if rules.fresh == 0 else PASSAGES
         observation = turns.token_fields(documents, rules.questions, len(texts.words))
         action = turns.token_choices(len(texts.words), judges)
-    return Game(
+    game = Game(
         name="SearchQA",
         roles=(Role("agent", ("agent_0",), observation, action),),
         state=turns.STATE,
@@ -256,3 +256,5 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         render_text="palaestra.search.search_render:write",
         render_fps=1.0,
     )
+    vars(game)["texts"] = texts  # for pictures; no part of the rules, so that it enters neither digest nor kernel
+    return game

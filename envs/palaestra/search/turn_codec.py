@@ -19,11 +19,13 @@ from palaestra.search.language import (
     UNKNOWN_WORD,
     stems,
 )
-from palaestra.search.library import MOST_HOPS, WORDS
+from palaestra.search.library import WORDS
 from palaestra.search.scoring import normalize
 from palaestra.search.turns import AT_START, JUDGE, NONE, SEARCH, VERBS
+from palaestra.search.vocabulary import split
 from palaestra.search.worlds import Texts
 
+NO_WORDS = (NO_WORD,) * WORDS
 LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
 """Characters of a turn, and of what an agent reads."""
 READ_CHARACTERS = 4096
@@ -98,6 +100,7 @@ class TurnCodec:
         self._texts, self._judges = texts, judges
         self._verbs = VERBS[1:] if judges else VERBS[1:-1]
         self._prompt = check_prompt(prompt)
+        self._told = dict[int, dict[str, Any]]()
 
     def observation_space(self, role: Role) -> TextSpace:
         """Any text."""
@@ -112,18 +115,14 @@ class TurnCodec:
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """Verb and words, int64 ``[17]``; any text is a turn."""
         verb, content = parse(action, self._verbs)
-        turn = np.zeros(1 + WORDS, np.int64)
         if verb == "none":
-            return turn
+            return np.zeros(1 + WORDS, np.int64)
         text = content[:READ_CHARACTERS]
-        words = normalize(text) if verb == "answer" else text
-        ids = self._texts.vocabulary.encode((words,))[0]
-        count = min(len(ids), WORDS)
-        turn[0] = VERBS.index(verb)
-        turn[1 : 1 + count] = ids[:count] + FIRST_WORD
-        if verb == "answer" and (len(ids) > WORDS or len(content) > READ_CHARACTERS):
-            turn[WORDS] = UNKNOWN_WORD  # a longer answer is not its beginning
-        return turn
+        words = split(normalize(text) if verb == "answer" else text.replace("\0", " "))
+        tokens = [FIRST_WORD + k for k in self._texts.vocabulary.ids_of(words[:WORDS])]
+        if verb == "answer" and (len(words) > WORDS or len(content) > READ_CHARACTERS):
+            tokens[-1] = UNKNOWN_WORD  # a longer answer is not its beginning
+        return np.array([VERBS.index(verb), *tokens, *NO_WORDS[len(tokens) :]], np.int64)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -149,60 +148,78 @@ class TurnCodec:
         if verb == AT_START:
             judge = JUDGE_PROMPT if self._judges else ""
             turns, words = int(row["turns_left"]), int(row["words_left"])
-            return self._prompt.format(question=self.question(row), turns=turns, words=words, judge=judge)
+            return self._prompt.format(question=question_of(self._texts, row), turns=turns, words=words, judge=judge)
         return REFUSAL if verb == NONE else "\n" if verb == JUDGE else ""
 
     def _passages(self, documents: list[int], row: Any) -> Iterable[tuple[str, str]]:
         """Titles and texts of what was found."""
         found = documents[: documents.index(NOTHING)] if NOTHING in documents else documents
         if self._texts.passages:
-            for number in found:
-                title, _, text = self._texts.passages[number].partition("\n")
-                yield (title, text) if text else ("", title)
+            yield from (passage_of(self._texts, number) for number in found)
         else:
-            words = self._texts.words
-            for tokens in row["passages"][: len(found)].tolist():
-                shown = [words[token] for token in tokens if token != NO_WORD]
-                text = " ".join(shown[2:])
-                yield f"{shown[0]} {shown[1]}", f"{text[0].upper()}{text[1:]}."
-
-    def question(self, row: Any) -> str:
-        """The question of a match."""
-        if self._texts.questions:
-            return self._texts.questions[row["number"]]
-        text = " ".join([self._texts.words[token] for token in row["question"].tolist() if token != NO_WORD])
-        return f"{text[0].upper()}{text[1:]}{'.' if text.startswith('name') else '?'}"
+            yield from (fresh_passage(self._texts, tokens) for tokens in row["passages"][: len(found)])
 
     def info(self, view: AgentView) -> dict[str, Any]:
-        """``question``, ``answers`` and ``path``: what each hop's passage says, or its title.
+        """``question``, ``answers`` and ``path``: subject, relation and object of each needed passage, or its title.
 
         In worlds of their own the last two are empty once the next match has begun.
         """
-        return {"question": self.question(view.row), "answers": self.answers(view), "path": self.path(view)}
-
-    def answers(self, view: AgentView) -> list[str]:
-        """The right answers."""
         if self._texts.questions:
-            return list(self._texts.answers[view.row["number"]])
-        if view.record is None:
-            return []
-        answers = view.record["answers"].tolist()
-        return [" ".join(self._texts.words[token] for token in words if token) for words in answers if words[0]]
+            return self._facts_of(int(view.row["number"]), view.world).copy()
+        record = view.record
+        answers = () if record is None else fresh_answers(self._texts, record)
+        path = () if record is None else fresh_path(self._texts, record)
+        return {"question": question_of(self._texts, view.row), "answers": answers, "path": path}
 
-    def path(self, view: AgentView) -> list[list[str]]:
-        """Subject, relation and object of each passage that is needed, or its title."""
-        if not self._texts.questions:
-            return [] if view.record is None else fresh_path(self._texts, view.record)
-        number, questions, facts = view.row["number"], view.world.questions, view.world.facts
-        path = list[list[str]]()
-        for passage in questions.gold[number, : questions.hops[number]].tolist():
-            title = self._texts.passages[passage].partition("\n")[0]
-            if len(facts.subject) == 0:
-                path.append([title])
-            else:
-                noun, thing = RELATIONS[facts.relation[passage]].noun, int(facts.objects[passage, 0])
-                path.append([title, noun, name_of(self._texts, facts.names, thing)])
-        return path
+    def _facts_of(self, number: int, world: Any) -> dict[str, Any]:
+        """What `info` says of a question of a fixed world."""
+        if number not in self._told:
+            path = tuple(self._step_of(passage, world.facts) for passage in needed(world.questions, number))
+            answers = self._texts.answers[number]
+            self._told[number] = {"question": self._texts.questions[number], "answers": answers, "path": path}
+        return self._told[number]
+
+    def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
+        title = self._texts.passages[passage].partition("\n")[0]
+        if len(facts.subject) == 0:
+            return (title,)
+        thing = name_of(self._texts, facts.names, int(facts.objects[passage, 0]))
+        return (title, RELATIONS[facts.relation[passage]].noun, thing)
+
+
+def question_of(texts: Texts, row: Any) -> str:
+    """The question of a match.
+
+    Args:
+        texts: The game's texts.
+        row: An observation of the token form, or a match record.
+    """
+    if texts.questions:
+        return texts.questions[row["number"]]
+    text = words_of(texts, row["question"])
+    return f"{text[0].upper()}{text[1:]}{'.' if text.startswith('name') else '?'}"
+
+
+def passage_of(texts: Texts, number: int) -> tuple[str, str]:
+    """Title and text of a passage of a fixed world."""
+    title, _, text = texts.passages[number].partition("\n")
+    return (title, text) if text else ("", title)
+
+
+def fresh_passage(texts: Texts, tokens: np.ndarray) -> tuple[str, str]:
+    """Title and text of the words of a passage of a match with a world of its own."""
+    first, second, text = words_of(texts, tokens).split(" ", 2)
+    return f"{first} {second}", f"{text[0].upper()}{text[1:]}."
+
+
+def words_of(texts: Texts, tokens: np.ndarray) -> str:
+    """Tokens as they are shown."""
+    return " ".join([texts.words[token] for token in tokens.tolist() if token != NO_WORD])
+
+
+def needed(questions: Any, number: int) -> list[int]:
+    """The passages that a question of a fixed world needs."""
+    return questions.gold[number, : questions.hops[number]].tolist()
 
 
 def name_of(texts: Texts, names: np.ndarray, thing: int) -> str:
@@ -218,11 +235,20 @@ def name_of(texts: Texts, names: np.ndarray, thing: int) -> str:
     return " ".join(texts.words[token] for token in names[thing].tolist())
 
 
-def fresh_path(texts: Texts, record: Any) -> list[list[str]]:
+def fresh_answers(texts: Texts, record: Any) -> tuple[str, ...]:
+    """The right answers of a match with a world of its own."""
+    rows = record["answers"].tolist()
+    return tuple(" ".join([texts.words[token] for token in row if token]) for row in rows if row[0])
+
+
+def fresh_path(texts: Texts, record: Any) -> tuple[tuple[str, ...], ...]:
     """Subject, relation and object of each passage that the question of a match with a world of its own needs."""
-    path, names = list[list[str]](), record["name_words"]
-    for passage in record["gold"][: min(int(record["hops"]), MOST_HOPS)].tolist():
-        ends = int(record["subject"][passage]), int(record["objects"][passage, 0])
-        subject, thing = (name_of(texts, names, k) for k in ends)
-        path.append([subject, RELATIONS[record["relation"][passage]].noun, thing])
-    return path
+    names, subjects, relations, objects = (record[name] for name in ("name_words", "subject", "relation", "objects"))
+    return tuple(
+        (
+            name_of(texts, names, int(subjects[passage])),
+            RELATIONS[relations[passage]].noun,
+            name_of(texts, names, int(objects[passage, 0])),
+        )
+        for passage in record["gold"][: int(record["hops"])].tolist()
+    )

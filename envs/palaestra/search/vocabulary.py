@@ -59,6 +59,10 @@ class Vocabulary:
         parts = [np.fromiter(map(self._ids.get, words, repeat(UNKNOWN)), np.int32, len(words)) for words in _in(texts)]
         return _apart(parts)
 
+    def ids_of(self, words: Sequence[str]) -> list[int]:
+        """Ids of words, each in lower case as `split` gives it."""
+        return [self._ids.get(word, UNKNOWN) for word in words]
+
     def learn(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words of Q texts, of which unknown ones get the next ids; see `encode`."""
         ids = defaultdict(count(len(self)).__next__, self._ids)
