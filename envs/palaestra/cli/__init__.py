@@ -1,9 +1,9 @@
-"""The command line: ``palaestra list | info | demo | play | train | eval | bench | replay | serve | questions |
-check | doctor``.
+"""The command line: ``palaestra COMMAND``.
 
-One module a command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that
-passes arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few,
-for a mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
+There are list, info, demo, play, train, eval, bench, replay, serve, questions, check and doctor. One module a
+command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that passes
+arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few, for a
+mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Text search: agents that search passages and answer questions, and the search engine without an environment.
 
-The rules of ``SearchQA`` are in `palaestra.search.search_qa` and `palaestra.search.turns`. Example of the engine and the
-scorer::
+The rules of ``SearchQA`` are in `palaestra.search.search_qa` and `palaestra.search.turns`. The engine and the scorer::
 
     from palaestra.search import Index, score
 
@@ -34,7 +33,7 @@ ROWS: tuple[Row, ...] = presets(
     Preset("palaestra/SearchQA-1Hop-v0", "questions after one fact", hops=1),
     Preset("palaestra/SearchQA-3Hop-v0", "questions over three facts", hops=3),
     Preset("palaestra/SearchQA-Bridge4-v0", "questions over two to four facts", hops=(2, 4), max_turns=6),
-    Preset("palaestra/SearchQA-Compare-v0", "which of two has the earlier year, whether both have the same", compare=True),
+    Preset("palaestra/SearchQA-Compare-v0", "which of two is older, whether both have the same", compare=True),
     Preset(
         "palaestra/SearchQA-Noisy-v0",
         "two facts among other names, near-duplicates, and what is no longer or not so",

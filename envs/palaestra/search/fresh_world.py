@@ -67,7 +67,7 @@ WORK = np.dtype(
     ]
 )
 """Work memory, in the record as questions are tried out when a match starts: the words of a query; the different ones
-and how often they are there and in passages; in which names, templates and passages they are, as bits; what is found."""
+and how often they are there and in passages; in which names, templates and passages they are, as bits; results."""
 
 STATE = (
     ("name_words", "i4", (ENTITIES, 2)),
@@ -146,7 +146,7 @@ def is_taken(s, entity, first_word):
 
 
 def draw_fact(s, world, entity, kind, relation):
-    """Draws where a relation of an entity of a kind leads to, and the passages about it; returns their words' number."""
+    """Draws where a relation of an entity leads to, and the passages about it; returns the number of their words."""
     rules = world.rules
     s.luck = uniform(s, 0.0, 1.0)
     first = draw_object(s, world, entity, kind, relation, NOTHING)
@@ -338,17 +338,8 @@ def mark_words(s, world, count):
     for j in range(count):
         word, bit = work.different[j], np.uint16(1 << j)
         literal = word - language.literal_words[0, 0]
-        if word >= rules.first_stem:
-            for entity in range(rules.entities):
-                if s.name_words[entity, 0] == word:
-                    work.in_name[entity] |= bit
-            for entity in range(rules.entities if rules.aliases > 0.0 else 0):
-                if s.alias_words[entity] == word:
-                    work.is_alias[entity] |= bit
-        elif word >= rules.first_second:
-            for entity in range(rules.entities):
-                if s.name_words[entity, 1] == word:
-                    work.in_name[entity] |= bit
+        if word >= rules.first_second:
+            mark_names(s, world, word, bit)
         elif 0 <= literal < LITERAL_COUNT:
             work.in_name[LITERAL - literal] |= bit
         else:
@@ -358,6 +349,17 @@ def mark_words(s, world, count):
             for template in range(TEMPLATES):
                 if language.template_counts[template, word - FIRST_WORD]:
                     work.in_template[template] |= bit
+
+
+def mark_names(s, world, word, bit):
+    """Marks the entities whose names have a word."""
+    rules, k = world.rules, int(word < world.rules.first_stem)
+    for entity in range(rules.entities):
+        if s.name_words[entity, k] == word:
+            s.work.in_name[entity] |= bit
+    for entity in range(rules.entities if rules.aliases > 0.0 else 0):
+        if s.alias_words[entity] == word:
+            s.work.is_alias[entity] |= bit
 
 
 def words_of(s, passage):

@@ -206,8 +206,8 @@ def _texts(stream: Stream, world: World, aliases: float) -> list[str]:
         return world.aliases[thing] if is_alias and thing >= 0 else world.name(thing)
 
     texts = list[str]()
-    rows = zip(world.subject.tolist(), world.relation.tolist(), world.says.tolist(), world.objects.tolist(), strict=True)
-    for (s, r, says, (o, p)), share, flags in zip(rows, choice.tolist(), by_alias.tolist(), strict=True):
+    columns = (a.tolist() for a in (world.subject, world.relation, world.says, world.objects, choice, by_alias))
+    for s, r, says, (o, p), share, flags in zip(*columns, strict=True):
         sentence = SENTENCES[says][int(share * len(SENTENCES[says]))]
         if says == ALIAS:
             text = sentence.format(s=world.names[s], o=world.aliases[s])
@@ -293,7 +293,9 @@ def _comparisons(stream: Stream, count: int, fact: np.ndarray, objects: np.ndarr
         first, second, relation = subjects[order[place]], subjects[order[other]], relations[order[place]]
         ours, theirs = to[order[place]], to[order[other]]
         is_kind = (first != second) & (first % KINDS == second % KINDS) & ((ours == theirs) == wants_same)
-        answer = np.where(ours > theirs, first, second) if kind == OLDER else LITERAL - np.where(ours == theirs, YES, NO)
+        answer = np.where(ours > theirs, first, second)  # of years, a later one is a lower number
+        if kind == SAME:
+            answer = LITERAL - np.where(ours == theirs, YES, NO)
         nodes, path, gold = (np.full((len(place), MOST_HOPS + k), NOTHING) for k in (1, 0, 0))
         nodes[:, 0], nodes[:, 1], nodes[:, MOST_HOPS] = first, second, answer
         path[:, :2], gold[:, 0], gold[:, 1] = relation[:, None], fact[first, relation], fact[second, relation]
@@ -322,8 +324,8 @@ def question_texts(world: World, asked: Asked, seed: int) -> list[str]:
 
 def path_queries(world: World, asked: Asked, hop: int) -> list[str]:
     """What one who follows the paths searches for in a hop; an empty text behind the end."""
-    pairs = zip(asked.nodes[:, hop].tolist(), asked.relations[:, hop].tolist(), (asked.hops > hop).tolist(), strict=True)
-    return [f"{world.names[node]} {RELATIONS[relation].noun}" if is_on else "" for node, relation, is_on in pairs]
+    columns = (a.tolist() for a in (asked.nodes[:, hop], asked.relations[:, hop], asked.hops > hop))
+    return [f"{world.names[n]} {RELATIONS[r].noun}" if is_on else "" for n, r, is_on in zip(*columns, strict=True)]
 
 
 def is_followable(world: World, asked: Asked, found: np.ndarray) -> np.ndarray:
@@ -348,4 +350,3 @@ def is_followable(world: World, asked: Asked, found: np.ndarray) -> np.ndarray:
                     mentioned[thing] = None
         is_found[k] = all(node in mentioned for node in (*nodes[k][: hops[k]], nodes[k][MOST_HOPS]))
     return is_found
-

@@ -94,11 +94,14 @@ QUESTION_TEMPLATES = tuple((kind, text) for kind, texts in QUESTIONS.items() for
 STEP_OF_PATH = "the {r} of"
 LONGEST_TEMPLATE = 12
 
-SECOND_WORDS = (
-    ("Arnev", "Boltan", "Cersk", "Dulmar", "Egrit", "Fenwal", "Gostin", "Hurvel", "Iskar", "Jolten", "Kravin", "Lomset"),
-    ("Harbour", "Falls", "Heights", "Springs", "Bridge", "Market", "Abbey", "Cross", "Haven", "Mills", "Shore", "Valley"),
-    ("Works", "Motors", "Press", "Foods", "Mining", "Airways", "Optics", "Textiles", "Pottery", "Tools", "Steel", "Glass"),
-)  # fmt: skip
+SECOND_WORDS = tuple(
+    tuple(words.split())
+    for words in (
+        "Arnev Boltan Cersk Dulmar Egrit Fenwal Gostin Hurvel Iskar Jolten Kravin Lomset",
+        "Harbour Falls Heights Springs Bridge Market Abbey Cross Haven Mills Shore Valley",
+        "Works Motors Press Foods Mining Airways Optics Textiles Pottery Tools Steel Glass",
+    )
+)
 """Second words of the names by kind; the first word is a stem."""
 SECONDS = len(SECOND_WORDS[0])
 

@@ -58,13 +58,12 @@ with ``compare=True``, two entities. ``world="fixed"``: one of the questions of 
 
 ## Episode End
 
-``answered``; ``out_of_words``, when queries and answers have taken `token_budget` words; or truncated after `max_turns`.
-A turn of more words than are left is not played.
+``answered``; ``out_of_words``, when queries and answers have taken `token_budget` words; or truncated after
+`max_turns`. A turn of more words than are left is not played.
 
 ## Arguments
 
-* `world`: ``"fresh"``, ``"fixed"``, ``"stdlib"``, ``"example"`` (a few passages on ancient games), or a file of passages
-  or questions.
+* `world`: ``"fresh"``, ``"fixed"``, ``"stdlib"``, ``"example"`` (a few passages on ancient games), or a file.
 * `questions`: a file of questions, for a file of passages.
 * `form`: ``"structured"``, ``"tokens"`` or ``"text"``. Files and ``"stdlib"`` have no table of facts to choose from.
 * `hops`: facts that a question needs, 1 to 4, or the fewest and the most.
@@ -87,18 +86,19 @@ A turn of more words than are left is not played.
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import palaestra_assets
 from palaestra.game import Field, Game, Parameter, Role, check_count, check_flag, check_word
-from palaestra.search import turns, worlds
+from palaestra.search import sources, turns
 from palaestra.search.generator import MOST_PASSAGES, SPLITS, Noise
 from palaestra.search.language import YEAR_RELATION
 from palaestra.search.library import ENTITIES, MENTIONS, MOST_HOPS, PASSAGES, RELATIONS, Library, Rules
+from palaestra.search.sources import Texts
 from palaestra.search.turn_codec import TurnCodec
-from palaestra.search.worlds import Texts
 
 Form = Literal["structured", "tokens", "text"]
 GENERATED = ("fresh", "fixed")
@@ -108,7 +108,7 @@ JUDGEMENTS = (0.3, -0.6, -0.3)
 """Pays for a judgement that is right, that accepts what is of no use, that rejects what is."""
 
 PARAMETERS = (
-    Parameter("token_budget", 256, 1, turns.MOST_WORDS, "words", "of queries and the answer", at_start=True, whole=True),
+    Parameter("token_budget", 256, 1, turns.MOST_WORDS, "words", "to write in turns", at_start=True, whole=True),
     Parameter("partial_credit", 0.0, 0.0, 1.0, "1", "pay for F1 of an answer that is not right"),
     Parameter("turn_reward", 0.0, 0.0, 1.0, "1", "pay for each needed passage when it is found first"),
     Parameter("malformed_cost", 0.0, 0.0, 1.0, "1", "price of a turn that says nothing"),
@@ -151,7 +151,7 @@ def game(
     form = form or ("structured" if is_generated else "text")
     check_word("form", form, get_args(Form))
     if form == "structured" and not is_generated:
-        raise ValueError(f'form="structured" chooses among facts, which world={world!r} has not: take "text" or "tokens"')
+        raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
     fewest, most = (hops, hops) if isinstance(hops, int) else hops
     check_count("hops", fewest, 1, MOST_HOPS)
     check_count("hops", most, fewest, MOST_HOPS)
@@ -170,7 +170,7 @@ def game(
     for name, share in noise._asdict().items():
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"{name} is a share from 0 to 1, got {share!r}")
-    first_second, first_stem = worlds.first_words()
+    first_second, first_stem = sources.first_words()
     has_years = relations > YEAR_RELATION
     rules = Rules(
         fresh=int(world == "fresh"),
@@ -189,12 +189,12 @@ def game(
         first_stem=first_stem,
     )
     if world == "fresh":
-        library, texts = worlds.fresh_world(rules)
+        library, texts = sources.fresh_world(rules)
     elif world == "fixed":
-        library, texts = worlds.fixed_world(rules, passages, world_seed, noise, (fewest, most), compare, split)
+        library, texts = sources.fixed_world(rules, passages, world_seed, noise, (fewest, most), compare, split)
     else:
-        library, texts = worlds.corpus_world(rules, read_corpus(world, questions), split)
-    return _game(library, texts, form, max_turns, prompt)
+        library, texts = sources.corpus_world(rules, read_corpus(world, questions), split)
+    return _game(library, texts, form, max_turns, prompt, world == "stdlib")
 
 
 def read_corpus(world: str, questions: str | None) -> Any:
@@ -210,7 +210,7 @@ def read_corpus(world: str, questions: str | None) -> Any:
         files = (palaestra_assets.path(f"search/example_{what}.jsonl") for what in ("passages", "questions"))
         return corpora.read(*files)
     if world != "stdlib" and not Path(world).exists():
-        raise ValueError(f'world={world!r}: give {", ".join(map(repr, WORLDS))}, or a file of passages')
+        raise ValueError(f"world={world!r}: give {', '.join(map(repr, WORLDS))}, or a file of passages")
     return corpora.read(world, questions)
 
 
@@ -221,8 +221,8 @@ def _judgements(judge: bool | Sequence[float]) -> tuple[float, float, float]:
     return pays
 
 
-def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: str) -> Game:
-    """The rules on arrays."""
+def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: str, is_of_python: bool) -> Game:
+    """The rules on arrays; those of the standard library differ from version to version of Python."""
     rules = library.rules
     is_structured, judges = form == "structured", bool(rules.judge)
     if is_structured:
@@ -249,7 +249,8 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         end_reasons=("answered", "out_of_words"),
         scratch=turns.SCRATCH,
         world=library,
-        determinism="cross-platform",
+        determinism="per-platform" if is_of_python else "cross-platform",
+        engine_version=platform.python_version if is_of_python else None,
         codecs={} if is_structured else {"text": TurnCodec(texts, prompt, judges)},
         default_codec="text" if form == "text" else None,
         render="palaestra.search.search_render:draw",

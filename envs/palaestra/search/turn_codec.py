@@ -21,9 +21,9 @@ from palaestra.search.language import (
 )
 from palaestra.search.library import WORDS
 from palaestra.search.scoring import normalize
+from palaestra.search.sources import Texts
 from palaestra.search.turns import AT_START, JUDGE, NONE, SEARCH, VERBS
 from palaestra.search.vocabulary import split
-from palaestra.search.worlds import Texts
 
 NO_WORDS = (NO_WORD,) * WORDS
 LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
@@ -58,7 +58,8 @@ def check_prompt(prompt: str) -> str:
     try:
         is_fine = "\0" in template.format(question="\0", turns=4, words=256, judge="")
     except (KeyError, IndexError, ValueError, AttributeError) as error:
-        raise ValueError(f"prompt={prompt!r}: fields are {{question}}, {{turns}}, {{words}}, {{judge}}: {error!r}") from None
+        fields = "{question}, {turns}, {words}, {judge}"
+        raise ValueError(f"prompt={prompt!r}: its fields are {fields}: {error!r}") from None
     if not is_fine:
         raise ValueError(f"prompt={prompt!r}: give {', '.join(PROMPTS)}, or a template with {{question}}")
     return template
@@ -67,7 +68,7 @@ def check_prompt(prompt: str) -> str:
 def sample_turn(generator: np.random.Generator) -> str:
     """A turn of the language's words, for the samples of the action space."""
     stem, relation = SAMPLED_STEMS[generator.integers(FRESH_STEMS)], RELATIONS[generator.integers(len(RELATIONS))].noun
-    turns = f"<search>{relation} of {stem}</search>", f"<answer>{stem}</answer>", f"<judge>{LITERALS[stem < 'm']}</judge>"
+    turns = f"<search>{relation} of {stem}</search>", f"<answer>{stem}</answer>", "<judge>no</judge>"
     return turns[generator.integers(len(turns))]
 
 
@@ -97,7 +98,7 @@ class TurnCodec:
 
     def __init__(self, texts: Texts, prompt: str, judges: bool) -> None:
         """See `palaestra.search.search_qa.game`."""
-        self._texts, self._judges = texts, judges
+        self.texts, self._judges = texts, judges
         self._verbs = VERBS[1:] if judges else VERBS[1:-1]
         self._prompt = check_prompt(prompt)
         self._told = dict[int, dict[str, Any]]()
@@ -119,7 +120,7 @@ class TurnCodec:
             return np.zeros(1 + WORDS, np.int64)
         text = content[:READ_CHARACTERS]
         words = split(normalize(text) if verb == "answer" else text.replace("\0", " "))
-        tokens = [FIRST_WORD + k for k in self._texts.vocabulary.ids_of(words[:WORDS])]
+        tokens = [FIRST_WORD + k for k in self.texts.vocabulary.ids_of(words[:WORDS])]
         if verb == "answer" and (len(words) > WORDS or len(content) > READ_CHARACTERS):
             tokens[-1] = UNKNOWN_WORD  # a longer answer is not its beginning
         return np.array([VERBS.index(verb), *tokens, *NO_WORDS[len(tokens) :]], np.int64)
@@ -135,7 +136,7 @@ class TurnCodec:
         """The same for N matches."""
         rows = view.row
         verbs, documents = rows["verb"].tolist(), rows["documents"].tolist()
-        return [self._segment(verb, found, rows[n]) for n, (verb, found) in enumerate(zip(verbs, documents, strict=True))]
+        return [self._segment(*turn, row) for *turn, row in zip(verbs, documents, rows, strict=True)]
 
     def _segment(self, verb: int, documents: list[int], row: Any) -> str:
         if verb == SEARCH:
@@ -148,42 +149,42 @@ class TurnCodec:
         if verb == AT_START:
             judge = JUDGE_PROMPT if self._judges else ""
             turns, words = int(row["turns_left"]), int(row["words_left"])
-            return self._prompt.format(question=question_of(self._texts, row), turns=turns, words=words, judge=judge)
+            return self._prompt.format(question=question_of(self.texts, row), turns=turns, words=words, judge=judge)
         return REFUSAL if verb == NONE else "\n" if verb == JUDGE else ""
 
     def _passages(self, documents: list[int], row: Any) -> Iterable[tuple[str, str]]:
         """Titles and texts of what was found."""
         found = documents[: documents.index(NOTHING)] if NOTHING in documents else documents
-        if self._texts.passages:
-            yield from (passage_of(self._texts, number) for number in found)
+        if self.texts.passages:
+            yield from (passage_of(self.texts, number) for number in found)
         else:
-            yield from (fresh_passage(self._texts, tokens) for tokens in row["passages"][: len(found)])
+            yield from (fresh_passage(self.texts, tokens) for tokens in row["passages"][: len(found)])
 
     def info(self, view: AgentView) -> dict[str, Any]:
         """``question``, ``answers`` and ``path``: subject, relation and object of each needed passage, or its title.
 
         In worlds of their own the last two are empty once the next match has begun.
         """
-        if self._texts.questions:
+        if self.texts.questions:
             return self._facts_of(int(view.row["number"]), view.world).copy()
         record = view.record
-        answers = () if record is None else fresh_answers(self._texts, record)
-        path = () if record is None else fresh_path(self._texts, record)
-        return {"question": question_of(self._texts, view.row), "answers": answers, "path": path}
+        answers = () if record is None else fresh_answers(self.texts, record)
+        path = () if record is None else fresh_path(self.texts, record)
+        return {"question": question_of(self.texts, view.row), "answers": answers, "path": path}
 
     def _facts_of(self, number: int, world: Any) -> dict[str, Any]:
         """What `info` says of a question of a fixed world."""
         if number not in self._told:
             path = tuple(self._step_of(passage, world.facts) for passage in needed(world.questions, number))
-            answers = self._texts.answers[number]
-            self._told[number] = {"question": self._texts.questions[number], "answers": answers, "path": path}
+            answers = self.texts.answers[number]
+            self._told[number] = {"question": self.texts.questions[number], "answers": answers, "path": path}
         return self._told[number]
 
     def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
-        title = self._texts.passages[passage].partition("\n")[0]
+        title = self.texts.passages[passage].partition("\n")[0]
         if len(facts.subject) == 0:
             return (title,)
-        thing = name_of(self._texts, facts.names, int(facts.objects[passage, 0]))
+        thing = name_of(self.texts, facts.names, int(facts.objects[passage, 0]))
         return (title, RELATIONS[facts.relation[passage]].noun, thing)
 
 

@@ -32,8 +32,8 @@ from palaestra.search.library import (
     TOP,
     WORDS,
 )
-from palaestra.search.questions import STATE as QUESTION_STATE
-from palaestra.search.questions import mention_of, note, pose, query
+from palaestra.search.question_rules import STATE as QUESTION_STATE
+from palaestra.search.question_rules import mention_of, note, pose, query
 
 NONE, SEARCH, ANSWER, JUDGE = range(4)
 """Verbs of a turn."""
@@ -134,6 +134,8 @@ def take_turn(s, world, verb, rewards, scratch):
     pay = 0.0
     if s.words_left < 0:
         s.words_left = 0
+        for k in range(TOP):
+            s.shown[k] = NOTHING
     elif verb == SEARCH:
         pay = search(s, world, scratch)
     elif verb == ANSWER:
@@ -268,10 +270,10 @@ def token_fields(documents, questions, vocabulary):
     token = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
     return (
         Field("question", (QUESTION_WORDS,), about="words of the question", at="reset", **token),
-        Field("passages", (TOP, PASSAGE_WORDS), about="words of what the last turn found, its best passage first", **token),
-        Field("number", (), NOTHING, max(questions - 1, 0), "1", "of the question; -1 in a world of its own", "i4", at="reset"),
+        Field("passages", (TOP, PASSAGE_WORDS), about="words of what was found, its best passage first", **token),
+        Field("number", (), NOTHING, max(questions - 1, 0), "1", "of the question, or -1", "i4", at="reset"),
         Field("documents", (TOP,), NOTHING, documents - 1, "1", "numbers of these passages, -1 for none", "i4"),
-        Field("verb", (), AT_START, JUDGE, "1", "the last turn: 0 none, 1 search, 2 answer, 3 judge; -1 at first", "i4"),
+        Field("verb", (), AT_START, JUDGE, "1", "of the last turn, -1 at first", "i4"),
         Field("turns_left", (), 0, MOST_TURNS, "1", "turns until the match is truncated", "i4"),
         Field("words_left", (), 0, MOST_WORDS, "1", "words that the agent may still write", "i4"),
     )
@@ -311,19 +313,25 @@ def structured_fields(relations, mentions):
     """What an agent sees in the structured form."""
     share = {"low": 0.0, "high": 1.0}
     return (
-        Field("asked", (MOST_HOPS, relations), about="relations of the question, hop by hop", **share, capacity=(MOST_HOPS, RELATIONS)),
-        Field("kind", (3,), about="asks for the end of a path, whether two have the same, who has the earlier year", **share),
-        Field("present", (mentions,), about="whether so many entities were mentioned", **share, capacity=MENTIONS),
-        Field("year", (mentions,), about="share of the century of a mentioned year", **share, capacity=MENTIONS),
+        Field(
+            "asked",
+            (MOST_HOPS, relations),
+            about="relations of the question, hop by hop",
+            capacity=(MOST_HOPS, RELATIONS),
+            **share,
+        ),
+        Field("kind", (3,), about="asks for a path's end, whether two have the same, who is older", **share),
+        Field("present", (mentions,), about="whether so many entities were mentioned", capacity=MENTIONS, **share),
+        Field("year", (mentions,), about="share of the century of a mentioned year", capacity=MENTIONS, **share),
         Field(
             "known",
             (mentions, relations, mentions),
             about="passages said: relation of entity is entity; 0.5 if only as former or false",
-            **share,
             capacity=(MENTIONS, RELATIONS, MENTIONS),
+            **share,
         ),
         Field("turns_left", about="share of the turns that are left", **share),
-    )  # fmt: skip
+    )
 
 
 def observe_structured(s, world, observations, scratch):

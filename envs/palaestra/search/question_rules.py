@@ -137,10 +137,10 @@ def goes_on(s, world, relation, is_last):
     thing = s.objects[passage, 0]
     if thing <= LITERAL:
         return is_last
+    is_new = True
     for k in range(s.hops + 1):
-        if s.nodes[k] == thing:
-            return False
-    return True
+        is_new &= s.nodes[k] != thing
+    return is_new
 
 
 def follow(s, relation):
@@ -296,7 +296,7 @@ def note(s, world, passage):
         if thing != NOTHING:
             k = mention(s, world, thing)
             if at != NOTHING and k != NOTHING:
-                if says == CURRENT or says == BOTH:
+                if says <= BOTH:
                     s.known[at, relation] |= np.uint16(1 << k)
                 else:
                     s.doubtful[at, relation] |= np.uint16(1 << k)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from palaestra.search import generator
-from palaestra.search.bm25 import B, K1, build_postings, natural_log
-from palaestra.search.corpora import Corpus
+from palaestra.search.bm25 import K1, B, build_postings, natural_log
+from palaestra.search.corpus import Corpus
 from palaestra.search.generator import Noise
 from palaestra.search.index import Index, compiled
 from palaestra.search.language import (
@@ -148,7 +148,8 @@ def corpus_world(rules: Rules, corpus: Corpus, split: str | None) -> tuple[Libra
     vocabulary, words, starts, index = _indexed(corpus.passages)
     asked = [q for q in corpus.questions if split is None or q.split == split]
     if not asked:
-        raise ValueError(f"{corpus.name}: no questions of split={split!r}: it has {sorted({q.split for q in corpus.questions})}")
+        there = ", ".join(sorted({q.split for q in corpus.questions}))
+        raise ValueError(f"{corpus.name}: no questions of split={split!r}: it has {there}")
     kept = []
     short = [_short_answers(q.answers) for q in asked]
     queries = [[_beginning(corpus.passages[n]) for n in q.gold[:MOST_HOPS]] for q in asked]
@@ -194,9 +195,9 @@ def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[S
     """Questions with their words and answers; all else is 0."""
     table = no_questions(len(texts))
     words, starts = vocabulary.encode(texts)
-    for k, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
-        length = min(end - start, QUESTION_WORDS)
-        table.words[k, :length] = words[start : start + length] + FIRST_WORD
+    for k, start in enumerate(starts[:-1]):
+        some = words[start : min(starts[k + 1], start + QUESTION_WORDS)]
+        table.words[k, : len(some)] = some + FIRST_WORD
     for k, some in enumerate(answers):
         forms = dict.fromkeys(form for a in some for form in (normalize(a), " ".join(_content(a))))
         for j, form in enumerate(list(forms)[:ANSWERS]):
@@ -230,4 +231,3 @@ def _capitals(world: generator.World) -> set[str]:
 def _shown(vocabulary: Vocabulary, capitals: set[str]) -> tuple[str, ...]:
     """Tokens as they are shown: names with a capital."""
     return ("", "?", *(word.capitalize() if word in capitals else word for word in vocabulary))
-

@@ -1,0 +1,59 @@
+"""Text environments in GEM.
+
+Example::
+
+    import gem, palaestra.adapters.gem
+
+    palaestra.adapters.gem.register()
+    env = gem.make("palaestra/SearchQA-2Hop-v0")
+    envs = gem.make_vec(["palaestra/SearchQA-2Hop-v0"] * 8, seed=1)
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from palaestra import jsonable
+from palaestra.wrappers.transcript import text_env, text_ids
+
+try:
+    import gem
+    from gem.envs.registration import ENV_REGISTRY
+except ImportError as error:
+    raise ImportError("palaestra.adapters.gem needs GEM, which is not installed: pip install gem-llm") from error
+
+
+class TextEnv(gem.Env):
+    """A text environment; see `text_env` for ``game_id`` and ``keywords``. The first `reset` takes ``seed``."""
+
+    def __init__(self, game_id: str, seed: int | None = None, **keywords: Any) -> None:
+        self.env = text_env(game_id, **keywords)
+        self._given, self._seed = {"game_id": game_id, **keywords}, seed
+
+    def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode. Other than GEM's own environments it leaves Python's and NumPy's global seeds alone."""
+        seed, self._seed = self._seed if seed is None else seed, None
+        text, info = self.env.reset(seed=seed)
+        return text, jsonable(info)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Plays one turn; the observation is what is new."""
+        text, reward, terminated, truncated, info = self.env.step(action)
+        return text, float(reward), terminated, truncated, jsonable(info)
+
+    def sample_random_action(self) -> str:
+        """A random turn."""
+        return self.env.action_space.sample()
+
+    def spawn(self, same_state: bool = False, **kwargs: Any) -> TextEnv:
+        """A copy in the same state, or a new one with other keywords and no seed but a given one."""
+        return deepcopy(self) if same_state else TextEnv(**{**self._given, **kwargs})
+
+
+def register(*ids: str) -> None:
+    """Registers ids in GEM under their names: all of `text_ids` if none is given."""
+    for id in set(ids or text_ids()) - set(ENV_REGISTRY):
+        gem.register(id, "palaestra.adapters.gem:TextEnv", game_id=id)

@@ -1,0 +1,60 @@
+"""Text environments in SkyRL-gym.
+
+    skyrl_gym.register("palaestra", "palaestra.adapters.skyrl:TextEnv")
+    env = skyrl_gym.make("palaestra", extras={"id": "palaestra/SearchQA-2Hop-v0", "seed": 7})
+
+A row of a SkyRL dataset names its episode by ``id``, ``seed`` and, if needed, ``keywords``. Its prompt holds at most a
+system message: the environment's own prompt comes after it.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from typing import Any
+
+from palaestra import jsonable
+from palaestra.wrappers.transcript import Message, text_env
+
+try:
+    from skyrl_gym.envs.base_text_env import BaseTextEnv
+except ImportError as error:
+    raise ImportError(
+        "palaestra.adapters.skyrl needs SkyRL-gym, which is not installed: pip install skyrl-gym"
+    ) from error
+
+
+class TextEnv(BaseTextEnv):
+    """One episode of a text environment."""
+
+    def __init__(self, env_config: Any = None, extras: dict[str, Any] | None = None) -> None:
+        """Makes the environment of ``extras["id"]``.
+
+        Args:
+            env_config: Ignored: rows name their environments.
+            extras: ``id``, and if wanted ``seed``, ``keywords`` and ``max_turns``; others are ignored.
+        """
+        super().__init__()
+        extras = extras or {}
+        if "id" not in extras:
+            raise ValueError('extras has no "id": name an environment, such as "palaestra/SearchQA-2Hop-v0"')
+        self.env = text_env(extras["id"], **(extras.get("keywords") or {}))
+        self.seed, self.max_turns = extras.get("seed"), extras.get("max_turns")
+
+    def init(self, prompt: list[Message]) -> tuple[list[Message], dict[str, Any]]:
+        """Starts the episode."""
+        self.turns = 0
+        text, info = self.env.reset(seed=self.seed)
+        return [*prompt, {"role": "user", "content": text}], jsonable(info)
+
+    def step(self, action: str) -> dict[str, Any]:
+        """Plays one turn; no message comes after the last one."""
+        self.turns += 1
+        text, reward, terminated, truncated, info = self.env.step(action)
+        done = terminated or truncated or self.turns == self.max_turns
+        observations = [] if done else [{"role": "user", "content": text}]
+        return {"observations": observations, "reward": float(reward), "done": done, "metadata": jsonable(info)}
+
+    def close(self) -> None:
+        """Frees the environment."""
+        self.env.close()

@@ -1,0 +1,83 @@
+"""Serves an environment, or the search in a corpus, over HTTP: JSON requests from programs in any language.
+
+An id is served by /reset, /step and /close, one session a client. A file of passages, or a folder that `Index.save`
+wrote, is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there. Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import suppress
+from pathlib import Path
+
+from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
+from palaestra.console import find_id
+from palaestra.search import Index
+from palaestra.search.server import Server
+
+ABOUT = "serve an environment or a corpus over HTTP"
+EXAMPLE = "palaestra serve CartPole --port 8000"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    parser.add_argument(
+        "source", metavar="ID|CORPUS", help="id of an environment, a file of passages, or the folder of a saved index"
+    )
+    parser.add_argument("--port", type=natural, default=8000, help="0 takes a free one (default 8000)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="0.0.0.0 lets other machines in, without a password (default 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--sessions", type=positive_count, default=64, help="most sessions; beyond it the oldest ends (default 64)"
+    )
+    add_keywords(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`.
+
+    Raises:
+        ValueError: The source is nothing that can be served.
+        OSError: The port is taken.
+    """
+    keywords = keywords_of(args)
+    id = _find_environment(args.source)
+    if id is None and keywords:
+        raise ValueError(f"--set is for environments, and {args.source} is a corpus")
+    index = read_index(Path(args.source)) if id is None else index_of(id)
+    server = Server(index, id, keywords=keywords, host=args.host, port=args.port, sessions=args.sessions)
+    request = """/reset -d '{"seed": 0}'""" if index is None else """/retrieve -d '{"queries": ["a question"]}'"""
+    with suppress(KeyboardInterrupt):
+        print(f"{id or args.source} at {server.address}: curl {server.address}{request}", flush=True)
+        server.serve()
+    return 0
+
+
+def index_of(id: str) -> Index | None:
+    """The index that an environment searches, None where it has none."""
+    return None
+
+
+def read_index(path: Path) -> Index:
+    """The index of a corpus: a folder that `Index.save` wrote, or a file of passages.
+
+    Raises:
+        FileError: It cannot be read; names the file.
+    """
+    if path.is_dir():
+        return Index.load(path)
+    from palaestra.search.corpora import read_passages
+
+    passages, *_ = read_passages(path)
+    return Index(passages)
+
+
+def _find_environment(source: str) -> str | None:
+    """The id that a source names; None where it is a file or a folder."""
+    try:
+        return find_id(source)
+    except (KeyError, ImportError) as error:
+        if Path(source).exists():
+            return None
+        raise ValueError(f"{error.args[0]}, and no file or folder of this name") from error

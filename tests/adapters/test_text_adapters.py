@@ -1,0 +1,111 @@
+"""Adapters for libraries of language models, without these: `tests/peers` plays with the real ones."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from typing import Any
+
+import gymnasium
+import pytest
+
+from palaestra.adapters.trl import environment
+from palaestra.game import TextSpace
+
+LOOKUP = "text/Lookup-v0"
+
+
+class Lookup(gymnasium.Env):
+    """A search finds the number that is the answer; ``turns`` end the episode."""
+
+    def __init__(self, turns: int = 3, asks: bool = True) -> None:
+        self.observation_space = self.action_space = TextSpace(100, min_length=0, charset=None)
+        self.turns, self.asks = turns, asks
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.answer, self.said = str(self.np_random.integers(1000)), 0
+        return "Use tags. Which?", {"question": f"Which? (not {self.answer}0)"} if self.asks else {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.said += 1
+        if action == f"<answer>{self.answer}</answer>":
+            return "", 1.0, True, False, {}
+        text = f"<information>{self.answer}</information>" if action == "<search>it</search>" else "What?"
+        return text, 0.25, False, self.said == self.turns, {}
+
+
+gymnasium.register(LOOKUP, lambda **given: Lookup(**given))
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "distribution"),
+    [
+        ("gem", "gem", "gem-llm"),
+        ("skyrl", "skyrl_gym", "skyrl-gym"),
+        ("textarena", "textarena", "textarena"),
+        ("openenv", "openenv", "openenv"),
+    ],
+)
+def test_a_missing_library_is_named_with_the_command_that_installs_it(
+    name: str, package: str, distribution: str, monkeypatch: pytest.MonkeyPatch
+):
+    module = f"palaestra.adapters.{name}"
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ImportError, match=rf"{module} needs .*, which is not installed: pip install {distribution}$"):
+        importlib.import_module(module)
+
+
+def test_the_public_methods_of_trl_s_environment_are_its_tools():
+    made = environment(LOOKUP)
+    assert {name for name in dir(made) if not name.startswith("_")} == {"reset", "get_reward", "search", "answer"}
+    for tool, argument in ((made.search, "query"), (made.answer, "text")):
+        assert inspect.get_annotations(tool, eval_str=True) == {argument: str, "return": str}
+        assert f"\n    {argument}: " in inspect.cleandoc(tool.__doc__ or "")
+
+
+def test_tools_are_turns_and_rewards_add_up():
+    env: Any = environment(LOOKUP)()
+    question = env.reset(seed=5, prompt=[{"role": "user", "content": ""}], other=1)
+    assert question.startswith("Which?"), "the question alone: the prompt tells of tags"
+    assert environment(LOOKUP)().reset(seed=5) == question
+    assert env.get_reward() == 0.0
+    answer = env.search("it").removeprefix("<information>").removesuffix("</information>")
+    assert question == f"Which? (not {answer}0)"
+    assert env.answer(answer) == ""
+    assert env.get_reward() == 1.25
+    assert env.reset(seed=6) != question
+    assert env.get_reward() == 0.0
+
+
+def test_without_a_question_the_prompt_is_shown_and_keywords_arrive():
+    env: Any = environment(LOOKUP, asks=False, turns=1)()
+    assert env.reset(seed=1) == "Use tags. Which?"
+    assert env.search("x") == "What?"
+    with pytest.raises(ValueError, match="the episode is over"):
+        env.search("x")
+
+
+def test_no_turn_is_taken_before_the_first_reset_or_after_the_answer():
+    env: Any = environment(LOOKUP)()
+    with pytest.raises(ValueError, match="the episode is over"):
+        env.search("it")
+    env.reset(seed=5)
+    env.answer(env.search("it").removeprefix("<information>").removesuffix("</information>"))
+    with pytest.raises(ValueError, match="the episode is over"):
+        env.answer("7")
+    assert env.get_reward() == 1.25
+
+
+def test_rows_without_a_seed_are_refused_since_a_group_would_not_answer_one_question():
+    env: Any = environment(LOOKUP)()
+    with pytest.raises(ValueError, match='the dataset has no "seed"'):
+        env.reset(prompt=[{"role": "user", "content": ""}])
+    assert env.reset()
+
+
+def test_environments_without_text_are_refused():
+    with pytest.raises(TypeError, match="both must be Text"):
+        environment("palaestra/CartPole-v0")()

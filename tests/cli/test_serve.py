@@ -1,0 +1,114 @@
+"""`palaestra serve`: what a word of the command line names, what is printed, and how it ends."""
+
+import _thread
+import http.client
+import json
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import palaestra
+from palaestra.cli import serve as serve_command
+from palaestra.search import Index
+from palaestra.search.server import Server
+
+SPOKEN = "serve/Spoken-v0"
+palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
+PASSAGES = [{"id": "7", "contents": '"Cats"\nA cat sat.'}, {"id": "8", "contents": '"Dogs"\nA dog barks.'}]
+
+Serve = Callable[..., tuple[SimpleNamespace, list[Any]]]
+
+
+@pytest.fixture
+def serve(run, monkeypatch: pytest.MonkeyPatch) -> Serve:
+    """``serve(words, (path, body), ...)``: the command, interrupted after these requests; what it printed, answers."""
+    requests: list[tuple[str, Any]] = []
+    answers: list[Any] = []
+
+    class Observed(Server):
+        def serve(self) -> None:
+            client = threading.Thread(target=ask, args=(self.address.removeprefix("http://"),))
+            client.start()
+            try:
+                super().serve()
+            finally:
+                client.join()
+
+    def ask(host: str) -> None:
+        connection = http.client.HTTPConnection(host, timeout=10)
+        try:
+            for path, body in requests:
+                connection.request("POST", path, json.dumps(body))
+                answers.append(json.loads(connection.getresponse().read()))
+        finally:
+            connection.close()
+            _thread.interrupt_main()
+
+    def serve(words: list[Any], *asked: tuple[str, Any]) -> tuple[SimpleNamespace, list[Any]]:
+        requests.extend(asked)
+        return run("serve", *words, "--port", "0"), answers
+
+    monkeypatch.setattr(serve_command, "Server", Observed)
+    return serve
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(map(json.dumps, PASSAGES)), encoding="utf-8")
+    return path
+
+
+def test_an_environment_is_served_until_it_is_interrupted(serve: Serve):
+    printed, (reset, step) = serve(
+        ["--set", "compiled=False", "--sessions", "1", SPOKEN],
+        ("/reset", {"seed": 3}),
+        ("/step", {"session": "x", "action": "pull 0.1"}),
+    )
+    assert reset["observation"] == "-0.04"
+    assert "of more than 1:" in step["error"]
+    assert (printed.code, printed.err) == (0, "")
+    (line,) = printed.out.splitlines()
+    pattern = rf"""{SPOKEN} at (http://127\.0\.0\.1:\d+): curl \1/reset -d '\{{"seed": 0}}'"""
+    assert re.fullmatch(pattern, line)
+
+
+def test_a_file_of_passages_is_served(serve: Serve, corpus: Path):
+    printed, (answer,) = serve([corpus], ("/retrieve", {"query": "a cat", "topk": 1}))
+    assert [document["contents"] for document in answer["result"]] == ['"Cats"\nA cat sat.']
+    assert printed.code == 0
+    assert printed.out.startswith(f"{corpus} at http://127.0.0.1:")
+    assert "/retrieve -d '{" in printed.out
+
+
+def test_a_saved_index_is_served(serve: Serve, tmp_path: Path):
+    Index(["a cat", "a dog"]).save(tmp_path / "index")
+    _, (answer,) = serve([tmp_path / "index"], ("/retrieve", {"queries": ["dog"]}))
+    assert answer == {"result": [[{"id": "1", "contents": "a dog"}]]}
+
+
+def test_what_cannot_be_served_is_refused(run, serve: Serve, refused, corpus: Path, tmp_path: Path):
+    error = refused(run("serve", "CartPoll"))
+    assert "no environment 'CartPoll', did you mean 'palaestra/CartPole-v0'?" in error
+    assert "and no file or folder of this name" in error
+    assert "no_such_module" in refused(run("serve", "no_such_module:CartPole"))
+    assert "--set is for environments" in refused(serve([corpus, "--set", "a=1"])[0])
+    assert "'nonsense'" in refused(serve([SPOKEN, "--set", "nonsense=1"])[0])
+    assert f"{tmp_path / 'parameters.npy'}: " in refused(run("serve", tmp_path))
+    assert "--sessions" in refused(run("serve", SPOKEN, "--sessions", "0"), 2)
+    with Server(index=Index([]), port=0) as server:
+        port = server.address.rpartition(":")[2]
+        assert f"cannot listen at 127.0.0.1:{port}" in refused(run("serve", corpus, "--port", port))
+    assert "cannot listen at 127.0.0.1:70000" in refused(run("serve", corpus, "--port", "70000"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_file_whose_name_has_a_colon_is_no_module(serve: Serve, corpus: Path):
+    path = corpus.rename(corpus.parent / "my:corpus.jsonl")
+    assert serve([path], ("/retrieve", {"query": "dog"}))[1][0]["result"][0]["contents"] == '"Dogs"\nA dog barks.'

@@ -1,0 +1,459 @@
+"""SearchQA: worlds say what questions need, all forms play the same match, turns are paid as told."""
+
+import hashlib
+import re
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from palaestra import make_batch, registry
+from palaestra.core.faces.agent_io import AgentIO
+from palaestra.search import Index, fresh_world, score
+from palaestra.search.search_qa import game
+from palaestra.search.turn_codec import TurnCodec, parse
+from palaestra.search.turns import NONE
+
+pytestmark = pytest.mark.jitless
+
+IDS = [row.id for row in registry.ROWS.values() if row.family == "search"]
+GENERATED = [id for id in IDS if "Docs" not in id and "Custom" not in id]
+NOISY = {"aliases": 0.3, "near_duplicates": 0.3, "stale": 0.4, "contradicting": 0.4, "relations": 8}
+SMALL = {"world": "fixed", "passages": 600}
+
+
+def batch(lanes: int = 1, id: str = "palaestra/SearchQA-2Hop-v0", **keywords: Any) -> Any:
+    """A batch whose lanes stand still when their match is over."""
+    sim = make_batch(id, lanes, **{"form": "tokens", "autoreset_mode": "off", **keywords})
+    sim.reset(seed=7)
+    return sim
+
+
+def codec_of(sim: Any) -> TurnCodec:
+    return sim.game.codecs["text"]
+
+
+def texts_of(sim: Any) -> Any:
+    return codec_of(sim).texts
+
+
+def play(sim: Any) -> np.ndarray:
+    """Plays all matches to their ends; returns of the agent."""
+    returns = np.zeros(sim.num_envs)
+    while not (over := sim.terminated | sim.truncated).all():
+        sim.step(lanes=~over)
+        returns += sim.rewards[:, 0] * ~over
+    return returns
+
+
+def say(sim: Any, *turns: str) -> list[float]:
+    """Plays turns in words in the only lane; their rewards."""
+    pays = []
+    for turn in turns:
+        sim.step(codec_of(sim).decode(None, turn)[None, None])  # type: ignore[arg-type]
+        pays.append(float(sim.rewards[0, 0]))
+    return pays
+
+
+def passages_of(sim: Any, lane: int) -> list[str]:
+    """The passages of a world that a match drew, in words."""
+    record, words = sim.states[lane : lane + 1].view(np.recarray)[0], texts_of(sim).words
+    out, found = np.zeros(32, np.int32), []
+    for passage in range(int(record.passages)):
+        fresh_world.write_passage(record, sim.game.world, passage, out)
+        found.append(" ".join(words[token] for token in out if token))
+    return found
+
+
+# -- search ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [{}, {"relations": 8}, NOISY])
+def test_the_search_of_a_fresh_world_is_that_of_an_index(noise: dict[str, Any]) -> None:
+    """Numbers and scores, to the bit, of queries of any words of the passages."""
+    sim = batch(2, **noise)
+    rng = np.random.default_rng(0)
+    for lane in range(sim.num_envs):
+        texts = passages_of(sim, lane)
+        index, record = Index(texts), sim.states[lane : lane + 1].view(np.recarray)[0]
+        for _ in range(10):
+            words = [str(rng.choice(texts[rng.integers(len(texts))].split())) for _ in range(rng.integers(1, 9))]
+            query = " ".join([*words, "unheardof"])
+            record.work.words[:] = 0
+            tokens = texts_of(sim).vocabulary.encode([query])[0] + 2
+            record.work.words[: len(tokens)] = tokens
+            count = fresh_world.find_fresh(record, sim.game.world)
+            numbers, scores = index.search(query, 3)
+            assert np.array_equal(numbers, record.work.numbers)
+            assert np.array_equal(scores[:count], record.work.scores[:count])
+
+
+def test_names_of_a_world_differ() -> None:
+    """Also where names shall begin alike; other names are no one's first word."""
+    sim = batch(64, near_duplicates=0.9, aliases=0.1)
+    for names, aliases in zip(sim.states["name_words"].tolist(), sim.states["alias_words"].tolist(), strict=True):
+        assert len({tuple(name) for name in names}) == len(names) == len(set(aliases))
+        assert not {name[0] for name in names} & set(aliases)
+    assert len({name[0] for name in sim.states["name_words"][0].tolist()}) < 24
+
+
+def test_noise_is_drawn_as_often_as_asked() -> None:
+    """Shares of passages by what they say."""
+    sim = batch(100, stale=0.3, contradicting=0.1, aliases=0.2)
+    says = np.array(fresh_world.SAYS_OF)
+    kinds = np.concatenate([says[s["template"][: s["passages"]]] for s in sim.states])
+    names = np.concatenate([s["other_names"][: s["passages"]] for s in sim.states])
+    facts = np.isin(kinds, (0, 1)).sum()
+    assert (kinds == 2).sum() / facts == pytest.approx(0.3, abs=0.03)
+    assert (kinds == 3).sum() / facts == pytest.approx(0.1, abs=0.02)
+    assert (kinds == 4).sum() == 24 * 100
+    assert (names[kinds != 4] & 1).mean() == pytest.approx(0.2, abs=0.02)
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("id", GENERATED)
+def test_the_oracle_is_right_in_every_form(id: str) -> None:
+    """And is paid the same in each."""
+    small = {"passages": 600} if "Fictional" in id else {}
+    returns = []
+    for form in ("structured", "tokens"):
+        sim = batch(24, id, form=form, opponents={"agent": "oracle"}, **small)
+        returns.append(play(sim))
+        assert (sim.info["exact_match"] == 1).all()
+        assert (sim.info["hops_found"] == sim.states["hops"]).all()
+    assert np.array_equal(*returns)
+
+
+@pytest.mark.parametrize("world", ["stdlib", "example"])
+def test_the_oracle_finds_the_passages_of_files(world: str) -> None:
+    sim = batch(40, world=world, opponents={"agent": "oracle"})
+    play(sim)
+    assert (sim.info["exact_match"] == 1).all()
+
+
+@pytest.mark.parametrize("keywords", [{"hops": 3, **NOISY}, {"hops": (1, 4), **SMALL}, {"hops": 4, "relations": 2}])
+def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
+    """Each step has its subject as title and its relation and object in words; steps are joined; the last is right."""
+    sim = batch(12, form="text", max_turns=8, **keywords)
+    texts, world = texts_of(sim), sim.game.world
+    for lane in range(sim.num_envs):
+        view = view_of(sim, lane)
+        told = codec_of(sim).info(view)
+        passages = texts.passages or passages_of(sim, lane)
+        for step, number in zip(told["path"], sim.states["gold"][lane], strict=False):
+            passage = passages[number].replace("\n", " ")
+            subject, noun, thing = step
+            assert passage.startswith(subject)
+            assert noun in passage.split()
+            assert thing in passage or world.rules.aliases > 0
+        ends = [step[2] for step in told["path"]]
+        assert [step[0] for step in told["path"][1:]] == ends[:-1]
+        assert ends[-1] == told["answers"][0]
+        entities = [told["path"][0][0], *ends]
+        assert len(set(entities)) == len(entities)
+        words = told["question"].rstrip("?.").split()
+        nouns = [step[1] for step in told["path"]]
+        assert [word for word in words if word in nouns] == nouns[::-1]
+        assert " ".join(words[-2:]) == entities[0]
+
+
+def view_of(sim: Any, lane: int) -> Any:
+    return AgentIO(sim, (0,)).agent_view(lane)
+
+
+@pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000}])
+def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
+    """Yes as often as no; who is older has the earlier year."""
+    sim = batch(400, compare=True, form="text", split=None, **world)
+    answers = []
+    for lane in range(sim.num_envs):
+        told = codec_of(sim).info(view_of(sim, lane))
+        (first, noun, ours), (second, other, theirs) = told["path"]
+        assert noun == other
+        assert first in told["question"]
+        assert second in told["question"]
+        if noun == "year":
+            assert told["answers"][0] == (first if int(ours) < int(theirs) else second)
+        else:
+            assert told["answers"] == ("yes" if ours == theirs else "no",)
+        answers.append(told["answers"][0])
+    yes, no = answers.count("yes"), answers.count("no")
+    assert 0.35 < yes / (yes + no) < 0.65
+    assert 0.3 < (yes + no) / len(answers) < 0.7
+
+
+def test_a_group_of_one_seed_asks_one_question() -> None:
+    sim = batch(4)
+    sim.reset(seed=[5, 5, 5, 6])
+    question = sim.states["question"]
+    assert (question[:3] == question[0]).all()
+    assert (question[3] != question[0]).any()
+    assert np.array_equal(sim.states["name_words"][0], sim.states["name_words"][2])
+
+
+def test_splits_ask_about_different_entities() -> None:
+    """The three together ask what all ask, and no two begin with one entity."""
+    parts = {split: game(**SMALL, form="text", split=split) for split in ("train", "validation", "test", None)}
+    begins = {split: {q[0] for q in part.world.questions.nodes.tolist()} for split, part in parts.items()}
+    assert (
+        not begins["train"] & begins["validation"]
+        | begins["train"] & begins["test"]
+        | begins["test"] & begins["validation"]
+    )
+    counts = {split: part.world.rules.questions for split, part in parts.items()}
+    assert counts["train"] + counts["validation"] + counts["test"] == counts[None]
+    assert counts["train"] > 5 * counts["test"] > 0
+
+
+def test_a_fixed_world_is_the_same_everywhere() -> None:
+    """Its texts and questions by their hash."""
+    part = game(**SMALL, form="text", world_seed=3, **{k: v for k, v in NOISY.items() if k != "relations"})
+    codec = part.codecs["text"]
+    assert isinstance(codec, TurnCodec)
+    whole = "\n".join([*codec.texts.passages, *codec.texts.questions])
+    assert hashlib.sha256(whole.encode()).hexdigest()[:16] == "8b45ce1f17d0d718"
+    assert len(codec.texts.passages) == 600
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
+def test_kernel_and_scorer_agree() -> None:
+    """Exact match and F1 of answers made of right and wrong words, articles and signs."""
+    sim = batch(partial_credit=1.0, world="example", split=None)
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        sim.reset(seed=int(rng.integers(1000)))
+        targets = texts_of(sim).answers[int(sim.states["number"][0])]
+        words = [*str(targets[rng.integers(len(targets))]).split(), "the", "river", "a", "zzz", "Apollo!"]
+        chosen = [words[k] for k in rng.permutation(len(words))[: rng.integers(1, 4)]]
+        answer = " ".join(chosen) if rng.random() < 0.7 else f"The {targets[0].upper()}."
+        (pay,) = say(sim, f"<answer>{answer}</answer>")
+        wanted = score(answer, targets)
+        if not answer.lower().replace("the", "").replace("a ", "").strip():
+            continue
+        assert sim.info["exact_match"][0] == wanted.exact_match, (answer, targets)
+        assert sim.info["f1"][0] == pytest.approx(wanted.f1), (answer, targets)
+        assert pay == pytest.approx(max(wanted.exact_match, wanted.f1), abs=1e-6)
+
+
+def test_turns_are_paid_as_told() -> None:
+    """Each passage of the path once, refusals, the answer."""
+    sim = batch(turn_reward=0.25, malformed_cost=0.5, max_turns=8, form="text")
+    told = codec_of(sim).info(view_of(sim, 0))
+    (a, r, _), (b, q, _) = told["path"]
+    first, second = f"<search>{r} {a}</search>", f"<search>{b} {q}</search>"
+    assert say(sim, first) == [0.25]
+    assert sim.info["turn_label"][0] == 1
+    assert say(sim, first, "hm", "<search>the</search>") == [0.0, -0.5, 0.0]
+    assert (sim.info["turn_label"][0], sim.info["malformed"][0], sim.info["hops_found"][0]) == (-1, 1, 1)
+    assert say(sim, second, f"<answer>The {told['answers'][0].lower()}!</answer>") == [0.25, 1.0]
+    assert sim.terminated[0]
+    assert sim.game.end_reason(int(sim.info["end_reason"][0])) == "answered"
+
+
+def test_a_wrong_answer_ends_the_match_without_pay() -> None:
+    sim = batch()
+    assert say(sim, "<answer>Nobody</answer>") == [0.0]
+    assert (sim.terminated[0], sim.info["exact_match"][0], sim.info["turn_label"][0]) == (True, 0, -1)
+
+
+@pytest.mark.parametrize(("budget", "ends"), [(5, [False, True]), (6, [False, True]), (7, [False, False])])
+def test_words_run_out(budget: int, ends: list[bool]) -> None:
+    """At the last word, or before a turn of more words than are left, which is not played."""
+    sim = batch(token_budget=budget)
+    over = []
+    for _ in range(2):
+        say(sim, "<search>mayor birthplace employer</search>")
+        over.append(bool(sim.terminated[0]))
+    assert over == ends
+    played = sim.states["shown"][0, 0] >= 0
+    assert played == (budget >= 6)
+    assert int(sim.states["words_left"][0]) == max(budget - 6, 0)
+    assert sim.game.end_reason(int(sim.info["end_reason"][0])) == ("out_of_words" if ends[1] else "")
+
+
+def test_turns_run_out() -> None:
+    sim = batch(max_turns=3)
+    say(sim, "", "", "")
+    assert (sim.truncated[0], sim.terminated[0], sim.info["malformed"][0]) == (True, False, 3)
+
+
+def test_judgements_are_paid_once_a_search() -> None:
+    """0.3 where right, -0.6 and -0.3 where wrong, nothing before a search, for a second word, and for other words."""
+    sim = batch(judge=True, max_turns=12, form="text")
+    told = codec_of(sim).info(view_of(sim, 0))
+    search = f"<search>{told['path'][0][1]} {told['path'][0][0]}</search>"
+    yes, no, vain = "<judge>yes</judge>", "<judge>no</judge>", "<search>headquarters of nobody</search>"
+    pays = say(sim, yes, search, "<judge>perhaps</judge>", yes, no, search, no, vain, yes, vain, no)
+    assert pays == pytest.approx([0, 0, 0, 0.3, 0, 0, -0.3, 0, -0.6, 0, 0.3])
+    assert batch(judge=(1, -2, -3), max_turns=12, form="text").game.world.rules.judge_reject == -3
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_complete_pair_of_tags_is_the_turn() -> None:
+    """As Search-R1's pattern finds it, on random strings of tags."""
+    pattern = re.compile(r"<(search|answer)>(.*?)</\1>", re.DOTALL)
+    rng = np.random.default_rng(0)
+    parts = ["<search>", "</search>", "<answer>", "</answer>", "<sea", "rch>", "x", "\n", "<judge>", "</judge>"]
+    for _ in range(4000):
+        text = "".join(parts[k] for k in rng.integers(len(parts), size=rng.integers(0, 12)))
+        match = pattern.search(text)
+        assert parse(text, ("search", "answer")) == (match.groups() if match else ("none", "")), text
+
+
+@pytest.mark.parametrize(
+    "part", ["<search>", "<answer>x</search>", "<", "\0", "ß<search>a", "<search></search", "word "]
+)
+def test_a_long_turn_is_read_in_linear_time(part: str) -> None:
+    """A megabyte, within the bar of 20 ms (here with room for a busy machine)."""
+    sim = batch()
+    turn = "<search>" + part * (2**20 // len(part))
+    for text in (turn[: 2**20], turn[: 2**20 - 18] + "</search></answer>"):
+        start = time.process_time()
+        codec_of(sim).decode(None, text)  # type: ignore[arg-type]
+        assert time.process_time() - start < 0.1
+
+
+def test_what_passages_say_is_no_turn() -> None:
+    """Tags in passages and in a long answer's tail do not count; unknown words equal nothing."""
+    sim = batch()
+    decode = lambda text: codec_of(sim).decode(None, text)  # type: ignore[arg-type]  # noqa: E731
+    assert decode("<information><answer>x</information>")[0] == NONE
+    assert (decode("<answer>zzz qqq</answer>")[1:3] == 1).all()
+    assert decode("<judge>yes</judge>")[0] == NONE
+    assert decode(f"<answer>{'mayor ' * 17}</answer>")[16] == 1
+    assert (decode("<search>  </search>")[1:] == 0).all()
+
+
+def test_each_observation_is_what_is_new() -> None:
+    """The prompt, passages with titles, a refusal, nothing after the end."""
+    env = registry.make_env("palaestra/SearchQA-Custom-v0", split=None)
+    prompt, told = env.reset(seed=3)
+    assert told["question"] in prompt
+    assert "4 turns and 256 words" in prompt
+    found, *_ = env.step("<think>what?</think><search>Milon of Kroton, wrestler</search>")
+    assert found.startswith('\n\n<information>Doc 1(Title: "Milon") Milon of Kroton was a wrestler who')
+    assert len(re.findall(r"Doc \d\(Title: ", found)) == 3
+    assert found.endswith("</information>\n\n")
+    refusal, _, _, _, info = env.step("<search>no end")
+    assert "said nothing" in refusal
+    assert info["malformed"] == 1
+    nothing, *_ = env.step("<search>qqqq zzzz</search>")
+    assert nothing == "\n\n<information>No passage was found.</information>\n\n"
+    last, reward, terminated, _, _ = env.step(f"<answer>{told['answers'][0]}</answer>")
+    assert (last, reward, terminated) == ("", 1.0, True)
+
+
+def test_fresh_passages_read_as_sentences() -> None:
+    """As the passages of a fixed world do, and the question with its sign."""
+    env = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", **NOISY)
+    for seed in range(20):
+        _, told = env.reset(seed=seed)
+        assert re.fullmatch(r"(What is|Name) the .* [A-Z]\w+ [A-Z]\w+[.?]", told["question"])
+        assert told["question"].endswith("?" if told["question"].startswith("What") else ".")
+        found, *_ = env.step(f"<search>{told['path'][0][0]}</search>")
+        for line in found.split("<information>")[1].split("</information>")[0].split("\n"):
+            assert re.fullmatch(r'Doc \d\(Title: "[A-Z]\w+ [A-Z]\w+"\) [A-Z0-9][^.]*\.', line), line
+
+
+def test_prompts() -> None:
+    env = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt="{turns}|{words}|{question}", max_turns=9)
+    prompt, told = env.reset(seed=0)
+    assert prompt == f"9|256|{told['question']}"
+    plain, _ = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt="plain").reset(seed=0)
+    assert plain == told["question"]
+    judge, _ = registry.make_env("palaestra/SearchQA-Judge-v0", form="text").reset(seed=0)
+    assert "<judge>yes</judge>" in judge
+
+
+# -- choices -----------------------------------------------------------------------------------------------------------
+
+
+def test_choices_are_sized_to_the_world() -> None:
+    """K entities, R relations: 1 + K R + K alternatives, two more where agents judge."""
+    small = make_batch("palaestra/SearchQA-2Hop-v0", entities=9, relations=2)
+    assert small.game.roles[0].action[0].n == 1 + 9 * 2 + 9
+    judge = make_batch("palaestra/SearchQA-Judge-v0")
+    assert judge.game.roles[0].action[0].n == 1 + 16 * 4 + 16 + 2
+
+
+def test_what_was_found_is_known() -> None:
+    """``known`` has what the passages said, in full or as doubtful; the mask has what was mentioned."""
+    env = registry.make_env("palaestra/SearchQA-2Hop-v0", observation="dict", stale=0.8, relations=3)
+    kinds = set()
+    for seed in range(10):
+        seen, info = env.reset(seed=seed)
+        assert seen["present"].sum() == 1
+        assert info["action_mask"].sum() == 1 + 3 + 1
+        relation = int(seen["asked"][0].argmax())
+        seen, _, _, _, info = env.step(1 + relation)
+        s = env.sim.states[0]
+        mentioned, told = s["mentioned"][: s["mentions"]].tolist(), np.zeros_like(seen["known"])
+        for passage in s["shown"][s["shown"] >= 0]:
+            subject, thing = mentioned.index(s["subject"][passage]), mentioned.index(s["objects"][passage, 0])
+            value = 1.0 if fresh_world.SAYS_OF[s["template"][passage]] < 2 else 0.5
+            place = (subject, s["relation"][passage], thing)
+            told[place] = max(told[place], value)
+            kinds.add(value)
+        assert np.array_equal(seen["known"], told)
+        assert seen["present"].sum() == len(mentioned) == len(set(mentioned))
+        assert info["action_mask"].sum() == 1 + 4 * len(mentioned)
+    assert kinds == {0.5, 1.0}
+
+
+def test_years_are_shares_of_the_century() -> None:
+    env = registry.make_env("palaestra/SearchQA-1Hop-v0", observation="dict", relations=5)
+    shown = 0
+    for seed in range(40):
+        seen, info = env.reset(seed=seed)
+        relation = int(seen["asked"][0].argmax())
+        if relation == 4:
+            seen, *_ = env.step(1 + relation)
+            state = env.sim.states[0]
+            year = int(codec_words(state))
+            assert round(float(seen["year"].max()) * 100) + 1899 >= year
+            assert any(round(float(share) * 100) + 1899 == year for share in seen["year"])
+            shown += 1
+            assert info is not None
+    assert shown > 2
+
+
+def codec_words(state: Any) -> str:
+    """The answer of a match in words."""
+    codec = game(form="text").codecs["text"]
+    assert isinstance(codec, TurnCodec)
+    return codec.texts.words[int(state["answers"][0, 0])]
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"form": "tekst"}, "form"),
+        ({"hops": 5}, "hops"),
+        ({"hops": (3, 2)}, "hops"),
+        ({"relations": 1}, "relations=2"),
+        ({"entities": 8}, "entities"),
+        ({"world": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"world": "stdlib", "form": "structured"}, "structured"),
+        ({"aliases": 1.5}, "aliases"),
+        ({"judge": (1, 2)}, "judge"),
+        ({"split": "dev"}, "split"),
+        ({"max_turns": 129}, "max_turns"),
+        ({"form": "text", "prompt": "hello"}, "prompt"),
+        ({"form": "text", "prompt": "{question} {x}"}, "prompt"),
+        ({"world": "fixed", "passages": 99}, "passages"),
+        ({"world": "example", "split": "train", "hops": 0}, "hops"),
+    ],
+)
+def test_wrong_keywords_are_refused(keywords: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        game(**keywords)
