@@ -112,3 +112,12 @@ def test_what_cannot_be_served_is_refused(run, serve: Serve, refused, corpus: Pa
 def test_a_file_whose_name_has_a_colon_is_no_module(serve: Serve, corpus: Path):
     path = corpus.rename(corpus.parent / "my:corpus.jsonl")
     assert serve([path], ("/retrieve", {"query": "dog"}))[1][0]["result"][0]["contents"] == '"Dogs"\nA dog barks.'
+
+
+def test_an_environment_with_a_fixed_world_is_searched_too(serve: Serve) -> None:
+    """A world that each match draws is not."""
+    question = {"queries": ["the wrestler Milon"], "topk": 1}
+    _, (found, started) = serve(["SearchQA-Custom"], ("/retrieve", question), ("/reset", {"seed": 0}))
+    assert found["result"][0][0]["contents"].startswith('"Milon"\nMilon of Kroton')
+    assert started["info"]["question"] in started["observation"]
+    assert serve_command.index_of("palaestra/SearchQA-2Hop-v0", {}) is None

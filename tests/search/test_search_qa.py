@@ -375,12 +375,16 @@ def test_prompts() -> None:
 # -- choices -----------------------------------------------------------------------------------------------------------
 
 
+def alternatives(sim: Any) -> int:
+    return sim.game.roles[0].action[0].n
+
+
 def test_choices_are_sized_to_the_world() -> None:
     """K entities, R relations: 1 + K R + K alternatives, two more where agents judge."""
     small = make_batch("palaestra/SearchQA-2Hop-v0", entities=9, relations=2)
-    assert small.game.roles[0].action[0].n == 1 + 9 * 2 + 9
+    assert alternatives(small) == 1 + 9 * 2 + 9
     judge = make_batch("palaestra/SearchQA-Judge-v0")
-    assert judge.game.roles[0].action[0].n == 1 + 16 * 4 + 16 + 2
+    assert alternatives(judge) == 1 + 16 * 4 + 16 + 2
 
 
 def test_what_was_found_is_known() -> None:

@@ -1,22 +1,27 @@
 """Serves an environment, or the search in a corpus, over HTTP: JSON requests from programs in any language.
 
-An id is served by /reset, /step and /close, one session a client. A file of passages, or a folder that `Index.save`
-wrote, is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there. Ctrl-C ends it.
+An id is served by /reset, /step and /close, one session a client. A file of passages, a folder that `Index.save` wrote,
+or an id with a fixed world is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there.
+Ctrl-C ends it.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from palaestra import registry
 from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
 from palaestra.console import find_id
 from palaestra.search import Index
 from palaestra.search.server import Server
+from palaestra.wrappers.transcript import text_ids
 
 ABOUT = "serve an environment or a corpus over HTTP"
-EXAMPLE = "palaestra serve CartPole --port 8000"
+EXAMPLE = "palaestra serve SearchQA-Fictional --set form=text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     id = _find_environment(args.source)
     if id is None and keywords:
         raise ValueError(f"--set is for environments, and {args.source} is a corpus")
-    index = read_index(Path(args.source)) if id is None else index_of(id)
+    index = read_index(Path(args.source)) if id is None else index_of(id, keywords)
     server = Server(index, id, keywords=keywords, host=args.host, port=args.port, sessions=args.sessions)
     request = """/reset -d '{"seed": 0}'""" if index is None else """/retrieve -d '{"queries": ["a question"]}'"""
     with suppress(KeyboardInterrupt):
@@ -54,9 +59,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def index_of(id: str) -> Index | None:
-    """The index that an environment searches, None where it has none."""
-    return None
+def index_of(id: str, keywords: Mapping[str, Any]) -> Index | None:
+    """The index that an environment searches, None where it has none: where each match draws a world of its own."""
+    if id not in text_ids():
+        return None
+    codec = registry.make_game(id, **{**keywords, "form": "text"})[0].codecs["text"]
+    return codec.texts.index  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def read_index(path: Path) -> Index:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,8 @@ from palaestra.search.scoring import normalize
 from palaestra.search.vocabulary import Vocabulary, split
 
 
-class Texts(NamedTuple):
+@dataclass(frozen=True)
+class Texts:
     """What texts need beside the arrays.
 
     Attributes:

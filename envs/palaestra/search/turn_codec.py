@@ -136,7 +136,7 @@ class TurnCodec:
         """The same for N matches."""
         rows = view.row
         verbs, documents = rows["verb"].tolist(), rows["documents"].tolist()
-        return [self._segment(*turn, row) for *turn, row in zip(verbs, documents, rows, strict=True)]
+        return list(map(self._segment, verbs, documents, rows))
 
     def _segment(self, verb: int, documents: list[int], row: Any) -> str:
         if verb == SEARCH:

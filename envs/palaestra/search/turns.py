@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from palaestra.game import Array, Choice, Field, native, script_integer
 from palaestra.search.bm25 import TERM, find
 from palaestra.search.fresh_world import STATE as FRESH_STATE
@@ -259,7 +261,7 @@ def suffices(s):
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
-def token_fields(documents, questions, vocabulary):
+def token_fields(documents: int, questions: int, vocabulary: int) -> tuple[Field, ...]:
     """What an agent sees in the token form.
 
     Args:
@@ -267,7 +269,7 @@ def token_fields(documents, questions, vocabulary):
         questions: Number of questions of a fixed world.
         vocabulary: Number of tokens.
     """
-    token = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
+    token: dict[str, Any] = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
     return (
         Field("question", (QUESTION_WORDS,), about="words of the question", at="reset", **token),
         Field("passages", (TOP, PASSAGE_WORDS), about="words of what was found, its best passage first", **token),
@@ -309,9 +311,9 @@ def copy_passage(world, passage, out):
         out[k] = world.words[start + k]
 
 
-def structured_fields(relations, mentions):
+def structured_fields(relations: int, mentions: int) -> tuple[Field, ...]:
     """What an agent sees in the structured form."""
-    share = {"low": 0.0, "high": 1.0}
+    share: dict[str, Any] = {"low": 0.0, "high": 1.0}
     return (
         Field(
             "asked",
@@ -363,7 +365,7 @@ def observe_structured(s, world, observations, scratch):
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-def token_choices(vocabulary, judges):
+def token_choices(vocabulary: int, judges: bool) -> tuple[Choice, Choice]:
     """A turn in the token form."""
     verbs = VERBS if judges else VERBS[:-1]
     return (
@@ -372,7 +374,7 @@ def token_choices(vocabulary, judges):
     )
 
 
-def structured_choice(relations, mentions, judges):
+def structured_choice(relations: int, mentions: int, judges: bool) -> Choice:
     """A turn in the structured form."""
     n = 1 + mentions * relations + mentions + 2 * judges
     most = 1 + MENTIONS * RELATIONS + MENTIONS + 2
