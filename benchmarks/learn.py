@@ -6,6 +6,7 @@
     python benchmarks/learn.py skirmish    # all whose names begin so: see `learning.skirmish_figures`
     python benchmarks/learn.py skirmish_solved skirmish_speed
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
+    python benchmarks/learn.py search_turns  # turn rewards in text search
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``docs/figures/<name>.png`` and ``.csv``.
@@ -18,7 +19,14 @@ from functools import partial
 
 import tyro
 
-from learning import duel_figures, pursuit_figures, skirmish_figures, team_figures, tracking_figures
+from learning import (
+    duel_figures,
+    pursuit_figures,
+    search_figures,
+    skirmish_figures,
+    team_figures,
+    tracking_figures,
+)
 from learning.figures import FigureArgs
 
 FIGURES: dict[str, Callable[[FigureArgs], None]] = {
@@ -33,6 +41,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "skirmish_duel": duel_figures.skirmish_duel,
     **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
     "pursuit_references": pursuit_figures.pursuit_references,
+    "search_turns": search_figures.search_turns,
 }
 """Figure by name, in the order in which they are made."""
 

@@ -1,16 +1,25 @@
-"""Speed of text search next to bm25s with its numba backend, one thread: queries, and making an index."""
+"""Speed of text search: queries and making an index next to bm25s, turns of SearchQA, the HTTP server."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
+import tracemalloc
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+import gymnasium
 import numpy as np
 
-from measurement import Measurement, NotHere, ReportProgress
-from palaestra.cli.measure import no_garbage_collection
-from palaestra.search import Index, bm25
+from measurement import Measurement, NotHere, ReportProgress, timed
+from palaestra import registry
+from palaestra.cli.measure import Benchmark, Timing, no_garbage_collection
+from palaestra.search import Index, bm25, generator
+from palaestra.search.server import Server
+from skirmish_speed import traced_array_bytes
 
 SIZES = (10_000, 100_000)
 """Passages."""
@@ -22,6 +31,31 @@ VOCABULARY, RANK_SHIFT = 50_000, 2.7
 """Word r has the share 1 / (r + 2.7) of a text (Zipf and Mandelbrot)."""
 ROUNDS = 7
 """Turns of each side."""
+
+FICTIONAL, PASSAGES = "palaestra/SearchQA-Fictional-v0", 10_000
+FRESH, FRESH_SIZE = "palaestra/SearchQA-2Hop-v0", {"entities": 24, "relations": 8}
+MAKING_BAR_S = 1.0
+EPISODES, VECTOR_EPISODES, TEXT_LANES = 500, 8, 256
+"""Episodes of one call of a single environment, and of each lane."""
+TEXT_BAR, VECTOR_TEXT_BAR = 45e3, 70e3
+LANES, FIXED_BAR, FRESH_BAR, MEMORY_BAR_MB = 1024, 300e3, 800e3, 20.0
+BATCH, REQUESTS, SERVER_BAR = 64, 64, 20e3
+"""Queries of a request, requests of a turn."""
+CLIENT = """
+import http.client, json, sys, time
+host, bodies = json.load(sys.stdin)
+connection = http.client.HTTPConnection(host)
+start = time.perf_counter()
+for body in bodies:
+    connection.request("POST", "/retrieve", body)
+    answer = connection.getresponse()
+    content = answer.read()
+    if answer.status != 200:
+        sys.exit(content.decode())
+seconds = time.perf_counter() - start
+print(json.dumps([seconds, len(json.loads(content)["result"])]))
+"""
+"""Sends requests over one connection, each after the answer to the last; the answers are read and not parsed."""
 
 
 def made_up_texts(passages: int, seed: int = 0) -> tuple[list[str], list[str]]:
@@ -133,3 +167,171 @@ def agree(ours: Index, theirs: Bm25s, queries: list[str]) -> None:
         AssertionError: They do not.
     """
     np.testing.assert_allclose(ours.search(queries, K)[1], theirs.search(queries, K)[1], rtol=1e-5)
+
+
+# -- SearchQA and the server -------------------------------------------------------------------------------------------
+
+
+def making(report_progress: ReportProgress) -> list[Measurement]:
+    """The passages of a fixed world drawn, written and indexed; the least of the turns."""
+    made_world(100)  # compiles
+    seconds = []
+    with no_garbage_collection():
+        for _ in range(ROUNDS):
+            start = time.thread_time()
+            made_world(PASSAGES)
+            seconds.append(time.thread_time() - start)
+    return [Measurement("", f"{PASSAGES:,} passages made and indexed, CPU s", min(seconds), MAKING_BAR_S, False)]
+
+
+def made_world(passages: int) -> tuple[generator.World, Index]:
+    """A fixed world and its index."""
+    world = generator.make_world(passages, 0, generator.Noise())
+    return world, Index(world.texts)
+
+
+def texts(report_progress: ReportProgress) -> list[Measurement]:
+    """Turns a second of language models: the right searches and answers as text, what begins the episodes included.
+
+    The vector resets in the step that ends an episode, so that each step of a lane is a turn.
+    """
+    keywords = {"form": "text", "passages": PASSAGES}
+    single, vector = timed(
+        text_play(gymnasium.make(FICTIONAL, **keywords)),
+        vector_text_play(registry.make_vec(FICTIONAL, TEXT_LANES, autoreset_mode="same_step", **keywords)),
+    )
+    return [
+        rate(f"SearchQA, {PASSAGES:,} passages, gymnasium.make, text", single, TEXT_BAR),
+        rate(f"SearchQA, {PASSAGES:,} passages, vector env of {TEXT_LANES}, text", vector, VECTOR_TEXT_BAR),
+    ]
+
+
+def turns_of(path: Iterable[Sequence[str]], answers: Sequence[str]) -> list[str]:
+    """What a language model writes that follows the path of a question and answers right."""
+    searches = [f"<think>Who or what is the {r} of {s}?</think><search>{s} {r}</search>" for s, r, _ in path]
+    return [*searches, f"<think>That is {answers[0]}.</think><answer>{answers[0]}</answer>"]
+
+
+def text_play(env: gymnasium.Env) -> Benchmark:
+    """Episodes of a single environment, the same in each call; their turns are written before."""
+    plan = list[list[str]]()
+    _, info = env.reset(seed=0)
+    for _ in range(EPISODES):
+        plan.append(turns_of(info["path"], info["answers"]))
+        for turn in plan[-1]:
+            *_, info = env.step(turn)
+        assert info["exact_match"] == 1, f"{plan[-1][-1]} does not answer {info['question']!r}"
+        _, info = env.reset()
+
+    def play() -> None:
+        env.reset(seed=0)
+        for turns in plan:
+            for turn in turns:
+                env.step(turn)
+            env.reset()
+
+    return Benchmark("text", play, sum(map(len, plan)), env.close)
+
+
+def vector_text_play(env: Any) -> Benchmark:
+    """The same of all lanes of a vector; each question takes as many turns as the others."""
+    plan, rewards = list[list[str]](), np.zeros(env.num_envs)
+    _, info = env.reset(seed=0)
+    for _ in range(VECTOR_EPISODES):
+        of_lanes = [turns_of(*told) for told in zip(info["path"], info["answers"], strict=True)]
+        for turns in zip(*of_lanes, strict=True):
+            plan.append(list(turns))
+            _, rewards, _, _, info = env.step(plan[-1])
+        assert (rewards == 1).all(), rewards
+
+    def play() -> None:
+        env.reset(seed=0)
+        for turns in plan:
+            env.step(turns)
+
+    return Benchmark("vector text", play, len(plan) * env.num_envs, env.close)
+
+
+def rate(about: str, timing: Timing, bar: float) -> Measurement:
+    """Turns a second of one core."""
+    return Measurement("", f"{about}: turns a second", 1e9 / timing.ns, bar, True, f"us a turn: {timing.ns / 1e3:.1f}")
+
+
+def tokens(report_progress: ReportProgress) -> list[Measurement]:
+    """Turns a second of the form of numbers, by the oracle, and what its arrays take; the world's are not counted."""
+    fixed, fresh = timed(token_play(FICTIONAL, passages=PASSAGES), token_play(FRESH, **FRESH_SIZE))
+    size = simulation_bytes(FICTIONAL, LANES, passages=PASSAGES) / 1e6
+    return [
+        rate(f"SearchQA, {PASSAGES:,} passages, batch of {LANES}, tokens", fixed, FIXED_BAR),
+        rate(f"SearchQA, a world of 24 entities and 8 relations each, batch of {LANES}, tokens", fresh, FRESH_BAR),
+        Measurement("", f"SearchQA, batch of {LANES}, arrays beside the world, MB", size, MEMORY_BAR_MB, False),
+    ]
+
+
+def token_play(id: str, **keywords: Any) -> Benchmark:
+    """The batch loop, the oracle as the player."""
+    sim = token_batch(id, LANES, **keywords)
+    sim.reset(seed=0)
+    return Benchmark(id, sim.step, LANES, sim.close)
+
+
+def token_batch(id: str, lanes: int, **keywords: Any) -> Any:
+    """Lanes that the oracle plays, each step a turn."""
+    options: dict[str, Any] = {"opponents": {"agent": "oracle"}, "autoreset_mode": "same_step"}
+    return registry.make_batch(id, lanes, form="tokens", **options, **keywords)
+
+
+def simulation_bytes(id: str, lanes: int, **keywords: Any) -> int:
+    """What NumPy allocates for a simulation of a world that is there."""
+    first = token_batch(id, 1, **keywords)  # holds the world
+    first.reset(seed=0)
+    tracemalloc.start()
+    try:
+        before = traced_array_bytes()
+        sim = token_batch(id, lanes, **keywords)
+        sim.reset(seed=0)
+        sim.step()
+        size = traced_array_bytes() - before
+        sim.close()
+        return size
+    finally:
+        tracemalloc.stop()  # it slows down whatever this process does next
+        first.close()
+
+
+def serving(report_progress: ReportProgress) -> list[Measurement]:
+    """Queries a second over HTTP, from a client in another process; the best of the turns."""
+    world, index = made_world(PASSAGES)
+    asked = generator.draw_questions(world, 0, PASSAGES, (2, 2), False, None)
+    queries = generator.path_queries(world, asked, 0)[: BATCH * REQUESTS]
+    walls, cpus = [], []
+    with Server(index, port=0) as server:
+        for number in range(ROUNDS):
+            report_progress(f"{number + 1}/{ROUNDS}")
+            wall, cpu = answered(server, queries)
+            walls.append(wall)
+            cpus.append(cpu)
+    count = len(queries)
+    about = f"/retrieve, {PASSAGES:,} passages, batches of {BATCH}"
+    note = f"CPU us a query of the server: {1e6 * min(cpus) / count:.1f}"
+    return [Measurement("", f"{about}: queries a second by the wall", count / min(walls), SERVER_BAR, True, note)]
+
+
+def answered(server: Server, queries: Sequence[str]) -> tuple[float, float]:
+    """Wall seconds that a client waits for the answers to all queries, and CPU seconds of this process.
+
+    Raises:
+        RuntimeError: A request is refused, or a query is not answered; says why.
+    """
+    batches = [queries[start : start + BATCH] for start in range(0, len(queries), BATCH)]
+    bodies = [json.dumps({"queries": batch, "topk": K, "return_scores": True}) for batch in batches]
+    sent = json.dumps([server.address.removeprefix("http://"), bodies])
+    cpu = time.process_time()
+    client = subprocess.run([sys.executable, "-c", CLIENT], input=sent, capture_output=True, text=True, check=False)
+    cpu = time.process_time() - cpu
+    if client.returncode:
+        raise RuntimeError(f"/retrieve: {client.stderr.strip()}")
+    wall, lists = json.loads(client.stdout)
+    if lists != len(batches[-1]):
+        raise RuntimeError(f"/retrieve: {lists} answers to {len(batches[-1])} queries")
+    return wall, cpu

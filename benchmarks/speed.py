@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zd (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zh (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -340,6 +340,10 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zb": (robots_speed.starts, "robots, make_batch to first step, CPU s", robots_speed.COMPILE_BAR_S, False),
     "zc": (robots_speed.threads, "quadrupeds, two threads, speed-up", robots_speed.THREADS_BAR, True),
     "zd": (search_speed.speeds, "text search over bm25s", search_speed.SINGLE_BARS[0], True),
+    "ze": (search_speed.making, "passages made and indexed, CPU s", search_speed.MAKING_BAR_S, False),
+    "zf": (search_speed.texts, "SearchQA, text, turns a second", search_speed.TEXT_BAR, True),
+    "zg": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
+    "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

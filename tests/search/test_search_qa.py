@@ -178,7 +178,7 @@ def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
         if noun == "year":
             assert told["answers"][0] == (first if int(ours) < int(theirs) else second)
         else:
-            assert told["answers"] == ("yes" if ours == theirs else "no",)
+            assert told["answers"] == ["yes" if ours == theirs else "no"]
         answers.append(told["answers"][0])
     yes, no = answers.count("yes"), answers.count("no")
     assert 0.35 < yes / (yes + no) < 0.65
@@ -248,7 +248,7 @@ def test_turns_are_paid_as_told() -> None:
     first, second = f"<search>{r} {a}</search>", f"<search>{b} {q}</search>"
     assert say(sim, first) == [0.25]
     assert sim.info["turn_label"][0] == 1
-    assert say(sim, first, "hm", "<search>the</search>") == [0.0, -0.5, 0.0]
+    assert say(sim, first, "hm", "<search>qqqq</search>") == [0.0, -0.5, 0.0]
     assert (sim.info["turn_label"][0], sim.info["malformed"][0], sim.info["hops_found"][0]) == (-1, 1, 1)
     assert say(sim, second, f"<answer>The {told['answers'][0].lower()}!</answer>") == [0.25, 1.0]
     assert sim.terminated[0]

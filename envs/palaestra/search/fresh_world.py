@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from palaestra.core.rng import GOLDEN, mix64
 from palaestra.game import integer, uniform
 from palaestra.search.bm25 import K1, B, enter
 from palaestra.search.language import (
@@ -46,8 +47,14 @@ LITERAL_COUNT = len(LITERALS)
 THINGS = ENTITIES + LITERAL_COUNT + 1
 """Entities, literals and nothing: literals count from the end of such an array, nothing is the last of it."""
 YEAR_COUNT = len(YEARS)
-SHARED_BY = 8
-"""Names whose second words are picked from one random number."""
+MOST_TIMES = 8
+"""No word stands more often in a passage."""
+SHORTEST = 7
+"""Words of the shortest passage, or fewer."""
+ROUNDED_UP = 1.000001
+"""More than what a score gains by its rounding to float32."""
+BITS, UNUSED_BITS = 31, np.uint64(2)
+LOW_BITS = (1 << BITS) - 1
 MOST_OF_ENTITY = 6
 """Passages that are left room for: the facts of an entity, its other name, and what noise adds to one fact."""
 
@@ -64,6 +71,7 @@ WORK = np.dtype(
         ("in_passage", "u2", (PASSAGES,)),
         ("numbers", "i4", (TOP,)),
         ("scores", "f8", (TOP,)),
+        ("most", "f8", (WORDS,)),
     ]
 )
 """Work memory, in the record as questions are tried out when a match starts: the words of a query; the different ones
@@ -73,7 +81,6 @@ STATE = (
     ("name_words", "i4", (ENTITIES, 2)),
     ("alias_words", "i4", (ENTITIES,)),
     ("fact", "i2", (ENTITIES, RELATIONS)),
-    ("luck", "f8"),
     ("passages", "i8"),
     ("mean_length", "f8"),
     ("subject", "i1", (PASSAGES,)),
@@ -102,7 +109,7 @@ def draw_world(s, world):
             if world.language.applies[relation, kind]:
                 length += draw_fact(s, world, entity, kind, relation)
         if rules.aliases > 0.0:
-            length += add_passage(s, world, entity, NOTHING, ALIAS, NOTHING, NOTHING)
+            length += add_passage(s, world, entity, NOTHING, ALIAS, NOTHING, NOTHING, 0)
         kind = 0 if kind == KINDS - 1 else kind + 1
     s.mean_length = length / s.passages
 
@@ -112,10 +119,8 @@ def draw_names(s, world):
     rules = world.rules
     stem, stride, kind = integer(s, FRESH_STEMS), 1 + integer(s, FRESH_STEMS - 1), 0
     for entity in range(rules.entities):
-        if entity % SHARED_BY == 0:
-            s.luck = uniform(s, 0.0, 1.0)
         s.name_words[entity, 0] = rules.first_stem + stem
-        s.name_words[entity, 1] = rules.first_second + kind * SECONDS + pick(s, SECONDS)
+        s.name_words[entity, 1] = rules.first_second + kind * SECONDS + share_of(draw_bits(s) >> BITS, SECONDS)
         stem = stem + stride if stem + stride < FRESH_STEMS else stem + stride - FRESH_STEMS
         kind = 0 if kind == KINDS - 1 else kind + 1
     for entity in range(rules.entities):
@@ -129,12 +134,15 @@ def draw_names(s, world):
                     s.name_words[entity, 0] = twin
 
 
-def pick(s, n):
-    """An int in [0, n). One draw of the stream serves several, as long as its 53 bits are enough."""
-    scaled = s.luck * n
-    found = int(scaled)
-    s.luck = scaled - found
-    return found
+def draw_bits(s):
+    """A number of twice `BITS` bits from the stream of the rules: two outcomes for one draw, in whole numbers."""
+    s.rng += GOLDEN
+    return np.int64(mix64(s.rng) >> UNUSED_BITS)
+
+
+def share_of(bits, n):
+    """An int in [0, n) from a number of `BITS` bits."""
+    return bits * n >> BITS
 
 
 def is_taken(s, entity, first_word):
@@ -148,28 +156,31 @@ def is_taken(s, entity, first_word):
 def draw_fact(s, world, entity, kind, relation):
     """Draws where a relation of an entity leads to, and the passages about it; returns the number of their words."""
     rules = world.rules
-    s.luck = uniform(s, 0.0, 1.0)
-    first = draw_object(s, world, entity, kind, relation, NOTHING)
+    bits = draw_bits(s)
+    first = draw_object(world, entity, kind, relation, NOTHING, bits >> BITS)
     second = NOTHING
-    if world.language.is_many[relation] and pick(s, 2):
-        second = draw_object(s, world, entity, kind, relation, first)
+    if world.language.is_many[relation] and bits & 1:
+        second = draw_object(world, entity, kind, relation, first, draw_bits(s) >> BITS)
     s.fact[entity, relation] = s.passages
-    length = add_passage(s, world, entity, relation, CURRENT if second == NOTHING else BOTH, first, second)
+    says = CURRENT if second == NOTHING else BOTH
+    length = add_passage(s, world, entity, relation, says, first, second, bits & LOW_BITS)
     has_room = s.passages + MOST_OF_ENTITY * (rules.entities - entity) < PASSAGES
     if rules.stale > 0.0 and uniform(s, 0.0, 1.0) < rules.stale and has_room:
-        other = draw_object(s, world, entity, kind, relation, first)
-        length += add_passage(s, world, entity, relation, STALE, other, NOTHING)
+        bits = draw_bits(s)
+        other = draw_object(world, entity, kind, relation, first, bits >> BITS)
+        length += add_passage(s, world, entity, relation, STALE, other, NOTHING, bits & LOW_BITS)
     if rules.contradicting > 0.0 and uniform(s, 0.0, 1.0) < rules.contradicting and has_room:
-        other = draw_object(s, world, entity, kind, relation, first)
-        length += add_passage(s, world, entity, relation, RUMOUR, other, NOTHING)
+        bits = draw_bits(s)
+        other = draw_object(world, entity, kind, relation, first, bits >> BITS)
+        length += add_passage(s, world, entity, relation, RUMOUR, other, NOTHING, bits & LOW_BITS)
     return length
 
 
-def draw_object(s, world, subject, kind, relation, other):
-    """Draws what a relation leads to: neither the subject, whose kind is given, nor ``other`` (-1 for nothing)."""
-    wanted = world.language.leads_to[relation]
+def draw_object(world, subject, kind, relation, other, bits):
+    """What a relation leads to by random bits: neither the subject, of a kind, nor ``other`` (-1 for nothing)."""
+    wanted = int(world.language.leads_to[relation])
     if wanted == YEAR:
-        year = pick(s, YEAR_COUNT - (other != NOTHING))
+        year = share_of(bits, YEAR_COUNT - (other != NOTHING))
         return LITERAL - FIRST_YEAR - year - (other != NOTHING and year >= LITERAL - FIRST_YEAR - other)
     low, high = -1, -1
     if kind == wanted:
@@ -179,7 +190,7 @@ def draw_object(s, world, subject, kind, relation, other):
     if low == NOTHING:
         low, high = high, -1
     count = (world.rules.entities - wanted + KINDS - 1) // KINDS
-    found = wanted + KINDS * pick(s, count - (low >= 0) - (high >= 0))
+    found = wanted + KINDS * share_of(bits, count - (low >= 0) - (high >= 0))
     if low >= 0 and found >= low:
         found += KINDS
     if high >= 0 and found >= high:
@@ -187,10 +198,10 @@ def draw_object(s, world, subject, kind, relation, other):
     return found
 
 
-def add_passage(s, world, subject, relation, says, first, second):
-    """Adds a passage; returns the number of its words."""
+def add_passage(s, world, subject, relation, says, first, second, bits):
+    """Adds a passage, whose sentence is chosen by random bits; returns the number of its words."""
     passage = s.passages
-    template = FIRST_OF[says] + pick(s, COUNT_OF[says])
+    template = FIRST_OF[says] + share_of(bits, COUNT_OF[says])
     s.subject[passage], s.relation[passage], s.template[passage] = subject, relation, template
     s.objects[passage, 0], s.objects[passage, 1] = first, second
     names = TELLS_ALIAS if says == ALIAS else 0
@@ -302,10 +313,42 @@ def find_fresh(s, world):
             j += 1
     for k in range(TOP):
         s.work.numbers[k] = NOTHING
+    first = most_of(s, world, count)
     for passage in range(s.passages):
-        if s.work.in_passage[passage]:
+        if s.work.in_passage[passage] & first:
+            hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
+    for passage in range(s.passages):
+        bits = int(s.work.in_passage[passage])
+        if bits and not bits & first and (hits < TOP or not s.work.scores[TOP - 1] > bound_of(s, bits)):
             hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
     return hits
+
+
+def most_of(s, world, count):
+    """Computes what each word may add to a score at most; returns the bit of the one that may add most.
+
+    A noun of a relation stands once in a passage, a word of names up to `MOST_TIMES`.
+    """
+    weight, best = K1 * (1 - B + B * SHORTEST / s.mean_length), 0
+    for j in range(count):
+        word = s.work.different[j]
+        is_once = world.rules.first_second > word and world.language.once[word - FIRST_WORD]
+        times = 1 if is_once else MOST_TIMES
+        idf = world.language.idf[s.passages, s.work.having[j]]
+        s.work.most[j] = s.work.times[j] * idf * times / (times + weight) * ROUNDED_UP
+        if s.work.most[j] > s.work.most[best]:
+            best = j
+    return 1 << best
+
+
+def bound_of(s, bits):
+    """What a passage with some words of the query may score at most."""
+    bound, j = 0.0, 0
+    while bits >> j:
+        if bits >> j & 1:
+            bound += s.work.most[j]
+        j += 1
+    return bound
 
 
 def read_words(s):

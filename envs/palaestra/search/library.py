@@ -77,6 +77,7 @@ class Language(NamedTuple):
         is_many: uint8 ``[8]``.
         templates: int32 ``[T, 12]``: sentences of passages.
         template_counts: uint8 ``[T, W]``: how often a word stands in a template.
+        once: uint8 ``[W]``: whether a word stands once in each passage that has it, as nouns of relations do.
         template_lengths: int32 ``[T]``: its words, with the relation's.
         question_templates: int32 ``[5, 12]``.
         step_of_path: int32 ``[3]``: the words of one hop in a question.
@@ -90,6 +91,7 @@ class Language(NamedTuple):
     is_many: np.ndarray
     templates: np.ndarray
     template_counts: np.ndarray
+    once: np.ndarray
     template_lengths: np.ndarray
     question_templates: np.ndarray
     step_of_path: np.ndarray

@@ -91,6 +91,7 @@ def language() -> Language:
         np.array([r.is_many for r in RELATIONS], np.uint8),
         templates,
         counts,
+        (counts.sum(axis=0) == 0).astype(np.uint8),
         (counts.sum(axis=1) + with_relation).astype(np.int32),
         encoded((text for _, text in QUESTION_TEMPLATES), tokens),
         encoded([STEP_OF_PATH], tokens)[0, :3].copy(),

@@ -101,7 +101,7 @@ class TurnCodec:
         self.texts, self._judges = texts, judges
         self._verbs = VERBS[1:] if judges else VERBS[1:-1]
         self._prompt = check_prompt(prompt)
-        self._told = dict[int, dict[str, Any]]()
+        self._paths = dict[int, tuple[tuple[str, ...], ...]]()
 
     def observation_space(self, role: Role) -> TextSpace:
         """Any text."""
@@ -166,19 +166,20 @@ class TurnCodec:
         In worlds of their own the last two are empty once the next match has begun.
         """
         if self.texts.questions:
-            return self._facts_of(int(view.row["number"]), view.world).copy()
-        record = view.record
-        answers = () if record is None else fresh_answers(self.texts, record)
-        path = () if record is None else fresh_path(self.texts, record)
-        return {"question": question_of(self.texts, view.row), "answers": answers, "path": path}
+            number = int(view.row["number"])
+            answers, path = self.texts.answers[number], self._path_of(number, view.world)
+        elif view.record is None:
+            answers, path = (), ()
+        else:
+            answers, path = fresh_answers(self.texts, view.record), fresh_path(self.texts, view.record)
+        question = question_of(self.texts, view.row)
+        return {"question": question, "answers": list(answers), "path": [[*step] for step in path]}
 
-    def _facts_of(self, number: int, world: Any) -> dict[str, Any]:
-        """What `info` says of a question of a fixed world."""
-        if number not in self._told:
-            path = tuple(self._step_of(passage, world.facts) for passage in needed(world.questions, number))
-            answers = self.texts.answers[number]
-            self._told[number] = {"question": self.texts.questions[number], "answers": answers, "path": path}
-        return self._told[number]
+    def _path_of(self, number: int, world: Any) -> tuple[tuple[str, ...], ...]:
+        """The path of a question of a fixed world."""
+        if number not in self._paths:
+            self._paths[number] = tuple(self._step_of(p, world.facts) for p in needed(world.questions, number))
+        return self._paths[number]
 
     def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
         title = self.texts.passages[passage].partition("\n")[0]

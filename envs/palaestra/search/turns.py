@@ -192,7 +192,8 @@ def answer(s, scratch):
     """Ends the match with an answer; returns its pay."""
     best = 0.0
     for j in range(ANSWERS):
-        best = max(best, overlap(s, s.answers[j], scratch.left))
+        if s.answers[j, 0] != NO_WORD:
+            best = max(best, overlap(s, s.answers[j], scratch.left))
     s.info.f1 = best
     s.info.end_reason = ANSWERED
     for j in range(ANSWERS):

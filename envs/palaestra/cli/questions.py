@@ -1,0 +1,126 @@
+"""Writes the questions of a search environment as a dataset: one JSON object a line, as verl and TRL read it.
+
+A line's seed asks its question again: gymnasium.make(data_source, **extra_info["keywords"]).reset(seed=seed). Where
+each match draws a world of its own, seeds follow each other, from --seed on for train, 2**51 higher for validation and
+2**52 higher for test, so that no two splits share one. Elsewhere each question of the split is written once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+from palaestra import registry
+from palaestra.cli.common import add_id, add_keywords, keywords_of, natural, positive_count
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import find_id
+from palaestra.core.files import write_atomically
+from palaestra.core.spec import factories
+
+ABOUT = "the questions of a search environment as a dataset for verl and TRL"
+EXAMPLE = "palaestra questions SearchQA-2Hop --split train -n 10000 -o train.jsonl"
+
+FIRST_SEEDS = {"train": 0, "validation": 2**51, "test": 2**52}
+"""Below 2**53, so that readers that take numbers for doubles keep them, and beyond what training runs count to."""
+MOST_SEEDS = 2**51
+LANES = 512
+ABILITY = "search"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """See `palaestra.cli`."""
+    add_id(parser)
+    parser.add_argument("--split", choices=FIRST_SEEDS, default="train", help="part of the questions (default train)")
+    parser.add_argument("-n", type=positive_count, default=10_000, help="most questions (default 10000)")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="file to write, - for stdout")
+    parser.add_argument("--seed", type=natural, default=0, help="the first of the split's seeds (default 0)")
+    add_keywords(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """See `palaestra.cli`.
+
+    Raises:
+        ValueError: The environment asks no questions, a keyword that this command sets, or a seed of another split.
+    """
+    from palaestra.search import search_qa  # here, as --help imports all commands
+
+    id, keywords = find_id(args.id), keywords_of(args)
+    if factories.load(registry.row(id).factory) is not search_qa.game:
+        raise ValueError(f"{id} asks no questions: name a SearchQA environment (palaestra list shows them)")
+    for name, instead in (("form", "this command asks in text"), ("split", "say --split")):
+        if name in keywords:
+            raise ValueError(f"--set {name}={keywords[name]}: {instead}")
+    if args.seed + args.n > MOST_SEEDS:
+        raise ValueError(f"--seed {args.seed} and -n {args.n} reach into another split: their sum is at most 2**51")
+    keywords = {"form": "text", **keywords, "split": args.split}
+    with closing(registry.make_vec(id, min(args.n, LANES), **keywords)) as env:
+        if env.sim.game.world.rules.fresh:
+            del keywords["split"]  # seeds alone tell splits apart
+        seeds = find_seeds(env.sim, args.n, FIRST_SEEDS[args.split] + args.seed)
+        with Progress("questions", len(seeds)) as progress:
+            lines = _lines(env, seeds, {"id": id, "split": args.split, "keywords": keywords}, progress)
+            if args.output == "-":
+                sys.stdout.writelines(lines)
+            else:
+                write_atomically(args.output, lambda file: file.writelines(line.encode() for line in lines))
+    if len(seeds) < args.n:
+        print(f"{id}: split={args.split} has fewer questions, all {len(seeds)} are written", file=sys.stderr)
+    return 0
+
+
+def find_seeds(sim: Any, n: int, first: int) -> list[int]:
+    """Seeds whose matches ask different questions: n, or one for each question if there are fewer.
+
+    Args:
+        sim: A simulation of `palaestra.search.search_qa`.
+        n: Most seeds.
+        first: Where to begin; seeds are tried one after the other.
+    """
+    count = sim.game.world.rules.questions
+    if not count:
+        return list(range(first, first + n))
+    found = dict[int, int]()
+    while len(found) < min(n, count):
+        sim.reset(seed=first)
+        for seed, question in enumerate(sim.states["number"].tolist(), first):
+            found.setdefault(question, seed)
+        first += sim.num_envs
+    return list(found.values())[:n]
+
+
+def _lines(env: Any, seeds: Sequence[int], about: dict[str, Any], progress: Progress) -> Iterator[str]:
+    """The dataset's lines."""
+    lanes = env.num_envs
+    for start in range(0, len(seeds), lanes):
+        some = seeds[start : start + lanes]
+        prompts, info = env.reset(seed=[*some, *[some[-1]] * (lanes - len(some))])
+        for k, seed in enumerate(some):
+            told = {name: info[name][k] for name in ("question", "answers", "path")}
+            yield json.dumps(_row(start + k, seed, prompts[k], told, about)) + "\n"
+        progress.update(start + len(some))
+
+
+def _row(index: int, seed: int, prompt: str, told: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+    """One question: the fields of verl's datasets, and those that TRL hands to reward functions and environments."""
+    return {
+        "data_source": about["id"],
+        "prompt": [{"role": "user", "content": prompt}],
+        "ability": ABILITY,
+        "reward_model": {"style": "rule", "ground_truth": {"target": told["answers"]}},
+        "extra_info": {
+            "index": index,
+            "split": about["split"],
+            "seed": seed,
+            "question": told["question"],
+            "path": told["path"],
+            "keywords": about["keywords"],
+        },
+        "seed": seed,
+        "question": told["question"],
+        "answers": told["answers"],
+    }
