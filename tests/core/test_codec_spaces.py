@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from palaestra.core.spec.codec_spaces import LONGEST_JUNK
 from palaestra.game import GraphSpace, TextSpace
 
 CHARSETS = [string.ascii_lowercase, frozenset("]^-\\a.["), "äö€𝄞", "x"]
@@ -44,6 +45,9 @@ def test_most_samples_are_what_users_would_say_and_some_are_junk():
     again = pickle.loads(pickle.dumps(TextSpace(8, charset=None, samples=a_move, seed=3)))
     assert [again.sample() for _ in range(400)] == texts
     assert TextSpace(8, charset=None, samples=a_move) == TextSpace(8, charset=None)
+    endless = TextSpace(10**6, charset=None, samples=a_move, seed=0)
+    longest = max(len(endless.sample()) for _ in range(60))
+    assert 20 < longest <= LONGEST_JUNK
     wrong = TextSpace(5, charset=None, samples=a_move, seed=0)
     with pytest.raises(ValueError, match=r"samples gave 'move \d', which is not in Text\(1, 5"):
         deque(iter(wrong.sample, None), maxlen=0)

@@ -18,6 +18,8 @@ from gymnasium.spaces import GraphInstance
 ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)
 JUNK_SHARE = 0.25
 """Share of the samples of a space with ``samples`` that are texts of random characters."""
+LONGEST_JUNK = 100
+"""Characters of such a text: enough for what nobody expects, and short enough to read."""
 PRINTABLE = "".join(chr(code) for code in range(32, 127))
 """What texts of any characters are sampled from."""
 
@@ -91,8 +93,9 @@ class TextSpace(spaces.Text):
             return text
         if self._any is None:
             return super().sample(mask, probability)
+        longest = self.max_length if self._samples is None else max(self.min_length, min(self.max_length, LONGEST_JUNK))
         printable = spaces.Text(
-            self.max_length, min_length=self.min_length, charset=PRINTABLE, seed=self.np_random
+            longest, min_length=self.min_length, charset=PRINTABLE, seed=self.np_random
         )  # draws from this space's own generator
         return printable.sample(mask, probability)
 
