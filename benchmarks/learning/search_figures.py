@@ -22,7 +22,7 @@ from palaestra_baselines.common.run_folder import read_rows, write_csv
 
 ID = "palaestra/SearchQA-2Hop-v0"
 ARMS = {"answer alone": 0.0, "turn rewards": 0.25}
-DECISIONS, EVALUATIONS, LANES, STEPS = 819_200, 40, 256, 16
+DECISIONS, EVALUATIONS, LANES, STEPS = 409_600, 20, 256, 16
 QUESTIONS, TEST_SEED = 1024, 10_000_000
 WANTED = 0.75
 """Share of right answers that is reached sooner by turn rewards."""

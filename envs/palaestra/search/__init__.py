@@ -26,29 +26,40 @@ if TYPE_CHECKING:
 
 __all__ = ["ROWS", "Index", "Score", "score"]
 
-ROWS: tuple[Row, ...] = presets(
-    "search",
-    "palaestra.search.search_qa:game",
-    Preset("palaestra/SearchQA-2Hop-v0", "questions over two facts of a world that each match draws", hops=2),
-    Preset("palaestra/SearchQA-1Hop-v0", "questions after one fact", hops=1),
-    Preset("palaestra/SearchQA-3Hop-v0", "questions over three facts", hops=3),
-    Preset("palaestra/SearchQA-Bridge4-v0", "questions over two to four facts", hops=(2, 4), max_turns=6),
-    Preset("palaestra/SearchQA-Compare-v0", "which of two is older, whether both have the same", compare=True),
-    Preset(
-        "palaestra/SearchQA-Noisy-v0",
-        "two facts among other names, near-duplicates, and what is no longer or not so",
-        hops=2,
-        aliases=0.2,
-        near_duplicates=0.2,
-        stale=0.3,
-        contradicting=0.2,
-        max_turns=6,
+GAME = "palaestra.search.search_qa:game"
+
+ROWS: tuple[Row, ...] = (
+    *presets(
+        "search",
+        GAME,
+        Preset("palaestra/SearchQA-2Hop-v0", "questions over two facts of a world that each match draws", hops=2),
+        Preset("palaestra/SearchQA-1Hop-v0", "questions after one fact", hops=1),
+        Preset("palaestra/SearchQA-3Hop-v0", "questions over three facts", hops=3),
+        Preset("palaestra/SearchQA-Bridge4-v0", "questions over two to four facts", hops=(2, 4), max_turns=6),
+        Preset("palaestra/SearchQA-Compare-v0", "which of two is older, whether both have the same", compare=True),
+        Preset(
+            "palaestra/SearchQA-Noisy-v0",
+            "two facts among other names, near-duplicates, and what is no longer or not so",
+            hops=2,
+            aliases=0.2,
+            near_duplicates=0.2,
+            stale=0.3,
+            contradicting=0.2,
+            max_turns=6,
+        ),
+        Preset("palaestra/SearchQA-Fictional-v0", "10,000 passages that all matches share, with splits", world="fixed"),
+        Preset("palaestra/SearchQA-Judge-v0", "a turn says whether the passages help", judge=True, max_turns=8),
+        page=Page("SearchQA", "answer questions by searching text, as choices, tokens or words"),
     ),
-    Preset("palaestra/SearchQA-Fictional-v0", "10,000 passages that all matches share, with splits", world="fixed"),
-    Preset("palaestra/SearchQA-Judge-v0", "a turn says whether the passages help", judge=True, max_turns=8),
-    Preset("palaestra/SearchQA-Docs-v0", "the documentation of Python's standard library, as text", world="stdlib"),
-    Preset("palaestra/SearchQA-Custom-v0", "passages and questions of your own; an example without", world="example"),
-    page=Page("SearchQA", "answer questions by searching text, as choices, tokens or words"),
+    *presets(
+        "search",
+        GAME,
+        Preset(
+            "palaestra/SearchQA-Custom-v0", "passages and questions of your own; an example without", world="example"
+        ),
+        Preset("palaestra/SearchQA-Docs-v0", "the documentation of Python's standard library, as text", world="stdlib"),
+        page=Page("SearchFiles", "the same with real text: documentation, or files of your own"),
+    ),
 )
 
 

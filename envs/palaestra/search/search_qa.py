@@ -243,6 +243,7 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         legal=turns.legal_structured if is_structured else None,
         script=turns.script_structured if is_structured else turns.script_tokens,
         scripts=turns.SCRIPTS,
+        default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
         horizon=max_turns,
         info=INFO,

@@ -16,7 +16,7 @@ import numpy as np
 from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, TEAMS, TEXT, Canvas, Color, blend, font
 from palaestra.game import Game
 from palaestra.search.fresh_world import write_passage
-from palaestra.search.language import FIRST_WORD, GIVEN, HOPS, NOTHING, RELATIONS, SAME
+from palaestra.search.language import GIVEN, HOPS, NOTHING, RELATIONS, SAME
 from palaestra.search.library import MOST_HOPS, PASSAGE_WORDS, TOP
 from palaestra.search.sources import Texts
 from palaestra.search.turn_codec import fresh_passage, name_of, passage_of, question_of, words_of
@@ -131,16 +131,13 @@ def passages_of(texts: Texts, world: Any, s: Any) -> list[Passage]:
     return passages
 
 
-def turn_of(texts: Texts, world: Any, s: Any) -> tuple[str, str]:
+def turn_of(texts: Texts, s: Any) -> tuple[str, str]:
     """The verb of the last turn and its words; both are empty before the first turn."""
     if s.last_verb == AT_START:
         return "", ""
     if s.last_verb == NONE:
         return "nothing", "neither a query nor an answer"
-    words = np.array(s.work.words)
-    if s.last_verb == SEARCH and not world.rules.fresh and (s.words_left > 0 or words.min() < 0):
-        words += FIRST_WORD  # a search of a fixed world leaves numbers of the vocabulary
-    return VERBS[s.last_verb], words_of(texts, words)
+    return VERBS[s.last_verb], words_of(texts, s.work.words)
 
 
 def status_of(s: Any) -> str:
@@ -186,7 +183,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     draw_text(canvas, (MARGIN, 40, WIDTH - MARGIN, UPPER - 8), question_of(texts, s), (22, 19, 16), is_centered=True)
     draw_path(canvas, steps_of(texts, world, s), int(s.kind), answer_of(texts, s), color)
     draw_passages(canvas, passages, no_passages(s))
-    draw_turn(canvas, *turn_of(texts, world, s), int(s.info.turn_label))
+    draw_turn(canvas, *turn_of(texts, s), int(s.info.turn_label))
     below = (RESULT, FOOTER + HEADING + 4, WIDTH - MARGIN - PADDING, HEIGHT - GAP - 4)
     draw_text(canvas, below, result_of(game, s), (16, 13), color, is_centered=True)
     return np.array(canvas.finish())
@@ -392,7 +389,7 @@ def write(game: Game, world: Any, s: Any) -> str:
         s: The match record.
     """
     texts = texts_of(game)
-    verb, words = turn_of(texts, world, s)
+    verb, words = turn_of(texts, s)
     path = [(step.is_found, " - ".join(filter(None, step[:3]))) for step in steps_of(texts, world, s)]
     passages = [(p.is_needed, ": ".join(filter(None, p[:2]))) for p in passages_of(texts, world, s)]
     lines = [

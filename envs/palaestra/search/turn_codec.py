@@ -66,10 +66,15 @@ def check_prompt(prompt: str) -> str:
 
 
 def sample_turn(generator: np.random.Generator) -> str:
-    """A turn of the language's words, for the samples of the action space."""
+    """A turn of the language's words, for the samples of the action space: two queries for an answer."""
     stem, relation = SAMPLED_STEMS[generator.integers(FRESH_STEMS)], RELATIONS[generator.integers(len(RELATIONS))].noun
-    turns = f"<search>{relation} of {stem}</search>", f"<answer>{stem}</answer>", "<judge>no</judge>"
-    return turns[generator.integers(len(turns))]
+    return f"<search>{relation} of {stem}</search>" if generator.integers(3) else f"<answer>{stem}</answer>"
+
+
+def sample_judging_turn(generator: np.random.Generator) -> str:
+    """Likewise where agents judge: a quarter of the turns does."""
+    word = LITERALS[generator.integers(2)]
+    return sample_turn(generator) if generator.integers(4) else f"<judge>{word}</judge>"
 
 
 SAMPLED_STEMS = tuple(stems(FRESH_STEMS))
@@ -109,7 +114,8 @@ class TurnCodec:
 
     def action_space(self, role: Role) -> TextSpace:
         """Any text; samples are turns."""
-        return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=sample_turn)
+        samples = sample_judging_turn if self._judges else sample_turn
+        return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=samples)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

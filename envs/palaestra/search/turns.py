@@ -172,6 +172,8 @@ def search(s, world, scratch):
             numbers,
             s.work.scores,
         )
+        for k in range(WORDS):
+            words[k] += FIRST_WORD
     gained = 0
     for k in range(TOP):
         s.shown[k] = numbers[k]
