@@ -14,7 +14,9 @@ from palaestra import pages, registry
 from palaestra.pages import page_spaces
 
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/") and "Ucav" not in id]
-IDS = [*OURS, "tests/Couriers-v0", "tests/Body-v0", "tests/Relay-v0"]
+SPOKEN = "tests/Spoken-v0"
+registry.register(SPOKEN, "testing.broken_games:spoken", family="test")
+IDS = [*OURS, "tests/Couriers-v0", "tests/Body-v0", "tests/Relay-v0", SPOKEN]
 
 
 def makeable(ids: list[str]) -> list[str]:

@@ -1,8 +1,10 @@
 """SearchQA: worlds say what questions need, all forms play the same match, turns are paid as told."""
 
 import hashlib
+import json
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ import pytest
 from palaestra import make_batch, registry
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.search import Index, fresh_world, score
+from palaestra.search.language import FIRST_WORD, SECONDS
 from palaestra.search.search_qa import game
 from palaestra.search.turn_codec import TurnCodec, parse
-from palaestra.search.turns import NONE
+from palaestra.search.turns import ANSWER, NONE
 
 pytestmark = pytest.mark.jitless
 
@@ -100,15 +103,38 @@ def test_names_of_a_world_differ() -> None:
 
 def test_noise_is_drawn_as_often_as_asked() -> None:
     """Shares of passages by what they say."""
-    sim = batch(100, stale=0.3, contradicting=0.1, aliases=0.2)
+    sim = batch(100, stale=0.3, contradicting=0.1, aliases=0.2, relations=8)
     says = np.array(fresh_world.SAYS_OF)
     kinds = np.concatenate([says[s["template"][: s["passages"]]] for s in sim.states])
     names = np.concatenate([s["other_names"][: s["passages"]] for s in sim.states])
     facts = np.isin(kinds, (0, 1)).sum()
     assert (kinds == 2).sum() / facts == pytest.approx(0.3, abs=0.03)
     assert (kinds == 3).sum() / facts == pytest.approx(0.1, abs=0.02)
+    assert (kinds == 1).sum() == pytest.approx(0.5 * 8 * 100, abs=50)  # the allies of people
     assert (kinds == 4).sum() == 24 * 100
     assert (names[kinds != 4] & 1).mean() == pytest.approx(0.2, abs=0.02)
+
+
+def test_noise_contradicts_the_facts() -> None:
+    """Nothing leads to itself, two objects differ, and what is no longer or not so is no fact."""
+    fixed = game(**SMALL, form="text", stale=0.9, contradicting=0.9).world.facts
+    worlds = [(fixed.subject, fixed.relation, fixed.says, fixed.objects)]
+    for s in batch(30, stale=0.9, contradicting=0.9, relations=8).states:
+        count, says = s["passages"], np.array(fresh_world.SAYS_OF)
+        worlds.append(tuple(a[:count] for a in (s["subject"], s["relation"], says[s["template"]], s["objects"])))
+    kinds = set()
+    for world in worlds:
+        facts = dict[tuple[int, int], list[int]]()
+        for subject, relation, says, things in zip(*(array.tolist() for array in world), strict=True):
+            assert subject not in things
+            assert things[0] != things[1]
+            assert (says == 1) == (things[1] != -1)
+            if says < 2:
+                facts[subject, relation] = things
+            else:
+                assert things[0] != facts[subject, relation][0]
+            kinds.add(says)
+    assert kinds == {0, 1, 2, 3}
 
 
 # -- questions ---------------------------------------------------------------------------------------------------------
@@ -125,6 +151,30 @@ def test_the_oracle_is_right_in_every_form(id: str) -> None:
         assert (sim.info["exact_match"] == 1).all()
         assert (sim.info["hops_found"] == sim.states["hops"]).all()
     assert np.array_equal(*returns)
+    assert (returns[0] >= 1).all(), "it judges right, too"
+
+
+@pytest.mark.parametrize("world", [{}, SMALL])
+def test_questions_of_very_noisy_worlds_can_be_answered(world: dict[str, Any]) -> None:
+    """Searches along the path find each passage, and show the answer while there is room in mind."""
+    noise = {"aliases": 0.5, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1.0}
+    keywords: dict[str, Any] = {**noise, **world, "hops": 3, "relations": 8, "max_turns": 8}
+    sim = batch(200, form="structured", opponents={"agent": "oracle"}, **keywords)
+    assert (play(sim) == 1).all()
+
+
+def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> None:
+    """People, towns, companies, years, different ones."""
+    sim = batch(200, opponents={"agent": "closed_book"}, relations=8)
+    first = sim.game.world.rules.first_second
+    sim.step()
+    assert sim.terminated.all()
+    given, right = sim.states["work"]["words"], sim.states["answers"][:, 0]
+    kinds = [np.where(words[:, 1] > 0, (words[:, 1] - first) // SECONDS, 3) for words in (given, right)]
+    assert np.array_equal(*kinds)
+    assert set(kinds[0].tolist()) == {0, 1, 2, 3}
+    assert len({tuple(words) for words in given.tolist()}) > 100
+    assert (sim.info["exact_match"] == 1).mean() < 0.3
 
 
 @pytest.mark.parametrize("world", ["stdlib", "example"])
@@ -149,6 +199,7 @@ def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
             assert passage.startswith(subject)
             assert noun in passage.split()
             assert thing in passage or world.rules.aliases > 0
+            assert "both" not in passage.lower().split()
         ends = [step[2] for step in told["path"]]
         assert [step[0] for step in told["path"][1:]] == ends[:-1]
         assert ends[-1] == told["answers"][0]
@@ -158,6 +209,37 @@ def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
         nouns = [step[1] for step in told["path"]]
         assert [word for word in words if word in nouns] == nouns[::-1]
         assert " ".join(words[-2:]) == entities[0]
+
+
+def test_paths_have_all_lengths_that_were_asked_for() -> None:
+    sim = batch(64, hops=(2, 4), relations=8)
+    assert set(sim.states["hops"].tolist()) == {2, 3, 4}
+
+
+@pytest.mark.parametrize("world", [{}, SMALL])
+def test_other_names_are_right_answers_too(world: dict[str, Any]) -> None:
+    for number in range(2):
+        sim = batch(form="text", aliases=0.5, **world)
+        name, other = codec_of(sim).info(view_of(sim, 0))["answers"]
+        assert name != other
+        assert say(sim, f"<answer>{(name, other)[number]}</answer>") == [1.0]
+
+
+def test_questions_of_files_that_no_turn_can_answer_are_left_out(tmp_path: Path) -> None:
+    """Their passage is not found, or their answer is too long; words with a hyphen are one word or two."""
+    passages = [*({"text": "Cats sleep."} for _ in range(4)), {"id": "dogs", "text": "Dogs have an x-ray machine."}]
+    questions = [
+        {"question": "Who sleeps?", "answer": "cats", "gold": [3]},
+        {"question": "What do dogs have?", "answer": "machine " * 17, "gold": ["dogs"]},
+        {"question": "What machine do dogs have?", "answer": "X-ray", "gold": ["dogs"]},
+    ]
+    passages = [{"id": str(number), **passage} for number, passage in enumerate(passages)]
+    for name, rows in (("passages", passages), ("questions", questions)):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)))
+    for answer in ("an x-ray", "x ray"):
+        sim = batch(world=str(tmp_path / "passages"), questions=str(tmp_path / "questions"))
+        assert texts_of(sim).questions == ("What machine do dogs have?",)
+        assert say(sim, f"<answer>{answer}</answer>") == [1.0]
 
 
 def view_of(sim: Any, lane: int) -> Any:
@@ -177,6 +259,7 @@ def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
         assert second in told["question"]
         if noun == "year":
             assert told["answers"][0] == (first if int(ours) < int(theirs) else second)
+            assert ours != theirs
         else:
             assert told["answers"] == ["yes" if ours == theirs else "no"]
         answers.append(told["answers"][0])
@@ -229,7 +312,7 @@ def test_kernel_and_scorer_agree() -> None:
         sim.reset(seed=int(rng.integers(1000)))
         targets = texts_of(sim).answers[int(sim.states["number"][0])]
         words = [*str(targets[rng.integers(len(targets))]).split(), "the", "river", "a", "zzz", "Apollo!"]
-        chosen = [words[k] for k in rng.permutation(len(words))[: rng.integers(1, 4)]]
+        chosen = [words[k] for k in rng.integers(len(words), size=rng.integers(1, 4))]
         answer = " ".join(chosen) if rng.random() < 0.7 else f"The {targets[0].upper()}."
         (pay,) = say(sim, f"<answer>{answer}</answer>")
         wanted = score(answer, targets)
@@ -251,8 +334,34 @@ def test_turns_are_paid_as_told() -> None:
     assert say(sim, first, "hm", "<search>qqqq</search>") == [0.0, -0.5, 0.0]
     assert (sim.info["turn_label"][0], sim.info["malformed"][0], sim.info["hops_found"][0]) == (-1, 1, 1)
     assert say(sim, second, f"<answer>The {told['answers'][0].lower()}!</answer>") == [0.25, 1.0]
-    assert sim.terminated[0]
+    assert (sim.terminated[0], sim.info["turn_label"][0]) == (True, 1)
     assert sim.game.end_reason(int(sim.info["end_reason"][0])) == "answered"
+
+
+def test_a_partly_right_answer_is_paid_its_share() -> None:
+    """One of two words has an F1 of 2/3."""
+    sim = batch(partial_credit=0.25)
+    word = texts_of(sim).words[int(sim.states["answers"][0, 0, 0])]
+    assert say(sim, f"<answer>{word}</answer>") == pytest.approx([0.25 * 2 / 3])
+    assert sim.info["f1"][0] == pytest.approx(2 / 3)
+
+
+def test_words_as_numbers_are_turns() -> None:
+    """No verb, no price; passages are shown after a search alone; articles are no part of an answer."""
+    found, pays = [], []
+    for articles_alone in (True, False):
+        sim = batch(malformed_cost=0.5)
+        words = [FIRST_WORD, *(() if articles_alone else (t for t in sim.states["answers"][0, 0].tolist() if t))]
+        query = codec_of(sim).decode(None, "<search>mayor</search>")  # type: ignore[arg-type]
+        silence = np.array([NONE, *query[1:]])
+        for turn in (silence, query, silence, np.array([ANSWER, *words, *[0] * (16 - len(words))])):
+            sim.step(turn[None, None])
+            row = view_of(sim, 0).row
+            found.append((int(row["turns_left"]), int(row["words_left"]), int((row["documents"] >= 0).sum())))
+            pays.append(float(sim.rewards[0, 0]))
+        assert sim.terminated[0]
+    assert found[:3] == found[4:7] == [(3, 256, 0), (2, 255, 3), (1, 255, 0)]
+    assert pays == [-0.5, 0.0, -0.5, 0.0, -0.5, 0.0, -0.5, 1.0]
 
 
 def test_a_wrong_answer_ends_the_match_without_pay() -> None:
@@ -270,6 +379,7 @@ def test_words_run_out(budget: int, ends: list[bool]) -> None:
         say(sim, "<search>mayor birthplace employer</search>")
         over.append(bool(sim.terminated[0]))
     assert over == ends
+    assert ("No words are left." in codec_of(sim).encode(view_of(sim, 0))) == (budget == 5)
     played = sim.states["shown"][0, 0] >= 0
     assert played == (budget >= 6)
     assert int(sim.states["words_left"][0]) == max(budget - 6, 0)
@@ -278,7 +388,7 @@ def test_words_run_out(budget: int, ends: list[bool]) -> None:
 
 def test_turns_run_out() -> None:
     sim = batch(max_turns=3)
-    say(sim, "", "", "")
+    say(sim, "", "<search> . </search>", "<answer>The!</answer>")
     assert (sim.truncated[0], sim.terminated[0], sim.info["malformed"][0]) == (True, False, 3)
 
 
@@ -328,6 +438,7 @@ def test_what_passages_say_is_no_turn() -> None:
     assert (decode("<answer>zzz qqq</answer>")[1:3] == 1).all()
     assert decode("<judge>yes</judge>")[0] == NONE
     assert decode(f"<answer>{'mayor ' * 17}</answer>")[16] == 1
+    assert decode(f"<answer>mayor{' ' * 5000}x</answer>")[1] == 1
     assert (decode("<search>  </search>")[1:] == 0).all()
 
 
@@ -387,14 +498,25 @@ def test_choices_are_sized_to_the_world() -> None:
     assert alternatives(judge) == 1 + 16 * 4 + 16 + 2
 
 
+def test_a_search_may_be_judged_once_as_a_choice() -> None:
+    """Nothing, four searches and one answer may be chosen at first, and no judgement."""
+    sim = batch(id="palaestra/SearchQA-Judge-v0", form="structured", opponents={"agent": "oracle"})
+    allowed = []
+    for _ in range(3):
+        mask = AgentIO(sim, (0,)).action_masks()
+        allowed.append(mask.reshape(-1)[-2:].tolist())
+        sim.step()
+    assert allowed == [[0, 0], [1, 1], [0, 0]]
+
+
 def test_what_was_found_is_known() -> None:
     """``known`` has what the passages said, in full or as doubtful; the mask has what was mentioned."""
-    env = registry.make_env("palaestra/SearchQA-2Hop-v0", observation="dict", stale=0.8, relations=3)
+    env = registry.make_env("palaestra/SearchQA-2Hop-v0", observation="dict", stale=0.8, relations=5)
     kinds = set()
     for seed in range(10):
         seen, info = env.reset(seed=seed)
         assert seen["present"].sum() == 1
-        assert info["action_mask"].sum() == 1 + 3 + 1
+        assert info["action_mask"].sum() == 1 + 5 + 1
         relation = int(seen["asked"][0].argmax())
         seen, _, _, _, info = env.step(1 + relation)
         s = env.sim.states[0]
@@ -407,7 +529,8 @@ def test_what_was_found_is_known() -> None:
             kinds.add(value)
         assert np.array_equal(seen["known"], told)
         assert seen["present"].sum() == len(mentioned) == len(set(mentioned))
-        assert info["action_mask"].sum() == 1 + 4 * len(mentioned)
+        entities = sum(thing >= 0 for thing in mentioned)
+        assert info["action_mask"].sum() == 1 + 5 * entities + len(mentioned), "years have no relations"
     assert kinds == {0.5, 1.0}
 
 

@@ -88,6 +88,8 @@ def _roles(game: Game, team: str) -> list[tuple[Role, int]]:
 
 def _team_spaces(game: Game, team: str, flat: bool) -> tuple[str, str]:
     roles = _roles(game, team)
+    if game.default_codec is not None and len(game.teams[team]) == 1:
+        return _agent_spaces(game, roles[0][0], flat)
     acts = {role.name: action_space(role.action, count) for role, count in roles}
     choices = [f for role, count in roles for _ in range(count) for f in role.action]
     if len(acts) == 1:
@@ -100,6 +102,9 @@ def _team_spaces(game: Game, team: str, flat: bool) -> tuple[str, str]:
 
 
 def _agent_spaces(game: Game, role: Role, flat: bool) -> tuple[str, str]:
+    if game.default_codec is not None:
+        codec = game.codecs[game.default_codec]
+        return _code(codec.observation_space(role)), _code(codec.action_space(role))
     return _code(_observation(game, [(role, 1)], flat)), _code(action_space(role.action))
 
 
