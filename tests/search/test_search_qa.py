@@ -440,6 +440,8 @@ def test_what_passages_say_is_no_turn() -> None:
     assert decode(f"<answer>{'mayor ' * 17}</answer>")[16] == 1
     assert decode(f"<answer>mayor{' ' * 5000}x</answer>")[1] == 1
     assert (decode("<search>  </search>")[1:] == 0).all()
+    assert (decode(f"<answer>{'!' * 5000}</answer>")[1:] == 0).all()
+    assert decode(f"<answer>mayor{' ' * 5000}</answer>")[1] == 1
 
 
 def test_each_observation_is_what_is_new() -> None:

@@ -65,6 +65,9 @@ def check_prompt(prompt: str) -> str:
     return template
 
 
+TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in VERBS}
+
+
 def sample_turn(generator: np.random.Generator) -> str:
     """A turn of the language's words, for the samples of the action space: two queries for an answer."""
     stem, relation = SAMPLED_STEMS[generator.integers(FRESH_STEMS)], RELATIONS[generator.integers(len(RELATIONS))].noun
@@ -87,10 +90,11 @@ def parse(turn: str, verbs: Sequence[str]) -> tuple[str, str]:
     """
     best, found = len(turn), ("none", "")
     for verb in verbs:
-        start = turn.find(f"<{verb}>")
+        opened, closed = TAGS[verb]
+        start = turn.find(opened)
         if 0 <= start < best:
-            inside = start + len(verb) + 2
-            end = turn.find(f"</{verb}>", inside)
+            inside = start + len(opened)
+            end = turn.find(closed, inside)
             if end >= 0:
                 best, found = start, (verb, turn[inside:end])
     return found
@@ -127,7 +131,7 @@ class TurnCodec:
         text = content[:READ_CHARACTERS]
         words = split(normalize(text) if verb == "answer" else text.replace("\0", " "))
         tokens = [FIRST_WORD + k for k in self.texts.vocabulary.ids_of(words[:WORDS])]
-        if verb == "answer" and (len(words) > WORDS or len(content) > READ_CHARACTERS):
+        if verb == "answer" and words and (len(words) > WORDS or len(content) > READ_CHARACTERS):
             tokens[-1] = UNKNOWN_WORD  # a longer answer is not its beginning
         return np.array([VERBS.index(verb), *tokens, *NO_WORDS[len(tokens) :]], np.int64)
 
