@@ -29,7 +29,19 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 napoleon_use_ivar = True
-autodoc_mock_imports = ["benchmarl", "ray", "stable_baselines3", "tensordict", "torch", "torchrl", "xuance"]
+autodoc_mock_imports = [
+    "benchmarl",
+    "gem",
+    "openenv",
+    "ray",
+    "skyrl_gym",
+    "stable_baselines3",
+    "tensordict",
+    "textarena",
+    "torch",
+    "torchrl",
+    "xuance",
+]
 """What only adapters import: the site is built without them."""
 
 html_theme = "furo"

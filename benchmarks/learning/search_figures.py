@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +39,19 @@ def search_turns(args: FigureArgs) -> None:
             pass
     logs = {arm: [read_rows(_log(args.runs, arm, seed)) for seed in range(args.seeds)] for arm in ARMS}
     rows = [
-        {"arm": arm, "seed": seed, **{name: row[name] for name in ("steps", "sampled", "greedy", "hops_found")}}
+        {"arm": arm, "seed": seed, **{name: row[name] for name in ("steps", "sampled", "greedy")}}
         for arm, runs in logs.items()
         for seed, run in enumerate(runs)
         for row in run
     ]
-    write_csv(args.figures / "search_turns.csv", rows)
+    _write(args.figures / "search_turns.csv", rows)
     reached = {arm: [first_reached(run) for run in runs] for arm, runs in logs.items()}
     results = [
         {"arm": arm, "seed": seed, "decisions_to_three_quarters": steps, "last": logs[arm][seed][-1]["sampled"]}
         for arm, of_seeds in reached.items()
         for seed, steps in enumerate(of_seeds)
     ]
-    write_csv(args.figures / "search_turns_results.csv", results)
+    _write(args.figures / "search_turns_results.csv", results)
     panel = {
         "label": "right answers",
         "x_label": "decisions",
@@ -96,27 +95,30 @@ def _train(runs: Path, arm: str, seed: int) -> None:
     settings: dict[str, Any] = {"n_steps": STEPS, "batch_size": STEPS * LANES // 4, "n_epochs": 4, "ent_coef": 0.01}
     network = {"net_arch": [256, 256]}
     model = PPO("MlpPolicy", env, learning_rate=1e-3, policy_kwargs=network, seed=seed, device="cpu", **settings)
-    rows, start = list[dict[str, float]](), time.process_time()
+    rows = list[dict[str, float]]()
     for k in range(EVALUATIONS + 1):
         if k:
             model.learn(DECISIONS // EVALUATIONS, reset_num_timesteps=k == 1)
-        score = {"sampled": evaluate(model, False), "greedy": evaluate(model, True)}
-        row = {"steps": float(k and model.num_timesteps), **{name: found[0] for name, found in score.items()}}
-        rows.append({**row, "hops_found": score["sampled"][1], "cpu_s": time.process_time() - start})
-        print(f"{arm}, seed {seed}: {row}", flush=True)
+        shares = {name: evaluate(model, is_greedy) for name, is_greedy in (("sampled", False), ("greedy", True))}
+        rows.append({"steps": float(k and model.num_timesteps), **shares})
+        print(f"{arm}, seed {seed}: {rows[-1]}", flush=True)
     _log(runs, arm, seed).parent.mkdir(parents=True, exist_ok=True)
-    write_csv(_log(runs, arm, seed), rows)
+    _write(_log(runs, arm, seed), rows)
 
 
-def evaluate(model: Any, is_greedy: bool) -> tuple[float, float]:
-    """Share of right answers to new questions, and passages found of two."""
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    write_csv(path, [list(rows[0]), *(row.values() for row in rows)])
+
+
+def evaluate(model: Any, is_greedy: bool) -> float:
+    """Share of right answers to new questions."""
     sim = make_batch(ID, QUESTIONS, autoreset_mode="off")
     sim.reset(seed=TEST_SEED)
     agent_io = AgentIO(sim, (0,))
     while not (over := sim.terminated | sim.truncated).all():
         actions, _ = model.predict(agent_io.observe(), deterministic=is_greedy)
         sim.step(actions[:, None], lanes=~over)
-    return float(sim.info["exact_match"].mean()), float(sim.info["hops_found"].mean())
+    return float(sim.info["exact_match"].mean())
 
 
 def script_score(script: str) -> float:

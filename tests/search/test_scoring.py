@@ -97,6 +97,7 @@ def test_what_is_no_text_is_refused():
         ("<answer>Paris</answer><information><answer>Rome</answer></information>", "Paris"),
         ("<information>It is <answer>Rome</answer></information>", None),
         ("<information>a</information><answer>Paris</answer><information>b</information>c", "Paris"),
+        ("<information><answer>Rome</answer></information>a<information>b</information>c", None),
         ("<answer>Pa<information>x</information>ris</answer>", None),
         ("<answ<information>x</information>er>Paris</answer>", None),
         ("<information><answer>Paris</answer>", "Paris"),

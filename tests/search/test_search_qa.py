@@ -27,8 +27,8 @@ SMALL = {"world": "fixed", "passages": 600}
 
 
 def batch(lanes: int = 1, id: str = "palaestra/SearchQA-2Hop-v0", **keywords: Any) -> Any:
-    """A batch whose lanes stand still when their match is over."""
-    sim = make_batch(id, lanes, **{"form": "tokens", "autoreset_mode": "off", **keywords})
+    """A batch whose lanes stand still when their match is over; its rules run as plain Python unless told otherwise."""
+    sim = make_batch(id, lanes, **{"form": "tokens", "autoreset_mode": "off", "compiled": False, **keywords})
     sim.reset(seed=7)
     return sim
 
@@ -118,10 +118,10 @@ def test_noise_is_drawn_as_often_as_asked() -> None:
 def test_noise_contradicts_the_facts() -> None:
     """Nothing leads to itself, two objects differ, and what is no longer or not so is no fact."""
     fixed = game(**SMALL, form="text", stale=0.9, contradicting=0.9).world.facts
-    worlds = [(fixed.subject, fixed.relation, fixed.says, fixed.objects)]
+    worlds: list[Any] = [(fixed.subject, fixed.relation, fixed.says, fixed.objects)]
     for s in batch(30, stale=0.9, contradicting=0.9, relations=8).states:
         count, says = s["passages"], np.array(fresh_world.SAYS_OF)
-        worlds.append(tuple(a[:count] for a in (s["subject"], s["relation"], says[s["template"]], s["objects"])))
+        worlds.append([a[:count] for a in (s["subject"], s["relation"], says[s["template"]], s["objects"])])
     kinds = set()
     for world in worlds:
         facts = dict[tuple[int, int], list[int]]()
@@ -146,7 +146,7 @@ def test_the_oracle_is_right_in_every_form(id: str) -> None:
     small = {"passages": 600} if "Fictional" in id else {}
     returns = []
     for form in ("structured", "tokens"):
-        sim = batch(24, id, form=form, opponents={"agent": "oracle"}, **small)
+        sim = batch(24, id, form=form, opponents={"agent": "oracle"}, compiled=True, **small)
         returns.append(play(sim))
         assert (sim.info["exact_match"] == 1).all()
         assert (sim.info["hops_found"] == sim.states["hops"]).all()
@@ -159,27 +159,27 @@ def test_questions_of_very_noisy_worlds_can_be_answered(world: dict[str, Any]) -
     """Searches along the path find each passage, and show the answer while there is room in mind."""
     noise = {"aliases": 0.5, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1.0}
     keywords: dict[str, Any] = {**noise, **world, "hops": 3, "relations": 8, "max_turns": 8}
-    sim = batch(200, form="structured", opponents={"agent": "oracle"}, **keywords)
+    sim = batch(32, form="structured", opponents={"agent": "oracle"}, compiled=True, **keywords)
     assert (play(sim) == 1).all()
 
 
 def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> None:
     """People, towns, companies, years, different ones."""
-    sim = batch(200, opponents={"agent": "closed_book"}, relations=8)
+    sim = batch(100, opponents={"agent": "closed_book"}, relations=8)
     first = sim.game.world.rules.first_second
     sim.step()
     assert sim.terminated.all()
     given, right = sim.states["work"]["words"], sim.states["answers"][:, 0]
     kinds = [np.where(words[:, 1] > 0, (words[:, 1] - first) // SECONDS, 3) for words in (given, right)]
-    assert np.array_equal(*kinds)
+    assert np.array_equal(kinds[0], kinds[1])
     assert set(kinds[0].tolist()) == {0, 1, 2, 3}
-    assert len({tuple(words) for words in given.tolist()}) > 100
+    assert len({tuple(words) for words in given.tolist()}) > 50
     assert (sim.info["exact_match"] == 1).mean() < 0.3
 
 
 @pytest.mark.parametrize("world", ["stdlib", "example"])
 def test_the_oracle_finds_the_passages_of_files(world: str) -> None:
-    sim = batch(40, world=world, opponents={"agent": "oracle"})
+    sim = batch(40, world=world, opponents={"agent": "oracle"}, compiled=True)
     play(sim)
     assert (sim.info["exact_match"] == 1).all()
 
@@ -249,7 +249,7 @@ def view_of(sim: Any, lane: int) -> Any:
 @pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000}])
 def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
     """Yes as often as no; who is older has the earlier year."""
-    sim = batch(400, compare=True, form="text", split=None, **world)
+    sim = batch(400, compare=True, form="text", split=None, compiled=True, **world)
     answers = []
     for lane in range(sim.num_envs):
         told = codec_of(sim).info(view_of(sim, lane))
@@ -446,14 +446,18 @@ def test_what_passages_say_is_no_turn() -> None:
 
 def test_each_observation_is_what_is_new() -> None:
     """The prompt, passages with titles, a refusal, nothing after the end."""
-    env = registry.make_env("palaestra/SearchQA-Custom-v0", split=None)
+    env = registry.make_env("palaestra/SearchQA-Custom-v0", split=None, max_turns=5)
     prompt, told = env.reset(seed=3)
     assert told["question"] in prompt
-    assert "4 turns and 256 words" in prompt
+    assert "5 turns and 256 words" in prompt
     found, *_ = env.step("<think>what?</think><search>Milon of Kroton, wrestler</search>")
     assert found.startswith('\n\n<information>Doc 1(Title: "Milon") Milon of Kroton was a wrestler who')
     assert len(re.findall(r"Doc \d\(Title: ", found)) == 3
     assert found.endswith("</information>\n\n")
+    times = np.diff(env.sim.game.world.offsets)  # of each word: the passages that have it
+    word = texts_of(env.sim).words[int(np.flatnonzero(times == 2)[0]) + FIRST_WORD]
+    found, *_ = env.step(f"<search>{word}</search>")
+    assert len(re.findall(r"Doc \d\(Title: ", found)) == 2
     refusal, _, _, _, info = env.step("<search>no end")
     assert "said nothing" in refusal
     assert info["malformed"] == 1
@@ -501,14 +505,16 @@ def test_choices_are_sized_to_the_world() -> None:
 
 
 def test_a_search_may_be_judged_once_as_a_choice() -> None:
-    """Nothing, four searches and one answer may be chosen at first, and no judgement."""
+    """The last two choices are no and yes; the oracle says yes."""
     sim = batch(id="palaestra/SearchQA-Judge-v0", form="structured", opponents={"agent": "oracle"})
-    allowed = []
+    allowed, pays = [], []
     for _ in range(3):
         mask = AgentIO(sim, (0,)).action_masks()
         allowed.append(mask.reshape(-1)[-2:].tolist())
         sim.step()
+        pays.append(float(sim.rewards[0, 0]))
     assert allowed == [[0, 0], [1, 1], [0, 0]]
+    assert pays == pytest.approx([0, 0.3, 0])
 
 
 def test_what_was_found_is_known() -> None:

@@ -49,7 +49,7 @@ last turn found one for the first time, judged right, or answered right; -1: it 
 1 for an answer that equals a right one after lower case, without punctuation and articles. `partial_credit` times F1
 for another answer, `turn_reward` for each needed passage that is found for the first time, less `malformed_cost` for
 turns that say nothing. Judgements pay 0.3 where they are right, -0.6 for calling passages sufficient that have nothing
-that is needed, -0.3 for calling others insufficient (J. Li et al., "ReSeek", 2025, arXiv:2510.00568), once a search.
+that is needed, -0.3 for calling others insufficient (S. Li et al., "ReSeek", 2025, arXiv:2510.00568), once a search.
 
 ## Starting State
 
