@@ -1,81 +1,30 @@
 """The documentation of Python's standard library as a corpus, read from the docstrings of the running Python.
 
-Nothing is downloaded. The passages are those of the modules in `MODULES`, their public classes, functions and methods;
-they differ a little between versions of Python. A passage has the title ``collections.OrderedDict`` (a class or a
-function), ``OrderedDict.move_to_end`` (a method) or ``collections`` (a module). The title of a method names the module
-only where the class's name alone would be ambiguous: so the module of a method takes two searches, for the method and
-then for its class.
+Nothing is downloaded. The passages are those of the modules that `palaestra.search.stdlib_entries` lists, their public
+classes, functions and methods; they differ a little between versions of Python. A passage has the title
+``collections.OrderedDict`` (a class or a function), ``OrderedDict.move_to_end`` (a method) or ``collections`` (a
+module). The title of a method names the module only where the class's name alone would be ambiguous: so the module of a
+method takes two searches, for the method and then for its class.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-import zlib
+import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
-from types import ModuleType, NoneType
-from typing import Any, NamedTuple
 
+from palaestra.search import stdlib_entries
 from palaestra.search.corpus import Corpus, Question
+from palaestra.search.stdlib_entries import Entry
 from palaestra.search.vocabulary import split
 
-MODULES = (
-    "abc", "argparse", "array", "base64", "bisect", "builtins", "calendar", "cmath", "code", "codecs", "collections",
-    "collections.abc", "colorsys", "configparser", "contextlib", "copy", "csv", "dataclasses",
-    "datetime", "decimal", "difflib", "dis", "email.message", "enum", "filecmp", "fileinput", "fnmatch", "fractions",
-    "functools", "gettext", "glob", "graphlib", "gzip", "heapq", "hmac", "html", "html.parser", "http.client",
-    "http.cookies", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "logging", "math",
-    "mimetypes", "numbers", "operator", "pathlib", "pickle", "pickletools", "plistlib", "pprint", "queue", "quopri",
-    "random", "re", "reprlib", "sched", "secrets", "shelve", "shlex", "shutil", "statistics", "string", "struct",
-    "symtable", "tarfile", "tempfile", "textwrap", "threading", "timeit", "tokenize", "trace", "traceback", "types",
-    "typing", "unicodedata", "urllib.parse", "urllib.robotparser", "uuid", "wave", "weakref",
-    "xml.etree.ElementTree", "zipfile", "zlib",
-)  # fmt: skip
-"""Modules of Python 3.11 to 3.14 that do nothing when they are imported. Left out is what changes while a program runs:
-``concurrent.futures`` gets classes when they are first used; libraries patch ``warnings`` and ``linecache``."""
-
-MOST_WORDS_OF_PASSAGE = 100
-"""Of a docstring, whole paragraphs are taken up to this number of words."""
 WORDS_OF_SENTENCE = range(4, 17)
 MOST_WORDS_OF_QUESTION = 24
 TOP = 3
 """Each passage that a question needs is among the first three for the query of its hop."""
-SHARES = {"validation": range(1), "test": range(1, 2), "train": range(2, 10)}
-"""Tenths of the objects that each split gets."""
-
-ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
-CALL = re.compile(r"[\w.]+\(.*\)( ?->.*)?")
-"""A paragraph that only shows how a function is called: ``S.find(sub[, start[, end]]) -> int``."""
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-
-
-class Entry(NamedTuple):
-    """What is documented: a module, a class, a function or a method.
-
-    Attributes:
-        kind: ``"module"``, ``"class"``, ``"function"`` or ``"method"``.
-        module: Where it is.
-        owner: The method's class, "" of others.
-        name: Its plain name.
-        passage: Title and text.
-        sentence: The first sentence of its docstring.
-    """
-
-    kind: str
-    module: str
-    owner: str
-    name: str
-    passage: str
-    sentence: str
-
-    @property
-    def split(self) -> str:
-        """The split of its questions."""
-        tenth = zlib.crc32(f"{self.module}.{self.owner}.{self.name}".encode()) % 10
-        return next(name for name, share in SHARES.items() if tenth in share)
 
 
 @cache
@@ -89,7 +38,7 @@ def read() -> Corpus:
     """
     from palaestra.search.index import Index  # here, as it loads the compiler
 
-    entries, attributes = read_entries()
+    entries, attributes = entries_apart()
     passages = tuple(entry.passage for entry in entries)
     asked = list(_questions(entries, attributes))
     found, _ = Index(passages).search([query for _, queries in asked for query in queries], TOP)
@@ -152,101 +101,14 @@ def _tells(text: str, name: str) -> bool:
     return f" {' '.join(split(name))} " in f" {' '.join(split(text))} "
 
 
-def read_entries() -> tuple[list[Entry], Counter[str]]:
-    """All entries, in a fixed order, and in how many classes each attribute's name is found, inherited ones too."""
-    modules = _import_modules()
-    members = [(module, name, thing) for module in modules for name, thing in _members(module)]
-    names = Counter(name for _, name, thing in members if isinstance(thing, type))
-    entries = [_entry("module", module, "", module.__name__, module, module.__name__) for module in modules]
-    for module, name, thing in members:
-        title = f"{module.__name__}.{name}"
-        if not isinstance(thing, type):
-            entries.append(_entry("function", module, "", name, thing, title))
-            continue
-        entries.append(_entry("class", module, "", name, thing, title))
-        owner = name if names[name] == 1 and name not in MODULES else title
-        for method, function in _methods(thing):
-            entries.append(_entry("method", module, name, method, function, f"{owner}.{method}"))
-    classes = {
-        thing
-        for module in modules
-        for name in _public_names(module)
-        if isinstance(thing := vars(module).get(name), type)
-    }
-    attributes = Counter(name for owner in classes for name in {name for base in owner.__mro__ for name in vars(base)})
-    return [entry for entry in entries if entry.sentence], attributes
+def entries_apart() -> tuple[list[Entry], Counter[str]]:
+    """`palaestra.search.stdlib_entries.read_entries` of a Python that has loaded nothing else.
 
+    The corpus then is the same in all processes, whatever they have imported, and with all options of Python.
 
-def _import_modules() -> list[ModuleType]:
-    """The modules that this Python has."""
-    modules = []
-    for name in MODULES:
-        try:
-            modules.append(import_module(name))
-        except ImportError:  # built without it
-            continue
-    return modules
-
-
-def _public_names(module: ModuleType) -> list[str]:
-    """The names that a module offers, sorted."""
-    return sorted(getattr(module, "__all__", None) or (name for name in vars(module) if not name.startswith("_")))
-
-
-def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The public classes and functions that a module itself has: not what it has from another one of `MODULES`."""
-    for name in _public_names(module):
-        thing = vars(module).get(name)
-        home = getattr(thing, "__module__", None)
-        if hasattr(module, "__all__"):
-            is_own = home == module.__name__ or home not in MODULES
-        else:
-            is_own = str(home).lstrip("_") == module.__name__
-        if is_own and _is_documented(name, thing):
-            yield name, thing
-
-
-def _methods(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods that a class itself defines."""
-    for name, method in sorted(vars(owner).items()):
-        function = method.__func__ if isinstance(method, staticmethod | classmethod) else method
-        if not isinstance(function, type) and _is_documented(name, function):
-            yield name, function
-
-
-def _is_documented(name: str, thing: Any) -> bool:
-    """Whether it is a public class or function with a docstring, under its first name, and no method of an object."""
-    return (
-        (isinstance(thing, type) or inspect.isroutine(thing))
-        and not name.startswith("_")
-        and getattr(thing, "__name__", None) == name
-        and isinstance(getattr(thing, "__self__", None), NoneType | ModuleType)
-    )
-
-
-def _entry(kind: str, module: ModuleType, owner: str, name: str, thing: Any, title: str) -> Entry:
-    """The entry of a module, class, function or method; its sentence is empty where there is no docstring."""
-    docstring = thing.__doc__ if isinstance(thing.__doc__, str) else ""
-    docstring = "" if ADDRESS.search(docstring) else inspect.cleandoc(docstring)
-    paragraphs = [" ".join(paragraph.split()) for paragraph in docstring.split("\n\n")]
-    described = [paragraph for paragraph in paragraphs if paragraph and not CALL.fullmatch(paragraph)]
-    words: list[str] = []
-    for paragraph in filter(None, paragraphs):
-        further = paragraph.split()
-        if words and len(words) + len(further) > MOST_WORDS_OF_PASSAGE:
-            break
-        words += further[:MOST_WORDS_OF_PASSAGE]
-    text = f"{kind} {name}{_signature(thing)}: {' '.join(words)}"
-    sentence = SENTENCE_END.split(described[0])[0] if described else ""
-    return Entry(kind, module.__name__, owner, name, f"{title}\n{text}", sentence)
-
-
-def _signature(thing: Any) -> str:
-    """How it is called, "" where Python does not tell, or tells an object's address."""
-    if isinstance(thing, ModuleType):
-        return ""
-    try:
-        signature = str(inspect.signature(thing))
-    except (NameError, TypeError, ValueError):
-        return ""
-    return "" if ADDRESS.search(signature) else signature
+    Raises:
+        subprocess.CalledProcessError: Python could not be started anew.
+    """
+    command = [sys.executable, "-I", "-S", stdlib_entries.__file__]
+    entries, attributes = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return [Entry(*entry) for entry in entries], Counter(attributes)
