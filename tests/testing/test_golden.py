@@ -112,9 +112,10 @@ def test_a_platform_without_a_recorded_hash_is_skipped_with_the_reason(tmp_path:
     with pytest.raises(Skipped, match="recorded on another planet"):
         golden.compare_hash(id, tmp_path)
     golden.compare_rules(id, tmp_path)
-    with monkeypatch.context() as patch, pytest.raises(Skipped, match="no rules of .* were recorded on another planet"):
+    with monkeypatch.context() as patch:
         patch.setattr(golden, "rules_digest", lambda game: "0" * 16)
-        golden.compare_rules(id, tmp_path)
+        with pytest.raises(Skipped, match="were recorded on another planet"):
+            golden.compare_rules(id, tmp_path)
     golden.update([id], tmp_path)
     assert len(golden.read_hashes(tmp_path)["per-platform"][id]) == 2
 
