@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from games import body_game, depot, size_game  # noqa: F401 (they register their ids)
+from gymnasium.spaces import Text
 
 from palaestra import pages, registry
 from palaestra.cli import main
@@ -22,7 +23,7 @@ from palaestra.testing import Subject
 COURIERS, LARGE = "tests/Couriers-v0", "tests/CouriersLarge-v0"
 BODY, BODY_COMPILED = "tests/Body-v0", "tests/BodyCompiled-v0"
 DEPOT = "tests/Depot-v0"
-SILENT: Any = SimpleNamespace()
+SILENT: Any = SimpleNamespace(observation_space=lambda role: Text(8), action_space=lambda role: Text(4))
 DEPOT_DOCSTRING = "\n\n".join(f"<!-- table: {name} -->" for name in ("action", "observation", "parameters"))
 
 
