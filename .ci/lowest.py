@@ -14,7 +14,7 @@ from palaestra.testing import check, golden
 from palaestra.testing.players import Player
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = ("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit", "MaHopper")
+EXAMPLES = ("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit", "MaHopper", "SearchQA-2Hop")
 
 pins = dict(line.split("==") for line in (ROOT / "constraints-lowest.txt").read_text().splitlines() if "==" in line)
 for package in ("gymnasium", "numba", "numpy", "pettingzoo", "jsbsim", "mujoco"):
