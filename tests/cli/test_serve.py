@@ -1,6 +1,5 @@
 """`palaestra serve`: what a word of the command line names, what is printed, and how it ends."""
 
-import _thread
 import http.client
 import json
 import os
@@ -33,22 +32,23 @@ def serve(run, monkeypatch: pytest.MonkeyPatch) -> Serve:
 
     class Observed(Server):
         def serve(self) -> None:
-            client = threading.Thread(target=ask, args=(self.address.removeprefix("http://"),))
+            client = threading.Thread(target=ask, args=(self,))
             client.start()
-            try:
-                super().serve()
-            finally:
-                client.join()
+            super().serve()
+            client.join()
+            raise KeyboardInterrupt  # as Ctrl-C does, also where a process ignores it
 
-    def ask(host: str) -> None:
-        connection = http.client.HTTPConnection(host, timeout=10)
+    def ask(server: Server) -> None:
+        connection = http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)
         try:
+            connection.request("GET", "/health")
+            connection.getresponse().read()
             for path, body in requests:
                 connection.request("POST", path, json.dumps(body))
                 answers.append(json.loads(connection.getresponse().read()))
         finally:
             connection.close()
-            _thread.interrupt_main()
+            server.close()
 
     def serve(words: list[Any], *asked: tuple[str, Any]) -> tuple[SimpleNamespace, list[Any]]:
         requests.extend(asked)
