@@ -154,11 +154,11 @@ def test_the_oracle_is_right_in_every_form(id: str) -> None:
     assert (returns[0] >= 1).all(), "it judges right, too"
 
 
-@pytest.mark.parametrize("world", [{}, SMALL])
+@pytest.mark.parametrize("world", [{}, {**SMALL, "relations": None}])
 def test_questions_of_very_noisy_worlds_can_be_answered(world: dict[str, Any]) -> None:
     """Searches along the path find each passage, and show the answer while there is room in mind."""
     noise = {"aliases": 0.5, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1.0}
-    keywords: dict[str, Any] = {**noise, **world, "hops": 3, "relations": 8, "max_turns": 8}
+    keywords: dict[str, Any] = {"relations": 8, **noise, **world, "hops": 3, "max_turns": 8}
     sim = batch(32, form="structured", opponents={"agent": "oracle"}, compiled=True, **keywords)
     assert (play(sim) == 1).all()
 
@@ -246,10 +246,10 @@ def view_of(sim: Any, lane: int) -> Any:
     return AgentIO(sim, (0,)).agent_view(lane)
 
 
-@pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000}])
+@pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000, "split": None}])
 def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
     """Yes as often as no; who is older has the earlier year."""
-    sim = batch(400, compare=True, form="text", split=None, compiled=True, **world)
+    sim = batch(400, compare=True, form="text", compiled=True, **world)
     answers = []
     for lane in range(sim.num_envs):
         told = codec_of(sim).info(view_of(sim, lane))
@@ -564,31 +564,3 @@ def codec_words(state: Any) -> str:
     codec = game(form="text").codecs["text"]
     assert isinstance(codec, TurnCodec)
     return codec.texts.words[int(state["answers"][0, 0])]
-
-
-# -- refusals ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("keywords", "words"),
-    [
-        ({"form": "tekst"}, "form"),
-        ({"hops": 5}, "hops"),
-        ({"hops": (3, 2)}, "hops"),
-        ({"relations": 1}, "relations=2"),
-        ({"entities": 8}, "entities"),
-        ({"world": "nowhere.jsonl"}, "nowhere.jsonl"),
-        ({"world": "stdlib", "form": "structured"}, "structured"),
-        ({"aliases": 1.5}, "aliases"),
-        ({"judge": (1, 2)}, "judge"),
-        ({"split": "dev"}, "split"),
-        ({"max_turns": 129}, "max_turns"),
-        ({"form": "text", "prompt": "hello"}, "prompt"),
-        ({"form": "text", "prompt": "{question} {x}"}, "prompt"),
-        ({"world": "fixed", "passages": 99}, "passages"),
-        ({"world": "example", "split": "train", "hops": 0}, "hops"),
-    ],
-)
-def test_wrong_keywords_are_refused(keywords: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(words)):
-        game(**keywords)

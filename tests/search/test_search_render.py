@@ -140,17 +140,20 @@ def test_turns_words_and_the_result_are_told(match: Callable[..., Any]):
     assert texts(match(1, token_budget=1))[-1] == "result: wrong (out of words), F1 0.00"
 
 
+SIZES: dict[str, dict[str, Any]] = {"fresh": {}, "fixed": {"passages": 100}}
+
+
 @pytest.mark.parametrize("form", ["structured", "text"])
-@pytest.mark.parametrize("world", ["fresh", "fixed"])
+@pytest.mark.parametrize("world", SIZES)
 def test_a_match_is_told_alike_in_all_forms(match: Callable[..., Any], world: str, form: str):
-    told = [match(2, form=one, world=world, passages=100).render_text() for one in (form, "tokens")]
+    told = [match(2, form=one, world=world, **SIZES[world]).render_text() for one in (form, "tokens")]
     assert told[0] == told[1]
     assert "?" not in told[0].split("\n", 1)[1]
 
 
 @pytest.mark.parametrize("world", ["fresh", "fixed"])
 def test_words_of_turns_are_those_that_were_written(match: Callable[..., Any], world: str):
-    sim = match(0, world=world, passages=100)
+    sim = match(0, world=world, **SIZES[world])
     while is_running(sim):
         facts = facts_of(sim)
         turns = [f"search {subject} {relation}" for is_found, (subject, relation, _) in facts if not is_found]

@@ -57,10 +57,11 @@ def run(args: argparse.Namespace) -> int:
             raise ValueError(f"--set {name}={keywords[name]}: {instead}")
     if args.seed + args.n > MOST_SEEDS:
         raise ValueError(f"--seed {args.seed} and -n {args.n} reach into another split: their sum is at most 2**51")
-    keywords = {"form": "text", **keywords, "split": args.split}
+    keywords = {"form": "text", **keywords}
+    world = {"world": "fresh", **registry.row(id).kwargs, **keywords}["world"]
+    if world != "fresh":  # where seeds alone tell splits apart
+        keywords["split"] = args.split
     with closing(registry.make_vec(id, min(args.n, LANES), **keywords)) as env:
-        if env.sim.game.world.rules.fresh:
-            del keywords["split"]  # seeds alone tell splits apart
         seeds = find_seeds(env.sim, args.n, FIRST_SEEDS[args.split] + args.seed)
         with Progress("questions", len(seeds)) as progress:
             lines = _lines(env, seeds, {"id": id, "split": args.split, "keywords": keywords}, progress)

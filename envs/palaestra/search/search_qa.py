@@ -85,9 +85,10 @@ with ``compare=True``, two entities. ``world="fixed"``: one of the questions of 
 
 from __future__ import annotations
 
+import inspect
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -103,6 +104,13 @@ from palaestra.search.turn_codec import TurnCodec
 Form = Literal["structured", "tokens", "text"]
 GENERATED = ("fresh", "fixed")
 WORLDS = (*GENERATED, "stdlib", "example")
+UNUSED = {
+    "fresh": ("questions", "passages", "world_seed", "split"),
+    "fixed": ("questions", "entities", "relations"),
+}
+"""Keywords that a world does not use."""
+UNUSED_BY_FILES = ("questions", "hops", "compare", "entities", "relations", "passages", "world_seed", *Noise._fields)
+"""Likewise of other worlds; a file may have a second one with its ``questions``."""
 FEWEST_ENTITIES, FEWEST_PASSAGES = 9, 100
 JUDGEMENTS = (0.3, -0.6, -0.3)
 """Pays for a judgement that is right, that accepts what is of no use, that rejects what is."""
@@ -147,11 +155,13 @@ def game(
         ValueError: A word, a number or a prompt that does not fit; says which and what to do.
         FileError: A damaged file; names file and line.
     """
+    given = locals()
     is_generated = world in GENERATED
     form = form or ("structured" if is_generated else "text")
     check_word("form", form, get_args(Form))
     if form == "structured" and not is_generated:
         raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
+    _refuse_unused(given, world, form)
     fewest, most = (hops, hops) if isinstance(hops, int) else hops
     check_count("hops", fewest, 1, MOST_HOPS)
     check_count("hops", most, fewest, MOST_HOPS)
@@ -195,6 +205,20 @@ def game(
     else:
         library, texts = sources.corpus_world(rules, read_corpus(world, questions), split)
     return _game(library, texts, form, max_turns, prompt, world == "stdlib")
+
+
+def _refuse_unused(given: Mapping[str, Any], world: str, form: Form) -> None:
+    """Refuses what was said and means nothing.
+
+    Raises:
+        ValueError: A keyword other than by default that this world or form does not use; names it.
+    """
+    unused = list(UNUSED.get(world, UNUSED_BY_FILES if world in WORLDS else UNUSED_BY_FILES[1:]))
+    unused += ["prompt"] * (form == "structured")
+    for name in unused:
+        if given[name] != inspect.signature(game).parameters[name].default:
+            where = f"world={world!r}" if name != "prompt" else f"form={form!r}"
+            raise ValueError(f"{name}={given[name]!r} means nothing with {where}: leave it out")
 
 
 def read_corpus(world: str, questions: str | None) -> Any:

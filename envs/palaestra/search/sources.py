@@ -129,6 +129,9 @@ def fixed_world(
     found = np.stack([index.search(generator.path_queries(world, asked, hop), TOP)[0] for hop in range(MOST_HOPS)], 1)
     is_asked = generator.is_followable(world, asked, found)
     asked = generator.Asked(*(array[is_asked] for array in asked))
+    if not is_asked.any():
+        asked_for = f"split={split!r} of passages={passages}"
+        raise ValueError(f"no question of {asked_for} can be answered: take more passages, fewer hops or less noise")
     questions = tuple(generator.question_texts(world, asked, seed))
     things = asked.nodes[:, MOST_HOPS].tolist()
     answers = tuple((world.name(k), world.aliases[k]) if k >= 0 and noise.aliases else (world.name(k),) for k in things)
