@@ -248,6 +248,55 @@ def test_a_vector_face_has_what_is_told_by_lane_and_of_matches_that_ended():
     assert info["final_info"]["_said"].tolist() == [True, False, True]
 
 
+class OneByOne(Listener):
+    """A listener that repeats what it sees."""
+
+    def encode(self, view: AgentView) -> str:
+        return view.row.tobytes().hex()
+
+    def info(self, view: AgentView) -> dict[str, Any]:
+        return {"row": self.encode(view)}
+
+
+class AtOnce(Listener):
+    """The same of many matches."""
+
+    def info(self, view: AgentView) -> dict[str, Any]:
+        pytest.fail("was asked for one match")
+
+    encode: Any = info
+    decode: Any = info
+
+    def encode_many(self, view: AgentView) -> list[str]:
+        return [row.tobytes().hex() for row in view.row]
+
+    def info_many(self, view: AgentView) -> list[dict[str, Any]]:
+        return [{"row": row} for row in self.encode_many(view)]
+
+    def decode_many(self, view: AgentView, actions: list[str]) -> np.ndarray:
+        return np.zeros(len(actions), np.int64)
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step"])
+def test_a_codec_of_many_matches_plays_as_the_loop_over_lanes(mode: str):
+    envs, codecs = [], [OneByOne(), AtOnce()]
+    for codec in codecs:
+        sim = simulation(duel.game(codecs={"rows": codec}, default_codec="rows"), 3, autoreset_mode=mode)
+        sim.set_opponent("blue", "random")
+        envs.append(GameVectorEnv(sim))
+        sim.set_parameters(horizon=np.array([1, 3, 2]))
+    assert unlike(*(env.reset(seed=1) for env in envs)) == ""
+    for _ in range(4):
+        assert unlike(*(env.step(["go"] * 3) for env in envs)) == ""
+
+
+def test_infos_of_other_lanes_are_refused():
+    env: Any = GameVectorEnv(telling(num_envs=2))
+    env.agent_io.codec.info_many = lambda view: [{}]
+    with pytest.raises(ValueError, match=r"Telling\.info_many gave 1 infos of 2 lanes"):
+        env.reset(seed=1)
+
+
 def test_a_codec_may_not_take_a_name_of_the_face():
     env = GameEnv(telling(autoreset_mode="off"), control="red")
     codec: Any = env.agent_io.codec

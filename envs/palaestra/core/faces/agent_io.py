@@ -5,7 +5,7 @@ The faces differ in the owner of an agent interface (a team, or each agent) and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -52,6 +52,8 @@ NOBODY, RUNNING = np.int64(-1), np.int64(0)
 """``winner`` and ``end_reason`` in the infos of a match that goes on."""
 NO_CODEC = "none"
 """The word for plain arrays where a game has a default codec."""
+_PLURALS = {"encode_many": "observations", "info_many": "infos"}
+"""What the methods of a codec for many matches give."""
 
 
 class AgentIO:
@@ -203,16 +205,7 @@ class AgentIO:
         Under a codec a list of N objects.
         """
         if self.codec is not None:
-            encode_many = getattr(self.codec, "encode_many", None)
-            if encode_many is None:
-                return [self.observe_lane(lane) for lane in range(self.sim.num_envs)]
-            encoded = list(encode_many(self.agent_view(None)))
-            if len(encoded) != self.sim.num_envs:
-                name = type(self.codec).__name__
-                raise ValueError(f"{name}.encode_many gave {len(encoded)} observations of {self.sim.num_envs} lanes")
-            if self.mask_mode == "obs":
-                return [self._with_masks(seen, self.masks_of(lane)) for lane, seen in enumerate(encoded)]
-            return encoded
+            return self._encoded(np.arange(self.sim.num_envs))
         seen = gather(self.views, copy=copy)
         if self.mask_mode != "obs":
             return seen
@@ -245,29 +238,66 @@ class AgentIO:
         """Last observations of the matches that just ended in ``lanes`` (indices): copies, without masks."""
         return gather(self.final_views, lanes)
 
+    def final_observations(self, lanes: np.ndarray) -> Any:
+        """Likewise, as the face shows them: one object a lane."""
+        if self.has_plain_rows:
+            return self.final_rows(lanes)
+        if self.codec is not None:
+            return self._encoded(lanes, final=True)
+        return [self.observe_lane(lane, final=True) for lane in lanes.tolist()]
+
+    def _encoded(self, lanes: np.ndarray, final: bool = False) -> list[Any]:
+        """What the codec makes of ``lanes`` (indices), with masks where observations have them."""
+        encode_many = getattr(self.codec, "encode_many", None)
+        if encode_many is None:
+            return [self.observe_lane(lane, final) for lane in lanes.tolist()]
+        encoded = self._one_each("encode_many", encode_many(self._view_of(lanes, final)), lanes)
+        if self.mask_mode != "obs":
+            return encoded
+        seen_in = zip(encoded, lanes.tolist(), strict=True)
+        return [self._with_masks(seen, self.masks_of(lane, final)) for seen, lane in seen_in]
+
+    def _one_each(self, method: str, given: Iterable[Any], lanes: np.ndarray) -> list[Any]:
+        """What a method of the codec gave.
+
+        Raises:
+            ValueError: Not one a lane.
+        """
+        given = list(given)
+        if len(given) != len(lanes):
+            what = f"{type(self.codec).__name__}.{method} gave {len(given)} {_PLURALS[method]}"
+            raise ValueError(f"{what} of {len(lanes)} lanes")
+        return given
+
     def agent_view(self, lane: int | None = 0, final: bool = False) -> AgentView:
         """All that a codec may read of the agent interface's one slot, as views that cannot be written to.
 
         Of all lanes at once, arrays ``[N]`` of records, if ``lane`` is None.
         Of the match that just ended if ``final``: its record is None then, the memory holds that of the next match.
         """
-        key = (lane, final)
-        if key not in self._agent_views:
-            game, b, block = self.sim.game, self.sim.buffers, self.blocks[0]
-            seen, masks = (b.final_observations, b.final_masks) if final else (b.observations, b.masks)
-            role, k, shared = block.role, block.rows.start, seen.dtype.names or ()
-            which = slice(None) if lane is None else lane
-            self._agent_views[key] = AgentView(
-                role=role,
-                slot=self.slots[0],
-                row=_locked(seen[role.name], (which, k)),
-                team=_locked(seen["team"], (which, self.team)) if "team" in shared else None,
-                lane=_locked(seen["lane"], which) if "lane" in shared else None,
-                world=game.world,
-                mask=_locked(masks[role.name], (which, k)) if role.name in (masks.dtype.names or ()) else None,
-                record=None if final else _locked(b.states, which),
-            )
-        return self._agent_views[key]
+        view = self._agent_views.get((lane, final))
+        if view is None:
+            view = self._agent_views[lane, final] = self._view_at(slice(None) if lane is None else lane, final)
+        return view
+
+    def _view_of(self, lanes: np.ndarray, final: bool = False) -> AgentView:
+        """Likewise of ``lanes`` (indices, rising): arrays of records, copies if these are not all lanes."""
+        return self.agent_view(None, final) if len(lanes) == self.sim.num_envs else self._view_at(lanes, final)
+
+    def _view_at(self, which: Any, final: bool) -> AgentView:
+        game, b, block = self.sim.game, self.sim.buffers, self.blocks[0]
+        seen, masks = (b.final_observations, b.final_masks) if final else (b.observations, b.masks)
+        role, k, shared = block.role, block.rows.start, seen.dtype.names or ()
+        return AgentView(
+            role=role,
+            slot=self.slots[0],
+            row=_locked(seen[role.name], (which, k)),
+            team=_locked(seen["team"], (which, self.team)) if "team" in shared else None,
+            lane=_locked(seen["lane"], which) if "lane" in shared else None,
+            world=game.world,
+            mask=_locked(masks[role.name], (which, k)) if role.name in (masks.dtype.names or ()) else None,
+            record=None if final else _locked(b.states, which),
+        )
 
     @property
     def tells(self) -> bool:
@@ -282,8 +312,7 @@ class AgentIO:
         """
         codec: Any = self.codec
         told = codec.info(self.agent_view(lane))
-        if taken := info.keys() & told.keys():
-            raise ValueError(f"{type(codec).__name__}.info has the names {sorted(taken)}, which are the face's own")
+        self._check_names(info, told)
         info.update(told)
 
     def tell_lanes(self, info: dict[str, Any], lanes: np.ndarray, final: bool = False) -> None:
@@ -291,17 +320,29 @@ class AgentIO:
 
         Of the matches that just ended if ``final``. Raises as `tell`.
         """
-        codec: Any = self.codec
         told: dict[str, np.ndarray] = {}
-        for lane in np.flatnonzero(lanes).tolist():
-            for name, value in codec.info(self.agent_view(lane, final)).items():
+        which = np.flatnonzero(lanes)
+        for lane, of_lane in zip(which.tolist(), self._told(which, final), strict=True):
+            for name, value in of_lane.items():
                 if name not in told:
                     told[name] = np.full(len(lanes), None, object)
                 told[name][lane] = value
-        if taken := info.keys() & told.keys():
-            raise ValueError(f"{type(codec).__name__}.info has the names {sorted(taken)}, which are the face's own")
+        self._check_names(info, told)
         for name, values in told.items():
             info[name], info[f"_{name}"] = values, lanes
+
+    def _told(self, lanes: np.ndarray, final: bool) -> Iterable[dict[str, Any]]:
+        """What the codec says of ``lanes`` (indices)."""
+        codec: Any = self.codec
+        info_many = getattr(codec, "info_many", None)
+        if info_many is None:
+            return (codec.info(self.agent_view(lane, final)) for lane in lanes.tolist())
+        return self._one_each("info_many", info_many(self._view_of(lanes, final)), lanes)
+
+    def _check_names(self, info: dict[str, Any], told: dict[str, Any]) -> None:
+        if not info.keys().isdisjoint(told):
+            taken = sorted(info.keys() & told.keys())
+            raise ValueError(f"{type(self.codec).__name__}.info has the names {taken}, which are the face's own")
 
     # -- masks ---------------------------------------------------------------------------------------------------------
 
@@ -385,6 +426,10 @@ class AgentIO:
             return
         if len(actions) != self.sim.num_envs:
             raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
+        decode_many = getattr(self.codec, "decode_many", None)
+        if which is None and decode_many is not None:
+            self._write(decode_many(self.agent_view(None), actions), slice(None))
+            return
         lanes = range(self.sim.num_envs) if which is None else np.flatnonzero(which).tolist()
         decoded = [self.codec.decode(self.agent_view(lane), actions[lane]) for lane in lanes]
         if which is None and _are_alike(decoded):  # in a tenth of the time

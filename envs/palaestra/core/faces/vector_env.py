@@ -204,14 +204,9 @@ class GameVectorEnv(VectorEnv):
         """What was last seen of the matches that ended in this step."""
         sim = self.sim
         finished = np.flatnonzero(over)
-        lanes = finished.tolist()
         finals = np.full(self.num_envs, None, dtype=object)
-        plain = self.agent_io.has_plain_rows
-        rows = (
-            self.agent_io.final_rows(finished) if plain else (self.agent_io.observe_lane(i, final=True) for i in lanes)
-        )
-        for lane, row in zip(lanes, rows, strict=True):
-            finals[lane] = row
+        for lane, seen in zip(finished.tolist(), self.agent_io.final_observations(finished), strict=True):
+            finals[lane] = seen
         final_info: dict[str, Any] = {}
         views: dict[str, Any] = {name: sim.final_info[name] for name in ("winner", "end_reason", *self._own_fields)}
         if self.agent_io.mask_mode == "info":

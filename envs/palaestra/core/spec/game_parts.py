@@ -99,9 +99,12 @@ class Codec(Protocol):
 
     Attributes:
         total: Whether `decode` accepts all of the action space (unknown texts are the no-op, say). Default: False.
-        encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
         info: ``info(view) -> dict[str, Any]``: what faces add to ``info``, plain Python values by names that faces do
             not use. As for `encode`, the record may be None. May be left out.
+        encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
+        info_many: Likewise of what `info` gives.
+        decode_many: ``decode_many(view, actions)``: what `decode` gives in N matches, as one array ``[N, ...]``, or
+            what else the face takes of N matches without a codec. Likewise.
     """
 
     def observation_space(self, role: Role) -> Any:
