@@ -37,6 +37,7 @@ OPTIONAL = {
     "safetensors": "flight",
     "rich": "baselines",
     "ray": "ray",
+    "sentence-transformers": "text",
 }
 """Package and the extra that installs it."""
 YARDSTICK = "palaestra/CartPole-v0"

@@ -16,7 +16,7 @@ from typing import Any
 from palaestra import registry
 from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
 from palaestra.console import find_id
-from palaestra.search import Index
+from palaestra.search import DenseIndex, Index
 from palaestra.search.server import Server
 from palaestra.wrappers.transcript import text_ids
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def index_of(id: str, keywords: Mapping[str, Any]) -> Index | None:
+def index_of(id: str, keywords: Mapping[str, Any]) -> Index | DenseIndex | None:
     """The index that an environment searches, None where it has none: where each match draws a world of its own."""
     if id not in text_ids():
         return None

@@ -11,7 +11,7 @@ The rules of ``SearchQA`` are in `palaestra.search.search_qa` and `palaestra.sea
     score("The mat!", ["mat"]).exact_match  # 1.0
 
 Passages are ranked by BM25 as in Lucene (`palaestra.search.bm25`). Words are runs of letters and digits in lower case
-(`palaestra.search.vocabulary`): ``cats`` is another word than ``cat``.
+(`palaestra.search.vocabulary`): ``cats`` is another word than ``cat``. `DenseIndex` ranks them by embeddings.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from palaestra.game import Page, Preset, Row, presets
 
 if TYPE_CHECKING:
+    from palaestra.search.dense import DenseIndex
     from palaestra.search.index import Index
     from palaestra.search.scoring import Score, score
 
-__all__ = ["ROWS", "Index", "Score", "score"]
+__all__ = ["ROWS", "DenseIndex", "Index", "Score", "score"]
 
 GAME = "palaestra.search.search_qa:game"
 
@@ -64,11 +65,15 @@ ROWS: tuple[Row, ...] = (
 
 
 def __getattr__(name: str) -> Any:
-    """`Index`, `Score` and `score`, imported when they are asked for."""
+    """`Index`, `DenseIndex`, `Score` and `score`, imported when they are asked for."""
     if name == "Index":
         from palaestra.search.index import Index
 
         return Index
+    if name == "DenseIndex":
+        from palaestra.search.dense import DenseIndex
+
+        return DenseIndex
     if name in ("Score", "score"):
         from palaestra.search import scoring
 

@@ -27,6 +27,7 @@ class Rules(NamedTuple):
     Attributes:
         fresh: 1 where each match draws a world of its own.
         structured: 1 in the structured form.
+        dense: 1 where an action says which passages a search finds.
         entities: Of a fresh world.
         relations: The first few of `palaestra.search.language.RELATIONS`.
         mentions: Entities that an agent keeps in mind.
@@ -48,6 +49,7 @@ class Rules(NamedTuple):
 
     fresh: int
     structured: int
+    dense: int
     entities: int
     relations: int
     mentions: int

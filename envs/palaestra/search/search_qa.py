@@ -75,6 +75,9 @@ with ``compare=True``, two entities. ``world="fixed"``: one of the questions of 
 * `judge`: whether a turn may say that the passages help, or its three pays.
 * `max_turns`: 1 to 128.
 * `prompt`: of the text form.
+* `retriever`: ``"bm25"``, or, in the text form of worlds that all matches share, what embeds passages and queries
+  (`palaestra.search.dense`): the folder of a model, or ``"module:function"``. The same questions are asked as with
+  BM25, and the oracle's searches find the passage that they need alone.
 
 <!-- table: parameters -->
 
@@ -89,12 +92,15 @@ import inspect
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import palaestra_assets
 from palaestra.game import Field, Game, Parameter, Role, check_count, check_flag, check_word
 from palaestra.search import sources, turns
+from palaestra.search.dense import DenseIndex, RetrieverDigest
+from palaestra.search.dense_codec import DenseTurnCodec
 from palaestra.search.generator import MOST_PASSAGES, SPLITS, Noise
 from palaestra.search.language import YEAR_RELATION
 from palaestra.search.library import ENTITIES, MENTIONS, MOST_HOPS, PASSAGES, RELATIONS, Library, Rules
@@ -105,7 +111,7 @@ Form = Literal["structured", "tokens", "text"]
 GENERATED = ("fresh", "fixed")
 WORLDS = (*GENERATED, "stdlib", "example")
 UNUSED = {
-    "fresh": ("questions", "passages", "world_seed", "split"),
+    "fresh": ("questions", "passages", "world_seed", "split", "retriever"),
     "fixed": ("questions", "entities", "relations"),
 }
 """Keywords that a world does not use."""
@@ -148,6 +154,7 @@ def game(
     judge: bool | Sequence[float] = False,
     max_turns: int = 4,
     prompt: str = "search_r1",
+    retriever: str = "bm25",
 ) -> Game:
     """The rules of `palaestra/SearchQA-2Hop-v0` and the like.
 
@@ -157,7 +164,8 @@ def game(
     """
     given = locals()
     is_generated = world in GENERATED
-    form = form or ("structured" if is_generated else "text")
+    is_dense = retriever != "bm25"
+    form = form or ("structured" if is_generated and not is_dense else "text")
     check_word("form", form, get_args(Form))
     if form == "structured" and not is_generated:
         raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
@@ -185,6 +193,7 @@ def game(
     rules = Rules(
         fresh=int(world == "fresh"),
         structured=int(form == "structured"),
+        dense=int(is_dense),
         entities=entities,
         relations=relations,
         mentions=MENTIONS if has_years or world == "fixed" else min(MENTIONS, entities),
@@ -204,7 +213,9 @@ def game(
         library, texts = sources.fixed_world(rules, passages, world_seed, noise, (fewest, most), compare, split)
     else:
         library, texts = sources.corpus_world(rules, read_corpus(world, questions), split)
-    return _game(library, texts, form, max_turns, prompt, world == "stdlib")
+    if is_dense:
+        texts = replace(texts, index=DenseIndex(texts.passages, retriever))
+    return _game(library, texts, form, max_turns, prompt, retriever, world == "stdlib")
 
 
 def _refuse_unused(given: Mapping[str, Any], world: str, form: Form) -> None:
@@ -214,10 +225,10 @@ def _refuse_unused(given: Mapping[str, Any], world: str, form: Form) -> None:
         ValueError: A keyword other than by default that this world or form does not use; names it.
     """
     unused = list(UNUSED.get(world, UNUSED_BY_FILES if world in WORLDS else UNUSED_BY_FILES[1:]))
-    unused += ["prompt"] * (form == "structured")
-    for name in unused:
+    of_form = [*["prompt"] * (form == "structured"), *["retriever"] * (form != "text")]
+    for name in (*unused, *of_form):
         if given[name] != inspect.signature(game).parameters[name].default:
-            where = f"world={world!r}" if name != "prompt" else f"form={form!r}"
+            where = f"form={form!r}" if name in of_form else f"world={world!r}"
             raise ValueError(f"{name}={given[name]!r} means nothing with {where}: leave it out")
 
 
@@ -245,10 +256,13 @@ def _judgements(judge: bool | Sequence[float]) -> tuple[float, float, float]:
     return pays
 
 
-def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: str, is_of_python: bool) -> Game:
+def _game(
+    library: Library, texts: Texts, form: Form, max_turns: int, prompt: str, retriever: str, is_of_python: bool
+) -> Game:
     """The rules on arrays; those of the standard library differ from version to version of Python."""
     rules = library.rules
-    is_structured, judges = form == "structured", bool(rules.judge)
+    is_structured, is_dense, judges = form == "structured", bool(rules.dense), bool(rules.judge)
+    codec = DenseTurnCodec if is_dense else TurnCodec
     if is_structured:
         observation = turns.structured_fields(rules.relations, rules.mentions)
         action = (turns.structured_choice(rules.relations, rules.mentions, judges),)
@@ -256,16 +270,18 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         documents = len(library.starts) - 1 if rules.fresh == 0 else PASSAGES
         observation = turns.token_fields(documents, rules.questions, len(texts.words))
         action = turns.token_choices(len(texts.words), judges)
+        if is_dense:
+            action = (*action, turns.found_choice(documents))
     game = Game(
         name="SearchQA",
         roles=(Role("agent", ("agent_0",), observation, action),),
         state=turns.STATE,
         reset=turns.reset,
-        step=turns.step_structured if is_structured else turns.step_tokens,
+        step=turns.step_structured if is_structured else turns.step_dense if is_dense else turns.step_tokens,
         observe=turns.observe_structured if is_structured else turns.observe_tokens,
         observe_reset=None if is_structured else turns.observe_question,
         legal=turns.legal_structured if is_structured else None,
-        script=turns.script_structured if is_structured else turns.script_tokens,
+        script=turns.script_structured if is_structured else turns.script_dense if is_dense else turns.script_tokens,
         scripts=turns.SCRIPTS,
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
@@ -274,9 +290,10 @@ def _game(library: Library, texts: Texts, form: Form, max_turns: int, prompt: st
         end_reasons=("answered", "out_of_words"),
         scratch=turns.SCRATCH,
         world=library,
-        determinism="per-platform" if is_of_python else "cross-platform",
+        determinism="per-platform" if is_of_python or is_dense else "cross-platform",
         engine_version=platform.python_version if is_of_python else None,
-        codecs={} if is_structured else {"text": TurnCodec(texts, prompt, judges)},
+        model_digest=RetrieverDigest(retriever) if is_dense else None,
+        codecs={} if is_structured else {"text": codec(texts, prompt, judges)},
         default_codec="text" if form == "text" else None,
         render="palaestra.search.search_render:draw",
         render_text="palaestra.search.search_render:write",

@@ -53,6 +53,7 @@ from palaestra.core.jsonable import jsonable
 from palaestra.core.rng import check_seed
 
 if TYPE_CHECKING:
+    from palaestra.search.dense import DenseIndex
     from palaestra.search.index import Index
 
 LARGEST_BODY = 2**20
@@ -90,7 +91,7 @@ class Server:
 
     def __init__(
         self,
-        index: Index | None = None,
+        index: Index | DenseIndex | None = None,
         environment: str | None = None,
         *,
         keywords: Mapping[str, Any] | None = None,

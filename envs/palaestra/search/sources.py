@@ -11,6 +11,7 @@ import numpy as np
 from palaestra.search import generator
 from palaestra.search.bm25 import K1, B, build_postings, natural_log
 from palaestra.search.corpus import Corpus
+from palaestra.search.dense import DenseIndex
 from palaestra.search.generator import Noise
 from palaestra.search.index import Index, compiled
 from palaestra.search.language import (
@@ -60,7 +61,7 @@ class Texts:
         passages: Of a fixed world: title, line break, text.
         questions: Of a fixed world.
         answers: The right answers to them.
-        index: Of a fixed world.
+        index: Of a fixed world; what agents search.
     """
 
     words: tuple[str, ...]
@@ -68,7 +69,7 @@ class Texts:
     passages: Sequence[str] = ()
     questions: tuple[str, ...] = ()
     answers: tuple[tuple[str, ...], ...] = ()
-    index: Index | None = None
+    index: Index | DenseIndex | None = None
 
 
 @cache

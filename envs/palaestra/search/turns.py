@@ -99,6 +99,14 @@ def step_tokens(s, world, actions, rewards, scratch):
     return take_turn(s, world, turn.verb, rewards, scratch)
 
 
+def step_dense(s, world, actions, rewards, scratch):
+    """A turn of a verb, words, and the passages that a search with these words finds."""
+    turn = actions.agent[0]
+    for k in range(TOP):
+        s.work.numbers[k] = turn.found[k] - 1
+    return step_tokens(s, world, actions, rewards, scratch)
+
+
 def step_structured(s, world, actions, rewards, scratch):
     """A turn that is one choice; it is played as the words that say the same."""
     return take_turn(s, world, write_choice(s, world, actions.agent[0].turn), rewards, scratch)
@@ -158,7 +166,7 @@ def search(s, world, scratch):
     words, numbers = s.work.words, s.work.numbers
     if world.rules.fresh:
         find_fresh(s, world)
-    else:
+    elif world.rules.dense == 0:
         for k in range(WORDS):
             words[k] -= FIRST_WORD
         find_native(
@@ -377,6 +385,11 @@ def token_choices(vocabulary: int, judges: bool) -> tuple[Choice, Choice]:
     )
 
 
+def found_choice(documents: int) -> Choice:
+    """What a turn says beside its verb and words where passages are found outside of the rules."""
+    return Choice("found", documents + 1, about="1 + number of each passage that a search finds, or 0", shape=(TOP,))
+
+
 def structured_choice(relations: int, mentions: int, judges: bool) -> Choice:
     """A turn in the structured form."""
     n = 1 + mentions * relations + mentions + 2 * judges
@@ -422,6 +435,17 @@ def script_tokens(s, world, slot, which, actions, scratch):
         number = s.number if which == ORACLE else script_integer(s, world.rules.questions)
         for k in range(WORDS):
             turn.words[k] = world.questions.answers[number, 0, k]
+
+
+def script_dense(s, world, slot, which, actions, scratch):
+    """A script's turn as a verb, words, and the passage that the path needs next."""
+    script_tokens(s, world, slot, which, actions, scratch)
+    turn, wanted = actions.agent[0], NOTHING
+    for hop in range(s.hops):
+        if turn.verb == SEARCH and s.seen[hop] == 0 and wanted == NOTHING:
+            wanted = s.gold[hop]
+    for k in range(TOP):
+        turn.found[k] = wanted + 1 if k == 0 else 0
 
 
 def script_structured(s, world, slot, which, actions, scratch):
