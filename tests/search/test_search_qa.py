@@ -489,6 +489,15 @@ def test_prompts() -> None:
     assert "<judge>yes</judge>" in judge
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    ["{{question}} {question:>90}", "{question} {question!r}", "{question} {turns:3} {question}", "\0{question}"],
+)
+def test_a_template_is_filled_in_as_python_does(prompt: str) -> None:
+    seen, told = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt=prompt).reset(seed=0)
+    assert seen == prompt.format(question=told["question"], turns=4)
+
+
 # -- choices -----------------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 ARTICLES = frozenset(("a", "an", "the"))
 ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
-NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
+ASCII_PUNCTUATION = string.punctuation.encode()
 
 
 class Score(NamedTuple):
@@ -89,8 +89,9 @@ def _outside_information(text: str) -> Iterator[str]:
 
 def _words(text: str) -> list[str]:
     text = text.lower()
-    if text.isascii():  # in half the time
-        return [word for word in text.translate(NO_PUNCTUATION).split() if word not in ARTICLES]
+    if text.isascii():  # in a fifth of the time
+        plain = text.encode().translate(None, ASCII_PUNCTUATION).decode()
+        return [word for word in plain.split() if word not in ARTICLES]
     return ARTICLE.sub(" ", PUNCTUATION.sub("", text)).split()
 
 

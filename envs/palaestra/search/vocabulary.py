@@ -21,7 +21,8 @@ AT_ONCE = 4096
 """Texts whose words are in memory at the same time."""
 
 WORD = re.compile(rf"[^\W_]+|{BETWEEN}")
-ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)} | {ord(BETWEEN): BETWEEN}
+ASCII = bytes(ord(c.lower() if c.isalnum() or c == BETWEEN else " ") for c in map(chr, range(128))).ljust(256)
+"""What stands for each byte of a text of ASCII."""
 
 
 class Vocabulary:
@@ -74,10 +75,11 @@ class Vocabulary:
 def split(text: str) -> list[str]:
     """The words of a text; `BETWEEN` is one, too.
 
-    A table and `str.split` are the fastest for ASCII: 0.1 us and 0.7 us for a question of 50 characters. Looking the
-    words up takes longer.
+    A table of bytes and `str.split` are the fastest for ASCII: 0.4 us for a question of 50 characters.
     """
-    return text.translate(ASCII).split() if text.isascii() else WORD.findall(text.lower())
+    if text.isascii():
+        return text.encode().translate(ASCII).decode().split()
+    return WORD.findall(text.lower())
 
 
 def _in(texts: Sequence[str]) -> Iterator[list[str]]:
