@@ -369,6 +369,14 @@ class Simulation(Arrays, ABC):
         Raises:
             NotImplementedError, ValueError: The game has no picture; there is no such lane.
         """
+        return np.asarray(self.draw(lane))
+
+    def draw(self, lane: int = 0) -> Any:
+        """What `Game.render` gives for one match: pixels, or what `numpy.asarray` makes pixels of.
+
+        Raises:
+            NotImplementedError, ValueError: See `render`.
+        """
         check_number("lane", lane, -self.num_envs, self.num_envs - 1)
         if self.game.render is None:
             raise NotImplementedError(f"{self.game.name} has no picture")

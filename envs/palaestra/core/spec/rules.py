@@ -110,7 +110,8 @@ class Game:
         determinism: ``"cross-platform"`` (arithmetic and `math.sqrt` only: the same bits on all machines) or
             ``"per-platform"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
-        render: ``"module:function"``: ``draw(game, world, s) -> uint8 [H, W, 3]`` of one match. ``s`` has attributes
+        render: ``"module:function"``: ``draw(game, world, s)`` of one match: its picture, uint8 ``[H, W, 3]``, or an
+            object that `numpy.asarray` makes that of (`palaestra.drawing.canvas.Canvas`). ``s`` has attributes
             as in every hook (``s.info.winner``).
             ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.
