@@ -17,3 +17,38 @@ def test_an_arc_covers_its_angles_clockwise_from_three_oclock():
     assert (rows >= 49).all()  # below the centre: rows grow downwards
     assert (columns >= 49).all()
     assert abs(np.hypot(rows - 50, columns - 50) - 28).max() < 3
+
+
+def test_copies_share_what_was_drawn_before_and_nothing_after():
+    first = Canvas(40, 20, (0, 0, 0))
+    first.circle((10, 10), 4, (255, 0, 0))
+    first.text((30, 10), "x", (255, 255, 255), 12, "mm")
+    alone = np.asarray(first)
+    second = first.copy()
+    second.rectangle(0, 0, 5, 5, (0, 255, 0))
+    third = second.copy()
+    third.rectangle(20, 0, 25, 5, (0, 0, 255))
+    first.rectangle(35, 15, 40, 20, (255, 255, 0))
+    assert np.asarray(third)[10, 10].tolist() == [255, 0, 0]
+    assert np.asarray(third)[2, 2].tolist() == [0, 255, 0]
+    assert np.asarray(third)[2, 22].tolist() == [0, 0, 255]
+    assert np.asarray(second)[2, 22].tolist() == [0, 0, 0]
+    assert np.asarray(second)[17, 37].tolist() == [0, 0, 0]
+    assert np.asarray(first)[17, 37].tolist() == [255, 255, 0]
+    np.testing.assert_array_equal(np.asarray(first)[:15], alone[:15])
+    assert [len(canvas.shapes) for canvas in (first, second, third)] == [1, 0, 1]
+    assert third.layer is not None
+    assert third.layer.under is first.layer
+
+
+def test_panels_stand_above_shapes_and_words_and_are_cut_at_their_edges():
+    whole, panel = Canvas(40, 20, (0, 0, 0)), Canvas(10, 10, (9, 9, 9))
+    whole.rectangle(0, 0, 40, 20, (255, 0, 0))
+    whole.text((15, 10), "word", (255, 255, 255), 12, "mm")
+    panel.circle((10, 10), 6, (0, 255, 0))
+    whole.put(panel, (10, 5))
+    pixels = np.asarray(whole)
+    np.testing.assert_array_equal(pixels[5:15, 10:20], np.asarray(panel))
+    assert pixels[14, 21].tolist() == [255, 0, 0]
+    with pytest.raises(ValueError, match="before panels"):
+        whole.copy()

@@ -65,7 +65,7 @@ def walk(s: Any, slot: int, *nodes: int) -> None:
 
 
 def picture(game: Game, s: Any) -> np.ndarray:
-    return draw(game, game.world, s).astype(int)
+    return np.asarray(draw(game, game.world, s), int)
 
 
 def background(game: Game, s: Any) -> GraphBackground:

@@ -307,7 +307,7 @@ def test_drawing_and_writing_change_nothing_and_repeat(match: Callable[..., Any]
     sim = match(1, f"palaestra/SearchQA-{id}-v0")
     before = sim.states.tobytes()
     s = record_view(sim.states)[0]
-    images = [search_render.draw(sim.game, sim.game.world, s) for _ in range(2)]
+    images = [np.asarray(search_render.draw(sim.game, sim.game.world, s)) for _ in range(2)]
     words = [search_render.write(sim.game, sim.game.world, s) for _ in range(2)]
     assert (images[0] == images[1]).all()
     assert words[0] == words[1]

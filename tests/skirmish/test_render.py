@@ -15,12 +15,12 @@ from palaestra.core.compile.linker import record_view
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.drawing.canvas import SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game
-from palaestra.skirmish import battle, games, maps, ruleset
+from palaestra.skirmish import battle, games, maps, render, ruleset
 from palaestra.skirmish.battle_records import NEVER
 from palaestra.skirmish.combat import NOBODY
 from palaestra.skirmish.ground import HEADER, MARGIN, WIDTH
 from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
-from palaestra.skirmish.render import HEAL, click, draw, radius_of, view_of_match, write
+from palaestra.skirmish.render import HEAL, click, radius_of, view_of_match, write
 from palaestra.skirmish.unit_icons import describe, initial
 
 SMAC = ruleset.load("smac-4.10")
@@ -39,6 +39,10 @@ def start(name: str) -> tuple[Game, Any]:
     with np.errstate(over="ignore"):  # random numbers are drawn modulo 2**64
         battle.reset(s, type(game.world)(*map(record_view, game.world)))
     return game, s
+
+
+def draw(game: Game, world: Any, s: Any) -> np.ndarray:
+    return np.asarray(render.draw(game, world, s))
 
 
 def record(sim: Any) -> Any:

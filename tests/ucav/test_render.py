@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,12 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
 from palaestra.replay.export import write_gif
-from palaestra.ucav import dogfight, track
+from palaestra.ucav import dogfight, render_flight, track
 from palaestra.ucav.flightplot import film, plot_flight
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import draw_aircraft, draw_attitude
 from palaestra.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_lines, path_ahead_m, scene_of
-from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE, draw_dogfight, draw_track
+from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE
 
 GAME = dogfight.game("stick")
 SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
@@ -59,6 +60,14 @@ def make_flight(command: track.Command = "attitude", count: int = 1):
     records["climb_command"] = {"attitude": 0.1, "heading": 6200.0, "load_factor": 2.0}[command]
     records["turn_command_rad"] = 0.5
     return game, records
+
+
+def draw_dogfight(*arguments: Any, **keywords: Any) -> np.ndarray:
+    return np.array(render_flight.draw_dogfight(*arguments, **keywords))
+
+
+def draw_track(*arguments: Any, **keywords: Any) -> np.ndarray:
+    return np.array(render_flight.draw_track(*arguments, **keywords))
 
 
 def where(picture: np.ndarray, color: tuple[int, ...], tolerance: int = 30) -> np.ndarray:
@@ -196,7 +205,7 @@ g = game("stick")
 s = np.zeros(1, g.state_dtype)
 for p in g.parameters:
     s["parameters"][p.name] = p.default
-assert draw_dogfight(g, None, s[0]).shape == (540, 960, 3)
+assert np.asarray(draw_dogfight(g, None, s[0])).shape == (540, 960, 3)
 assert not {"pygame", "matplotlib", "jsbsim", "numba", "tkinter"} & set(sys.modules), sys.modules
 """
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER", "MPLBACKEND")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.calibration.cartpole import POSITION_LIMIT_M
+from palaestra.drawing.canvas import Canvas
 from palaestra.game import Game
 
 WIDTH, HEIGHT = 600, 400
@@ -19,7 +20,7 @@ LONGEST_POLE = 260
 WHITE, BLACK, POLE, HINGE = (255, 255, 255), (0, 0, 0), (202, 152, 101), (129, 132, 203)
 
 
-def draw_cartpole(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_cartpole(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.calibration.cartpole`.
 
     Args:
@@ -28,27 +29,19 @@ def draw_cartpole(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[400, 600, 3]``.
-
-    Raises:
-        ImportError: Pillow is missing.
+        600 x 400 pixels.
     """
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError as error:
-        raise ImportError('pictures need Pillow: pip install "palaestra[render]"') from error
     pixels_per_m = WIDTH / (2 * POSITION_LIMIT_M)
     x = WIDTH / 2 + float(s["position_m"]) * pixels_per_m
     hinge = (x, TRACK_Y - CART_HEIGHT / 4)
     length = min(2 * float(s["parameters"]["half_length_m"]) * pixels_per_m, LONGEST_POLE)
     angle_rad = float(s["angle_rad"])
     tip = (hinge[0] + length * math.sin(angle_rad), hinge[1] - length * math.cos(angle_rad))
-    picture = Image.new("RGB", (WIDTH, HEIGHT), WHITE)
-    pen = ImageDraw.Draw(picture)
-    pen.line([(0, TRACK_Y), (WIDTH, TRACK_Y)], BLACK)
-    box = [x - CART_WIDTH / 2, TRACK_Y - CART_HEIGHT / 2, x + CART_WIDTH / 2, TRACK_Y + CART_HEIGHT / 2]
-    pen.rectangle(box, BLACK)
-    pen.line([hinge, tip], POLE, POLE_THICKNESS)
-    radius = POLE_THICKNESS / 2
-    pen.ellipse([hinge[0] - radius, hinge[1] - radius, hinge[0] + radius, hinge[1] + radius], HINGE)
-    return np.array(picture)
+    canvas = Canvas(WIDTH, HEIGHT, WHITE)
+    canvas.line([(0, TRACK_Y), (WIDTH, TRACK_Y)], BLACK)
+    canvas.rectangle(
+        x - CART_WIDTH / 2, TRACK_Y - CART_HEIGHT / 2, x + CART_WIDTH / 2, TRACK_Y + CART_HEIGHT / 2, BLACK
+    )
+    canvas.line([hinge, tip], POLE, POLE_THICKNESS)
+    canvas.circle(hinge, POLE_THICKNESS / 2, HINGE)
+    return canvas

@@ -1,12 +1,17 @@
-"""Drawing for the pictures of the games: smooth edges and lettering from Pillow alone, and the colours."""
+"""Drawing for the pictures of the games: shapes and words, and the colours.
+
+A canvas holds what was drawn on it as a list. Pillow makes pixels of it (``np.asarray(canvas)``), with smooth edges; a
+page draws the same list in a browser (`palaestra.drawing.display_list`).
+"""
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -72,32 +77,102 @@ def fade(color: Color, opacity: float) -> Color:
     return (*color[:3], round(255 * min(max(opacity, 0.0), 1.0)))
 
 
+class Shape(NamedTuple):
+    """One shape.
+
+    Attributes:
+        kind: Name of the method of `Canvas` that draws it.
+        numbers: Places and sizes in pixels, angles in degrees, in the order of the method's arguments.
+        style: The other arguments: colours, widths.
+    """
+
+    kind: str
+    numbers: tuple[float, ...]
+    style: tuple[Any, ...]
+
+
+class Words(NamedTuple):
+    """Lettering; see `Canvas.text`."""
+
+    at: Point
+    words: str
+    color: Color
+    size: int
+    anchor: str
+
+
+class Layer:
+    """What a canvas and its copies have in common; it does not change any more.
+
+    Attributes:
+        under: The layer below, or None.
+        shapes: Its own shapes.
+        words: Its own words.
+    """
+
+    def __init__(self, under: Layer | None, shapes: Sequence[Shape], words: Sequence[Words]) -> None:
+        """Freezes shapes and words."""
+        self.under, self.shapes, self.words = under, tuple(shapes), tuple(words)
+        self._enlarged: dict[tuple, Image.Image] = {}
+
+    def enlarged(self, size: tuple[int, int], background: Color) -> Image.Image:
+        """Its shapes and those below, `OVERSAMPLING` times as large; drawn once. Not to be changed."""
+        if (size, background) not in self._enlarged:
+            image = _empty(size, background) if self.under is None else self.under.enlarged(size, background).copy()
+            self._enlarged[size, background] = _painted(image, self.shapes)
+        return self._enlarged[size, background]
+
+    def all_words(self) -> list[Words]:
+        """Its words and those below."""
+        return [*(self.under.all_words() if self.under is not None else ()), *self.words]
+
+
 class Canvas:
     """A panel of a picture: coordinates are pixels of the finished panel, fractions allowed.
 
-    Shapes blend by the opacity of their colour. Lettering stands above all shapes of its panel.
+    Shapes blend by the opacity of their colour. Lettering stands above all shapes of its panel, and panels that were
+    put on it above both.
+
+    Attributes:
+        width: Pixels.
+        height: Pixels.
+        background: Colour.
+        layer: What it has in common with canvases that are copies, or None.
+        shapes: What was drawn since.
+        words: Lettering since.
+        panels: Panels that were put on it, and the places of their upper left corners.
     """
 
     def __init__(self, width: int, height: int, background: Color = PANEL) -> None:
         """An empty panel."""
-        image_module, draw_module, _ = import_pillow()
-        self.width, self.height = width, height
-        self._draw_module = draw_module
-        self._image = image_module.new("RGB", (width * OVERSAMPLING, height * OVERSAMPLING), background)
-        self._pen = draw_module.Draw(self._image, "RGBA")
-        self._words: list[tuple[Point, str, Color, int, str]] = []
+        self.width, self.height, self.background = width, height, background
+        self.layer: Layer | None = None
+        self.shapes = list[Shape]()
+        self.words = list[Words]()
+        self.panels = list[tuple[Canvas, tuple[int, int]]]()
 
     def copy(self) -> Canvas:
-        """A panel that shows the same and is drawn on by itself: what never changes is drawn once."""
-        same = copy.copy(self)
-        same._image, same._words = self._image.copy(), self._words.copy()
-        same._pen = self._draw_module.Draw(same._image, "RGBA")
+        """A panel that shows the same and is drawn on by itself: what never changes is drawn once.
+
+        Raises:
+            ValueError: Panels were put on it.
+        """
+        if self.panels:
+            raise ValueError("copy a canvas before panels are put on it")
+        if self.shapes or self.words:
+            self.layer = Layer(self.layer, self.shapes, self.words)
+            self.shapes, self.words = [], []
+        same = Canvas(self.width, self.height, self.background)
+        same.layer = self.layer
         return same
+
+    def put(self, panel: Canvas, corner: tuple[int, int]) -> None:
+        """Puts a finished panel on this one; ``corner`` is the place of its upper left corner."""
+        self.panels.append((panel, corner))
 
     def line(self, points: Sequence[Point], color: Color, width: float = 1.0) -> None:
         """A polyline."""
-        joint = "curve" if width > 1 else None
-        self._pen.line(_enlarge(points), color, max(1, round(width * OVERSAMPLING)), joint)
+        self._add("line", _flat(points), color, width)
 
     def dashes(self, start: Point, end: Point, color: Color, width: float = 1.0, dash: float = 5.0) -> None:
         """A dashed straight line."""
@@ -110,52 +185,134 @@ class Canvas:
 
     def polygon(self, points: Sequence[Point], fill: Color | None, outline: Color | None = None) -> None:
         """A filled polygon."""
-        self._pen.polygon(_enlarge(points), fill, outline)
+        self._add("polygon", _flat(points), fill, outline)
 
     def rectangle(self, left: float, top: float, right: float, bottom: float, fill: Color, radius: float = 0.0) -> None:
         """A filled rectangle, its corners rounded on request."""
-        box = _enlarge([(left, top), (right, bottom)])
-        box = [box[0], (max(box[0][0], box[1][0] - 1), max(box[0][1], box[1][1] - 1))]
-        if radius > 0.0:
-            self._pen.rounded_rectangle(box, radius * OVERSAMPLING, fill)
-        else:
-            self._pen.rectangle(box, fill)
+        self._add("rectangle", (left, top, right, bottom), fill, radius)
 
     def circle(
         self, center: Point, radius: float, fill: Color | None = None, outline: Color | None = None, width: float = 1.0
     ) -> None:
         """A disc or a ring."""
-        self._pen.ellipse(_disc(center, radius), fill, outline, max(1, round(width * OVERSAMPLING)))
+        self._add("circle", (*center, radius), fill, outline, width)
 
     def arc(
         self, center: Point, radius: float, start_deg: float, end_deg: float, color: Color, width: float = 1.0
     ) -> None:
         """A part of a ring, ``radius`` to its outer edge; angles clockwise from 3 o'clock."""
-        self._pen.arc(_disc(center, radius), start_deg, end_deg, color, max(1, round(width * OVERSAMPLING)))
+        self._add("arc", (*center, radius, start_deg, end_deg), color, width)
 
     def segment(self, center: Point, radius: float, start_deg: float, end_deg: float, fill: Color) -> None:
         """The part of a disc on one side of a chord; angles clockwise from 3 o'clock."""
-        self._pen.chord(_disc(center, radius), start_deg, end_deg, fill)
+        self._add("segment", (*center, radius, start_deg, end_deg), fill)
 
     def text(self, at: Point, words: str, color: Color = TEXT, size: int = 12, anchor: str = "ls") -> None:
         """Lettering. ``anchor`` as in Pillow: l, m, r across and s (base line), m, a (top) upright."""
         if words:
-            self._words.append((at, words, color, size, anchor))
+            self.words.append(Words(at, words, color, size, anchor))
 
     def finish(self) -> Image.Image:
-        """The panel at its own size."""
-        image = self._image.reduce(OVERSAMPLING)
-        pen = self._draw_module.Draw(image)
-        for (x, y), words, color, size, anchor in self._words:
-            left, top, mask = lettering(words, size, anchor)
+        """The panel at its own size, in pixels.
+
+        Raises:
+            ImportError: Pillow is missing; the message names the extra that brings it.
+        """
+        size = self.width, self.height
+        words = self.words
+        if self.layer is None:
+            enlarged = _empty(size, self.background)
+        else:
+            enlarged = self.layer.enlarged(size, self.background)
+            enlarged = enlarged.copy() if self.shapes else enlarged
+            words = [*self.layer.all_words(), *words]
+        image = _painted(enlarged, self.shapes).reduce(OVERSAMPLING)
+        pen = import_pillow()[1].Draw(image)
+        for (x, y), text, color, points, anchor in words:
+            left, top, mask = lettering(text, points, anchor)
             pen.bitmap((round(x) + left, round(y) + top), mask, color)
+        for panel, corner in self.panels:
+            image.paste(panel.finish(), corner)
         return image
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Its pixels, uint8 ``[H, W, 3]``, for ``np.asarray(canvas)``."""
+        return np.array(self.finish()).astype(np.uint8 if dtype is None else dtype, copy=False)
 
-def _enlarge(points: Sequence[Point]) -> list[Point]:
-    return [(x * OVERSAMPLING, y * OVERSAMPLING) for x, y in points]
+    def _add(self, kind: str, numbers: tuple[float, ...], *style: Any) -> None:
+        self.shapes.append(Shape(kind, numbers, style))
 
 
-def _disc(center: Point, radius: float) -> list[Point]:
-    (x, y), r = center, radius
-    return _enlarge([(x - r, y - r), (x + r, y + r)])
+# -- pixels ------------------------------------------------------------------------------------------------------------
+
+
+def _empty(size: tuple[int, int], background: Color) -> Image.Image:
+    return import_pillow()[0].new("RGB", (size[0] * OVERSAMPLING, size[1] * OVERSAMPLING), background)
+
+
+def _painted(image: Image.Image, shapes: Sequence[Shape]) -> Image.Image:
+    """The image, on which the shapes are drawn enlarged."""
+    pen = import_pillow()[1].Draw(image, "RGBA")
+    for kind, numbers, style in shapes:
+        PAINT[kind](pen, numbers, *style)
+    return image
+
+
+def _paint_line(pen: Any, numbers: tuple[float, ...], color: Color, width: float) -> None:
+    pen.line(_enlarge(numbers), color, _pixels(width), "curve" if width > 1 else None)
+
+
+def _paint_polygon(pen: Any, numbers: tuple[float, ...], fill: Color | None, outline: Color | None) -> None:
+    pen.polygon(_enlarge(numbers), fill, outline)
+
+
+def _paint_rectangle(pen: Any, numbers: tuple[float, ...], fill: Color, radius: float) -> None:
+    left, top, right, bottom = _enlarge(numbers)
+    box = left, top, max(left, right - 1), max(top, bottom - 1)
+    if radius > 0.0:
+        pen.rounded_rectangle(box, radius * OVERSAMPLING, fill)
+    else:
+        pen.rectangle(box, fill)
+
+
+def _paint_circle(
+    pen: Any, numbers: tuple[float, ...], fill: Color | None, outline: Color | None, width: float
+) -> None:
+    pen.ellipse(_disc(*numbers), fill, outline, _pixels(width))
+
+
+def _paint_arc(pen: Any, numbers: tuple[float, ...], color: Color, width: float) -> None:
+    x, y, radius, start_deg, end_deg = numbers
+    pen.arc(_disc(x, y, radius), start_deg, end_deg, color, _pixels(width))
+
+
+def _paint_segment(pen: Any, numbers: tuple[float, ...], fill: Color) -> None:
+    x, y, radius, start_deg, end_deg = numbers
+    pen.chord(_disc(x, y, radius), start_deg, end_deg, fill)
+
+
+PAINT = {
+    "line": _paint_line,
+    "polygon": _paint_polygon,
+    "rectangle": _paint_rectangle,
+    "circle": _paint_circle,
+    "arc": _paint_arc,
+    "segment": _paint_segment,
+}
+
+
+def _flat(points: Sequence[Point]) -> tuple[float, ...]:
+    return tuple(number for point in points for number in point)
+
+
+def _pixels(width: float) -> int:
+    """Width of a line on the enlarged image."""
+    return max(1, round(width * OVERSAMPLING))
+
+
+def _enlarge(numbers: Sequence[float]) -> list[float]:
+    return [number * OVERSAMPLING for number in numbers]
+
+
+def _disc(x: float, y: float, radius: float) -> list[float]:
+    return _enlarge((x - radius, y - radius, x + radius, y + radius))

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 72
 """Of one value; the rest is cut."""
 
 
-def draw(game: Any, world: Any, s: Any) -> np.ndarray:
+def draw(game: Any, world: Any, s: Any) -> Canvas:
     """Draws one match: who is in it, how it stands, and the author's fields.
 
     Args:
@@ -25,7 +25,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[H, W, 3]``, of the same size for every match of a game.
+        W x H pixels, of the same size for every match of a game.
     """
     lines = lines_of(game, s)
     canvas = Canvas(WIDTH, 2 * MARGIN + LINE_HEIGHT * (len(lines) + 1))
@@ -34,7 +34,7 @@ def draw(game: Any, world: Any, s: Any) -> np.ndarray:
         y = MARGIN + number * LINE_HEIGHT
         canvas.text((MARGIN, y), name, MUTED, 12, "la")
         canvas.text((MARGIN + NAMES_WIDTH, y), value, TEXT, 12, "la")
-    return np.array(canvas.finish())
+    return canvas
 
 
 def write(game: Any, world: Any, s: Any) -> str:

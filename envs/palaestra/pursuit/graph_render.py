@@ -142,7 +142,7 @@ def count_near(game: Game, world: Ground, s: Any, team: int, hops: int) -> np.nd
 # ------------------------------------------------------------------------------------------------------------- picture
 
 
-def draw(game: Game, world: Any, s: Any) -> np.ndarray:
+def draw(game: Game, world: Any, s: Any) -> Canvas:
     """Draws one match on a graph.
 
     Args:
@@ -151,10 +151,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[H, 720, 3]``; all matches of a game give pictures of one size.
-
-    Raises:
-        ImportError: Pillow is missing.
+        720 x H pixels; all matches of a game give pictures of one size.
     """
     background = background_of(world, int(s.graph))
     canvas, places = background.canvas.copy(), seats(game, background, s)
@@ -172,7 +169,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
         draw_agent(canvas, game, s, slot, places[slot])
     if has_hit_points(game):
         draw_shots(canvas, game, s, places)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def draw_reach(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:

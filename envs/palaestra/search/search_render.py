@@ -162,7 +162,7 @@ def no_passages(s: Any) -> str:
 # ------------------------------------------------------------------------------------------------------------- picture
 
 
-def draw(game: Game, world: Any, s: Any) -> np.ndarray:
+def draw(game: Game, world: Any, s: Any) -> Canvas:
     """Draws one match.
 
     Args:
@@ -171,10 +171,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[600, 960, 3]``.
-
-    Raises:
-        ImportError: Pillow is missing.
+        960 x 600 pixels.
     """
     texts, passages = texts_of(game), passages_of(texts_of(game), world, s)
     canvas = _background(len(passages)).copy()
@@ -186,7 +183,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     draw_turn(canvas, *turn_of(texts, s), int(s.info.turn_label))
     below = (RESULT, FOOTER + HEADING + 4, WIDTH - MARGIN - PADDING, HEIGHT - GAP - 4)
     draw_text(canvas, below, result_of(game, s), (16, 13), color, is_centered=True)
-    return np.array(canvas.finish())
+    return canvas
 
 
 @functools.cache

@@ -78,7 +78,7 @@ def prizes(world: Any, s: Any) -> list[int]:
 # ------------------------------------------------------------------------------------------------------------- picture
 
 
-def draw(game: Game, world: Any, s: Any) -> np.ndarray:
+def draw(game: Game, world: Any, s: Any) -> Canvas:
     """Draws one match of `palaestra.skirmish.battle`.
 
     Args:
@@ -87,10 +87,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[H, W, 3]``; all matches of a game give pictures of one size.
-
-    Raises:
-        ImportError: Pillow is missing.
+        W x H pixels; all matches of a game give pictures of one size.
     """
     view, number, here = view_of_match(world, s), int(s["map"]), living(world, s)
     canvas = empty_ground(world.terrain[number], view)
@@ -112,7 +109,7 @@ def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     for slot in shooting:
         draw_splash(canvas, view, world, s, slot)
         draw_shot(canvas, view, world, s, slot, len(shooting) <= MANY)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def place(view: View, s: Any, slot: int) -> Point:

@@ -43,7 +43,7 @@ def place(x_m: float, z_m: float) -> Point:
     return WIDTH / 2 + SCALE * x_m, HEADER + SCALE * (HALF_WIDTH_M - z_m)
 
 
-def draw_arena(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_arena(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.arena_duel`: robots with plates, turrets and fire, where they drive, bars.
 
     Args:
@@ -52,10 +52,7 @@ def draw_arena(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[435, 620, 3]``.
-
-    Raises:
-        ImportError: Pillow is missing.
+        620 x 435 pixels.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
     canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
@@ -68,7 +65,7 @@ def draw_arena(game: Game, world: Any, s: np.void) -> np.ndarray:
     for slot in range(4):
         draw_robot(canvas, match, slot)
         draw_bars(canvas, game, match, slot)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def draw_header(canvas: Canvas, game: Game, match: Any) -> None:

@@ -28,7 +28,7 @@ def cell_center(choices: int, row: int, column: int) -> Point:
     return MARGIN + LABELS + (column + 0.5) * side, HEADER + LABELS + (row + 0.5) * side
 
 
-def draw_matrix(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_matrix(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.matrix`: what red gets for its joint choices (down) and blue's (across).
 
     Args:
@@ -37,10 +37,7 @@ def draw_matrix(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[614, 600, 3]``; what has been chosen last is framed.
-
-    Raises:
-        ImportError: Pillow is missing.
+        600 x 614 pixels; what has been chosen last is framed.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
     choices = len(world.payoff)
@@ -52,7 +49,7 @@ def draw_matrix(game: Game, world: Any, s: np.void) -> np.ndarray:
     draw_table(canvas, world.payoff.reshape(choices**2, choices**2), choices)
     if match.played > 0:
         frame_cell(canvas, choices, *chosen)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:

@@ -19,7 +19,6 @@ from palaestra.drawing.canvas import (
     Point,
     blend,
     fade,
-    import_pillow,
 )
 from palaestra.game import DRAW, Game
 from palaestra.teams.particles import ARENA_M
@@ -79,17 +78,17 @@ class Arena:
         self.canvas.text(self.point(position_m), text, color, size, "mm")
 
 
-def picture(game: Game, match: Any, note: str, arena: Arena) -> np.ndarray:
-    """Header and arena, uint8 ``[584, 560, 3]``."""
+def picture(game: Game, match: Any, note: str, arena: Arena) -> Canvas:
+    """Header and arena, 560 x 584 pixels."""
     header = Canvas(SQUARE, HEADER, BACKGROUND)
     header.text((0, 23), game.name, TEXT, 16)
     header.text((0.5 * SQUARE, 23), note, MUTED, 13, "ms")
     text, color = outcome(game, match)
     header.text((SQUARE, 23), text, color, 13 if color == MUTED else 16, "rs")
-    image = import_pillow()[0].new("RGB", (SQUARE + 2 * MARGIN, SQUARE + HEADER + MARGIN), BACKGROUND)
-    image.paste(header.finish(), (MARGIN, 0))
-    image.paste(arena.canvas.finish(), (MARGIN, HEADER))
-    return np.array(image)
+    whole = Canvas(SQUARE + 2 * MARGIN, SQUARE + HEADER + MARGIN, BACKGROUND)
+    whole.put(header, (MARGIN, 0))
+    whole.put(arena.canvas, (MARGIN, HEADER))
+    return whole
 
 
 def outcome(game: Game, match: Any) -> tuple[str, Color]:
@@ -114,7 +113,7 @@ def draw_agent(arena: Arena, s: Any, i: int, radius_m: float, color: Color, name
     arena.label(s.position_m[i], name, PANEL, 13)
 
 
-def draw_tag(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_tag(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.tag`.
 
     Args:
@@ -123,10 +122,7 @@ def draw_tag(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[584, 560, 3]``.
-
-    Raises:
-        ImportError: Pillow is missing.
+        560 x 584 pixels.
     """
     match = attributes(s)
     p, agents, chasers = match.parameters, len(match.alive), len(match.alive) - len(match.touched)
@@ -142,7 +138,7 @@ def draw_tag(game: Game, world: Any, s: np.void) -> np.ndarray:
     return picture(game, match, f"tags {int(match.info.tags)}", arena)
 
 
-def draw_spread(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_spread(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.spread`; arguments and result as in `draw_tag`."""
     match = attributes(s)
     agents, radius_m = len(match.alive), float(match.parameters.radius_m)
@@ -160,7 +156,7 @@ COLORS: tuple[Color, ...] = ((239, 108, 96), (120, 200, 120), (104, 160, 245))
 """Of the landmarks of the talking games: red, green, blue."""
 
 
-def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_talk(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `reference` or `speaker_listener`; arguments and result as in `draw_tag`."""
     match = attributes(s)
     walkers = len(match.velocity_mps)
@@ -181,7 +177,7 @@ def draw_talk(game: Game, world: Any, s: np.void) -> np.ndarray:
     return picture(game, match, f"arrived {int(match.info.arrived)} / {walkers}", arena)
 
 
-def draw_push(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_push(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.push`; arguments and result as in `draw_tag`."""
     match = attributes(s)
     p, agents, team = match.parameters, len(match.alive), len(match.alive) // 2
@@ -201,7 +197,7 @@ def draw_push(game: Game, world: Any, s: np.void) -> np.ndarray:
     return picture(game, match, f"puck {float(puck[0]):+.2f} m", arena)
 
 
-def draw_keep_away(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_keep_away(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.keep_away`; arguments and result as in `draw_tag`."""
     match = attributes(s)
     agents, red, radius_m = len(match.alive), world.red, float(match.parameters.radius_m)

@@ -25,7 +25,7 @@ def place(x: float, y: float) -> Point:
     return WIDTH / 2 + SCALE * x, HEADER + SCALE * (HALF_HEIGHT - y)
 
 
-def draw_pong(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_pong(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.pong`: the paddles, the ball and where it comes from.
 
     Args:
@@ -34,10 +34,7 @@ def draw_pong(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[556, 620, 3]``.
-
-    Raises:
-        ImportError: Pillow is missing.
+        620 x 556 pixels.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
     canvas = arena().copy()
@@ -45,7 +42,7 @@ def draw_pong(game: Game, world: Any, s: np.void) -> np.ndarray:
     for slot in range(len(match.paddle_y)):
         draw_paddle(canvas, match, slot)
     draw_ball(canvas, match)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def draw_header(canvas: Canvas, game: Game, match: Any) -> None:

@@ -30,7 +30,7 @@ def cell_center(rows: int, columns: int, row: float, column: float) -> Point:
     return (WIDTH - size * columns) / 2 + (column + 0.5) * size, HEADER + (row + 0.5) * size
 
 
-def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
+def draw_soccer(game: Game, world: Any, s: np.void) -> Canvas:
     """Draws one match of `palaestra.teams.soccer`: players with their numbers, the ball, the goals by team.
 
     Args:
@@ -39,10 +39,7 @@ def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
         s: The match record.
 
     Returns:
-        uint8 ``[H, 600, 3]``; H goes with the shape of the pitch.
-
-    Raises:
-        ImportError: Pillow is missing.
+        600 x H pixels; H goes with the shape of the pitch.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
     rows, columns = world.rows, world.columns
@@ -51,7 +48,7 @@ def draw_soccer(game: Game, world: Any, s: np.void) -> np.ndarray:
     draw_pitch(canvas, world)
     for slot in range(len(match.row)):
         draw_player(canvas, rows, columns, match, slot)
-    return np.array(canvas.finish())
+    return canvas
 
 
 def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:

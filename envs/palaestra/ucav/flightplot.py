@@ -132,4 +132,4 @@ def film(
     if "in_gun" in (flight.dtype.names or ()):
         draw = functools.partial(draw_dogfight, scene=scene_of(flight))
     for i in [*range(0, len(flight) - 1, every), len(flight) - 1]:
-        yield draw(game, game.world, flight[i], flight[:i])
+        yield np.asarray(draw(game, game.world, flight[i], flight[:i]))

@@ -24,7 +24,6 @@ from palaestra.drawing.canvas import (
     Color,
     Point,
     fade,
-    import_pillow,
 )
 from palaestra.game import Game
 from palaestra.kernels.angles import wrap_angle_rad
@@ -74,7 +73,7 @@ RAD_PER_G = math.radians(5.0)
 
 def draw_dogfight(
     game: Game, world: Any, s: np.void, trail: np.ndarray | None = None, scene: Scene | None = None
-) -> np.ndarray:
+) -> Canvas:
     """Draws one match of `palaestra.ucav.dogfight` or `palaestra.ucav.pursuit`: map, view from the side, instruments.
 
     Args:
@@ -86,10 +85,7 @@ def draw_dogfight(
             aircraft now if None.
 
     Returns:
-        uint8 ``[540, 960, 3]``, the same for the same arguments.
-
-    Raises:
-        ImportError: Pillow is missing.
+        960 x 540 pixels, the same for the same arguments.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
     path = positions_m(_history(game, s, trail, TRAIL_S)["body"])
@@ -106,7 +102,7 @@ def draw_dogfight(
     return _compose(panels)
 
 
-def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = None) -> np.ndarray:
+def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = None) -> Canvas:
     """Draws one match of `palaestra.ucav.track`: an attitude indicator with command bars, and the three quantities.
 
     Args:
@@ -116,10 +112,7 @@ def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = No
         trail: Earlier records of the same match ``[T]``, oldest first.
 
     Returns:
-        uint8 ``[540, 960, 3]``, the same for the same arguments.
-
-    Raises:
-        ImportError: Pillow is missing.
+        960 x 540 pixels, the same for the same arguments.
     """
     match, mode = s.view((np.record, s.dtype)), world.mode
     past = _history(game, s, trail, CHART_S)
@@ -140,11 +133,11 @@ def _history(game: Game, s: np.void, trail: np.ndarray | None, seconds: float) -
     return np.concatenate([trail[-round(seconds * game.render_fps) :], now])
 
 
-def _compose(panels: list[tuple[Canvas, tuple[int, int]]]) -> np.ndarray:
-    picture = import_pillow()[0].new("RGB", (WIDTH, HEIGHT), BACKGROUND)
+def _compose(panels: list[tuple[Canvas, tuple[int, int]]]) -> Canvas:
+    whole = Canvas(WIDTH, HEIGHT, BACKGROUND)
     for canvas, corner in panels:
-        picture.paste(canvas.finish(), corner)
-    return np.array(picture)
+        whole.put(canvas, corner)
+    return whole
 
 
 def _header(game: Game, match: Any, note: str) -> Canvas:
