@@ -39,7 +39,7 @@ class Score(NamedTuple):
 
 def normalize(text: str) -> str:
     """Lower case without punctuation (of ASCII) and articles (a, an, the); one space between words."""
-    return " ".join(_words(text))
+    return " ".join(normal_words(text))
 
 
 def score(answer: str, targets: str | Sequence[str]) -> Score:
@@ -60,7 +60,7 @@ def score(answer: str, targets: str | Sequence[str]) -> Score:
         raise ValueError("no targets: give the right answer, or a list of them")
     if wrong := [text for text in (answer, *texts) if not isinstance(text, str)]:
         raise TypeError(f"answer and targets are texts, got {wrong[0]!r}: give str() of it")
-    words, golds = _words(answer), [_words(text) for text in texts]
+    words, golds = normal_words(answer), [normal_words(text) for text in texts]
     counts = Counter(filter(set().union(*golds).__contains__, words))
     return Score(*map(max, zip(*(_score(words, counts, gold) for gold in golds), strict=True)))
 
@@ -87,7 +87,8 @@ def _outside_information(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def _words(text: str) -> list[str]:
+def normal_words(text: str) -> list[str]:
+    """The words of a text after `normalize`."""
     text = text.lower()
     if text.isascii():  # in a fifth of the time
         plain = text.encode().translate(None, ASCII_PUNCTUATION).decode()

@@ -20,20 +20,21 @@ from palaestra.search.language import (
     NO_WORD,
     NOTHING,
     RELATIONS,
-    UNKNOWN_WORD,
     stems,
 )
 from palaestra.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
-from palaestra.search.scoring import normalize
+from palaestra.search.scoring import normal_words, normalize
 from palaestra.search.sources import Texts
-from palaestra.search.turns import AT_START, JUDGE, NONE, SEARCH, VERBS
-from palaestra.search.vocabulary import split
+from palaestra.search.turns import ANSWER, AT_START, JUDGE, NONE, SEARCH, VERBS
+from palaestra.search.vocabulary import UNKNOWN, split
 
 NO_TURN = np.array([NONE, *[NO_WORD] * WORDS])
 LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
 """Characters of a turn, and of what an agent reads."""
 READ_CHARACTERS = 4096
 """Characters of a query or an answer that are read."""
+MOST_SHOWN = 2**14
+"""Passages that a codec keeps as agents read them."""
 
 PROMPTS = {
     "search_r1": (
@@ -133,7 +134,8 @@ class TurnCodec:
         self._verbs = VERBS[1:] if judges else VERBS[1:-1]
         self._prompt = check_prompt(prompt)
         self._is_plain = has_plain_question(self._prompt)
-        self._paths = dict[int, tuple[tuple[str, ...], ...]]()
+        self._shown = dict[int, str]()
+        self._told = dict[int, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]()
 
     def observation_space(self, role: Role) -> TextSpace:
         """Any text."""
@@ -149,29 +151,35 @@ class TurnCodec:
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """Verb and words, int64 ``[17]``; any text is a turn."""
         decoded = NO_TURN.copy()
-        for k, number in enumerate(self._turn(action)):  # in half the time of an array of a list
-            decoded[k] = number
+        decoded[0], ids = self._turn(action)
+        for k, number in enumerate(ids, 1):  # in half the time of an array of a list
+            decoded[k] = FIRST_WORD + number
         return decoded
 
     def decode_many(self, view: AgentView, actions: Sequence[str]) -> np.ndarray:
         """The same of N matches, int64 ``[N, 17]``."""
-        turns = list(map(self._turn, actions))
-        lengths = np.fromiter(map(len, turns), np.int64, len(turns))
-        decoded = np.zeros((len(turns), 1 + WORDS), np.int64)
-        decoded[np.arange(1 + WORDS) < lengths[:, None]] = np.fromiter(chain.from_iterable(turns), np.int64)
+        verbs, ids = zip(*map(self._turn, actions), strict=True)
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        decoded = np.tile(NO_TURN, (len(ids), 1))
+        decoded[:, 0] = verbs
+        is_word = np.arange(WORDS) < lengths[:, None]
+        decoded[:, 1:][is_word] = FIRST_WORD + np.fromiter(chain.from_iterable(ids), np.int64)
         return decoded
 
-    def _turn(self, action: str) -> list[int]:
-        """Verb and words, without what is no word behind them."""
+    def _turn(self, action: str) -> tuple[int, list[int]]:
+        """Verb, and the words' numbers in the vocabulary."""
         verb, content = parse(action, self._verbs)
         if verb == "none":
-            return [NONE]
+            return NONE, []
         text = content[:READ_CHARACTERS]
-        words = split(normalize(text) if verb == "answer" else text.replace("\0", " "))
-        turn = [VERBS.index(verb), *[FIRST_WORD + k for k in self.texts.vocabulary.ids_of(words[:WORDS])]]
-        if verb == "answer" and words and (len(words) > WORDS or len(content) > READ_CHARACTERS):
-            turn[-1] = UNKNOWN_WORD  # a longer answer is not its beginning
-        return turn
+        if verb == "search" or verb == "judge":
+            return VERBS.index(verb), self.texts.vocabulary.ids_of(split(text.replace("\0", " "))[:WORDS])
+        has_words_alone = text.isascii() and text.isprintable()  # when it is normal
+        words = normal_words(text) if has_words_alone else split(normalize(text))
+        ids = self.texts.vocabulary.ids_of(words[:WORDS])
+        if words and (len(words) > WORDS or len(content) > READ_CHARACTERS):
+            ids[-1] = UNKNOWN  # a longer answer is not its beginning
+        return ANSWER, ids
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -196,7 +204,7 @@ class TurnCodec:
             if numbers[1] == NOTHING:
                 text = "No passage was found." if words > 0 else "No words are left."
             else:
-                text = "\n".join([f"Doc {k}{text}" for k, text in enumerate(self._passages(numbers, row), 1)])
+                text = "\n".join(self._passages(numbers[1 : 1 + TOP], row))
             return f"\n\n<information>{text}</information>\n\n"
         if verb == AT_START:
             question = self.texts.questions[numbers[0]] if self.texts.questions else question_of(self.texts, row)
@@ -206,12 +214,21 @@ class TurnCodec:
             return self._prompt.format(question=question, turns=turns, words=words, judge=judge)
         return REFUSAL if verb == NONE else "\n" if verb == JUDGE else ""
 
-    def _passages(self, numbers: Sequence[int], row: Any) -> list[str]:
-        """Titles and texts of what was found."""
-        found = [number for number in numbers[1 : 1 + TOP] if number != NOTHING]
+    def _passages(self, documents: Sequence[int], row: Any) -> list[str]:
+        """Numbers, titles and texts of what was found."""
+        found = documents[: documents.index(NOTHING)] if NOTHING in documents else documents
         if self.texts.passages:
-            return [shown(self.texts.passages[number]) for number in found]
-        return [as_shown(*fresh_passage(self.texts, tokens)) for tokens in row["passages"][: len(found)]]
+            shown = self._shown
+            return [f"Doc {k}{shown.get(number) or self._show(number)}" for k, number in enumerate(found, 1)]
+        fresh = (fresh_passage(self.texts, tokens) for tokens in row["passages"][: len(found)])
+        return [f"Doc {k}{as_shown(*passage)}" for k, passage in enumerate(fresh, 1)]
+
+    def _show(self, number: int) -> str:
+        """A passage of a fixed world as agents read it; it is kept, as it may be found again."""
+        if len(self._shown) == MOST_SHOWN:
+            self._shown.clear()
+        self._shown[number] = text = as_shown(*passage_of(self.texts, number))
+        return text
 
     def info(self, view: AgentView) -> dict[str, Any]:
         """``question``, ``answers`` and ``path``: subject, relation and object of each needed passage, or its title.
@@ -231,11 +248,12 @@ class TurnCodec:
 
     def _fixed_info(self, number: int, world: Any) -> dict[str, Any]:
         """See `info`."""
-        return {
-            "question": self.texts.questions[number],
-            "answers": [*self.texts.answers[number]],
-            "path": [[*step] for step in self._path_of(number, world)],
-        }
+        told = self._told.get(number)
+        if told is None:
+            path = tuple(self._step_of(p, world.facts) for p in needed(world.questions, number))
+            told = self._told[number] = (self.texts.questions[number], self.texts.answers[number], path)
+        question, answers, path = told
+        return {"question": question, "answers": [*answers], "path": list(map(list, path))}
 
     def _fresh_info(self, row: Any, record: Any) -> dict[str, Any]:
         """Likewise in a world of the match's own."""
@@ -244,14 +262,6 @@ class TurnCodec:
             answers, path = fresh_answers(self.texts, record), fresh_path(self.texts, record)
         question = question_of(self.texts, row)
         return {"question": question, "answers": [*answers], "path": [[*step] for step in path]}
-
-    def _path_of(self, number: int, world: Any) -> tuple[tuple[str, ...], ...]:
-        """The path of a question of a fixed world."""
-        path = self._paths.get(number)
-        if path is None:
-            path = tuple(self._step_of(p, world.facts) for p in needed(world.questions, number))
-            self._paths[number] = path
-        return path
 
     def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
         title = self.texts.passages[passage].partition("\n")[0]
@@ -278,13 +288,6 @@ def passage_of(texts: Texts, number: int) -> tuple[str, str]:
     """Title and text of a passage of a fixed world."""
     title, _, text = texts.passages[number].partition("\n")
     return (title, text) if text else ("", title)
-
-
-@lru_cache(maxsize=2**14)
-def shown(passage: str) -> str:
-    """A passage of a fixed world as agents read it, behind its number."""
-    title, _, text = passage.partition("\n")
-    return as_shown(title, text) if text else as_shown("", title)
 
 
 def as_shown(title: str, text: str) -> str:
