@@ -270,8 +270,8 @@ class AtOnce(Listener):
     def encode_many(self, view: AgentView) -> list[str]:
         return [row.tobytes().hex() for row in view.row]
 
-    def info_many(self, view: AgentView) -> list[dict[str, Any]]:
-        return [{"row": row} for row in self.encode_many(view)]
+    def info_many(self, view: AgentView) -> dict[str, list[str]]:
+        return {"row": self.encode_many(view)}
 
     def decode_many(self, view: AgentView, actions: list[str]) -> np.ndarray:
         return np.zeros(len(actions), np.int64)
@@ -290,10 +290,10 @@ def test_a_codec_of_many_matches_plays_as_the_loop_over_lanes(mode: str):
         assert unlike(*(env.step(["go"] * 3) for env in envs)) == ""
 
 
-def test_infos_of_other_lanes_are_refused():
+def test_a_codec_that_tells_too_little_is_refused():
     env: Any = GameVectorEnv(telling(num_envs=2))
-    env.agent_io.codec.info_many = lambda view: [{}]
-    with pytest.raises(ValueError, match=r"Telling\.info_many gave 1 infos of 2 lanes"):
+    env.agent_io.codec.info_many = lambda view: {"said": ["at 0"]}
+    with pytest.raises(ValueError, match=r"Telling\.info_many gave 1 values of 2 lanes"):
         env.reset(seed=1)
 
 

@@ -36,6 +36,9 @@ READ_CHARACTERS = 4096
 MOST_SHOWN = 2**14
 """Passages that a codec keeps as agents read them."""
 
+Told = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""A question, its answers and its path."""
+
 PROMPTS = {
     "search_r1": (
         "Find the answer to the question below. Think between <think> and </think> before you act. Where you lack"
@@ -135,7 +138,7 @@ class TurnCodec:
         self._prompt = check_prompt(prompt)
         self._is_plain = has_plain_question(self._prompt)
         self._shown = dict[int, str]()
-        self._told = dict[int, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]]()
+        self._told = dict[int, Told]()
 
     def observation_space(self, role: Role) -> TextSpace:
         """Any text."""
@@ -236,32 +239,38 @@ class TurnCodec:
         In worlds of their own the last two are empty once the next match has begun.
         """
         if self.texts.questions:
-            return self._fixed_info(ONE_ROW.unpack_from(view.row, NUMBERS_AT)[0], view.world)
-        return self._fresh_info(view.row, view.record)
+            question, answers, path = self._fixed(ONE_ROW.unpack_from(view.row, NUMBERS_AT)[0], view.world)
+        else:
+            question, answers, path = self._fresh(view.row, view.record)
+        return {"question": question, "answers": [*answers], "path": list(map(list, path))}
 
-    def info_many(self, view: AgentView) -> list[dict[str, Any]]:
-        """The same of N matches."""
+    def info_many(self, view: AgentView) -> dict[str, list[Any]]:
+        """The same of N matches, by name."""
         if self.texts.questions:
-            return [self._fixed_info(number, view.world) for number in view.row["number"].tolist()]
-        records: Iterable[Any] = repeat(None) if view.record is None else view.record
-        return list(map(self._fresh_info, view.row, records))
+            told = [self._fixed(number, view.world) for number in view.row["number"].tolist()]
+        else:
+            records: Iterable[Any] = repeat(None) if view.record is None else view.record
+            told = list(map(self._fresh, view.row, records))
+        return {
+            "question": [question for question, _, _ in told],
+            "answers": [[*answers] for _, answers, _ in told],
+            "path": [list(map(list, path)) for _, _, path in told],
+        }
 
-    def _fixed_info(self, number: int, world: Any) -> dict[str, Any]:
-        """See `info`."""
+    def _fixed(self, number: int, world: Any) -> Told:
+        """See `info`; of a question of a fixed world."""
         told = self._told.get(number)
         if told is None:
             path = tuple(self._step_of(p, world.facts) for p in needed(world.questions, number))
             told = self._told[number] = (self.texts.questions[number], self.texts.answers[number], path)
-        question, answers, path = told
-        return {"question": question, "answers": [*answers], "path": list(map(list, path))}
+        return told
 
-    def _fresh_info(self, row: Any, record: Any) -> dict[str, Any]:
+    def _fresh(self, row: Any, record: Any) -> Told:
         """Likewise in a world of the match's own."""
-        answers, path = (), ()
-        if record is not None:
-            answers, path = fresh_answers(self.texts, record), fresh_path(self.texts, record)
         question = question_of(self.texts, row)
-        return {"question": question, "answers": [*answers], "path": [[*step] for step in path]}
+        if record is None:
+            return question, (), ()
+        return question, fresh_answers(self.texts, record), fresh_path(self.texts, record)
 
     def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
         title = self.texts.passages[passage].partition("\n")[0]

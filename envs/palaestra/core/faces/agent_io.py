@@ -52,7 +52,7 @@ NOBODY, RUNNING = np.int64(-1), np.int64(0)
 """``winner`` and ``end_reason`` in the infos of a match that goes on."""
 NO_CODEC = "none"
 """The word for plain arrays where a game has a default codec."""
-_PLURALS = {"encode_many": "observations", "info_many": "infos"}
+_PLURALS = {"encode_many": "observations", "info_many": "values"}
 """What the methods of a codec for many matches give."""
 
 
@@ -324,25 +324,23 @@ class AgentIO:
 
         Of the matches that just ended if ``final``. Raises as `tell`.
         """
+        codec: Any = self.codec
         told: dict[str, np.ndarray] = {}
-        which = np.flatnonzero(lanes)
-        for lane, of_lane in zip(which.tolist(), self._told(which, final), strict=True):
-            for name, value in of_lane.items():
-                if name not in told:
-                    told[name] = np.full(len(lanes), None, object)
-                told[name][lane] = value
+        which, info_many = np.flatnonzero(lanes), getattr(codec, "info_many", None)
+        if info_many is not None:
+            for name, values in info_many(self._view_of(which, final)).items():
+                told[name] = np.full(len(lanes), None, object)
+                told[name][which] = np.fromiter(self._one_each("info_many", values, which), object, len(which))
+        else:
+            for lane in which.tolist():
+                for name, value in codec.info(self.agent_view(lane, final)).items():
+                    if name not in told:
+                        told[name] = np.full(len(lanes), None, object)
+                    told[name][lane] = value
         if taken := info.keys() & told.keys():
             raise self._taken(taken)
         for name, values in told.items():
             info[name], info[f"_{name}"] = values, lanes
-
-    def _told(self, lanes: np.ndarray, final: bool) -> Iterable[dict[str, Any]]:
-        """What the codec says of ``lanes`` (indices)."""
-        codec: Any = self.codec
-        info_many = getattr(codec, "info_many", None)
-        if info_many is None:
-            return (codec.info(self.agent_view(lane, final)) for lane in lanes.tolist())
-        return self._one_each("info_many", info_many(self._view_of(lanes, final)), lanes)
 
     def _taken(self, names: Iterable[str]) -> ValueError:
         name = type(self.codec).__name__

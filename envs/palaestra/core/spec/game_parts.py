@@ -102,7 +102,7 @@ class Codec(Protocol):
         info: ``info(view) -> dict[str, Any]``: what faces add to ``info``, plain Python values by names that faces do
             not use. As for `encode`, the record may be None. May be left out.
         encode_many: Sequence of what `encode` gives in N matches, from one view of records ``[N]``. May be left out.
-        info_many: Likewise of what `info` gives.
+        info_many: ``info_many(view) -> dict[str, Sequence]``: likewise what `info` gives, by name, one value a match.
         decode_many: ``decode_many(view, actions)``: what `decode` gives in N matches, as one array ``[N, ...]``, or
             what else the face takes of N matches without a codec. Likewise.
     """
