@@ -161,14 +161,23 @@ def next_passage(passages, terms, last):
 
 def add_up(passages, scores, terms, last, base, sums):
     """Adds up what the first words add to the passages from ``base`` on."""
-    limit = base + len(sums)
     for j in range(last):
-        at, end, times = terms[j].at, terms[j].end, terms[j].count
+        at, end = terms[j].at, terms[j].end
         terms[j].before = at
-        while at < end and passages[at] < limit:
-            sums[passages[at] - base] += times * np.float64(scores[at])
-            at += 1
-        terms[j].at = at
+        terms[j].at = at + add_word(passages[at:end], scores[at:end], terms[j].count, base, sums)
+
+
+def add_word(passages, scores, times, base, sums):
+    """Adds up what one word adds to the passages from ``base`` on; returns the number of postings that were used.
+
+    It gets the word's postings alone and counts from 0: indexes that the compiler knows not to be negative are faster.
+    """
+    for k in range(len(passages)):
+        place = passages[k] - base
+        if place >= len(sums):
+            return k
+        sums[place] += times * np.float64(scores[k])
+    return len(passages)
 
 
 def is_short(terms, last):
@@ -181,14 +190,20 @@ def is_short(terms, last):
 
 def add_further(passages, scores, terms, j, base, sums):
     """Adds up what a word adds to those passages from ``base`` on that have a sum."""
-    limit = base + len(sums)
-    at, end, times = move_to(passages, terms[j].at, terms[j].end, base), terms[j].end, terms[j].count
-    while at < end and passages[at] < limit:
-        before = sums[passages[at] - base]
-        score = times * np.float64(scores[at])
-        sums[passages[at] - base] = before + score if before > 0.0 else 0.0
-        at += 1
-    terms[j].at = at
+    at, end = move_to(passages, terms[j].at, terms[j].end, base), terms[j].end
+    terms[j].at = at + add_to_sums(passages[at:end], scores[at:end], terms[j].count, base, sums)
+
+
+def add_to_sums(passages, scores, times, base, sums):
+    """`add_word`, but sums of 0 remain 0."""
+    for k in range(len(passages)):
+        place = passages[k] - base
+        if place >= len(sums):
+            return k
+        before = sums[place]
+        score = times * np.float64(scores[k])
+        sums[place] = before + score if before > 0.0 else 0.0
+    return len(passages)
 
 
 def score_window(passages, scores, terms, last, further, count, base, sums, numbers, found, hits):
@@ -196,16 +211,30 @@ def score_window(passages, scores, terms, last, further, count, base, sums, numb
     rest = terms[further].left if further < count else 0.0
     least = lowest(found, hits)
     for j in range(last):
-        for at in range(terms[j].before, terms[j].at):
+        at, end = terms[j].before, terms[j].at
+        while True:
+            at += clear_sums(passages[at:end], base, sums, rest, least)
+            if at == end:
+                break
             place = passages[at] - base
             score = sums[place]
             sums[place] = 0.0
-            if score + rest < least or score == 0.0:
-                continue
             score = add_others(passages, scores, terms, further, count, base, passages[at], score, least)
             hits = enter(numbers, found, hits, passages[at], score)
             least = lowest(found, hits)
+            at += 1
     return hits
+
+
+def clear_sums(passages, base, sums, rest, least):
+    """Clears sums up to the first one that reaches ``least`` with ``rest``; returns how many were cleared."""
+    for k in range(len(passages)):
+        place = passages[k] - base
+        score = sums[place]
+        if score > 0.0 and score + rest >= least:
+            return k
+        sums[place] = 0.0
+    return len(passages)
 
 
 def read_query(offsets, peaks, words, terms):
@@ -267,20 +296,36 @@ def add_others(passages, scores, terms, first, count, base, passage, score, leas
 def move_to(passages, start, end, passage):
     """The first place from ``start`` on whose passage is not below ``passage``, ``end`` where there is none.
 
-    Steps double until they are beyond it, then the last one is halved: the near is found faster than the far.
+    The first guess takes the passages to lie at equal distances. From there steps double until they are beyond the
+    place, then the last one is halved. A word of many passages is found with few reads, which are slow: each is of
+    another part of the memory.
     """
-    low, step = start, 1
-    while low + step <= end and passages[low + step - 1] < passage:
-        low += step
-        step *= 2
-    high = min(low + step - 1, end)
-    while low < high:
+    if start >= end or passages[start] >= passage:
+        return start
+    if passages[end - 1] < passage:
+        return end
+    low, high, step = start, end - 1, 1  # the passage of low is below the one that is searched for, that of high is not
+    share = (passage - passages[low]) / (passages[high] - passages[low])
+    guess = low + int(share * (high - low))
+    if passages[guess] < passage:
+        low = guess
+        while low + step < high and passages[low + step] < passage:
+            low += step
+            step *= 2
+        high = min(low + step, high)
+    else:
+        high = guess
+        while high - step > low and passages[high - step] >= passage:
+            high -= step
+            step *= 2
+        low = max(high - step, low)
+    while high - low > 1:
         middle = (low + high) // 2
         if passages[middle] < passage:
-            low = middle + 1
+            low = middle
         else:
             high = middle
-    return low
+    return high
 
 
 def enter(numbers, found, hits, passage, score):

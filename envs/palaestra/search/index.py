@@ -17,6 +17,12 @@ from palaestra.search import bm25, index_files
 from palaestra.search.bm25 import TERM, Postings
 from palaestra.search.vocabulary import Vocabulary
 
+KEPT_WORDS = 64
+"""Words of the longest query whose work memory is kept for the next search."""
+
+_spare: list[tuple[np.ndarray, np.ndarray]] = []
+"""Work memory of searches that are over, as many as ran at the same time; one that was interrupted leaves none."""
+
 
 class Index:
     """Passages and their postings; see `palaestra.search`.
@@ -87,9 +93,10 @@ class Index:
         words, starts = self.vocabulary.encode(texts)
         numbers, scores = np.empty((len(texts), k), np.int32), np.empty((len(texts), k))
         longest = len(words) if len(texts) == 1 else int(np.diff(starts).max(initial=0))
-        terms = record_view(np.empty(longest, TERM)) if jit_disabled() else np.empty(longest, TERM)
-        sums = np.zeros(min(bm25.WINDOW, len(self) + 1))
+        kept, sums = _work_memory()
+        terms = kept if longest <= len(kept) else _terms(longest)
         _find_all()(*self.postings, words, starts, terms, sums, numbers, scores)
+        _spare.append((kept, sums))
         return (numbers[0], scores[0]) if isinstance(queries, str) else (numbers, scores)
 
     def save(self, folder: str | Path) -> None:
@@ -121,6 +128,20 @@ class Index:
         index = cls.__new__(cls)
         index.passages, index.vocabulary, index.postings, (index.k1, index.b) = passages, vocabulary, postings, k1_and_b
         return index
+
+
+def _work_memory() -> tuple[np.ndarray, np.ndarray]:
+    """Terms and sums for `bm25.find`, which no other search has: to make them takes as long as to find a passage."""
+    try:
+        return _spare.pop()
+    except IndexError:
+        return _terms(KEPT_WORDS), np.zeros(bm25.WINDOW)
+
+
+def _terms(words: int) -> np.ndarray:
+    """Work memory of `bm25.find` for queries of so many words."""
+    terms = np.empty(words, TERM)
+    return record_view(terms) if jit_disabled() else terms
 
 
 @cache
