@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from palaestra.cli.common import add_json, natural, positive_count, positive_number, print_json
-from palaestra.replay import Replay, frames, load, to_csv, to_gif, verify
+from palaestra.replay import Replay, frames, load, to_csv, to_gif, to_html, verify
 from palaestra.replay.export import check_lane
 from palaestra.replay.playback import check_fits
 
 ABOUT = "show, verify or export a replay"
-EXAMPLE = "palaestra replay match.npz --verify --gif match.gif"
+EXAMPLE = "palaestra replay match.npz --verify --html match.html"
 
 LONGEST = 200
 """Characters of a keyword's value that are shown."""
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify", action="store_true", help="play it again, compare every state and all that is listed"
     )
     parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it as an animated GIF (*.gif)")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that plays it in any browser (*.html)")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
     parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")
     parser.add_argument("--lane", type=natural, default=0, help="which match to export (default 0)")
@@ -73,6 +74,9 @@ def run(args: argparse.Namespace) -> int:
     if args.gif:
         reported["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
         lines.append(f"{args.gif}: {reported['pictures']} pictures drawn, equal ones in a row stored as one")
+    if args.html:
+        reported["html_bytes"] = to_html(replay, args.html, lane=args.lane)
+        lines.append(f"{args.html}: {reported['html_bytes'] / 1000:,.0f} kB, opens in any browser")
     if args.csv:
         reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
         lines.append(f"{args.csv}: {reported['rows']} rows")

@@ -18,6 +18,7 @@ all that it holds goes through the same checks as a call of the simulation. What
 
 from palaestra.replay.export import to_csv, to_gif
 from palaestra.replay.file import Replay, ReplayError, load
+from palaestra.replay.page import to_html
 from palaestra.replay.playback import Verification, frames, verify
 from palaestra.replay.recording import Recorder, record
 
@@ -31,5 +32,6 @@ __all__ = [
     "record",
     "to_csv",
     "to_gif",
+    "to_html",
     "verify",
 ]

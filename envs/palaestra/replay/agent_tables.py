@@ -1,0 +1,143 @@
+"""What agents of one lane see, do, may do and are paid, as rows of numbers and the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured
+
+from palaestra.core.faces.agent_io import AgentIO
+from palaestra.core.run.simulation import Simulation
+from palaestra.drawing.display_list import varints
+from palaestra.game import Choice, Game, Role
+
+MOST_OPTIONS = 64
+"""Alternatives of a choice that have names; others are numbers."""
+MOST_NUMBERS = 4_000_000
+"""Observations of a match with more are left out of its page."""
+DROPPED_BITS = 14
+"""Of the 23 of a float32's fraction: three digits are kept, the rest does not compress. Whole numbers keep all."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an agent stands: its role, its place within that, and the columns of its mask that are shown."""
+
+    role: Role
+    row: int
+    columns: np.ndarray
+
+
+class AgentTables:
+    """Reads the arrays of a simulation for one lane."""
+
+    def __init__(self, sim: Simulation, lane: int) -> None:
+        """Finds the agents; the simulation's arrays stay where they are."""
+        self._sim, self._lane, game = sim, lane, sim.game
+        self._places = [_Place(role, row, _columns(role)) for role in game.roles for row in range(len(role.agents))]
+        self._strings = dict[str, int]()
+        self._readers = list[AgentIO]()
+        if name := _text_codec(game):
+            self._readers = [AgentIO(sim, (slot,), codec=name) for slot in range(len(game.agents))]
+
+    def rows(self, has_acted: bool) -> dict[str, np.ndarray]:
+        """One row of each table; actions are NaN where none led here."""
+        sim, lane = self._sim, self._lane
+        acts = has_acted and int(sim.states["steps"][lane]) > 0
+        actions = np.concatenate([self._flat(sim.actions, place) for place in self._places])
+        rows = {
+            "rewards": np.array(sim.rewards[lane] if acts else np.zeros(len(self._places)), np.float32),
+            "alive": sim.alive[lane].astype(np.uint8),
+            "acting": sim.acting[lane].astype(np.uint8),
+            "actions": actions if acts else np.full_like(actions, np.nan),
+            "observations": np.concatenate([self._flat(sim.observations, place) for place in self._places]),
+        }
+        if sim.legal is not None and any(len(place.columns) for place in self._places):
+            legal = [self._flat(sim.legal, place)[place.columns] for place in self._places if len(place.columns)]
+            rows["legal"] = np.concatenate(legal).astype(np.uint8)
+        if self._readers:
+            rows["texts"] = np.array([self._text(reader) for reader in self._readers], np.uint32)
+        return rows
+
+    def header(self, blocks: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Names of the columns; packs actions and observations in ``blocks``, or leaves them out and says so."""
+        notes, dropped = [], dict[str, int]()
+        for name in ("actions", "observations"):
+            table = blocks.pop(name)
+            if table.size > MOST_NUMBERS:
+                notes.append(f"{name} are left out: {table.size:,} numbers")
+                continue
+            is_exact = name == "actions" and self._has_large_numbers()
+            is_exact |= bool((np.isnan(table) | (table == np.rint(table))).all())
+            dropped[name] = 0 if is_exact else DROPPED_BITS
+            blocks[name] = packed_floats(table, dropped[name])
+        return {
+            "dropped_bits": dropped,
+            "agents": list(self._sim.game.agents),
+            "actions": [[_action(field) for field in place.role.action] for place in self._places],
+            "fields": [
+                [{"name": f.name, "about": f.about, "unit": f.unit, "size": f.size} for f in place.role.observation]
+                for place in self._places
+            ],
+            "strings": list(self._strings),
+            "notes": notes,
+        }
+
+    def _has_large_numbers(self) -> bool:
+        """Whether a choice has numbers of more than three digits, which are to stay whole."""
+        fields = (field for place in self._places for field in place.role.action)
+        return any(isinstance(field, Choice) and field.n > 1000 for field in fields)
+
+    def _flat(self, arrays: Any, place: _Place) -> np.ndarray:
+        """An agent's numbers of one kind, float32."""
+        array = arrays[place.role.name] if isinstance(arrays, Mapping) else arrays
+        row = array[self._lane, place.row]
+        if row.dtype.names is not None:
+            row = structured_to_unstructured(row)
+        return np.atleast_1d(np.asarray(row, np.float32)).ravel()
+
+    def _text(self, reader: AgentIO) -> int:
+        text = reader.observe_lane(self._lane)
+        return 1 + self._strings.setdefault(text, len(self._strings)) if isinstance(text, str) and text else 0
+
+
+def packed_floats(table: np.ndarray, dropped_bits: int) -> np.ndarray:
+    """A table float32 ``[F, W]`` in LEB128, column by column: first bits as integers, differences from row to row."""
+    bits = np.ascontiguousarray(table.T, np.float32).view(np.int32).astype(np.int64) >> dropped_bits
+    steps = np.diff(bits, axis=1, prepend=0)
+    return varints(np.where(steps >= 0, 2 * steps, -2 * steps - 1).ravel())
+
+
+def _text_codec(game: Game) -> str | None:
+    """Name of the codec by which agents read text."""
+    from gymnasium import spaces
+
+    role = game.roles[0]
+    texts = (n for n, codec in game.codecs.items() if isinstance(codec.observation_space(role), spaces.Text))
+    return next(texts, None)
+
+
+def _columns(role: Role) -> np.ndarray:
+    """Columns of a role's flat mask that belong to choices with named options."""
+    columns, start = list[int](), 0
+    for field in role.action:
+        if isinstance(field, Choice) and field.candidates is None:
+            if _has_options(field):
+                columns += range(start, start + field.n)
+            start += field.n * field.size
+    return np.array(columns, np.int64)
+
+
+def _has_options(field: Any) -> bool:
+    return isinstance(field, Choice) and field.candidates is None and field.size == 1 and field.n <= MOST_OPTIONS
+
+
+def _action(field: Any) -> dict[str, Any]:
+    """An action field as the page shows it."""
+    options = None
+    if _has_options(field):
+        options = [field.meanings[k] if k < len(field.meanings) else str(k) for k in range(field.n)]
+    return {"name": field.name, "about": field.about, "unit": field.unit, "options": options, "size": field.size}

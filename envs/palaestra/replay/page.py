@@ -1,0 +1,232 @@
+"""A match as one HTML file that opens in any browser, without a network: pictures, rewards, actions, observations.
+
+The file holds the data of the match and a program of its own (`SCRIPTS`). Its policy lets nothing else run or
+load; what others can name, players and agents among it, is text there and never markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.files import write_atomically
+from palaestra.core.run.simulation import Simulation
+from palaestra.drawing.canvas import TEAMS, TEXT, Canvas, font, import_pillow
+from palaestra.drawing.display_list import SCALE, DisplayList
+from palaestra.replay.agent_tables import AgentTables
+from palaestra.replay.export import check_lane
+from palaestra.replay.file import Replay
+from palaestra.replay.playback import frames
+
+FORMAT = 1
+SCRIPTS = ("match_pictures.js", "match_panel.js", "match_page.js")
+QUALITY = 90
+"""Of pictures that an engine draws, as WebP."""
+LONGEST = 500
+"""Characters of a keyword's value that are shown."""
+
+
+def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
+    """Writes one lane as a page; an old file stays until the new one is whole.
+
+    Args:
+        replay: What is shown.
+        path: File to write, ``*.html``.
+        lane: Which match.
+
+    Returns:
+        Bytes of the file.
+
+    Raises:
+        ReplayError: No such lane, or the replay cannot be played here.
+        ValueError: The file is to be no page.
+        NotImplementedError: The game has no picture.
+        ImportError: Pillow is missing.
+    """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{path}: a page is an HTML file: name it *.html")
+    page = make_page(replay, lane).encode()
+    write_atomically(path, lambda file: file.write(page))
+    return len(page)
+
+
+def make_page(replay: Replay, lane: int = 0) -> str:
+    """The page of one lane; see `to_html`."""
+    import_pillow()  # before anything is played
+    check_lane(replay, lane)
+    made = MatchData(replay, lane)
+    for sim in frames(replay):
+        made.add(sim)
+    return page_of(made.title, packed(*made.finish()))
+
+
+def page_of(title: str, data: bytes) -> str:
+    """A page of the data that `packed` gives."""
+    folder = Path(__file__).parent
+    script = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    page = (folder / "match_page.html").read_text(encoding="utf-8").replace("{{font}}", _font_face())
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    rules = ["default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}"]
+    policy = "; ".join([*rules, "font-src data:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'"])
+    parts = {"policy": policy, "title": html.escape(title), "data": base64.b64encode(data).decode(), "script": script}
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)  # in one pass: parts are not looked through
+
+
+def packed(header: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -> bytes:
+    """Header and arrays, compressed: the length of the header as uint32, the header as JSON, the arrays' bytes."""
+    places, parts, at = {}, list[bytes](), 0
+    for name, array in blocks.items():
+        content = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        places[name] = {"dtype": array.dtype.str[1:], "shape": list(array.shape), "start": at}
+        parts.append(content + bytes(-len(content) % 8))
+        at += len(parts[-1])
+    text = json.dumps({**header, "blocks": places}, separators=(",", ":")).encode()
+    start = len(text).to_bytes(4, "little") + text
+    return zlib.compress(b"".join([start + bytes(-len(start) % 8), *parts]), 9)
+
+
+class MatchData:
+    """What a page shows of one lane, collected from decision to decision.
+
+    Attributes:
+        title: Name of the environment.
+    """
+
+    def __init__(self, replay: Replay, lane: int) -> None:
+        """Nothing has been played."""
+        self.title = replay.id.partition("/")[2] or replay.id
+        self._replay, self._lane = replay, lane
+        self._list = DisplayList()
+        self._images = list[bytes]()
+        self._size = (0, 0)
+        self._marks = list[dict[str, Any]]()
+        self._steps = list[int]()
+        self._rows = dict[str, list[np.ndarray]]()
+        self._alive: np.ndarray | None = None
+        self._was_over = False
+        self._tables: AgentTables | None = None
+        self._game: Any = None
+
+    def add(self, sim: Simulation) -> None:
+        """Adds what a lane shows after a reset or a decision."""
+        if self._tables is None:
+            self._game, self._tables = sim.game, AgentTables(sim, self._lane)
+        number = len(self._steps)
+        self._steps.append(int(sim.states["steps"][self._lane]))
+        self._add_picture(sim.draw(self._lane))
+        self._mark(sim, number)
+        for name, row in self._tables.rows(number > 0).items():
+            self._rows.setdefault(name, []).append(row)
+
+    def finish(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays, see `packed`."""
+        assert self._tables is not None, "a replay has a reset"
+        blocks = {name: np.stack(rows) for name, rows in self._rows.items()}
+        if self._images:
+            starts = np.cumsum([0, *map(len, self._images)], dtype=np.uint32)
+            blocks |= {"images": np.frombuffer(b"".join(self._images), np.uint8), "image_starts": starts}
+        else:
+            blocks |= self._list.blocks()
+        header = {
+            "format": FORMAT,
+            "title": self.title,
+            "about": self._about(),
+            "fps": self._game.render_fps,
+            "width": self._size[0],
+            "height": self._size[1],
+            "scale": SCALE,
+            "frames": len(self._steps),
+            "steps": self._steps,
+            "teams": _teams(self._game),
+            "marks": self._marks,
+            "styles": self._list.styles,
+            "layers": self._list.layers,
+            **self._tables.header(blocks),
+        }
+        return header, blocks
+
+    def _add_picture(self, picture: Any) -> None:
+        """Operations of a canvas, or pixels as a WebP file; an empty one where they are those of the frame before."""
+        if isinstance(picture, Canvas):
+            self._size = picture.width, picture.height
+            self._list.add(picture)
+            return
+        pixels = np.asarray(picture)
+        self._size = pixels.shape[1], pixels.shape[0]
+        file = BytesIO()
+        import_pillow()[0].fromarray(pixels).save(file, "WEBP", quality=QUALITY)
+        content = file.getvalue()
+        last = next((image for image in reversed(self._images) if image), b"")
+        self._images.append(b"" if content == last else content)
+
+    def _mark(self, sim: Simulation, number: int) -> None:
+        """Notes deaths, arrivals and the end."""
+        lane, game = self._lane, sim.game
+        is_over, alive = bool(sim.terminated[lane] | sim.truncated[lane]), sim.alive[lane].copy()
+        same_match = self._alive is not None and number > 0 and self._steps[number] > self._steps[number - 1]
+        for slot, agent in enumerate(game.agents) if same_match else ():
+            if alive[slot] != self._alive[slot]:  # pyright: ignore[reportOptionalSubscript]
+                kind = "arrival" if alive[slot] else "death"
+                self._marks.append({"frame": number, "kind": kind, "text": agent})
+        if is_over and not self._was_over:
+            info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
+            winner, reason = int(info["winner"][lane]), game.end_reason(int(info["end_reason"][lane]))
+            outcome = f"{game.team_names[winner]} wins" if winner >= 0 and len(game.teams) > 1 else "the end"
+            self._marks.append({"frame": number, "kind": "end", "text": f"{outcome}: {reason}"})
+        self._was_over, self._alive = is_over and sim.autoreset_mode != "same_step", alive
+
+    def _about(self) -> list[tuple[str, str]]:
+        """What is told of the match, in words."""
+        replay, lane = self._replay, self._lane
+        texts = {name: repr(value) for name, value in replay.keywords.items()}
+        seed = str(replay.seeds[lane]) + (" (went on from an earlier match)" if replay.streams_went_on else "")
+        file = replay.path or "match.npz"
+        of_lane = f" --lane {lane}" if lane else ""
+        return [
+            ("id", replay.id),
+            *((name, text if len(text) <= LONGEST else f"{text[:LONGEST]} ...") for name, text in texts.items()),
+            ("seed", seed),
+            *((team, player) for team, player in replay.players.items()),
+            ("decisions", str(len(self._steps) - 1)),
+            ("palaestra", replay.palaestra),
+            *((("engine", replay.engine),) if replay.engine else ()),
+            ("rules", replay.rules),
+            ("digest", replay.digest),
+            ("command", f"palaestra replay {Path(file).name} --verify{of_lane}"),
+        ]
+
+
+def _teams(game: Any) -> list[dict[str, Any]]:
+    """Names, colours and agents of the teams."""
+    return [
+        {
+            "name": name,
+            "color": list(TEAMS[number] if number < len(TEAMS) else TEXT),
+            "agents": [slot for slot, team in enumerate(game.team_index) if team == number],
+        }
+        for number, name in enumerate(game.teams)
+    ]
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _font_face() -> str:
+    """The typeface of the pictures, so that words have their places in the browser, too."""
+    content = font(12).font_bytes if hasattr(font(12), "font_bytes") else b""
+    if not content:
+        return ""
+    return f'@font-face{{font-family:"palaestra";src:url(data:font/ttf;base64,{base64.b64encode(content).decode()})}}'

@@ -1,0 +1,270 @@
+"""The page of a match: what stands in the file is what was drawn and played, and nothing in it is markup."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
+
+from palaestra.cli import main
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.display_list import SCALE, DisplayList, varints
+from palaestra.replay import Replay, ReplayError, frames, record, to_html
+from palaestra.replay.page import make_page, page_of
+
+NUMBERS = {"panel": 4, "layer": 0, "rectangle": 4, "rounded": 5, "circle": 3, "arc": 5, "segment": 5, "text": 2}
+"""How many numbers an operation has."""
+HOSTILE = "{{data}}</title></script><script>alert(1)</script>\"'\u202e"
+
+
+def read(page: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and blocks of a page."""
+    (data,) = re.findall(r'<script type="application/octet-stream" id="match">(.*?)</script>', page, re.DOTALL)
+    content = zlib.decompress(base64.b64decode(data))
+    length = int.from_bytes(content[:4], "little")
+    header, start = json.loads(content[4 : 4 + length]), -(-(4 + length) // 8) * 8
+    blocks = {}
+    for name, block in header["blocks"].items():
+        array = np.frombuffer(content, f"<{block['dtype']}", int(np.prod(block["shape"])), start + block["start"])
+        blocks[name] = array.reshape(block["shape"])
+    return header, blocks
+
+
+def integers(stream: np.ndarray) -> Iterator[int]:
+    """The numbers of a stream."""
+    value = shift = 0
+    for byte in stream.tolist():
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def signed(number: int) -> int:
+    return number // 2 if number % 2 == 0 else -(number + 1) // 2
+
+
+Operation = tuple[list[Any], list[int]]
+"""Style and numbers."""
+
+
+def pictures(drawn: DisplayList) -> list[list[Operation]]:
+    """The operations of all pictures, behind those of the layers."""
+    codes, *axes = (integers(stream) for stream in drawn.blocks().values())
+    found, before = list[list[Operation]](), list[Operation]()
+    for number in range(drawn.layers + drawn.pictures):
+        now = list[Operation]()
+        for place in range(next(codes)):
+            code = next(codes)
+            style = drawn.styles[code - 1] if code else before[place][0]
+            size = 2 * style[-1] if style[0] in ("line", "polygon") else NUMBERS[style[0]]
+            numbers = [signed(next(axes[k % 2])) for k in range(size)]
+            if code == 0:
+                numbers = [a + b for a, b in zip(numbers, before[place][1], strict=True)]
+            now.append((style, numbers))
+        found.append(now)
+        before = now if number >= drawn.layers else []
+    assert [list(rest) for rest in (codes, *axes)] == [[], [], []]
+    return found[drawn.layers :]
+
+
+@pytest.fixture(scope="module")
+def replay() -> Replay:
+    return record("palaestra/TeamTag-v0", {"red": "default", "blue": "random"}, seed=5)
+
+
+@pytest.fixture(scope="module")
+def shown(replay: Replay) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    return read(make_page(replay))
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_all_lengths_are_written():
+    numbers = [0, 1, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31]
+    stream = varints(numbers)
+    assert stream.dtype == np.uint8
+    assert list(integers(stream)) == numbers
+
+
+def test_a_picture_is_written_as_what_differs_from_the_last_one():
+    drawn = DisplayList()
+    for x in (10.0, 12.0, 12.0):
+        canvas = Canvas(100, 50, (1, 2, 3))
+        canvas.circle((x, 20), 5, (255, 0, 0), None, 1.0)
+        canvas.line([(0, 0), (x, -7.5), (3, 4)], (0, 255, 0, 128), 2.0)
+        canvas.rectangle(1, 2, 3, 4, (0, 0, 255), 1.0)
+        canvas.text((50, 30), "w", (255, 255, 255), 12, "ls")
+        drawn.add(canvas)
+    blocks = drawn.blocks()
+    found = pictures(drawn)
+    for x, operations in zip((10, 12, 12), found, strict=True):
+        whole = [[n * SCALE for n in numbers] for numbers in ([0, 0, 100, 50], [x, 20, 5], [0, 0, x, -7.5, 3, 4])]
+        whole += [[n * SCALE for n in numbers] for numbers in ([1, 2, 3, 4, 1], [50, 30])]
+        np.testing.assert_allclose([n for _, ns in operations for n in ns], [n for ns in whole for n in ns], atol=0.5)
+        kinds = [style[0] for style, _ in operations]
+        assert kinds == ["panel", "circle", "line", "rounded", "text"]
+    assert len(drawn.styles) == 5
+    assert list(integers(blocks["op_styles"]))[6:] == 2 * [5, 0, 0, 0, 0, 0]
+    assert [n for n in list(integers(blocks["op_xs"]))[-11:] if n] == []
+
+
+def test_what_never_changes_is_written_once():
+    ground, drawn = Canvas(100, 50), DisplayList()
+    for k in range(40):
+        ground.line([(k, 0), (k, 50)], (9, 9, 9))
+    ground.text((5, 5), "ground", (9, 9, 9))
+    for k in range(3):
+        picture = ground.copy()
+        picture.circle((k, k), 3, (255, 0, 0))
+        whole = Canvas(120, 60)
+        whole.put(picture, (10, 5))
+        drawn.add(whole)
+    assert drawn.layers == 2
+    assert next(integers(drawn.blocks()["op_styles"])) == 40
+    kinds = [[style[0] for style, _ in operations] for operations in pictures(drawn)]
+    assert kinds == 3 * [["panel", "panel", "layer", "circle", "layer"]]
+
+
+def test_words_stand_where_pillow_puts_them():
+    drawn, canvas = DisplayList(), Canvas(100, 100)
+    for anchor in ("ls", "ms", "rs", "mm", "la"):
+        canvas.text((50, 50), "width", (255, 255, 255), 16, anchor)
+    drawn.add(canvas)
+    ((_, *texts),) = pictures(drawn)
+    places = [(x / SCALE, y / SCALE) for _, (x, y) in texts]
+    assert places[0] == (50, 50)
+    assert places[1][0] == pytest.approx(50 - (50 - places[2][0]) / 2, abs=1.0)
+    assert places[2][0] < 20
+    assert places[3][1] == pytest.approx(56, abs=2)
+    assert places[4][1] == pytest.approx(64, abs=3)
+
+
+def test_pictures_of_engines_are_files_and_equal_ones_are_stored_once():
+    pytest.importorskip("mujoco", reason="needs the extra palaestra[robots]")
+    header, blocks = read(make_page(record("palaestra/QuadGate2-v0", seed=1, horizon=2)))
+    starts = blocks["image_starts"].tolist()
+    assert len(starts) == header["frames"] + 1
+    assert blocks["images"][: starts[1]].tobytes()[8:12] == b"WEBP"
+    assert "op_styles" not in blocks
+    assert (header["width"], header["height"]) > (100, 100)
+
+
+# -- what was played ---------------------------------------------------------------------------------------------------
+
+
+def test_rewards_actions_and_observations_are_those_of_the_match(replay: Replay, shown: Any):
+    header, blocks = shown
+    actions, observations = (unpacked(header, blocks, name) for name in ("actions", "observations"))
+    count = 0
+    for k, sim in enumerate(frames(replay)):
+        np.testing.assert_array_equal(blocks["rewards"][k], sim.rewards[0])
+        np.testing.assert_array_equal(blocks["alive"][k], sim.alive[0])
+        np.testing.assert_allclose(observations[k], sim.observations[0].ravel(), rtol=2e-3)
+        if k:
+            np.testing.assert_array_equal(actions[k], sim.actions[0])
+        count += 1
+    assert np.isnan(actions[0]).all()
+    assert header["frames"] == count == replay.steps + 1
+    assert header["steps"] == list(range(count))
+    assert header["agents"] == list(sim.game.agents)
+    assert [team["name"] for team in header["teams"]] == ["red", "blue"]
+    assert [len(fields) for fields in header["fields"]] == [len(sim.game.roles[0].observation)] * 4
+    assert header["actions"][0][0]["options"][1] == sim.game.roles[0].action[0].meanings[1]
+
+
+def unpacked(header: dict[str, Any], blocks: dict[str, np.ndarray], name: str) -> np.ndarray:
+    numbers = np.array([signed(n) for n in integers(blocks[name])], np.int64).reshape(-1, header["frames"])
+    return (numbers.cumsum(axis=1) << header["dropped_bits"][name]).astype(np.int32).view(np.float32).T
+
+
+def test_the_end_is_marked_and_the_match_described(replay: Replay, shown: Any):
+    header, _ = shown
+    (end,) = header["marks"]
+    assert (end["frame"], end["kind"]) == (replay.steps, "end")
+    assert end["text"].endswith(replay.matches[0]["end_reason"])
+    about = dict(header["about"])
+    assert (about["id"], about["seed"], about["digest"]) == (replay.id, "5", replay.digest)
+    assert (about["red"], about["blue"]) == ("default", "random")
+
+
+def test_deaths_and_forbidden_options_are_told():
+    header, blocks = read(make_page(record("palaestra/Skirmish-3m-v0", {"red": "random", "blue": "builtin"}, seed=2)))
+    deaths = [mark for mark in header["marks"] if mark["kind"] == "death"]
+    assert deaths
+    for mark in deaths:
+        slot = header["agents"].index(mark["text"])
+        assert blocks["alive"][mark["frame"] - 1 : mark["frame"] + 1, slot].tolist() == [1, 0]
+    options = sum(len(field["options"] or ()) for fields in header["actions"] for field in fields)
+    assert blocks["legal"].shape == (header["frames"], options)
+    assert 0 < blocks["legal"].mean() < 1
+
+
+def test_a_game_of_texts_shows_what_agents_read():
+    header, blocks = read(make_page(record("palaestra/SearchQA-2Hop-v0", {"agent": "oracle"}, seed=1, form="text")))
+    texts = [header["strings"][number - 1] for number in blocks["texts"][:, 0].tolist() if number]
+    assert "Question:" in texts[0]
+    assert "<information>" in texts[1]
+
+
+def test_several_matches_of_a_lane_follow_each_other(tmp_path: Path):
+    from palaestra import make_batch
+    from palaestra.replay import Recorder
+
+    sim = make_batch("palaestra/TeamPong-v0", 2, opponents=dict.fromkeys(("red", "blue"), "random"))
+    with Recorder(sim) as recorder:
+        sim.reset(seed=0)
+        for _ in range(300):
+            sim.step()
+        made = recorder.replay()
+    header, _ = read(make_page(made, lane=1))
+    ends = [mark["frame"] for mark in header["marks"] if mark["kind"] == "end"]
+    assert ends == [match["step"] for match in made.matches if match["lane"] == 1]
+    assert len(ends) > 2
+    assert all(header["steps"][end + 1] == 0 for end in ends if end + 1 < header["frames"])
+    with pytest.raises(ReplayError, match="lanes 0 to 1"):
+        to_html(made, tmp_path / "a.html", lane=2)
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_policy_lets_the_page_s_own_program_run_alone():
+    page = page_of("a match", b"")
+    (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', page)
+    assert policy.startswith("default-src 'none'; ")
+    program = page.rpartition("<script>")[2].rpartition("</script>")[0]
+    for text, name in ((program, "script-src"), (re.findall(r"<style>(.*?)</style>", page, re.DOTALL)[0], "style-src")):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{name} 'sha256-{digest}';" in policy
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:|//)""", page)
+    assert not re.search(r"\bon\w+\s*=\s*[\"']", page.partition("<script>")[0])
+    assert "</script" not in program
+
+
+def test_what_strangers_name_is_no_markup():
+    page = page_of(HOSTILE, b"data")
+    assert page.count("<script") == 2
+    assert page.count("</title>") == 1
+    assert "&lt;script&gt;alert(1)" in page
+    assert base64.b64encode(b"data").decode() in page.partition("<body")[2]
+
+
+def test_the_command_writes_a_page(replay: Replay, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    replay.save(tmp_path / "match.npz")
+    assert main(["replay", str(tmp_path / "match.npz"), "--html", str(tmp_path / "match.html")]) == 0
+    assert "opens in any browser" in capsys.readouterr().out
+    header, _ = read((tmp_path / "match.html").read_text(encoding="utf-8"))
+    assert dict(header["about"])["command"] == "palaestra replay match.npz --verify"
+    with pytest.raises(ValueError, match=re.escape("name it *.html")):
+        to_html(replay, tmp_path / "match.gif")
