@@ -199,7 +199,8 @@ def test_the_end_is_marked_and_the_match_described(replay: Replay, shown: Any):
 
 
 def test_deaths_and_forbidden_options_are_told():
-    header, blocks = read(make_page(record("palaestra/Skirmish-3m-v0", {"red": "random", "blue": "builtin"}, seed=2)))
+    made = record("palaestra/Skirmish-3m-v0", {"red": "random", "blue": "builtin"}, seed=2)
+    header, blocks = read(make_page(made))
     deaths = [mark for mark in header["marks"] if mark["kind"] == "death"]
     assert deaths
     for mark in deaths:
@@ -208,6 +209,8 @@ def test_deaths_and_forbidden_options_are_told():
     options = sum(len(field["options"] or ()) for fields in header["actions"] for field in fields)
     assert blocks["legal"].shape == (header["frames"], options)
     assert 0 < blocks["legal"].mean() < 1
+    for row, sim in zip(blocks["legal"], frames(made), strict=True):
+        np.testing.assert_array_equal(row, np.concatenate([masks[0].ravel() for masks in sim.legal.values()]))
 
 
 def test_a_game_of_texts_shows_what_agents_read():

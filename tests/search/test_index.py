@@ -14,17 +14,17 @@ TEXTS = ["a b", "b c", "c", "a c d"]
 
 def test_two_searches_at_the_same_time_share_no_work_memory():
     Index(TEXTS).search("a")  # leaves some
-    first, second = index._work_memory(), index._work_memory()
+    first, second = index.work_memory(), index.work_memory()
     assert not any(np.shares_memory(a, b) for a, b in zip(first, second, strict=True))
 
 
 def test_a_search_reuses_the_work_memory_of_the_one_before():
     searched = Index(TEXTS)
     searched.search("a")
-    terms, sums = index._spare[-1]
+    terms, sums = index.spare[-1]
     searched.search(["b", "c d"])
-    assert index._spare[-1][0] is terms
-    assert index._spare[-1][1] is sums
+    assert index.spare[-1][0] is terms
+    assert index.spare[-1][1] is sums
 
 
 def test_an_interrupted_search_leaves_no_work_memory(monkeypatch: pytest.MonkeyPatch):
@@ -37,7 +37,7 @@ def test_an_interrupted_search_leaves_no_work_memory(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(index, "_find_all", lambda: interrupted)
     with pytest.raises(KeyboardInterrupt):
         searched.search("a c")
-    _, sums = index._work_memory()
+    _, sums = index.work_memory()
     assert not sums.any()
 
 

@@ -27,6 +27,7 @@ from palaestra.cli.named_players import named_player
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, tournament
+from palaestra.evaluation.match_pages import write_pages
 from palaestra.replay import record
 
 ABOUT = "matches between players, with intervals and Elo"
@@ -59,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"with --a: write a replay (.npz) of the first {RECORDED} seeds, player A as the first team",
     )
+    parser.add_argument(
+        "--html", metavar="FOLDER", type=Path, help="with --a: write a page of every match, and an index of them"
+    )
     add_keywords(parser)
     add_json(parser)
 
@@ -73,8 +77,9 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("name the players: --a and --b, or --players")
     if args.anchor and not args.players:
         raise ValueError("--anchor goes with --players")
-    if args.record and args.players:
-        raise ValueError("--record goes with --a and --b")
+    for name in ("record", "html"):
+        if getattr(args, name) and args.players:
+            raise ValueError(f"--{name} goes with --a and --b")
     options: dict[str, Any] = {
         "matches": args.matches,
         "seed": args.seed,
@@ -93,10 +98,15 @@ def run(args: argparse.Namespace) -> int:
             result = evaluate(id, *pair, names=(args.a, args.b), progress=report_progress, **options)
             if args.record:
                 _record(args.record, id, pair, result, keywords_of(args))
+            if args.html:
+                with Progress("pages") as report_pages:
+                    write_pages(args.html, result, pair, keywords_of(args), report_pages)
     if args.json:
         print_json(result.as_dict())
     else:
         print(result)
+        if args.html:
+            print(f"  {args.html / 'index.html'}: open it in a browser")
     return 0
 
 

@@ -13,6 +13,7 @@ on batched observations or a `palaestra.core.run.opponents.Opponent`. How the ma
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from palaestra import registry
@@ -31,6 +32,7 @@ def evaluate(
     num_envs: int = 64,
     names: tuple[str, str | None] | None = None,
     progress: Progress | None = None,
+    html: str | Path | None = None,
     **keywords: Any,
 ) -> MatchTable:
     """Plays exactly ``matches`` matches of a against b (of a alone where the game has one team).
@@ -47,6 +49,7 @@ def evaluate(
         num_envs: Matches at the same time; the result does not depend on it.
         names: What to call the players.
         progress: Called with the numbers of finished and of all matches.
+        html: Folder for a page of each match and ``index.html``; the matches are played again for them.
         **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own.
 
     Raises:
@@ -56,7 +59,7 @@ def evaluate(
     _refuse(keywords)
     rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
     game, _ = registry.make_game(id, **rules)
-    return play_pair(
+    table = play_pair(
         id,
         game,
         lambda n: registry.make_batch(id, n, autoreset_mode="off", **keywords),
@@ -69,6 +72,11 @@ def evaluate(
         names=names,
         progress=progress,
     )
+    if html is not None:
+        from palaestra.evaluation.match_pages import write_pages
+
+        write_pages(html, table, (a, b), keywords)
+    return table
 
 
 def tournament(

@@ -12,7 +12,7 @@ import html
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -63,23 +63,66 @@ def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
 
 def make_page(replay: Replay, lane: int = 0) -> str:
     """The page of one lane; see `to_html`."""
+    (page,) = make_pages(replay, [lane])
+    return page
+
+
+def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
+    """The pages of several lanes, for which the replay is played once; see `to_html`."""
     import_pillow()  # before anything is played
-    check_lane(replay, lane)
-    made = MatchData(replay, lane)
+    for lane in lanes:
+        check_lane(replay, lane)
+    made = [MatchData(replay, lane) for lane in lanes]
     for sim in frames(replay):
-        made.add(sim)
-    return page_of(made.title, packed(*made.finish()))
+        for match in made:
+            match.add(sim)
+    return [page_of(match.title, packed(*match.finish())) for match in made]
+
+
+def show(replay: Replay, *, lane: int = 0, height: int = 760) -> Shown:
+    """What a notebook (Jupyter) displays as the page of one lane, ``height`` pixels high; see `to_html`."""
+    return Shown(make_page(replay, lane), height)
+
+
+class Shown:
+    """A page within a notebook.
+
+    Attributes:
+        html: The page in a frame of its own, whose program reaches nothing outside of it.
+    """
+
+    def __init__(self, page: str, height: int) -> None:
+        """Puts the page in a frame."""
+        frame = f'sandbox="allow-scripts" width="100%" height="{int(height)}" style="border:0"'
+        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="a match"></iframe>'
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        return self.html
 
 
 def page_of(title: str, data: bytes) -> str:
     """A page of the data that `packed` gives."""
-    folder = Path(__file__).parent
-    script = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    page = (folder / "match_page.html").read_text(encoding="utf-8").replace("{{font}}", _font_face())
+    files = [Path(__file__).with_name(name) for name in ("match_page.html", *SCRIPTS)]
+    return filled(*files, title=title, data=base64.b64encode(data).decode(), sources="font-src data:; img-src blob:")
+
+
+def filled(template: Path, *scripts: Path, title: str, data: str, sources: str) -> str:
+    """An HTML file of its template, its program and its data, with a policy that lets nothing else run or load.
+
+    Args:
+        template: HTML with ``{{policy}}``, ``{{font}}``, ``{{title}}``, ``{{data}}`` and ``{{script}}``.
+        scripts: JavaScript, one behind the other.
+        title: Any text.
+        data: Text without ``<``.
+        sources: What else the page may load, as the policy says it.
+    """
+    script = "\n".join(path.read_text(encoding="utf-8") for path in scripts)
+    page = template.read_text(encoding="utf-8").replace("{{font}}", _font_face())
     style = page.partition("<style>")[2].partition("</style>")[0]
-    rules = ["default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}"]
-    policy = "; ".join([*rules, "font-src data:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'"])
-    parts = {"policy": policy, "title": html.escape(title), "data": base64.b64encode(data).decode(), "script": script}
+    rules = ["default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}", sources]
+    policy = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
+    parts = {"policy": policy, "title": html.escape(title), "data": data, "script": script}
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)  # in one pass: parts are not looked through
 
 
@@ -123,6 +166,8 @@ class MatchData:
         if self._tables is None:
             self._game, self._tables = sim.game, AgentTables(sim, self._lane)
         number = len(self._steps)
+        if self._was_over and sim.autoreset_mode == "off" and sim.states["steps"][self._lane] == self._steps[-1]:
+            return  # waits for a reset while other lanes go on
         self._steps.append(int(sim.states["steps"][self._lane]))
         self._add_picture(sim.draw(self._lane))
         self._mark(sim, number)
@@ -179,12 +224,12 @@ class MatchData:
             if alive[slot] != self._alive[slot]:  # pyright: ignore[reportOptionalSubscript]
                 kind = "arrival" if alive[slot] else "death"
                 self._marks.append({"frame": number, "kind": kind, "text": agent})
-        if is_over and not self._was_over:
+        if is_over:
             info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
             winner, reason = int(info["winner"][lane]), game.end_reason(int(info["end_reason"][lane]))
             outcome = f"{game.team_names[winner]} wins" if winner >= 0 and len(game.teams) > 1 else "the end"
             self._marks.append({"frame": number, "kind": "end", "text": f"{outcome}: {reason}"})
-        self._was_over, self._alive = is_over and sim.autoreset_mode != "same_step", alive
+        self._was_over, self._alive = is_over, alive
 
     def _about(self) -> list[tuple[str, str]]:
         """What is told of the match, in words."""

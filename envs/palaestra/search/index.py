@@ -20,7 +20,7 @@ from palaestra.search.vocabulary import Vocabulary
 KEPT_WORDS = 64
 """Words of the longest query whose work memory is kept for the next search."""
 
-_spare: list[tuple[np.ndarray, np.ndarray]] = []
+spare: list[tuple[np.ndarray, np.ndarray]] = []
 """Work memory of searches that are over, as many as ran at the same time; one that was interrupted leaves none."""
 
 
@@ -93,10 +93,10 @@ class Index:
         words, starts = self.vocabulary.encode(texts)
         numbers, scores = np.empty((len(texts), k), np.int32), np.empty((len(texts), k))
         longest = len(words) if len(texts) == 1 else int(np.diff(starts).max(initial=0))
-        kept, sums = _work_memory()
+        kept, sums = work_memory()
         terms = kept if longest <= len(kept) else _terms(longest)
         _find_all()(*self.postings, words, starts, terms, sums, numbers, scores)
-        _spare.append((kept, sums))
+        spare.append((kept, sums))
         return (numbers[0], scores[0]) if isinstance(queries, str) else (numbers, scores)
 
     def save(self, folder: str | Path) -> None:
@@ -130,10 +130,10 @@ class Index:
         return index
 
 
-def _work_memory() -> tuple[np.ndarray, np.ndarray]:
+def work_memory() -> tuple[np.ndarray, np.ndarray]:
     """Terms and sums for `bm25.find`, which no other search has: to make them takes as long as to find a passage."""
     try:
-        return _spare.pop()
+        return spare.pop()
     except IndexError:
         return _terms(KEPT_WORDS), np.zeros(bm25.WINDOW)
 
