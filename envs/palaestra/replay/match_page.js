@@ -256,6 +256,7 @@ class MatchPage {
     for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}\u00d7`, String(speed)));
     byId("speed").value = "1";
     byId("scrub").max = this.last;
+    byId("full_screen").hidden = !document.fullscreenEnabled; // within another page's frame, on telephones
     const actions = {
       play: () => this.togglePlay(), back: () => this.step(-1), forward: () => this.step(1),
       zoom_in: () => this.view.zoomBy(1.5), zoom_out: () => this.view.zoomBy(1 / 1.5),
@@ -295,7 +296,7 @@ class MatchPage {
 
   toggleFullScreen() {
     if (document.fullscreenElement) document.exitFullscreen();
-    else byId("player").requestFullscreen().catch(showError);
+    else if (document.fullscreenEnabled) byId("player").requestFullscreen().catch(() => {}); // the browser says why
   }
 
   onKey(event) {

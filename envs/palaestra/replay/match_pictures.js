@@ -110,7 +110,7 @@ function unpackFloats(bytes, frames, width, droppedBits) {
 /** The header and the blocks (typed arrays by name) of the page. */
 async function readMatch(holder) {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("this browser has no DecompressionStream; open the page in a browser of 2023 or later");
+    throw new Error("this browser has no DecompressionStream; open the page in a browser of 2024 or later");
   }
   const buffer = await unpack(holder.textContent.trim());
   holder.remove();
