@@ -18,7 +18,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate reliability check lint test-lowest test-peers learn bench compare pages docs clean distclean
+.PHONY: help setup demo test mutate reliability check lint test-browser test-lowest test-peers learn bench compare pages docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -50,6 +50,10 @@ lint: $(READY) ## Style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+
+test-browser: $(READY) ## The page of a match in a headless Chromium (skipped where there is none)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group browser
+	$(BIN)/python -m pytest -m browser tests
 
 test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported dependencies
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/baselines
