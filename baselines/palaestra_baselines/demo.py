@@ -1,13 +1,14 @@
-"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches; or battles.
+"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches; or games of other families.
 
 A scripted hunter commands bank, climb and speed twice a second. The network trained by
 `palaestra_baselines.ppo_tracking` moves stick and throttle of both F-16s. The hunter fights a target that turns and one
-that weaves. The demo prints a table of kills and writes, for each target, one match as a flight recording for Tacview,
-an animation and a page of plots::
+that weaves. The demo prints a table of kills and writes, for each target, one match as a page for a browser, a flight
+recording for Tacview, an animation and a page of plots::
 
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
     palaestra demo --game skirmish  # see `palaestra_baselines.skirmish_demo`
+    palaestra demo --game search  # teams, pursuit, robots, search or any id: see `palaestra_baselines.family_demo`
 """
 
 from __future__ import annotations
@@ -16,24 +17,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tyro
 
 import palaestra
+from palaestra import replay
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Game
+from palaestra.replay import to_html
 from palaestra.replay.export import write_gif
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
 from palaestra.ucav.flightplot import film, plot_flight
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
-from palaestra_baselines import skirmish_demo
+from palaestra_baselines import family_demo, skirmish_demo
 
 ENV_ID = "palaestra/UcavPursuit-v0"
 TARGETS = ("level_turn", "weave")
@@ -44,6 +47,8 @@ LONGEST_FILM = 240
 
 MATCHES = {"dogfight": 16, "skirmish": 256}
 """Matches of a target or a battle, where none are asked for."""
+OTHER_MATCHES = 64
+"""Matches of any other game."""
 
 
 @dataclass
@@ -51,9 +56,11 @@ class Args:
     """Arguments.
 
     Attributes:
-        game: What is shown: ``dogfight``, two F-16s in JSBSim, or ``skirmish``, battles of small armies.
+        game: What is shown: ``dogfight``, two F-16s in JSBSim; ``skirmish``, battles of small armies; ``teams``,
+            ``pursuit``, ``robots``, ``search``, a game of that family by its scripts; or the id of any game with
+            scripts, such as ``TeamTag``.
         out: Folder for the recordings; made if it is not there.
-        matches: Matches against each target (16 by default) or of each battle (256).
+        matches: Matches against each target (16 by default), of each battle (256) or of another game (64).
         seed: Number of the run; other numbers give other matches.
         red: Skirmish: script or file of a policy that plays red in all battles; the bundled players if empty.
         inner_loop: Dogfight: stick controller: ``ppo`` (the bundled network), ``pid``, or the .safetensors file of a
@@ -63,7 +70,7 @@ class Args:
         quiet: Print the result only.
     """
 
-    game: Literal["dogfight", "skirmish"] = "dogfight"
+    game: str = "dogfight"
     out: Path = Path("palaestra-demo")
     matches: int | None = None
     seed: int = 0
@@ -76,7 +83,7 @@ class Args:
     @property
     def count(self) -> int:
         """Matches that are asked for, or those of the game."""
-        return MATCHES[self.game] if self.matches is None else self.matches
+        return MATCHES.get(self.game, OTHER_MATCHES) if self.matches is None else self.matches
 
 
 @dataclass(frozen=True)
@@ -171,6 +178,15 @@ def macro(roll_rad: np.ndarray, flight_path_rad: np.ndarray, speed_mps: np.ndarr
     return np.clip(scaled, -1.0, 1.0)[:, None]
 
 
+def rules(args: Args) -> dict[str, Any]:
+    """Keywords of the game."""
+    return {
+        "commands": "macro",
+        "inner_loop": args.inner_loop,
+        "cone_half_angle_deg": args.cone_half_angle_deg,
+    }
+
+
 def hunt(args: Args, target: str) -> Hunt:
     """Plays all matches against one target, match k under the seed ``(seed << 32) + k``."""
     sim = palaestra.make_batch(
@@ -179,9 +195,7 @@ def hunt(args: Args, target: str) -> Hunt:
         autoreset_mode="off",
         workers=args.workers,
         opponents={"blue": target},
-        commands="macro",
-        inner_loop=args.inner_loop,
-        cone_half_angle_deg=args.cone_half_angle_deg,
+        **rules(args),
     )
     sim.set_opponent("red", Hunter(sim.game))
     with Progress("matches", args.count, title=f"hunting {target}", quiet=args.quiet) as progress:
@@ -199,23 +213,26 @@ def hunt(args: Args, target: str) -> Hunt:
     return Hunt(sim.game, records, (won == 0) & shot, int((won == 1).sum()))
 
 
-def best_match(hunt: Hunt) -> np.ndarray:
-    """Records of the kill of median length, or of the longest match if there was none."""
-    shot = sorted((len(hunt.records[k]), k) for k in np.flatnonzero(hunt.kills))
-    return hunt.records[shot[(len(shot) - 1) // 2][1]] if shot else max(hunt.records, key=len)
+def best_match(hunt: Hunt) -> int:
+    """Number of the kill of median length, or of the longest match if there was none."""
+    shot = sorted((len(hunt.records[k]), k) for k in np.flatnonzero(hunt.kills).tolist())
+    lengths = [len(records) for records in hunt.records]
+    return shot[(len(shot) - 1) // 2][1] if shot else lengths.index(max(lengths))
 
 
 def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
-    """Writes the flight recording, the page of plots and the animation of one match."""
-    records = best_match(hunt)
-    stem = args.out / target
-    acmi, page, picture = stem.with_suffix(".acmi"), stem.with_suffix(".png"), stem.with_suffix(".gif")
+    """Writes one match as a page for a browser, a flight recording, a page of plots and an animation."""
+    number = best_match(hunt)
+    records, stem = hunt.records[number], args.out / target
+    html, acmi, page, picture = (stem.with_suffix(f".{kind}") for kind in ("html", "acmi", "png", "gif"))
+    players = {"red": Hunter(hunt.game), "blue": target}
+    to_html(replay.record(ENV_ID, players, seed=(args.seed << 32) + number, **rules(args)), html)
     title = f"{args.inner_loop} inner loop, hunting {target}"
     write_acmi(acmi, hunt.game, records, Title=title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
     write_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, 1000 / FILM_FPS)
-    return [acmi, page, picture]
+    return [html, acmi, page, picture]
 
 
 def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
@@ -245,10 +262,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     started_s = time.perf_counter()
     args.out.mkdir(parents=True, exist_ok=True)
     if args.game == "skirmish":
-        files, about = skirmish_demo.show(args.out, args.count, args.seed, args.red, args.quiet), ""
+        files = skirmish_demo.show(args.out, args.count, args.seed, args.red, args.quiet)
+    elif args.game == "dogfight":
+        files = show_dogfights(args)
     else:
-        files, about = show_dogfights(args), " (.acmi opens in Tacview)"
-    print(f"Recordings{about}, {time.perf_counter() - started_s:.0f} s:")
+        files = family_demo.show(args.out, args.game, args.count, args.seed, args.quiet)
+    about = ".html opens in any browser" + (", .acmi in Tacview" if args.game == "dogfight" else "")
+    print(f"Recordings ({about}), {time.perf_counter() - started_s:.0f} s:")
     for file in files:
         print(f"  {file}  {file.stat().st_size / 1e3:.0f} kB")
 

@@ -1,7 +1,7 @@
 """The demo of battles: ``palaestra demo --game skirmish``.
 
 Red plays by bundled weights, or by a script where a battle has none, against the script ``builtin`` on three battles.
-It prints a table of won matches and writes one match of each battle as an animation.
+It prints a table of won matches and writes one match of each battle as a page for a browser and an animation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import player_name
 from palaestra.evaluation import MatchTable, evaluate
-from palaestra.replay import record, to_gif
+from palaestra.replay import record, to_gif, to_html
 
 OPPONENT = "builtin"
 LANES = 64
@@ -61,17 +61,17 @@ def player_of(red: str) -> str:
 
 
 def show(out: Path, matches: int, seed: int, red: str, quiet: bool) -> list[Path]:
-    """Plays the battles, prints the table and writes an animation of each.
+    """Plays the battles, prints the table and writes a page and an animation of each.
 
     Args:
-        out: Folder of the animations, ``BATTLE.gif``.
+        out: Folder of ``BATTLE.html`` and ``BATTLE.gif``.
         matches: Matches of each battle.
         seed: Number of the run; match k has the seed ``(seed << 32) + k``.
         red: Script or file of a policy that plays red in all battles; the players of `BATTLES` if empty.
         quiet: Show no progress.
 
     Returns:
-        The animations.
+        The pages and the animations.
 
     Raises:
         FileError: There are no such weights, or no such file.
@@ -94,13 +94,14 @@ def show(out: Path, matches: int, seed: int, red: str, quiet: bool) -> list[Path
     print("\n".join(result_lines(players, tables)))
     files = []
     with Progress("matches", len(BATTLES), title="recording", quiet=quiet) as progress:
-        for name, battle in BATTLES.items():
+        for number, (name, battle) in enumerate(BATTLES.items(), 1):
             match = record(
                 battle.env_id, {"red": players[name], "blue": OPPONENT}, seed=seed_of_best_match(tables[name])
             )
-            files.append(out / f"{name}.gif")
+            files += [out / f"{name}.html", out / f"{name}.gif"]
+            to_html(match, files[-2])
             to_gif(match, files[-1])
-            progress.update(len(files))
+            progress.update(number)
     return files
 
 

@@ -15,10 +15,13 @@ pytest.importorskip("tyro")
 pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
+from replay.test_page import read
+
 import palaestra
+from palaestra import registry
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.ucav.acmi import read_acmi
-from palaestra_baselines import demo
+from palaestra_baselines import demo, family_demo
 
 QUICK = ("--matches", "2", "--inner-loop", "pid", "--cone-half-angle-deg", "30", "--quiet")
 
@@ -50,7 +53,8 @@ def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, st
         assert len(read_acmi(folder / f"{target}.acmi").objects) >= 2
         assert (folder / f"{target}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / f"{target}.gif").read_bytes().startswith(b"GIF89a")
-        for suffix in ("acmi", "png", "gif"):
+        assert "<title>UcavPursuit-v0</title>" in (folder / f"{target}.html").read_text(encoding="utf-8")
+        for suffix in ("html", "acmi", "png", "gif"):
             assert str(folder / f"{target}.{suffix}") in text
 
 
@@ -61,7 +65,41 @@ def test_a_match_is_recorded_from_its_start_to_its_end():
         assert records["steps"].tolist() == list(range(len(records)))
         end = result.game.end_reason(int(records[-1]["info"]["end_reason"]))
         assert shot == (end == "kill" and records[-1]["info"]["winner"] == 0)
-    assert any(demo.best_match(result) is records for records in result.records)
+    assert 0 <= demo.best_match(result) < 2
+
+
+def test_the_page_shows_the_match_that_was_chosen(tmp_path: Path):
+    args = demo.Args(matches=2, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True, out=tmp_path, seed=3)
+    result = demo.hunt(args, "weave")
+    page, *_ = demo.record(args, "weave", result)
+    header, _ = read(page.read_text(encoding="utf-8"))
+    assert header["frames"] == len(result.records[demo.best_match(result)])
+    assert dict(header["about"])["seed"] == str((3 << 32) + demo.best_match(result))
+
+
+@pytest.mark.parametrize("game", ["teams", "GraphPursuit-Petersen"])
+def test_a_game_of_another_family_is_played_and_shown(game: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    demo.main(["--game", game, "--matches", "3", "--quiet", "--out", str(tmp_path)])
+    text = capsys.readouterr().out
+    (page,) = tmp_path.glob("*.html")
+    assert str(page) in text
+    assert "3 matches" in text
+    header, _ = read(page.read_text(encoding="utf-8"))
+    assert header["marks"][-1]["kind"] == "end"
+
+
+def test_every_family_of_the_demo_has_its_scripts():
+    for id, *players in family_demo.GAMES.values():
+        if id.startswith("palaestra/Quad"):
+            pytest.importorskip("mujoco")
+        game, _ = registry.make_game(id)
+        assert set(players) <= set(game.scripts)
+        assert game.scripts
+
+
+def test_a_game_without_scripts_is_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match="no scripts"):
+        demo.main(["--game", "CartPole", "--quiet", "--out", str(tmp_path)])
 
 
 def test_the_hunter_banks_towards_the_target_and_climbs_to_its_height():

@@ -267,7 +267,8 @@ def test_the_help_of_the_demo_shows_its_games(words: list[str], run):
     pytest.importorskip("tyro", reason="the demo comes with the baselines")
     printed = run("demo", *words)
     assert printed.code == 0
-    assert "--game {dogfight,skirmish}" in printed.out
+    for game in ("dogfight", "skirmish", "teams", "pursuit", "robots", "search"):
+        assert f"``{game}``" in printed.out
 
 
 def test_train_ends_as_the_method_ends(run, methods):

@@ -1,0 +1,60 @@
+"""The demo of a game of another family: ``palaestra demo --game teams``, or of any id.
+
+It plays matches between scripts, prints how they ended, and writes one of them as a page for a browser.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from palaestra import registry
+from palaestra.cli.progress_bar import Progress
+from palaestra.console import find_id
+from palaestra.evaluation import evaluate
+from palaestra.replay import record, to_html
+from palaestra_baselines.skirmish_demo import seed_of_best_match
+
+GAMES: dict[str, tuple[str, ...]] = {
+    "teams": ("palaestra/TeamPong-v0", "tracker", "chaser"),
+    "pursuit": ("palaestra/GraphPursuit-Grid10-v0", "shortest_path", "flee"),
+    "robots": ("palaestra/QuadGate2-v0",),
+    "search": ("palaestra/SearchQA-Bridge4-v0", "oracle"),
+}
+"""Id and players of the teams by name of a family; the game's default script plays where none is named."""
+
+
+def show(out: Path, game: str, matches: int, seed: int, quiet: bool) -> list[Path]:
+    """Plays matches, prints a table and writes the won match of median length.
+
+    Args:
+        out: Folder of the page.
+        game: A name of `GAMES`, or an id.
+        matches: Number of matches.
+        seed: Number of the run; match k has the seed ``(seed << 32) + k``.
+        quiet: Show no progress.
+
+    Returns:
+        The page.
+
+    Raises:
+        KeyError: No such game; suggests the nearest id.
+        ValueError: The game has no script that could play it.
+    """
+    id, *named = GAMES.get(game) or (find_id(game),)
+    rules, _ = registry.make_game(id)
+    if not rules.scripts:
+        raise ValueError(f"{id} has no scripts to play it: name another game")
+    players = dict(zip(rules.teams, [*named, *[rules.default_opponent] * len(rules.teams)], strict=False))
+    with Progress("matches", matches, title=id, quiet=quiet) as progress:
+        table = evaluate(
+            id,
+            *players.values(),
+            matches=matches,
+            seed=seed,
+            swap=False,
+            progress=lambda done, _: progress.update(done),
+        )
+    print(table)
+    page = out / f"{id.rpartition('/')[2]}.html"
+    to_html(record(id, players, seed=seed_of_best_match(table)), page)
+    return [page]
