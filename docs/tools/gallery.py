@@ -7,7 +7,7 @@
     python docs/tools/gallery.py --all                    # all anew
 
 It also puts those of robots side by side, into ``docs/images/robots.png``. A page shows the first of its presets. The
-match is always the same: it is played to its end under a fixed seed, then again up to `MOMENT` of its length.
+match is always the same: it is played to its end under a fixed seed, then again up to the decision that `choose` takes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ from palaestra.game import Page
 FOLDER = Path("docs", "images", "environments")
 SEED = 11
 MOMENT = 0.6
-"""Share of the match that has been played in the picture."""
+"""Share of the match that has been played in the picture, about."""
+PRESENT = 0.5
+"""Share of each team that is in the match in the picture, at least."""
+PLAYERS = {"skirmish": ("focus_fire", "builtin")}
+"""Scripts of the teams by family, where the default script is not a good player."""
 LONGEST = 400
 """Decisions of a match that are looked at; longer ones are cut here."""
 COLORS = 128
@@ -54,24 +58,46 @@ def moment(id: str) -> np.ndarray:
     """
     sim = registry.make_batch(id, 1, autoreset_mode="off")
     try:
-        for team in sim.game.teams:
+        named = PLAYERS.get(registry.row(id).family, ())
+        for number, team in enumerate(sim.game.teams):
             if len(sim.game.teams) > 1 or sim.game.scripts:
-                sim.set_opponent(team, sim.game.default_opponent)
-        length = _play(sim, LONGEST)
-        _play(sim, max(1, int(MOMENT * length)))
+                is_known = number < len(named) and named[number] in sim.game.scripts
+                sim.set_opponent(team, named[number] if is_known else sim.game.default_opponent)
+        _play(sim, choose(*_play(sim, LONGEST)))
         return sim.render()
     finally:
         sim.close()
 
 
-def _play(sim: Simulation, decisions: int) -> int:
-    """Plays the match from its start. Returns how many decisions it took, at most ``decisions``."""
+def choose(is_event: np.ndarray, present: np.ndarray) -> int:
+    """The decision that is shown: nearest to `MOMENT` of those in which something happens, or of all.
+
+    Args:
+        is_event: bool ``[T]``: somebody was paid or fell.
+        present: float ``[T, teams]``: share of each team that is in the match.
+    """
+    decisions = np.arange(1, len(is_event) + 1)
+    are_there = (present >= PRESENT).all(axis=1)
+    kept = next((kept for kept in (is_event & are_there, are_there) if kept.any()), np.ones(len(is_event), bool))
+    distance = np.abs(decisions - MOMENT * len(decisions))
+    return int(decisions[kept][distance[kept].argmin()])
+
+
+def _play(sim: Simulation, decisions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Plays the match from its start, at most so many decisions. Returns what `choose` takes."""
     sim.reset(seed=SEED)
-    for number in range(decisions):
+    events, present = list[bool](), list[list[float]]()
+    teams = [sim.game.team_index == number for number in range(len(sim.game.teams))]
+    before = sim.alive[0].copy()
+    for _ in range(decisions):
         sim.step()
+        alive = sim.alive[0].copy()
+        events.append(bool(sim.rewards[0].any() or (before & ~alive).any()))
+        present.append([float(alive[team].mean()) for team in teams])
+        before = alive
         if sim.terminated[0] or sim.truncated[0]:
-            return number + 1
-    return decisions
+            break
+    return np.array(events), np.array(present)
 
 
 def write(id: str, root: Path = Path()) -> Path:

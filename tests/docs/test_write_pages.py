@@ -330,3 +330,14 @@ def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
         "| 1 | 0 | +2.2, -1.5 | 0.00, 0.06 | 1.00, 0.50 |",
         "| 2 | 2 | +17.0 | 1.00 | 0.00 |",
     ]
+
+
+def test_a_picture_shows_something_that_happens_while_both_sides_are_there():
+    events, there = np.zeros(100, bool), np.ones((100, 2))
+    assert docs.gallery.choose(events, there) == 60
+    events[[9, 69, 89]] = True
+    assert docs.gallery.choose(events, there) == 70
+    there[50:, 1] = 0.4
+    assert docs.gallery.choose(events, there) == 10
+    assert docs.gallery.choose(np.zeros(100, bool), there) == 50
+    assert docs.gallery.choose(events, 0 * there) == 60

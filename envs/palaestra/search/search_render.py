@@ -92,8 +92,8 @@ class Passage(NamedTuple):
 
 
 def texts_of(game: Game) -> Texts:
-    """The words of a game, which `palaestra.search.search_qa.game` keeps beside the rules."""
-    return vars(game)["texts"]
+    """The words of a game of `palaestra.search.search_qa`."""
+    return game.captions
 
 
 def steps_of(texts: Texts, world: Any, s: Any) -> list[Step]:

@@ -20,6 +20,19 @@ NEVER, ARRIVED = -1, 0
 MOST_CHANGES = 4
 """Units that may change sides in a match."""
 
+
+class Captions(NamedTuple):
+    """Names for pictures: `palaestra.game.Game.captions`.
+
+    Attributes:
+        maps: By the number of the map.
+        units: By the number of the kind.
+    """
+
+    maps: tuple[str, ...]
+    units: tuple[str, ...]
+
+
 LAYOUT = np.dtype(
     [(name, "i8") for name in ("shield_of_red", "shield_of_blue", "types", "actions", "healers")]
     + [(name, "i8", (MOST_UNITS,)) for name in ("column_of_red", "column_of_blue")]

@@ -18,6 +18,7 @@ from palaestra.skirmish.battle_records import (
     NO_ORDER,
     OPENING,
     RULES,
+    Captions,
     World,
     match_fields,
     scratch_fields,
@@ -309,6 +310,7 @@ def make_game(battles: Sequence[BattleMap], variant: Variant | None = None, **mo
         render_text="palaestra.skirmish.render:write",
         render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
         click="palaestra.skirmish.render:click",
+        captions=Captions(tuple(b.name for b in battles), battles[0].ruleset.unit_names),
     )
     if variant.both_learn:
         unit = Role("unit", (*red.agents, *blue.agents), red.observation, red.action, slots)

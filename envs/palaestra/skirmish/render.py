@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade, font
 from palaestra.game import Game
 from palaestra.skirmish.battle_records import ARRIVED, RED
 from palaestra.skirmish.combat import CIRCLE, NOBODY
@@ -37,6 +37,8 @@ FEW = 8
 """Ranges of weapons are drawn while so many units live."""
 MANY = 24
 """Lines of shots have no glow where there are more."""
+LONGEST_TITLE = 30
+"""Characters of the title of a picture."""
 LEAST_RADIUS = 4.0
 """Pixels of the smallest unit."""
 CLICK_PIXELS = 8.0
@@ -97,7 +99,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     for slot in here if len(here) <= FEW else ():
         draw_range(canvas, view, world, s, slot)
     draw_header(canvas, game, world, s)
-    draw_footer(canvas, view, world, s)
+    draw_footer(canvas, view, game, s)
     for slot in fallen(s):
         draw_cross(canvas, place(view, s, slot), TEAMS[s["team"][slot]])
     for slot in prizes(world, s):
@@ -205,7 +207,7 @@ def draw_shot(canvas: Canvas, view: View, world: Any, s: Any, slot: int, glows: 
 def draw_header(canvas: Canvas, game: Game, world: Any, s: Any) -> None:
     """Name, the living of both sides or the winner, the number of the decision; below, what both sides have left."""
     base, winner, middle = 25, int(s["info"]["winner"]), WIDTH / 2
-    canvas.text((MARGIN, base), game.name, TEXT, 16)
+    canvas.text((MARGIN, base), title(game, s), TEXT, 16)
     canvas.text((WIDTH - MARGIN, base), f"{int(s['steps'])} / {s['parameters']['horizon']:.0f}", MUTED, 14, "rs")
     if winner >= 0:
         canvas.text((middle, base), f"{game.team_names[winner]} has won", TEAMS[winner], 16, "ms")
@@ -234,15 +236,25 @@ def strength(world: Any, s: Any, team: int) -> tuple[int, float]:
     return len(slots), left / most if most > 0.0 else 0.0
 
 
-def draw_footer(canvas: Canvas, view: View, world: Any, s: Any) -> None:
+def title(game: Game, s: Any) -> str:
+    """The game and the map of a match, cut where both are long."""
+    words = f"{game.name} {game.captions.maps[int(s['map'])]}"
+    return words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1]}…"
+
+
+def draw_footer(canvas: Canvas, view: View, game: Game, s: Any) -> None:
     """What the marks mean, for the kinds of this match, and the damage so far."""
-    base, x = view.height - 11.0, MARGIN + 7.0
-    here = living(world, s) + fallen(s)
-    for kind in sorted(set(s["kind"][here].tolist())):
-        unit = world.units[kind]
-        draw_body(canvas, (x, base - 4.5), 7.5, unit, MUTED)
-        canvas.text((x + 14, base), describe(unit), MUTED, 12)
-        x += 34.0 + 6.4 * len(describe(unit))
+    world, base, x = game.world, view.height - 11.0, MARGIN + 7.0
+    alive = living(world, s)
+    for kind in sorted(set(s["kind"][alive + fallen(s)].tolist())):
+        name = game.captions.units[kind].replace("_", " ")
+        draw_body(canvas, (x, base - 4.5), 7.5, world.units[kind], MUTED)
+        canvas.text((x + 14, base), name, MUTED, 12)
+        x += 36.0 + font(12).getlength(name)
+    if len(alive) <= FEW and (world.units["range"][s["kind"][alive]] >= MELEE_CELLS).any():
+        for k in range(0, 360, 40):
+            canvas.arc((x, base - 4.5), 6.5, k, k + 20, MUTED)
+        canvas.text((x + 12, base), "range", MUTED, 12)
     canvas.text((WIDTH - MARGIN, base), f"damage {float(s['info']['damage']):.0f}", MUTED, 12, "rs")
 
 

@@ -117,6 +117,8 @@ class Game:
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
             Like ``render`` it reads the record and changes nothing. By default the match record; None for no text.
+        captions: What pictures and texts name beyond the rules (units, maps, passages), in a form of the game's own. It
+            decides nothing: it is neither compiled nor part of the digest.
         click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns what a
             click on column x and row y of the picture means for the agent in ``slot``: an action in the form of its
             space (an int, an array, a dict by field), the name of the agent to command next, or None for nothing.
@@ -179,6 +181,7 @@ class Game:
     render: str | None = "palaestra.drawing.plain_picture:draw"
     render_fps: float = 10.0
     render_text: str | None = "palaestra.drawing.plain_picture:write"
+    captions: Any = None
     click: str | None = None
     goal_reward: str | None = None
     codecs: Mapping[str, Codec] = field(default_factory=dict)
