@@ -15,8 +15,10 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.cli import main
-from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.canvas import Canvas, font
 from palaestra.drawing.display_list import SCALE, DisplayList, varints
+from palaestra.game import Choice
+from palaestra.registry import make_game
 from palaestra.replay import Replay, ReplayError, frames, record, to_html
 from palaestra.replay.page import make_page, page_of
 
@@ -150,6 +152,15 @@ def test_words_stand_where_pillow_puts_them():
     assert places[4][1] == pytest.approx(64, abs=3)
 
 
+def test_letters_have_the_widths_that_pillow_gives_them():
+    drawn, canvas, words = DisplayList(), Canvas(100, 100), "Rijam <AV> 12"
+    canvas.text((0, 20), words, size=13)
+    canvas.text((0, 40), "\u0639\u0631\u0628", size=13)
+    drawn.add(canvas)
+    assert sum(drawn.letters[13][letter] for letter in words) == font(13).getlength(words)
+    assert drawn.letters[13].keys() == set(words)
+
+
 def test_pictures_of_engines_are_files_and_equal_ones_are_stored_once():
     pytest.importorskip("mujoco", reason="needs the extra palaestra[robots]")
     header, blocks = read(make_page(record("palaestra/QuadGate2-v0", seed=1, horizon=2)))
@@ -166,7 +177,7 @@ def test_pictures_of_engines_are_files_and_equal_ones_are_stored_once():
 def test_rewards_actions_and_observations_are_those_of_the_match(replay: Replay, shown: Any):
     header, blocks = shown
     actions, observations = (unpacked(header, blocks, name) for name in ("actions", "observations"))
-    count = 0
+    game, count = make_game(replay.id)[0], 0
     for k, sim in enumerate(frames(replay)):
         np.testing.assert_array_equal(blocks["rewards"][k], sim.rewards[0])
         np.testing.assert_array_equal(blocks["alive"][k], sim.alive[0])
@@ -177,10 +188,12 @@ def test_rewards_actions_and_observations_are_those_of_the_match(replay: Replay,
     assert np.isnan(actions[0]).all()
     assert header["frames"] == count == replay.steps + 1
     assert header["steps"] == list(range(count))
-    assert header["agents"] == list(sim.game.agents)
+    assert header["agents"] == list(game.agents)
     assert [team["name"] for team in header["teams"]] == ["red", "blue"]
-    assert [len(fields) for fields in header["fields"]] == [len(sim.game.roles[0].observation)] * 4
-    assert header["actions"][0][0]["options"][1] == sim.game.roles[0].action[0].meanings[1]
+    assert [len(fields) for fields in header["fields"]] == [len(game.roles[0].observation)] * 4
+    (move,) = game.roles[0].action
+    assert isinstance(move, Choice)
+    assert header["actions"][0][0]["options"][1] == move.meanings[1]
 
 
 def unpacked(header: dict[str, Any], blocks: dict[str, np.ndarray], name: str) -> np.ndarray:
@@ -210,6 +223,7 @@ def test_deaths_and_forbidden_options_are_told():
     assert blocks["legal"].shape == (header["frames"], options)
     assert 0 < blocks["legal"].mean() < 1
     for row, sim in zip(blocks["legal"], frames(made), strict=True):
+        assert sim.legal is not None
         np.testing.assert_array_equal(row, np.concatenate([masks[0].ravel() for masks in sim.legal.values()]))
 
 

@@ -18,6 +18,8 @@ from palaestra.drawing.canvas import Canvas, Layer, Point, Shape, Words, font
 
 SCALE = 3
 """Numbers of operations that make a pixel, or a degree."""
+PLAIN = frozenset(map(chr, range(32, 127)))
+"""Letters that stand side by side, whatever is next to them."""
 LARGEST = 2**29
 """Bound of a number: farther places are moved there."""
 
@@ -45,6 +47,7 @@ class DisplayList:
 
     Attributes:
         styles: Of all operations, as JSON holds them: a word for what is drawn, then what does not move.
+        letters: Widths of plain letters as Pillow places them, by the size of the typeface.
         layers: Number of the lists that pictures refer to.
         pictures: Number of the pictures.
     """
@@ -53,6 +56,7 @@ class DisplayList:
         """Without pictures."""
         self.styles = list[list[Any]]()
         self.layers = self.pictures = 0
+        self.letters = dict[int, dict[str, int]]()
         self._numbers = dict[tuple, int]()
         self._layers = dict[Layer, tuple[int, int]]()
         self._of_layers, self._of_pictures = Streams([], [], []), Streams([], [], [])
@@ -112,6 +116,9 @@ class DisplayList:
     def _words(self, words: Words) -> Operation:
         """Lettering from its left end, as Pillow places it."""
         (x, y), text, color, size, anchor = words
+        widths = self.letters.setdefault(size, {})
+        for letter in sorted(PLAIN.intersection(text).difference(widths)):
+            widths[letter] = round(font(size).getlength(letter))
         right, down = _left_end(text, size, anchor)
         start = round(x) + right, round(y) + down
         return self._operation(start, "text", text, color, size, "left")

@@ -219,7 +219,7 @@ class OperationReader {
 // ---- pictures ------------------------------------------------------------------------------------------------------
 
 /** A style with its colours as CSS text. */
-function prepareStyle(style) {
+function prepareStyle(style, letters) {
   const kind = style[0];
   const color = (value) => (value ? colorText(value) : null);
   switch (kind) {
@@ -230,8 +230,8 @@ function prepareStyle(style) {
     case "circle": return { kind, fill: color(style[1]), stroke: color(style[2]), width: style[3] };
     case "arc": return { kind, stroke: color(style[1]), width: style[2] };
     case "text": return {
-      kind, words: shorten(String(style[1]), WORDS_DRAWN), fill: color(style[2]),
-      font: `${style[3]}px palaestra, sans-serif`, align: style[4],
+      kind, letters: placeLetters(shorten(String(style[1]), WORDS_DRAWN), letters[style[3]] ?? {}),
+      fill: color(style[2]), font: `${style[3]}px palaestra, sans-serif`, align: style[4],
     };
     default: return { kind, fill: color(style[1]) };
   }
@@ -324,12 +324,20 @@ function ringPath(context, style, x, y, radius, startDeg, endDeg) {
   strokePath(context, style.stroke, width);
 }
 
+/** Letters of plain words and how far right they stand in Pillow, by its widths. Other words stay in one piece. */
+function placeLetters(words, widths) {
+  const letters = Array.from(words);
+  if (letters.some((letter) => !Object.hasOwn(widths, letter))) return [[words, 0]];
+  let right = 0;
+  return letters.map((letter) => [letter, (right += widths[letter]) - widths[letter]]);
+}
+
 /** Pictures made of operations. A view is {scale, x, y}: device pixels a picture pixel, and of the picture's corner. */
 class VectorPicture {
   constructor(header, blocks) {
     this.header = header;
     this.reader = new OperationReader(blocks, header);
-    this.styles = header.styles.map(prepareStyle);
+    this.styles = header.styles.map((style) => prepareStyle(style, header.letters));
     this.numbers = new Float64Array(64);
     this.layerBitmaps = new Map();
     this.bitmapView = "";
@@ -407,7 +415,7 @@ class VectorPicture {
       if (context.font !== style.font) context.font = style.font;
       context.textAlign = style.align;
       context.fillStyle = style.fill;
-      context.fillText(style.words, x, y);
+      for (const [letter, right] of style.letters) context.fillText(letter, x + right, y);
     }
     context.restore();
   }

@@ -197,6 +197,7 @@ class MatchData:
             "marks": self._marks,
             "styles": self._list.styles,
             "layers": self._list.layers,
+            "letters": self._list.letters,
             **self._tables.header(blocks),
         }
         return header, blocks
