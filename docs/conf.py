@@ -7,11 +7,14 @@ in the tree.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from sphinx.ext.napoleon.docstring import GoogleDocstring
 
+sys.path.insert(0, str(Path(__file__).with_name("tools")))
+import gallery
 from palaestra import __version__
 
 project = "palaestra"
@@ -49,10 +52,12 @@ html_title = f"palaestra {release}"
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
-html_css_files = ["wide_tables.css"]
+html_css_files = ["site.css"]
 
 FOLDER = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)#]*/|[^)#.]*)\)")
 """Links to folders: the site has none, so their text stays."""
+MATCH = re.compile(r"!\[A match of (\S+)\]\([^)]*\)")
+"""The picture of an environment's page."""
 PICTURE = re.compile(r'<a href="([^"]+)"><img width="\d+" alt="([^"]+)" src="([^"]+)"></a>')
 """A picture of README.md's gallery, in HTML because of its width."""
 
@@ -60,6 +65,20 @@ PICTURE = re.compile(r'<a href="([^"]+)"><img width="\d+" alt="([^"]+)" src="([^
 def as_on_the_site(app: Any, name: str, source: list[str]) -> None:
     """Turns what GitHub shows and MyST does not into what both show."""
     source[0] = FOLDER.sub(r"\1", PICTURE.sub(r"[![\2](\3)](\1)", source[0]))
+
+
+def add_match(app: Any, name: str, source: list[str]) -> None:
+    """Puts a match that plays in the browser under the picture of an environment's page."""
+    found = MATCH.search(source[0]) if name.startswith("docs/environments/") else None
+    if found is None:
+        return
+    page = Path(app.outdir, "_matches", f"{Path(name).name}.html")
+    try:
+        gallery.write_match(found[1], page)
+    except ImportError:
+        return  # its engine is not installed
+    frame = f'<iframe class="match" loading="lazy" title="a match of {found[1]}" src="../../_matches/{page.name}">'
+    source[0] = source[0].replace(found[0], f"```{{raw}} html\n{frame}</iframe>\n```", 1)
 
 
 def lead_to_the_first_page(app: Any, error: Exception | None) -> None:
@@ -90,4 +109,5 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", keep_sentence, priority=400)
     app.connect("autodoc-process-docstring", restore_sentence, priority=600)
     app.connect("source-read", as_on_the_site)
+    app.connect("source-read", add_match)
     app.connect("build-finished", lead_to_the_first_page)

@@ -22,6 +22,7 @@ from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.drawing.canvas import import_pillow
 from palaestra.game import Page
+from palaestra.replay import Recorder, to_html
 
 FOLDER = Path("docs", "images", "environments")
 SEED = 11
@@ -33,6 +34,8 @@ PLAYERS = {"skirmish": ("focus_fire", "builtin")}
 """Scripts of the teams by family, where the default script is not a good player."""
 LONGEST = 400
 """Decisions of a match that are looked at; longer ones are cut here."""
+SHOWN, DRAWN = 120, 24
+"""Decisions of a match on a page of the site; and of one that an engine draws, which takes long and is large."""
 COLORS = 128
 """Palette of the files."""
 SHEET, COLUMNS = "robots", 4
@@ -56,17 +59,40 @@ def moment(id: str) -> np.ndarray:
         NotImplementedError: The game draws none.
         ImportError: Pillow or the game's engine is missing.
     """
-    sim = registry.make_batch(id, 1, autoreset_mode="off")
+    sim = _with_players(id)
     try:
-        named = PLAYERS.get(registry.row(id).family, ())
-        for number, team in enumerate(sim.game.teams):
-            if len(sim.game.teams) > 1 or sim.game.scripts:
-                is_known = number < len(named) and named[number] in sim.game.scripts
-                sim.set_opponent(team, named[number] if is_known else sim.game.default_opponent)
         _play(sim, choose(*_play(sim, LONGEST)))
         return sim.render()
     finally:
         sim.close()
+
+
+def write_match(id: str, path: Path) -> None:
+    """Writes the start of the same match as a page for the browser: `SHOWN` decisions, or `DRAWN` by an engine.
+
+    Raises:
+        NotImplementedError: The game draws no picture.
+        ImportError: Pillow or the game's engine is missing.
+    """
+    sim = _with_players(id)
+    try:
+        with Recorder(sim, check_every=SHOWN) as recorder:
+            _play(sim, DRAWN if registry.row(id).family == SHEET else SHOWN)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            to_html(recorder.replay(), path)
+    finally:
+        sim.close()
+
+
+def _with_players(id: str) -> Simulation:
+    """One match between the players of the pictures."""
+    sim = registry.make_batch(id, 1, autoreset_mode="off")
+    named = PLAYERS.get(registry.row(id).family, ())
+    for number, team in enumerate(sim.game.teams):
+        if len(sim.game.teams) > 1 or sim.game.scripts:
+            is_known = number < len(named) and named[number] in sim.game.scripts
+            sim.set_opponent(team, named[number] if is_known else sim.game.default_opponent)
+    return sim
 
 
 def choose(is_event: np.ndarray, present: np.ndarray) -> int:

@@ -68,6 +68,8 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_machine(tmp_path: P
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     assert (site / "index.html").exists()
+    assert (site / "_matches" / "TeamPong.html").exists()
+    assert "../../_matches/TeamPong.html" in (site / "docs" / "environments" / "TeamPong.html").read_text("utf-8")
     typed = [page.name for page in (site / "docs" / "api").glob("*.html") if ">Type<span" in page.read_text("utf-8")]
     assert typed == []  # a sentence "What it is: more of it" names no type
     loaded = re.compile(r"<(?:script|img|link|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//([^\"]+)\"")

@@ -41,6 +41,7 @@ Hands are open, the part of each is 8 mm from its palm. Bottle and pen lie up to
 5 mm along and across, and are turned by up to 0.05 rad.
 
 ## Episode End
+
 - terminated: `done`, the thing is open and each part is less than 0.04 m from the place where it lies in its hand. The
   bottle is open at 0.03 m, the pen at 0.06 m (both joints end at 0.1 m), the scissors at 0.7 rad (of 1.4);
   `dropped`, the thing is lower than 0.2 m, it starts above 0.3 m; `strayed`, a base is 0.1 m from its place.

@@ -43,6 +43,7 @@ nearness itself in each decision: a match that lasts is then paid more than one 
 Hands are cupped, the upright one has closed its fingers. The ball lies in the first one, within 2 mm of the middle.
 
 ## Episode End
+
 - terminated: `done`, the ball is less than 0.03 m from the goal; `dropped`, it is lower than 0.3 m, the catching hand
   is at 0.5 m; `strayed`, a movable base is 0.1 m from its place.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 75 decisions, 150 in `HandCatchAbreast`.

@@ -30,6 +30,7 @@ nor paid for.
 The standing robot, with noise on all positions and velocities as in Gymnasium's task.
 
 ## Episode End
+
 - terminated: `fallen`, the trunk is too high, too low or too steep, as in Gymnasium's task (not the half cheetah).
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon.
 

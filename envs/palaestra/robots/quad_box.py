@@ -29,6 +29,7 @@ The box is within 0.1 m of the origin and within 0.15 rad of lying across the wa
 0.3 m aside. The robots stand 1 m behind, 0.35 m to both sides, each within 0.1 m and 0.2 rad of its place.
 
 ## Episode End
+
 - terminated: `done`, the box's middle is less than 0.3 m from the goal; `fallen`, a trunk is lower than 0.14 m or
   tilted by 60 degrees.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s.

@@ -29,6 +29,7 @@ The ball is within 0.1 m of the middle. The robots stand in their own half, 0.9 
 right.
 
 ## Episode End
+
 - terminated: `scored`, the ball's middle is behind a goal line; `fallen`, a trunk is lower than 0.14 m or tilted by 60
   degrees: its team loses, both at once are a draw.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 30 s: a draw.

@@ -25,6 +25,7 @@ middle, over their number (`reward_progress`); 1 when all have passed (`reward_d
 The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 rad of its place.
 
 ## Episode End
+
 - terminated: `done`, all robots are 0.5 m behind the wall; `fallen`, a trunk is lower than 0.14 m or tilted by 60
   degrees.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 5 (n + 1) s for n robots.

@@ -30,6 +30,7 @@ The sheep is 1.8 m before the wall, within 0.2 m, and up to 0.8 m beside the gat
 before the wall, 0.6 m to both sides, each within 0.1 m and 0.2 rad of its place.
 
 ## Episode End
+
 - terminated: `done`, the sheep's middle is 0.3 m behind the wall; `fallen`, a trunk is lower than 0.14 m or tilted by
   60 degrees.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s.

@@ -24,6 +24,7 @@ The robots stand opposite, 0.7 m from the middle, each within 0.1 m and 0.3 rad 
 other; the line between them has any direction.
 
 ## Episode End
+
 - terminated: `out`, a trunk's middle has left the ring; `fallen`, a trunk is lower than 0.14 m or tilted by 60 degrees.
   Both at once are a draw.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s: a draw.
