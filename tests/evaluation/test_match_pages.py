@@ -73,8 +73,9 @@ def test_a_player_that_plays_otherwise_the_second_time_is_refused(tmp_path: Path
         def act(self, observations: Any, *_: Any) -> np.ndarray:
             return self.random.integers(0, 3, observations.shape[:2])
 
+    player: Any = Fickle()
     with pytest.raises(ValueError, match="another way"):
-        evaluate(ID, Fickle(), "tracker", matches=4, html=tmp_path)
+        evaluate(ID, player, "tracker", matches=4, html=tmp_path)
 
 
 def test_names_of_players_are_no_markup():

@@ -35,6 +35,8 @@ def render_has_no_side_effects(subject: Subject) -> None:
         require(picture.min() < picture.max(), f"step {number}: the picture is of one colour")
         player.play(sim)
         sim.step()
+    is_same = np.array_equal(np.asarray(sim.draw(lane=1)), sim.render(1))
+    require(is_same, "draw() gives another picture than render()")
     drawn, plain = EnvDriver(subject.env(render_mode="rgb_array"), seed), EnvDriver(subject.env(), seed)
     drawn.start()
     plain.start()
