@@ -93,3 +93,12 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own():
     assert 'sandbox="allow-scripts"' in text
     assert 'height="500"' in text
     assert text.count("<") == 2
+
+
+def test_a_result_is_printed_though_its_pages_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("palaestra.evaluation.match_pages._write", lambda *_: 1 / 0)
+    words = ["eval", "TeamPong", "--a", "tracker", "--b", "chaser", "--matches", "2", "--html", str(tmp_path)]
+    assert main(words) != 0
+    assert "2 matches" in capsys.readouterr().out

@@ -98,16 +98,22 @@ def run(args: argparse.Namespace) -> int:
             result = evaluate(id, *pair, names=(args.a, args.b), progress=report_progress, **options)
             if args.record:
                 _record(args.record, id, pair, result, keywords_of(args))
-            if args.html:
-                with Progress("pages") as report_pages:
-                    write_pages(args.html, result, pair, keywords_of(args), report_pages)
     if args.json:
         print_json(result.as_dict())
     else:
         print(result)
-        if args.html:
-            print(f"  {args.html / 'index.html'}: open it in a browser")
+    if args.html:
+        _write_pages(args, result)
     return 0
+
+
+def _write_pages(args: argparse.Namespace, table: Any) -> None:
+    """Writes the pages of a table, which has been printed: what goes wrong here loses no result."""
+    pair = (named_player(args.a), named_player(args.b))
+    with Progress("pages") as report_progress:
+        index = write_pages(args.html, table, pair, keywords_of(args), report_progress)
+    if not args.json:
+        print(f"  {index}: open it in a browser")
 
 
 def _record(file: Path, id: str, players: tuple[Any, Any], table: MatchTable, keywords: dict[str, Any]) -> None:

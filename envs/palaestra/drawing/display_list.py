@@ -3,7 +3,7 @@
 A picture is a list of operations, each a style (what is drawn, colours, widths, words) and numbers (places and sizes).
 Numbers are whole: `SCALE` to a pixel or degree. An operation that has the style of the one at its place in the picture
 before holds differences to its numbers. Styles, numbers across and numbers upright are three streams of integers in
-LEB128, which compress well. `palaestra.replay.match_page.js` reads them.
+LEB128, which compress well. ``match_pictures.js`` of `palaestra.replay` reads them.
 """
 
 from __future__ import annotations

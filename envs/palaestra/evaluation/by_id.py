@@ -18,6 +18,7 @@ from typing import Any
 
 from palaestra import registry
 from palaestra.core.run.opponents import OpponentSpec, player_name
+from palaestra.drawing.canvas import import_pillow
 from palaestra.evaluation.matches import EVALUATION_RUN, MatchTable, Progress, Tournament, play_pair, play_tournament
 
 
@@ -57,6 +58,8 @@ def evaluate(
         ValueError: No such player, a number out of range, or sides that cannot be swapped.
     """
     _refuse(keywords)
+    if html is not None:
+        import_pillow()  # before anything is played
     rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
     game, _ = registry.make_game(id, **rules)
     table = play_pair(

@@ -1,7 +1,8 @@
-"""A match as one HTML file that opens in any browser, without a network: pictures, rewards, actions, observations.
+"""A match as one HTML file that a browser opens without a network: pictures, rewards, actions, observations.
 
 The file holds the data of the match and a program of its own (`SCRIPTS`). Its policy lets nothing else run or
-load; what others can name, players and agents among it, is text there and never markup.
+load; what others can name, players and agents among it, is text there and never markup. Tested in Chromium; it uses
+what browsers have since 2024.
 """
 
 from __future__ import annotations

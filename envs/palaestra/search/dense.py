@@ -6,7 +6,7 @@ Embeddings come from a function of yours, or from an embedding model of Sentence
     from palaestra.search import DenseIndex
 
     index = DenseIndex(["The cat sat on the mat.", "Dogs bark at cats."], "models/all-MiniLM-L6-v2")
-    numbers, scores = index.search(["pets on a carpet"], k=1)  # [[0]]
+    numbers, scores = index.search(["pets on a carpet"], k=1)
 
 ``SearchQA``'s text form takes the same names: ``retriever="models/all-MiniLM-L6-v2"``, ``retriever="mine:embed"``.
 """

@@ -75,7 +75,7 @@ class Vocabulary:
 def split(text: str) -> list[str]:
     """The words of a text; `BETWEEN` is one, too.
 
-    A table of bytes and `str.split` are the fastest for ASCII: 0.4 us for a question of 50 characters.
+    A table of bytes and `str.split` are the fastest way for ASCII.
     """
     if text.isascii():
         return text.encode().translate(ASCII).decode().split()
