@@ -23,6 +23,15 @@ TILE = 32
 TIMEOUT_S = 60
 """Longest that a script in a page may take."""
 
+LISTED_MS = "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+"""Milliseconds from opening an index of matches until its list is there."""
+FILTER_MS = """const start = performance.now();
+filter.value = arguments[0];
+filter.dispatchEvent(new Event("input"));
+matches.getBoundingClientRect();
+return performance.now() - start;"""
+"""Milliseconds in which an index of matches filters and places its list."""
+
 
 def why_not() -> str:
     """Why no browser can be started here; empty where one can."""
@@ -65,13 +74,13 @@ class Chromium:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         self.driver.quit()
 
-    def open(self, file: Path, fragment: str = "") -> str:
-        """Opens a page of a match and waits until it can be used; returns why it cannot, or nothing."""
+    def open(self, file: Path, fragment: str = "", ready: str = "palaestraMatch.ready") -> str:
+        """Opens a page, by default of a match, and waits for a promise in it; returns why that fails, or nothing."""
         self.driver.get("about:blank")  # another fragment alone would not load the page again
         for forget in (self.console, self.requests):
             forget()
         self.driver.get(file.resolve().as_uri() + fragment)
-        return self.wait("palaestraMatch.ready.then(() => '', String)")
+        return self.wait(f"Promise.resolve({ready}).then(() => '', String)")
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script in the page returns."""

@@ -19,6 +19,15 @@ def test_an_arc_covers_its_angles_clockwise_from_three_oclock():
     assert abs(np.hypot(rows - 50, columns - 50) - 28).max() < 3
 
 
+def test_dashes_are_as_long_as_their_gaps():
+    canvas = Canvas(100, 20, (0, 0, 0))
+    canvas.dashes((10, 10), (90, 10), (255, 0, 0), 4.0, 10.0)
+    edges = np.diff((np.asarray(canvas)[10, :, 0] > 128).astype(int))
+    starts, ends = (np.flatnonzero(edges == sign) + 1 for sign in (1, -1))
+    np.testing.assert_allclose(starts, [10, 26, 42, 58, 74], atol=1)
+    np.testing.assert_allclose(ends, [18, 34, 50, 66, 82], atol=1)
+
+
 def test_copies_share_what_was_drawn_before_and_nothing_after():
     first = Canvas(40, 20, (0, 0, 0))
     first.circle((10, 10), 4, (255, 0, 0))

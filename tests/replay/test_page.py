@@ -22,7 +22,17 @@ from palaestra.registry import make_game
 from palaestra.replay import Replay, ReplayError, frames, record, to_html
 from palaestra.replay.page import make_page, page_of
 
-NUMBERS = {"panel": 4, "layer": 0, "rectangle": 4, "rounded": 5, "circle": 3, "arc": 5, "segment": 5, "text": 2}
+NUMBERS = {
+    "panel": 4,
+    "layer": 0,
+    "rectangle": 4,
+    "rounded": 5,
+    "circle": 3,
+    "arc": 5,
+    "dashes": 5,
+    "segment": 5,
+    "text": 2,
+}
 """How many numbers an operation has."""
 HOSTILE = "{{data}}</title></script><script>alert(1)</script>\"'\u202e"
 
@@ -65,12 +75,16 @@ def pictures(drawn: DisplayList) -> list[list[Operation]]:
     found, before = list[list[Operation]](), list[Operation]()
     for number in range(drawn.layers + drawn.pictures):
         now = list[Operation]()
-        for place in range(next(codes)):
+        unused, expected = list(range(len(before))), 0
+        for _ in range(next(codes)):
             code = next(codes)
-            style = drawn.styles[code - 1] if code else before[place][0]
+            style = drawn.styles[code - 1] if code else before[expected][0]
             size = 2 * style[-1] if style[0] in ("line", "polygon") else NUMBERS[style[0]]
             numbers = [signed(next(axes[k % 2])) for k in range(size)]
-            if code == 0:
+            place = next((place for place in unused if before[place][0] == style), None)
+            if place is not None:
+                unused.remove(place)
+                expected = place + 1
                 numbers = [a + b for a, b in zip(numbers, before[place][1], strict=True)]
             now.append((style, numbers))
         found.append(now)
@@ -119,6 +133,31 @@ def test_a_picture_is_written_as_what_differs_from_the_last_one():
     assert len(drawn.styles) == 5
     assert list(integers(blocks["op_styles"]))[6:] == 2 * [5, 0, 0, 0, 0, 0]
     assert [n for n in list(integers(blocks["op_xs"]))[-11:] if n] == []
+
+
+def test_shapes_that_come_and_go_leave_the_others_differences():
+    """Each picture has one shape more at its beginning, or one less; the others move."""
+    drawn = DisplayList()
+    for number, news in enumerate((0, 1, 2, 1, 0)):
+        canvas = Canvas(100, 50)
+        for k in range(news):
+            canvas.rectangle(k, k, 9, 9, (0, 0, 255))
+        for k in range(3):
+            canvas.circle((20 * k + number, 10), 5, (k, 0, 0))
+        canvas.dashes((number, 0), (50, 40), (0, 255, 0))
+        drawn.add(canvas)
+    for number, operations in enumerate(pictures(drawn)):
+        centers = [ns[0] / SCALE for (kind, *_), ns in operations if kind == "circle"]
+        assert centers == [number, 20 + number, 40 + number]
+        assert operations[-1][1][-1] / SCALE == 7  # dashes
+    codes = list(integers(drawn.blocks()["op_styles"]))
+    rectangle, circle = 6, 2
+    assert codes[6:] == [
+        *(6, 0, rectangle, 0, 0, 0, 0),
+        *(7, 0, 0, rectangle, 0, 0, 0, 0),
+        *(6, 0, 0, circle, 0, 0, 0),
+        *(5, 0, circle, 0, 0, 0),
+    ]
 
 
 def test_what_never_changes_is_written_once():
@@ -280,7 +319,7 @@ def test_what_strangers_name_is_no_markup():
 def test_the_command_writes_a_page(replay: Replay, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     replay.save(tmp_path / "match.npz")
     assert main(["replay", str(tmp_path / "match.npz"), "--html", str(tmp_path / "match.html")]) == 0
-    assert "opens in any browser" in capsys.readouterr().out
+    assert "open it in a browser" in capsys.readouterr().out
     header, _ = read((tmp_path / "match.html").read_text(encoding="utf-8"))
     assert dict(header["about"])["command"] == "palaestra replay match.npz --verify"
     with pytest.raises(ValueError, match=re.escape("name it *.html")):

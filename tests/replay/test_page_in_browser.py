@@ -158,6 +158,7 @@ def test_a_page_opens_without_errors_and_asks_for_nothing(browser: Chromium, wri
     [
         ("TeamTag", {"red": "default", "blue": "random"}),
         ("Skirmish-3m", {"red": "random", "blue": "builtin"}),
+        ("TeamPong", {"red": "tracker", "blue": "chaser"}),  # dashes
         ("GraphPursuit-Petersen", {}),
         ("SearchQA-2Hop", {"agent": "oracle"}),
     ],

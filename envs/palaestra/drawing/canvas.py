@@ -36,6 +36,8 @@ GROUND: Color = (104, 80, 58)
 
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
+MOST_DASHES = 400
+"""Of one line."""
 
 
 def import_pillow() -> tuple[Any, Any, Any]:
@@ -82,7 +84,8 @@ class Shape(NamedTuple):
 
     Attributes:
         kind: Name of the method of `Canvas` that draws it.
-        numbers: Places and sizes in pixels, angles in degrees, in the order of the method's arguments.
+        numbers: Places and sizes in pixels, angles in degrees, in the order of the method's arguments; of dashes their
+            number is the last.
         style: The other arguments: colours, widths.
     """
 
@@ -176,12 +179,8 @@ class Canvas:
 
     def dashes(self, start: Point, end: Point, color: Color, width: float = 1.0, dash: float = 5.0) -> None:
         """A dashed straight line."""
-        length = math.dist(start, end)
-        count = min(int(length / (2 * dash)) + 1, 400)
-        step = ((end[0] - start[0]) / count, (end[1] - start[1]) / count)
-        for i in range(count):
-            a = (start[0] + i * step[0], start[1] + i * step[1])
-            self.line([a, (a[0] + 0.5 * step[0], a[1] + 0.5 * step[1])], color, width)
+        count = min(int(math.dist(start, end) / (2 * dash)) + 1, MOST_DASHES)
+        self._add("dashes", (*start, *end, count), color, width)
 
     def polygon(self, points: Sequence[Point], fill: Color | None, outline: Color | None = None) -> None:
         """A filled polygon."""
@@ -262,6 +261,14 @@ def _paint_line(pen: Any, numbers: tuple[float, ...], color: Color, width: float
     pen.line(_enlarge(numbers), color, _pixels(width), "curve" if width > 1 else None)
 
 
+def _paint_dashes(pen: Any, numbers: tuple[float, ...], color: Color, width: float) -> None:
+    x, y, end_x, end_y, count = numbers
+    dx, dy = (end_x - x) / count, (end_y - y) / count
+    for i in range(int(count)):
+        ax, ay = x + i * dx, y + i * dy
+        _paint_line(pen, (ax, ay, ax + 0.5 * dx, ay + 0.5 * dy), color, width)
+
+
 def _paint_polygon(pen: Any, numbers: tuple[float, ...], fill: Color | None, outline: Color | None) -> None:
     pen.polygon(_enlarge(numbers), fill, outline)
 
@@ -293,6 +300,7 @@ def _paint_segment(pen: Any, numbers: tuple[float, ...], fill: Color) -> None:
 
 PAINT = {
     "line": _paint_line,
+    "dashes": _paint_dashes,
     "polygon": _paint_polygon,
     "rectangle": _paint_rectangle,
     "circle": _paint_circle,

@@ -1,13 +1,14 @@
 """Pictures of a match as operations that a browser draws: every style and every static part once, then what differs.
 
 A picture is a list of operations, each a style (what is drawn, colours, widths, words) and numbers (places and sizes).
-Numbers are whole: `SCALE` to a pixel or degree. An operation that has the style of the one at its place in the picture
-before holds differences to its numbers. Styles, numbers across and numbers upright are three streams of integers in
-LEB128, which compress well. ``match_pictures.js`` of `palaestra.replay` reads them.
+Numbers are whole: `SCALE` to a pixel or degree. The k-th operation of a style holds differences to the k-th of that
+style in the picture before, if there is one. Styles, numbers across and numbers upright are three streams of integers
+in LEB128, which compress well. ``match_pictures.js`` of `palaestra.replay` reads them.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -31,8 +32,9 @@ class Streams(NamedTuple):
     """Natural numbers of lists of operations, one behind the other.
 
     Attributes:
-        styles: Of each list the number of operations; of each operation 0 for the style of the one at its place in the
-            list before, else 1 + number of its style.
+        styles: Of each list the number of operations; of each operation 1 + number of its style, or 0 where it is the
+            style that follows, in the list before, the operation to which the last difference was taken (that of the
+            first operation, before there is one).
         xs: First, third, ... number of each operation.
         ys: Second, fourth, ...
     """
@@ -145,14 +147,18 @@ def _left_end(text: str, size: int, anchor: str) -> Point:
 
 
 def _write(out: Streams, operations: Sequence[Operation], before: Sequence[Operation]) -> None:
-    """Writes a list of operations, as differences to the list before it where that has the same style at a place."""
+    """Writes a list of operations, as differences to those of the list before it that have their styles."""
     out.styles.append(len(operations))
-    for place, (style, numbers) in enumerate(operations):
-        if place < len(before) and before[place][0] == style:
-            out.styles.append(0)
+    alike = dict[int, deque[int]]()
+    for place, (style, _) in enumerate(before):
+        alike.setdefault(style, deque()).append(place)
+    expected = 0  # where the next operation stood, if it is the one behind the last
+    for style, numbers in operations:
+        out.styles.append(0 if expected < len(before) and before[expected][0] == style else style + 1)
+        if alike.get(style):
+            place = alike[style].popleft()
             numbers = [a - b for a, b in zip(numbers, before[place][1], strict=True)]
-        else:
-            out.styles.append(style + 1)
+            expected = place + 1
         out.xs.extend(map(natural, numbers[::2]))
         out.ys.extend(map(natural, numbers[1::2]))
 

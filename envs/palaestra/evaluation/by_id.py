@@ -49,7 +49,7 @@ def evaluate(
             ``symmetric_teams``; True also where the teams only have the same roles (chasers then flee).
         num_envs: Matches at the same time; the result does not depend on it.
         names: What to call the players.
-        progress: Called with the numbers of finished and of all matches.
+        progress: Called with the numbers of finished and of all matches; for ``html``, then with those of pages.
         html: Folder for a page of each match and ``index.html``; the matches are played again for them.
         **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own.
 
@@ -78,7 +78,7 @@ def evaluate(
     if html is not None:
         from palaestra.evaluation.match_pages import write_pages
 
-        write_pages(html, table, (a, b), keywords)
+        write_pages(html, table, (a, b), keywords, progress)
     return table
 
 

@@ -16,9 +16,10 @@ const COLUMNS = [
 
 let sorted = { column: COLUMNS[0], down: false };
 
-function make(tag, text = "") {
+function make(tag, text = "", role = "") {
   const element = document.createElement(tag);
   element.textContent = text;
+  if (role) element.role = role; // rows are laid out as grids, which hides from screen readers that this is a table
   return element;
 }
 
@@ -26,10 +27,10 @@ function make(tag, text = "") {
 function rowOf(match, number) {
   match.number = number;
   match.text = COLUMNS.map(([, , value]) => value(match)).join("\n").toLowerCase();
-  const row = make("tr");
+  const row = make("tr", "", "row");
   row.tabIndex = 0;
   for (const [, , value] of COLUMNS) {
-    const cell = make("td", String(value(match)));
+    const cell = make("td", String(value(match)), "cell");
     cell.title = cell.textContent;
     row.append(cell);
   }
@@ -55,15 +56,16 @@ function fill(select, name, all) {
   select.addEventListener("change", list);
 }
 
-/** Shows the matches that pass the filters, in order. */
+/** Shows the matches that have all words and pass the filters, in order. */
 function list() {
-  const words = byId("filter").value.toLowerCase();
+  const words = byId("filter").value.toLowerCase().split(/\s+/);
   const passes = (name) => {
     const wanted = byId(name).value;
     return wanted === "\0" ? () => true : (match) => match[name] === wanted;
   };
   const [isWinner, isEnd] = [passes("winner"), passes("end")];
-  const shown = matches.filter((match) => match.text.includes(words) && isWinner(match) && isEnd(match));
+  const hasWords = (match) => words.every((word) => match.text.includes(word));
+  const shown = matches.filter((match) => hasWords(match) && isWinner(match) && isEnd(match));
   const value = sorted.column[2];
   const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
   shown.sort((a, b) => (sorted.down ? -1 : 1) * compare(value(a), value(b)) || a.number - b.number);
@@ -87,7 +89,7 @@ matches.forEach(rowOf);
 fill(byId("winner"), "winner", "any winner");
 fill(byId("end"), "end", "any end");
 for (const column of COLUMNS) {
-  const head = make("th");
+  const head = make("th", "", "columnheader");
   const button = make("button", column[1]);
   button.addEventListener("click", () => sortBy(column));
   head.append(button);

@@ -137,11 +137,10 @@ async function readMatch(holder) {
 /** How many numbers follow the style code of an operation. */
 function numberCount(style) {
   switch (style[0]) {
-    case "panel": return style[2] ? 5 : 4;
     case "layer": return 0;
     case "line": case "polygon": return 2 * style[3];
-    case "rectangle": return 4;
-    case "rounded": case "arc": case "segment": return 5;
+    case "panel": case "rectangle": return 4;
+    case "rounded": case "arc": case "segment": case "dashes": return 5;
     case "circle": return 3;
     case "text": return 2;
     default: throw new Error(`unknown operation ${style[0]}`);
@@ -185,20 +184,38 @@ class OperationReader {
     return this.list;
   }
 
+  /** The next list, whose operations are differences to those of the list before that have their styles. */
   readList(before) {
     const [codes] = this.streams;
     const size = codes.next();
     const styles = new Int32Array(size);
     const starts = new Int32Array(size);
-    let end = 0;
+    const alike = this.placesByStyle(before);
+    let [end, expected] = [0, 0];
     for (let i = 0; i < size; i++) {
       const code = codes.next();
-      if (code === 0 && i >= before.styles.length) throw new Error("an operation continues none of the list before");
-      styles[i] = code > 0 ? code - 1 : before.styles[i];
+      if (code === 0 && expected >= before.styles.length) throw new Error("an operation continues none of the list before");
+      const style = styles[i] = code > 0 ? code - 1 : before.styles[expected];
       starts[i] = end;
-      end = this.readNumbers(this.counts[styles[i]], end, code > 0 ? null : before.numbers, before.starts[i]);
+      const place = alike.first[style];
+      if (place >= 0) {
+        alike.first[style] = alike.next[place];
+        expected = place + 1;
+      }
+      end = this.readNumbers(this.counts[style], end, place >= 0 ? before.numbers : null, before.starts[place]);
     }
     return { styles, starts, numbers: this.scratch.slice(0, end) };
+  }
+
+  /** The first operation of each style, and of each operation the next one of its style; -1 for none. */
+  placesByStyle(list) {
+    const first = new Int32Array(this.counts.length).fill(-1);
+    const next = new Int32Array(list.styles.length);
+    for (let place = next.length - 1; place >= 0; place--) {
+      next[place] = first[list.styles[place]];
+      first[list.styles[place]] = place;
+    }
+    return { first, next };
   }
 
   /** Reads signed numbers into the scratch array; with ``base`` they are differences to its numbers. */
@@ -223,9 +240,10 @@ function prepareStyle(style, letters) {
   const kind = style[0];
   const color = (value) => (value ? colorText(value) : null);
   switch (kind) {
-    case "panel": return { kind, fill: color(style[1]), hasRadius: style[2] };
+    case "panel": return { kind, fill: color(style[1]) };
     case "layer": return { kind, layer: style[1] };
     case "line": return { kind, stroke: color(style[1]), width: style[2], count: style[3] };
+    case "dashes": return { kind, stroke: color(style[1]), width: style[2], count: 2 };
     case "polygon": return { kind, fill: color(style[1]), stroke: color(style[2]), count: style[3] };
     case "circle": return { kind, fill: color(style[1]), stroke: color(style[2]), width: style[3] };
     case "arc": return { kind, stroke: color(style[1]), width: style[2] };
@@ -259,6 +277,14 @@ const SHAPES = {
     tracePoints(context, n, style.count);
     context.lineJoin = style.width > 1 ? "round" : "bevel";
     strokePath(context, style.stroke, style.width);
+  },
+  dashes(context, style, n) {
+    const [x, y, endX, endY, count] = n;
+    const [dx, dy] = [(endX - x) / count, (endY - y) / count];
+    for (let i = 0; i < count; i++) {
+      const [left, top] = [x + i * dx, y + i * dy];
+      SHAPES.line(context, style, [left, top, left + 0.5 * dx, top + 0.5 * dy]);
+    }
   },
   polygon(context, style, n) {
     if (style.count === 0) return;
@@ -359,7 +385,7 @@ class VectorPicture {
     this.context = context;
     this.view = view;
     context.direction = "ltr";
-    this.beginPanel(0, 0, width, height, BACKGROUND, 0);
+    this.beginPanel(0, 0, width, height, BACKGROUND);
     this.drawList(this.reader.at(frame));
     this.endPanel();
   }
@@ -377,7 +403,7 @@ class VectorPicture {
       const n = this.readOperation(list, i);
       if (style.kind === "panel") {
         this.endPanel();
-        this.beginPanel(n[0], n[1], n[2], n[3], style.fill, style.hasRadius ? n[4] : 0);
+        this.beginPanel(n[0], n[1], n[2], n[3], style.fill);
       } else if (style.kind === "layer") this.drawLayer(style.layer);
       else if (style.kind === "text") this.texts.push([style, n[0], n[1]]);
       else SHAPES[style.kind](this.context, style, n);
@@ -393,17 +419,14 @@ class VectorPicture {
     return this.numbers;
   }
 
-  beginPanel(x, y, width, height, fill, radius) {
+  beginPanel(x, y, width, height, fill) {
     const { context, view } = this;
     this.panel = { x, y, width, height };
     this.texts = [];
     context.save();
     context.setTransform(view.scale, 0, 0, view.scale, view.x + x * view.scale, view.y + y * view.scale);
-    if (radius > 0) roundedPath(context, 0, 0, width, height, radius);
-    else {
-      context.beginPath();
-      context.rect(0, 0, width, height);
-    }
+    context.beginPath();
+    context.rect(0, 0, width, height);
     context.clip();
     fillPath(context, fill);
   }
