@@ -7,15 +7,18 @@
     python benchmarks/learn.py skirmish_solved skirmish_speed
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
     python benchmarks/learn.py search_turns  # turn rewards in text search
+    python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
-``docs/figures/<name>.png`` and ``.csv``.
+``docs/figures/<name>.csv``. Its picture, ``.png`` and ``.svg``, is drawn from this table, see `learning.drawing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -44,27 +47,47 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "search_turns": search_figures.search_turns,
 }
 """Figure by name, in the order in which they are made."""
+PICTURES: dict[str, Callable[[Path], None]] = {
+    "tracking": tracking_figures.draw_tracking,
+    "fm3q_exact": team_figures.draw_exact,
+    "fm3q_features": partial(team_figures.draw_methods, "fm3q_features"),
+    "team_learning": partial(team_figures.draw_methods, "team_learning"),
+    **{f"skirmish_{group}": partial(skirmish_figures.draw_battles, group) for group in skirmish_figures.GROUPS},
+    "skirmish_duel": duel_figures.draw_duel,
+    **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
+    "search_turns": search_figures.draw_search,
+}
+"""Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Makes the named figures, or all; the first part of a name stands for all figures that begin with it."""
     args = tyro.cli(FigureArgs, args=argv, prog="python benchmarks/learn.py", description=__doc__)
     args.check()
-    for name in chosen(args.names):
+    if args.redraw:
+        for name in chosen(args.names, PICTURES):
+            PICTURES[name](args.figures)
+        return
+    for name in chosen(args.names, FIGURES):
         FIGURES[name](args)
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def chosen(names: Sequence[str], among: Mapping[str, Any] = FIGURES) -> list[str]:
     """Names of the figures that words stand for, each once, in the order in which they are given; all without a word.
+
+    Args:
+        names: The words.
+        among: Figures by name: `FIGURES`, or those that have `PICTURES`.
 
     Raises:
         SystemExit: No such figure.
     """
-    found: dict[str, None] = {} if names else dict.fromkeys(FIGURES)
+    found: dict[str, None] = {} if names else dict.fromkeys(among)
     for word in names:
-        meant = [name for name in FIGURES if name == word or name.startswith(f"{word}_")]
+        meant = [name for name in among if name == word or name.startswith(f"{word}_")]
         if not meant:
-            raise SystemExit(f"no figure {word!r}: choose from {', '.join(FIGURES)}")
+            what = "figure" if word not in FIGURES else "picture of the table"
+            raise SystemExit(f"no {what} {word!r}: choose from {', '.join(among)}")
         found |= dict.fromkeys(meant)
     return list(found)
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from learning.figures import FigureArgs, curve_over_seeds, plot_panels, train_all, write_rows
+from learning import drawing
+from learning.figures import FigureArgs, train_all, write_rows
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.wrappers import SelfPlayPool
 from palaestra_baselines import mappo
@@ -133,20 +134,26 @@ def skirmish_duel(args: FigureArgs) -> None:
             train_all(f"round {number}, {name}", [(METHOD, run, None) for run in runs], args.workers)
         rows += [one.row() for one in rounds]
     write_rows(args.figures / "skirmish_duel.csv", rows)
-    by_seed = [[row for row in rows if row["seed"] == seed] for seed in range(args.seeds)]
-    shown = {"gain": "gain of the best response in a match", "exploited": "matches won by the best response"}
-    panels = [
-        {
-            "label": label,
-            "x_label": "round",
-            "curves": {"MAPPO": curve_over_seeds(by_seed, "round", column)},
-            "is_share": column == "exploited",
-        }
-        for column, label in shown.items()
-    ]
-    title = f"SkirmishDuel, a best response to each policy\nIQM and 95 % interval of {args.seeds} seeds"
-    plot_panels(args.figures / "skirmish_duel.png", panels, title)
+    draw_duel(args.figures)
     print("\n".join(result_lines(rows)))
+
+
+def draw_duel(folder: Path) -> None:
+    """Draws what best responses gain and win, round by round; the rounds count from 1."""
+    table = folder / "skirmish_duel.csv"
+    rows = [{**row, "shown_round": int(row["round"]) + 1} for row in drawing.read_table(table)]
+    (runs,) = drawing.group_runs([{**row, "method": METHOD} for row in rows], "method").values()
+    panels = [
+        drawing.Panel(
+            "SkirmishDuel, best response",
+            label,
+            {"MAPPO": drawing.curve_over_seeds(runs, column, x="shown_round")},
+            x_label="round",
+            is_share=column == "exploited",
+        )
+        for column, label in (("gain", "gain in a match"), ("exploited", "share of matches won"))
+    ]
+    drawing.draw(table, panels)
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs of a figure, each trained once, several in parallel; tables, statistics and plots of their curves.
+"""Runs of a figure, each trained once, several in parallel; tables and statistics of their curves.
 
 Agarwal, Schwarzer, Castro, Courville and Bellemare, "Deep reinforcement learning at the edge of the statistical
 precipice" (NeurIPS 2021): few runs are compared by the interquartile mean, with an interval from resampling the runs
@@ -105,6 +105,7 @@ class FigureArgs:
 
     Attributes:
         names: Figures to make; all if none is named.
+        redraw: Draw the pictures again from their tables in `figures`. Nothing is trained or played.
         seeds: Runs of each method.
         runs: Where training keeps its files.
         figures: Where plots and tables go.
@@ -115,6 +116,7 @@ class FigureArgs:
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    redraw: bool = False
     seeds: int = 3
     runs: Path = Path("runs")
     figures: Path = CLONE / "docs" / "figures"
@@ -128,7 +130,7 @@ class FigureArgs:
         Raises:
             ValueError: One that cannot be; names the option.
         """
-        check_numbers(vars(self), ("workers",), ())
+        check_numbers({"seeds": self.seeds, "workers": self.workers}, ("workers",), ())
 
 
 def finished(run: RunArgs) -> bool:
@@ -259,14 +261,6 @@ def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:
     return int(steps)
 
 
-SHARE_MARGIN = 0.03
-"""Room below 0 and above 1 in pictures of shares, so that lines there are seen."""
-LARGE = 10_000
-"""From this number on x is written in thousands (k) and millions (M)."""
-COLUMNS = 3
-"""Most panels in a row of a picture."""
-
-
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
     """Mean without the lowest and the highest quarter (rounded down) of the values along an axis."""
     ordered = np.sort(values, axis=axis)
@@ -295,84 +289,6 @@ def bootstrap_interval(
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(interquartile_mean(resampled), [tail, 100.0 - tail])
     return float(interquartile_mean(table.ravel())), float(low), float(high)
-
-
-def curve_over_seeds(runs: Sequence[list[dict[str, float]]], x: str, y: str) -> np.ndarray:
-    """A column over the steps that all runs have: ``[steps, 4]`` (x, interquartile mean, low, high)."""
-    tables = [{row[x]: row[y] for row in run} for run in runs]
-    common = sorted(set.intersection(*(set(table) for table in tables)))
-    rows = [(step, *bootstrap_interval(np.array([table[step] for table in tables]))) for step in common]
-    return np.array(rows).reshape(-1, 4)
-
-
-def curve_by_evaluation(logs: Sequence[list[dict[str, float]]], column: str) -> np.ndarray:
-    """`curve_over_seeds` where runs were evaluated at nearly the same steps: k-th evaluations are compared."""
-    steps = [float(np.mean([row["steps"] for row in rows])) for rows in zip(*logs, strict=True)]
-    alike = [[{**row, "steps": step} for row, step in zip(log, steps, strict=True)] for log in logs]
-    return curve_over_seeds(alike, "steps", column)
-
-
-def win_rate_panel(
-    entries: Sequence[Entry], methods: Mapping[str, Method], logs: Logs, opponent: str, x_label: str, bars: set[float]
-) -> dict[str, Any]:
-    """A panel for `plot_panels`: share of won matches of each entry, and the bars that are asked."""
-    return {
-        "label": f"matches won against {opponent}",
-        "x_label": x_label,
-        "curves": {methods[entry.method].title: curve_by_evaluation(logs[entry.key], "win_rate") for entry in entries},
-        "lines": {f"{bar:.0%}": bar for bar in sorted(bars)},
-        "is_share": True,
-    }
-
-
-def plot_panels(path: Path, panels: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Draws curves side by side into a PNG, at most `COLUMNS` in a row.
-
-    Args:
-        path: The file.
-        panels: For each panel ``label`` (of the y axis), ``x_label``, ``curves`` (name -> ``[steps, 4]`` as from
-            `curve_over_seeds`), ``lines`` (name -> value, drawn across), ``log`` (whether y is logarithmic) and
-            ``is_share`` (whether y goes from 0 to 1). A panel has a legend where its names are not those of the panel
-            before.
-        title: Over all of them.
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import EngFormatter
-
-    columns = min(len(panels), COLUMNS)
-    rows = -(-len(panels) // columns)
-    size = (4.2 * columns, 3.4 * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
-    named: list[str] = []
-    for axis, panel in zip(axes.flat, panels, strict=False):
-        for number, (name, curve) in enumerate(panel["curves"].items()):
-            x, mean, low, high = curve.T
-            axis.plot(x, mean, color=f"C{number}", label=name)
-            axis.fill_between(x, low, high, color=f"C{number}", alpha=0.25, linewidth=0)
-        for number, (name, value) in enumerate(panel.get("lines", {}).items()):
-            axis.axhline(value, color=f"C{number + len(panel['curves'])}", linestyle="--", label=name)
-        if panel.get("log"):
-            axis.set_yscale("log")
-        if panel.get("is_share"):
-            axis.set_ylim(-SHARE_MARGIN, 1.0 + SHARE_MARGIN)
-        if axis.get_xlim()[1] >= LARGE:
-            axis.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axis.set_xlabel(panel["x_label"])
-        axis.set_ylabel(panel["label"])
-        axis.grid(alpha=0.3, which="both")
-        names = axis.get_legend_handles_labels()[1]
-        if names != named:
-            axis.legend(fontsize="small")
-            named = names
-    figure.suptitle(title, fontsize="medium" if columns == 1 else "large")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, lambda file: figure.savefig(file, dpi=110, format="png", metadata={"Software": None}))
-    plt.close(figure)
 
 
 def copy_file(source: Path, target: Path) -> None:

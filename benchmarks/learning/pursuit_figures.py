@@ -11,9 +11,9 @@ asked of the median of its seeds. Each group of entries is a figure:
 ``pursuit_references``  the references and other scripts alone in the same matches; nothing learns
 
 A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
-(``pursuit_grid.csv``, ``.png``) and the results (``pursuit_grid_results.csv``). Where the game is solved, matches start
-where optimal pursuers win, so that 1 is the most that is possible, and the moves that captures took are compared with
-those of optimal play.
+(``pursuit_grid.csv``, ``.png``, ``.svg``) and the results (``pursuit_grid_results.csv``). Where the game is solved,
+matches start where optimal pursuers win, so that 1 is the most that is possible, and the moves that captures took are
+compared with those of optimal play.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from learning import figures
+from learning import drawing, figures
 from learning.figures import FigureArgs, Logs, Method, Runs
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
@@ -188,14 +188,10 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
 def pursuit_figure(group: str, args: FigureArgs) -> None:
     """Share of matches that learnt teams win, over decisions and at the end."""
     entries = GROUPS[group]
-    setting = SETTINGS[entries[0].place]
     runs = figures.train_entries(f"pursuit_{group}", entries, METHODS, run_of, args)
     logs, folder = figures.read_logs(runs), args.figures
     figures.write_rows(folder / f"pursuit_{group}.csv", figures.curve_rows(logs, "setting", "method"))
-    title = f"{setting.title}\n{args.seeds} seeds: IQM and 95 % bootstrap interval"
-    bars = {entry.bar for entry in entries if entry.bar is not None}
-    panel = figures.win_rate_panel(entries, METHODS, logs, setting.opponent, "decisions", bars)
-    figures.plot_panels(folder / f"pursuit_{group}.png", [panel], title)
+    draw_pursuit(group, folder)
     results = [
         {**costs(entry, run, log), **result}
         for entry in entries
@@ -209,6 +205,19 @@ def pursuit_figure(group: str, args: FigureArgs) -> None:
             figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
     figures.write_rows(folder / f"pursuit_{group}_results.csv", results)
     print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
+
+
+def draw_pursuit(group: str, folder: Path) -> None:
+    """Draws the curves of all methods of a group, and the bars that are asked."""
+    table, first = folder / f"pursuit_{group}.csv", GROUPS[group][0]
+    setting, reference = SETTINGS[first.place], first.arguments.get("reference")
+    game = setting.env_id.removeprefix("palaestra/").partition("-")[0]
+    told = f", reference: {reference}" if reference else ""
+    title = f"{game}{told}\n{setting.title.removeprefix(f'{game}, ')}"
+    runs = drawing.group_runs(drawing.read_table(table), "method")
+    bars = [entry.bar for entry in GROUPS[group] if entry.bar is not None]
+    curves = {METHODS[method].title: made for method, made in runs.items()}
+    drawing.draw(table, [drawing.win_rate_panel(title, setting.opponent, curves, bars)])
 
 
 def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from learning.figures import FigureArgs, curve_over_seeds, plot_panels
+from learning import drawing
+from learning.figures import FigureArgs
 from palaestra import make_batch
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra_baselines.common.run_folder import read_rows, write_csv
 
 ID = "palaestra/SearchQA-2Hop-v0"
 ARMS = {"answer alone": 0.0, "turn rewards": 0.25}
+SCRIPTS = {"oracle": "script: oracle", "random": "random choices", "closed_book": "script: closed book"}
+"""Names of the lines across by script."""
 DECISIONS, EVALUATIONS, LANES, STEPS = 409_600, 20, 256, 16
 QUESTIONS, TEST_SEED = 1024, 10_000_000
 WANTED = 0.75
@@ -38,13 +41,18 @@ def search_turns(args: FigureArgs) -> None:
         for _ in pool.map(_train, [args.runs] * len(missing), *zip(*missing, strict=True)) if missing else ():
             pass
     logs = {arm: [read_rows(_log(args.runs, arm, seed)) for seed in range(args.seeds)] for arm in ARMS}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"arm": arm, "seed": seed, **{name: row[name] for name in ("steps", "sampled", "greedy")}}
         for arm, runs in logs.items()
         for seed, run in enumerate(runs)
         for row in run
     ]
+    rows += [
+        {"arm": title, "seed": "", "steps": "", "sampled": script_score(script), "greedy": ""}
+        for script, title in SCRIPTS.items()
+    ]
     _write(args.figures / "search_turns.csv", rows)
+    draw_search(args.figures)
     reached = {arm: [first_reached(run) for run in runs] for arm, runs in logs.items()}
     results = [
         {"arm": arm, "seed": seed, "decisions_to_three_quarters": steps, "last": logs[arm][seed][-1]["sampled"]}
@@ -52,18 +60,6 @@ def search_turns(args: FigureArgs) -> None:
         for seed, steps in enumerate(of_seeds)
     ]
     _write(args.figures / "search_turns_results.csv", results)
-    panel = {
-        "label": "right answers",
-        "x_label": "decisions",
-        "curves": {f"PPO, {arm}": curve_over_seeds(runs, "steps", "sampled") for arm, runs in logs.items()},
-        "lines": {
-            "oracle": script_score("oracle"),
-            "closed book": script_score("closed_book"),
-            "random": script_score("random"),
-        },
-        "is_share": True,
-    }
-    plot_panels(args.figures / "search_turns.png", [panel], "SearchQA-2Hop, one choice a turn")
     for row in results:
         print(row)
     with_turns, without = (float(np.median(reached[arm])) for arm in ("turn rewards", "answer alone"))
@@ -71,6 +67,21 @@ def search_turns(args: FigureArgs) -> None:
     print(
         f"{WANTED:.2f} after {with_turns:,.0f} decisions with turn rewards, {without:,.0f} without (median): {verdict}"
     )
+
+
+def draw_search(folder: Path) -> None:
+    """Draws the share of right answers of both arms; scripts are lines."""
+    table = folder / "search_turns.csv"
+    rows = drawing.read_table(table)
+    runs = drawing.group_runs([row for row in rows if row["arm"] in ARMS], "arm")
+    panel = drawing.Panel(
+        "SearchQA-2Hop, one choice a turn",
+        "share of right answers",
+        {f"PPO, {arm}": drawing.curve_over_seeds(made, "sampled") for arm, made in runs.items()},
+        {row["arm"]: float(row["sampled"]) for row in rows if row["arm"] in SCRIPTS.values()},
+        is_share=True,
+    )
+    drawing.draw(table, [panel])
 
 
 def first_reached(run: list[dict[str, float]]) -> float:

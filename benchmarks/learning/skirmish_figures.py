@@ -16,8 +16,9 @@ which battle for how many decisions, and what is asked of the median of its seed
 ``skirmish_speed``     decisions a second of the whole training, beside PyMARL's on the game client
 
 A figure trains the runs that are missing, plays `TEST_MATCHES` new matches with each, and writes the curves
-(``skirmish_solved.csv``, ``.png``) and the final shares of won matches (``skirmish_solved_results.csv``). A replay
-of QMIX or UNMAS fills 200 MB on 2s3z and up to 800 MB on the largest maps, and so does each of its two checkpoints.
+(``skirmish_solved.csv``, ``.png``, ``.svg``) and the final shares of won matches (``skirmish_solved_results.csv``). A
+replay of QMIX or UNMAS fills 200 MB on 2s3z and up to 800 MB on the largest maps, and so does each of its two
+checkpoints.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from learning import figures
-from learning.figures import FigureArgs, Logs, Method
+from learning import drawing, figures
+from learning.figures import FigureArgs, Method
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import keywords
@@ -160,9 +161,7 @@ def battle_figure(group: str, args: FigureArgs) -> None:
     runs = figures.train_entries(f"skirmish_{group}", entries, METHODS, run_of, args)
     logs, folder = figures.read_logs(runs), args.figures
     figures.write_rows(folder / f"skirmish_{group}.csv", figures.curve_rows(logs, "battle", "method"))
-    most = max(len(made) for made in runs.values())
-    shown = f"{most} seeds: IQM and 95 % bootstrap interval" if most > 1 else "one seed"
-    figures.plot_panels(folder / f"skirmish_{group}.png", panels_of(entries, logs), f"Battles, red learns\n{shown}")
+    draw_battles(group, folder)
     results = []
     for entry in entries:
         for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
@@ -176,14 +175,17 @@ def battle_figure(group: str, args: FigureArgs) -> None:
     print("\n".join([*result_lines(results), "", *median_lines(entries, results)]))
 
 
-def panels_of(entries: Sequence[Entry], logs: Logs) -> list[dict[str, Any]]:
-    """A panel for each battle, with the curves of its methods and the bars that are asked on it."""
+def draw_battles(group: str, folder: Path) -> None:
+    """Draws a panel for each battle, with the curves of its methods and the bars that are asked on it."""
+    table = folder / f"skirmish_{group}.csv"
+    runs = drawing.group_runs(drawing.read_table(table), "battle", "method")
     panels = []
-    for battle in dict.fromkeys(entry.place for entry in entries):
-        here = [entry for entry in entries if entry.place == battle]
-        bars = {entry.bar for entry in here if entry.bar is not None and not entry.unseen}
-        panels.append(figures.win_rate_panel(here, METHODS, logs, RED_LEARNS["opponent"], f"decisions, {battle}", bars))
-    return panels
+    for battle in dict.fromkeys(battle for battle, _ in runs):
+        here = {METHODS[method].title: made for (where, method), made in runs.items() if where == battle}
+        asked = [entry for entry in GROUPS[group] if entry.place == battle and not entry.unseen]
+        bars = [entry.bar for entry in asked if entry.bar is not None]
+        panels.append(drawing.win_rate_panel(f"Skirmish {battle}", RED_LEARNS["opponent"], here, bars))
+    drawing.draw(table, panels)
 
 
 def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:

@@ -14,21 +14,20 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from learning import fm3q_tables
+from learning import drawing, fm3q_tables
 from learning.figures import (
     FigureArgs,
     Logs,
     Method,
     bootstrap_interval,
-    curve_by_evaluation,
     curve_rows,
     install,
     install_best,
-    plot_panels,
     read_logs,
     train_in_turn,
     write_rows,
@@ -43,7 +42,12 @@ from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 from palaestra_baselines.common.training import LearningArgs, play_both_sides
 
-MIXERS = ("monotone", "vdn", "pairwise")
+MIXERS: dict[Literal["monotone", "vdn", "pairwise"], str] = {
+    "monotone": "FM3Q",
+    "vdn": "FM3Q, sums",
+    "pairwise": "FM3Q, pairwise",
+}
+"""Name of FM3Q in pictures by its mixer."""
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")
 """Matrix games of tabular FM3Q, one round each."""
 SOCCER = {
@@ -142,18 +146,25 @@ def fm3q_exact(args: FigureArgs) -> None:
     shown = {("network", "alternating soccer", mixer): group for mixer, group in logs.items()}
     rows += curve_rows(shown, "part", "game", "mixer")
     write_rows(args.figures / "fm3q_exact.csv", rows)
-    panel = {
-        "label": "NashConv, two teams together",
-        "x_label": "decisions",
-        "curves": {m: curve_by_evaluation(group, "nash_conv") for m, group in logs.items()},
-        "lines": {"bar: 0.1 a team": 0.2},
-        "log": True,
-    }
-    title = f"FM3Q on alternating soccer 3 x 3\nIQM and 95 % interval of {args.seeds} seeds"
-    plot_panels(args.figures / "fm3q_exact.png", [panel], title)
+    draw_exact(args.figures)
     best = min(runs["monotone"], key=lambda run: read_rows(run.folder / "log.csv")[-1]["nash_conv"])
     install(best, args.assets, "fm3q_grid_soccer")
     print_exact(rows, logs)
+
+
+def draw_exact(folder: Path) -> None:
+    """Draws the exploitability of the networks of all mixers."""
+    table = folder / "fm3q_exact.csv"
+    rows = [row for row in drawing.read_table(table) if row["part"] == "network"]
+    runs = drawing.group_runs(rows, "mixer")
+    panel = drawing.Panel(
+        "TeamGridSoccer-3x3, alternating order",
+        "NashConv, both teams together",
+        {MIXERS[mixer]: drawing.curve_over_seeds(made, "nash_conv") for mixer, made in runs.items()},
+        {"threshold: 0.1 a team": 0.2},
+        is_log=True,
+    )
+    drawing.draw(table, [panel])
 
 
 def table_rows_of(seeds: int) -> list[dict[str, Any]]:
@@ -161,7 +172,7 @@ def table_rows_of(seeds: int) -> list[dict[str, Any]]:
     rows = []
     for game, mixer, seed in itertools.product(TABLES, MIXERS, range(seeds)):
         options = (f"game={game}", "rounds=1")
-        run = fm3q_tables.TableArgs(options=options, mixer=mixer, seed=seed, gamma=1.0)  # type: ignore[arg-type]
+        run = fm3q_tables.TableArgs(options=options, mixer=mixer, seed=seed, gamma=1.0)
         tables = fm3q_tables.fit_tables(run)
         lost = {
             team: exact.exploitability(tables.rules, tables.policy(team), team, gamma=1.0).exploitability
@@ -233,7 +244,8 @@ def team_learning(args: FigureArgs) -> None:
     """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
     runs = train_methods("team_learning", args, METHODS)
     logs = read_logs(runs)
-    write_curves("team_learning", args, logs, METHODS)
+    write_rows(args.figures / "team_learning.csv", curve_rows(logs, "game", "method"))
+    draw_methods("team_learning", args.figures)
     results = [script_row(game) for game in GAMES]
     results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
@@ -258,22 +270,16 @@ def train_methods(title: str, args: FigureArgs, methods: Mapping[str, Method]) -
     return runs
 
 
-def write_curves(name: str, args: FigureArgs, logs: Logs, methods: Mapping[str, Method]) -> None:
-    """Writes the evaluations of all runs as CSV, and their curves as a picture with a panel for each game."""
-    write_rows(args.figures / f"{name}.csv", curve_rows(logs, "game", "method"))
-    panels = [
-        {
-            "label": f"matches won against {GAMES[game]['opponent']}",
-            "x_label": f"decisions, {game.replace('_', ' ')}",
-            "curves": {
-                methods[m].title: curve_by_evaluation(log, "win_rate") for (g, m), log in logs.items() if g == game
-            },
-            "lines": {"70 %": WANTED},
-        }
-        for game in GAMES
-    ]
-    title = f"Self-play, {args.seeds} seeds: IQM and 95 % bootstrap interval"
-    plot_panels(args.figures / f"{name}.png", panels, title)
+def draw_methods(name: str, folder: Path) -> None:
+    """Draws the curves of all methods against the script, a panel for each game."""
+    table, methods = folder / f"{name}.csv", {**METHODS, **AUXILIARY}
+    runs = drawing.group_runs(drawing.read_table(table), "game", "method")
+    panels = []
+    for game in dict.fromkeys(game for game, _ in runs):
+        here = {methods[method].title: made for (where, method), made in runs.items() if where == game}
+        title = GAMES[game]["env_id"].removeprefix("palaestra/").removesuffix("-v0")
+        panels.append(drawing.win_rate_panel(title, GAMES[game]["opponent"], here, [WANTED]))
+    drawing.draw(table, panels)
 
 
 def script_row(game: str) -> dict[str, Any]:
@@ -343,7 +349,8 @@ def fm3q_features(args: FigureArgs) -> None:
     """FM3Q with and without the auxiliary loss, which trains the features of the utilities and nothing else."""
     runs = train_methods("fm3q_features", args, AUXILIARY)
     logs = read_logs(runs)
-    write_curves("fm3q_features", args, logs, AUXILIARY)
+    write_rows(args.figures / "fm3q_features.csv", curve_rows(logs, "game", "method"))
+    draw_methods("fm3q_features", args.figures)
     rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
     write_rows(args.figures / "fm3q_features_results.csv", rows)
     print_rows(rows)

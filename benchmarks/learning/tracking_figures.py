@@ -8,16 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from learning.figures import (
-    FigureArgs,
-    bootstrap_interval,
-    continued,
-    copy_file,
-    curve_over_seeds,
-    finished,
-    mark_finished,
-    plot_panels,
-)
+from learning import drawing
+from learning.figures import FigureArgs, bootstrap_interval, continued, copy_file, finished, mark_finished
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.run_folder import read_rows, write_csv
@@ -26,10 +18,11 @@ from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tr
 INNER_LOOP = "ucav_inner_loop"
 """Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""
 LABELS = {
-    "roll_rms_deg": "roll error, RMS in degrees",
-    "flight_path_rms_deg": "flight-path error, RMS in degrees",
-    "speed_rms_mps": "airspeed error, RMS in m/s",
+    "roll_rms_deg": ("roll", "RMS error (deg)"),
+    "flight_path_rms_deg": ("flight path", "RMS error (deg)"),
+    "speed_rms_mps": ("airspeed", "RMS error (m/s)"),
 }
+"""What is tracked, and its error with the unit, by column."""
 
 
 def tracking(args: FigureArgs) -> None:
@@ -48,23 +41,34 @@ def tracking(args: FigureArgs) -> None:
         best.append((notes["score"], weights))
     pid = tests["PID"] = evaluate(args.workers, None)
     install_weights(min(best)[1], args.assets)
-    untrained = {name: float(np.mean([log[0][name] for log in logs])) for name in ERRORS}
     flights = ppo_tracking.Args().flights  # the curves use these flights, so the line does too
     reference = evaluate(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
-    panels = [
-        {
-            "label": LABELS[name],
-            "x_label": "decisions",
-            "curves": {f"PPO, {args.seeds} seeds": curve_over_seeds(logs, "steps", name)[1:]},
-            "lines": {"tuned PID": getattr(reference, name), "untrained": untrained[name]},
-            "log": True,
-        }
-        for name in ERRORS
-    ]
-    title = "Settled tracking error: IQM and 95 % bootstrap interval"
-    plot_panels(args.figures / "tracking.png", panels, title)
     write_table(args.figures / "tracking.csv", logs, tests, reference)
+    draw_tracking(args.figures)
     print_table(tests, pid)
+
+
+def draw_tracking(folder: Path) -> None:
+    """Draws the settled errors over decisions; the tuned PID and the untrained policy are lines."""
+    table = folder / "tracking.csv"
+    selection = [{**row, "seed": row["player"]} for row in drawing.read_table(table) if row["flights"] == "selection"]
+    runs = drawing.group_runs(selection, "flights", "player")
+    ((reference,),) = runs.pop(("selection", "PID"))
+    logs = [log for (log,) in runs.values()]
+    panels = [
+        drawing.Panel(
+            f"UcavTrack, {what}",
+            label,
+            {"PPO": drawing.curve_over_seeds([log[1:] for log in logs], name)},
+            {
+                "untrained": float(np.mean([float(log[0][name]) for log in logs])),
+                "tuned PID": float(reference[name]),
+            },
+            is_log=True,
+        )
+        for name, (what, label) in LABELS.items()
+    ]
+    drawing.draw(table, panels)
 
 
 def evaluate(

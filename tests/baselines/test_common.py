@@ -14,7 +14,7 @@ pytest.importorskip("tyro")
 
 from games import body_game, size_game
 
-from learning.figures import bootstrap_interval, curve_over_seeds, interquartile_mean, plot_panels
+from learning.figures import bootstrap_interval, interquartile_mean
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import policy_metadata
 from palaestra.game import Continuous, Field, Game, Role
@@ -118,32 +118,6 @@ def test_a_row_that_is_not_whole_is_an_error_that_names_file_and_line(tmp_path: 
     path.write_text(text)
     with pytest.raises(FileError, match=r"log\.csv: line 3 is no row of numbers"):
         read_rows(path)
-
-
-def test_a_curve_stands_where_all_runs_have_a_value():
-    runs = [[{"steps": 0.0, "e": 1.0}, {"steps": 10.0, "e": 4.0}], [{"steps": 10.0, "e": 2.0}]]
-    curve = curve_over_seeds(runs, "steps", "e")
-    np.testing.assert_array_equal(curve[:, :2], [[10.0, 3.0]])
-    assert 2.0 <= curve[0, 2] <= curve[0, 3] <= 4.0
-
-
-def test_panels_become_a_picture(tmp_path: Path):
-    pytest.importorskip("matplotlib")
-    curve = np.array([[0.0, 3.0, 2.0, 4.0], [10.0, 1.0, 0.5, 2.0]])
-    panel = {"label": "error", "x_label": "steps", "curves": {"ours": curve}, "lines": {"theirs": 1.5}, "log": True}
-    plot_panels(tmp_path / "a" / "b.png", [panel, panel], "title")
-    assert (tmp_path / "a" / "b.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_pictures_of_shares_go_from_0_to_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.setattr(pyplot, "close", lambda _: None)
-    curve = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
-    panel = {"label": "won", "x_label": "steps", "curves": {"a": curve}}
-    plot_panels(tmp_path / "shares.png", [panel, {**panel, "is_share": True}], "title")
-    free, share = (axis.get_ylim() for axis in pyplot.gcf().axes)
-    assert share == (-0.03, 1.03)
-    assert free != share
 
 
 # -- games of the second contract --------------------------------------------------------------------------------------

@@ -1,0 +1,357 @@
+"""The pictures of figures: every one is drawn from its table in ``docs/figures``, as PNG and as SVG.
+
+A method has one colour, one line style and one marker in all pictures, see `STYLES`. Thresholds and scripts are grey
+lines. The legend says what a line and its band are.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from learning.figures import bootstrap_interval, interquartile_mean
+from palaestra.core.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Rows = Sequence[Mapping[str, Any]]
+"""Evaluations of one run, in their order."""
+
+
+class Style(NamedTuple):
+    """How a method is drawn.
+
+    Attributes:
+        color: One of the colours below.
+        dashes: Lengths of dashes and gaps in widths of the line; none is a solid line.
+        marker: Of matplotlib, at each evaluation.
+    """
+
+    color: str
+    dashes: tuple[float, ...]
+    marker: str
+
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+"""Colours that colour-blind readers tell apart: Okabe and Ito, "Color universal design" (2008); no yellow on white."""
+SOLID, DASHED, DOTTED, LONG, SHORT = (), (5.0, 2.0), (1.0, 1.5), (10.0, 2.5), (2.5, 1.5)
+DASH_DOT, DASH_DOT_DOT = (6.0, 2.0, 1.0, 2.0), (6.0, 2.0, 1.0, 2.0, 1.0, 2.0)
+STYLES: dict[str, Style] = {
+    "UNMAS": Style(VERMILLION, SOLID, "o"),
+    "MAPPO": Style(BLUE, DASHED, "s"),
+    "VDN": Style(ORANGE, DASH_DOT, "^"),
+    "QMIX": Style(GREEN, DOTTED, "D"),
+    "FM3Q": Style(BLACK, SOLID, "o"),
+    "FM3Q, sums": Style(PURPLE, DASHED, "s"),
+    "FM3Q, pairwise": Style(VERMILLION, DOTTED, "D"),
+    "FM3Q, auxiliary loss": Style(GREEN, LONG, "P"),
+    "IQL": Style(SKY, DOTTED, "v"),
+    "ARAC": Style(GREEN, SOLID, "o"),
+    "fixed weight 0.03": Style(ORANGE, LONG, "P"),
+    "fixed weight 0.1": Style(VERMILLION, DASH_DOT, "^"),
+    "linear weight": Style(PURPLE, DOTTED, "D"),
+    "MASAC, no reference": Style(BLACK, DASH_DOT_DOT, "X"),
+    "ARAC, agents decide at once": Style(SKY, SHORT, "v"),
+    "MAPPO, 4 M decisions": Style(SKY, DASH_DOT, "^"),
+    "PPO": Style(PURPLE, SOLID, "o"),
+    "PPO, turn rewards": Style(BLUE, SOLID, "o"),
+    "PPO, answer alone": Style(ORANGE, DASHED, "s"),
+}
+"""Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
+GREY = "0.4"
+GREY_DASHES = ((4.0, 2.0), (1.0, 1.5), (8.0, 2.0, 1.0, 2.0), (2.0, 4.0))
+"""Of thresholds and scripts, in the order in which a picture names them."""
+FEW_SEEDS = 5
+"""From this number of seeds on the band is a bootstrap interval; that of fewer goes from the least to the most, too."""
+SHARE_MARGIN = 0.03
+"""Room below 0 and above 1 in pictures of shares, so that lines there are seen."""
+UNITS = ((1_000_000, 1_000_000, " (millions)"), (10_000, 1_000, " (thousands)"), (0, 1, ""))
+"""What x is counted in and its name, from a largest x on."""
+LENGTHS = 10.0
+"""Where the longest curve of a panel is so many times as long as the shortest, x is logarithmic: 0 is left out."""
+COLUMNS = 3
+"""Most panels in a row of a picture."""
+SIZES = {1: (6.6, 3.5), 2: (4.1, 3.0), 3: (3.05, 2.8)}
+"""Inches of a panel by the number of panels in a row; the legend stands in that of a single one."""
+LEGEND_HEIGHT = 0.25
+"""Inches that a row of a legend below the panels needs."""
+LEGEND_COLUMNS = 5
+"""Most names in such a row."""
+FORMATS: dict[str, dict[str, str | None]] = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
+"""What else pictures would say of their making, by format: the same table gives the same bytes."""
+SETTINGS: dict[str, Any] = {
+    "axes.titlesize": "medium",
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
+    "figure.dpi": 100,
+    "font.size": 10.0,
+    "savefig.dpi": 305,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "palaestra",
+}
+
+
+class Curve(NamedTuple):
+    """A column over the evaluations of some runs.
+
+    Attributes:
+        x: Where they were evaluated.
+        middle: Interquartile mean of the runs; of fewer than four it is the mean.
+        low: Lower end of the band.
+        high: Its upper end.
+        seeds: Number of runs.
+    """
+
+    x: np.ndarray
+    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes:
+        title: What was learnt: a battle, a graph, a game.
+        y_label: Quantity and unit.
+        curves: By the name of the method, see `STYLES`.
+        lines: Values of thresholds and scripts by name, drawn across.
+        x_label: Quantity.
+        is_log: Whether y is logarithmic.
+        is_share: Whether y goes from 0 to 1.
+    """
+
+    title: str
+    y_label: str
+    curves: Mapping[str, Curve]
+    lines: Mapping[str, float] = field(default_factory=dict)
+    x_label: str = "decisions"
+    is_log: bool = False
+    is_share: bool = False
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Rows of the table of a figure, by column.
+
+    Raises:
+        FileNotFoundError: There is none.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: `python benchmarks/learn.py {path.stem}` makes it")
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def group_runs(rows: Rows, *names: str) -> dict[Any, list[Rows]]:
+    """Runs by the values of some columns (of one column by its value alone), each seed's rows together."""
+    groups: dict[Any, dict[str, list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        key = row[names[0]] if len(names) == 1 else tuple(row[name] for name in names)
+        groups.setdefault(key, {}).setdefault(row["seed"], []).append(row)
+    return {key: list(by_seed.values()) for key, by_seed in groups.items()}
+
+
+def curve_over_seeds(runs: Sequence[Rows], y: str, x: str = "steps") -> Curve:
+    """A column of runs that were evaluated at nearly the same x: their k-th evaluations are compared.
+
+    The band goes from the least to the most of the runs; from `FEW_SEEDS` runs on it is the 95 % bootstrap interval of
+    the interquartile mean.
+
+    Raises:
+        ValueError: The runs differ in their number of evaluations.
+    """
+    places, values = (
+        np.array([[float(row[name]) for row in rows] for rows in zip(*runs, strict=True)]) for name in (x, y)
+    )
+    low, high = values.min(axis=1), values.max(axis=1)
+    if len(runs) >= FEW_SEEDS:
+        low, high = np.array([bootstrap_interval(row)[1:] for row in values]).T
+    return Curve(places.mean(axis=1), interquartile_mean(values), low, high, len(runs))
+
+
+def win_rate_panel(
+    title: str, opponent: str, runs: Mapping[str, Sequence[Rows]], thresholds: Sequence[float] = ()
+) -> Panel:
+    """Share of won matches of each method in one place, and the shares that are asked for there."""
+    return Panel(
+        title,
+        f"share won against {opponent}",
+        {name: curve_over_seeds(group, "win_rate") for name, group in runs.items()},
+        {f"threshold: {100 * threshold:g} %": threshold for threshold in sorted(set(thresholds))},
+        is_share=True,
+    )
+
+
+def draw(table: Path, panels: Sequence[Panel]) -> None:
+    """Draws panels into ``.png`` and ``.svg`` beside their table, whose digest the files bear.
+
+    Raises:
+        ValueError: A method has no style, or there are too many lines across.
+    """
+    figure = make_picture(panels)
+    for suffix in FORMATS:
+        write_picture(table.with_suffix(f".{suffix}"), figure, table_digest(table))
+
+
+def table_digest(table: Path) -> str:
+    """SHA-256 of a table, whatever the ends of its lines."""
+    return hashlib.sha256(table.read_text(encoding="utf-8").encode()).hexdigest()
+
+
+def write_picture(path: Path, figure: Figure, source: str) -> None:
+    """Writes a picture in the format of its suffix.
+
+    Args:
+        path: The file; its folder is made.
+        figure: The picture.
+        source: Digest of the table from which it was drawn.
+
+    Raises:
+        OSError: It cannot be written; the old file is as it was.
+    """
+    import matplotlib.style
+
+    suffix = path.suffix[1:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.style.context(["default", SETTINGS], after_reset=True):
+        metadata = {**FORMATS[suffix], "Source": source}
+        write_atomically(path, lambda file: figure.savefig(file, format=suffix, metadata=metadata))
+
+
+def make_picture(panels: Sequence[Panel]) -> Figure:
+    """Panels side by side, at most `COLUMNS` in a row, with one legend beside a single one and else below them.
+
+    Raises:
+        ValueError: A method has no style, or there are too many lines across.
+    """
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
+    check(panels)
+    columns = min(len(panels), COLUMNS)
+    rows = -(-len(panels) // columns)
+    width, height = SIZES[columns]
+    largest = max(curve.x.max() for panel in panels for curve in panel.curves.values())
+    unit, word = next((unit, word) for least, unit, word in UNITS if largest >= least)
+    with matplotlib.style.context(["default", SETTINGS], after_reset=True):
+        figure = Figure(layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+        for axis in axes.flat[len(panels) :]:
+            axis.set_axis_off()
+        dashes = dict(zip(line_names(panels), GREY_DASHES, strict=False))
+        for number, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+            draw_panel(axis, panel, dashes)
+            scale_axes(axis, panel, unit)
+            axis.set_title(panel.title)
+            axis.set_xlabel(panel.x_label + word)
+            if number % columns == 0 or panel.y_label != panels[number - 1].y_label:
+                axis.set_ylabel(panel.y_label)
+        legend_rows = add_legend(figure, panels)
+        figure.set_size_inches(width * columns, height * rows + LEGEND_HEIGHT * legend_rows)
+    return figure
+
+
+def check(panels: Sequence[Panel]) -> None:
+    """Looks at the names of a picture.
+
+    Raises:
+        ValueError: A method has no style, or there are too many lines across.
+    """
+    for name in dict.fromkeys(name for panel in panels for name in panel.curves):
+        if name not in STYLES:
+            given = ", ".join(STYLES)
+            raise ValueError(
+                f"no style for the method {name!r}: write one into STYLES of learning/drawing.py, beside {given}"
+            )
+    if len(lines := line_names(panels)) > len(GREY_DASHES):
+        raise ValueError(
+            f"{len(lines)} lines across ({', '.join(lines)}): at most {len(GREY_DASHES)} can be told apart"
+        )
+
+
+def line_names(panels: Sequence[Panel]) -> list[str]:
+    """Names of thresholds and scripts of all panels, each once."""
+    return list(dict.fromkeys(name for panel in panels for name in panel.lines))
+
+
+def draw_panel(axis: Axes, panel: Panel, dashes: Mapping[str, tuple[float, ...]]) -> None:
+    """Draws lines, bands and curves, the curves last."""
+    for name, value in panel.lines.items():
+        axis.axhline(value, color=GREY, linestyle=(0, dashes[name]), linewidth=1.3, label=name)
+    for name, curve in panel.curves.items():
+        color, pattern, marker = STYLES[name]
+        if curve.seeds > 1:
+            axis.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.2, linewidth=0)
+        axis.plot(
+            curve.x,
+            curve.middle,
+            color=color,
+            linestyle=(0, pattern) if pattern else "-",
+            marker=marker,
+            markersize=4.0,
+            markeredgewidth=0.0,
+            label=name,
+            zorder=3.0,
+        )
+
+
+def scale_axes(axis: Axes, panel: Panel, unit: int) -> None:
+    """Limits, scales and plain numbers at the ticks; those of x count units."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    lengths = [curve.x.max() for curve in panel.curves.values()]
+    if max(lengths) > LENGTHS * min(lengths):
+        axis.set_xscale("log", nonpositive="mask")
+    elif unit == 1:
+        axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.xaxis.set_major_formatter(lambda x, _: f"{x / unit:g}")
+    if panel.is_log:
+        axis.set_yscale("log")
+        low, high = axis.get_ylim()
+        axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    if panel.is_share:
+        axis.set_ylim(-SHARE_MARGIN, 1.0 + SHARE_MARGIN)
+    axis.grid(alpha=0.3)
+
+
+def add_legend(figure: Figure, panels: Sequence[Panel]) -> int:
+    """Adds the legend of all panels, which says what lines and bands are; returns its rows below the panels."""
+    handles = [axis.get_legend_handles_labels() for axis in figure.axes]
+    entries = {name: handle for both in handles for handle, name in zip(*both, strict=True)}
+    names = [*dict.fromkeys(name for panel in panels for name in panel.curves), *line_names(panels)]
+    said = list(dict.fromkeys(describe_curves(curve.seeds) for panel in panels for curve in panel.curves.values()))
+    is_single = len(panels) == 1
+    rows = len(names) if is_single else -(-len(names) // LEGEND_COLUMNS)
+    figure.legend(
+        [entries[name] for name in names],
+        names,
+        loc="outside right upper" if is_single else "outside lower center",
+        ncols=-(-len(names) // rows),
+        title="\n".join(line.replace("; ", "\n") if is_single else line for line in said),
+        alignment="left" if is_single else "center",
+        handlelength=3.6,
+        frameon=False,
+    )
+    return 0 if is_single else len(said) + rows
+
+
+def describe_curves(seeds: int) -> str:
+    """What a line and its band are."""
+    if seeds == 1:
+        return "line: one seed"
+    mean = "interquartile mean" if seeds > 3 else "mean"
+    band = "least to most" if seeds < FEW_SEEDS else "95 % bootstrap interval"
+    return f"line: {mean} of {seeds} seeds; band: {band}"
