@@ -272,8 +272,14 @@ def _simulation(
 ) -> Simulation:
     """The simulation of rules that are known; processes, if any, are started when all words have been checked."""
     sim = _simulation_kind(game, options)(game, num_envs, parameters=parameters, **options)
-    sim.origin = (id, keywords)
+    sim.origin, sim.title = (id, keywords), _title(row(id), game, keywords)
     return sim
+
+
+def _title(entry: Row, game: Game, keywords: Mapping[str, Any]) -> str:
+    """What pictures call a match: the preset, or the game where the user changes what the preset fixes."""
+    is_changed = not entry.kwargs.keys().isdisjoint(keywords)
+    return game.name if is_changed else entry.id.rpartition("/")[2].rpartition("-v")[0]
 
 
 def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:

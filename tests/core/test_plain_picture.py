@@ -1,5 +1,6 @@
-"""Every game has a picture: one that draws none shows its match record as text."""
+"""Every game has a picture, which names the preset; a game that draws none shows its match record as text."""
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -7,7 +8,7 @@ import numpy as np
 from games import duel, two_team
 from games.play import simulation
 
-from palaestra import register
+from palaestra import make_batch, register
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.screen import render_modes
 from palaestra.drawing import plain_picture
@@ -57,3 +58,21 @@ def test_gymnasium_makes_it_with_a_render_mode():
     assert isinstance(env.unwrapped, GameEnv)
     env.reset(seed=1)
     assert np.ndim(env.render()) == 3
+
+
+def test_pictures_name_the_preset_unless_the_user_changes_what_it_fixes():
+    def title(**keywords: Any) -> str:
+        sim = make_batch("palaestra/TeamGridSoccer-3x4-v0", compiled=False, **keywords)
+        sim.reset(seed=0)
+        assert sim.game.name == "TeamGridSoccer"
+        assert copy.deepcopy(sim).draw().words == sim.draw().words
+        return sim.draw().words[0].words
+
+    assert title() == title(horizon=50) == "TeamGridSoccer-3x4"
+    assert title(rows=5) == title(columns=4) == "TeamGridSoccer"
+
+
+def test_a_simulation_made_by_hand_has_the_name_of_the_game_in_its_picture():
+    sim = simulation(duel.game(), 1, compiled=False)
+    sim.reset(seed=1)
+    assert sim.draw().words[0].words == sim.game.name == "Duel"

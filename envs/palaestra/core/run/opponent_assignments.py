@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +26,13 @@ class OpponentAssignment:
         opponent: The player.
         lanes: bool ``[N]``.
         memory: float64 ``[N, memory_size]``; the first ``kept_size`` numbers of a lane outlive its matches.
+        outputs: Lanes that were played in the last decision, and what the player computed for them, if that was asked.
     """
 
     opponent: Opponent
     lanes: np.ndarray
     memory: np.ndarray
+    outputs: tuple[np.ndarray, Mapping[str, np.ndarray]] | None = None
 
     @property
     def kept(self) -> int:
@@ -111,8 +114,12 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                 assignment.memory[...] = memories[team][:, start : start + width]
                 start += width
 
-    def query(self, arrays: Arrays, lane_seeds: np.ndarray, which: np.ndarray | None = None) -> Remembered:
+    def query(
+        self, arrays: Arrays, lane_seeds: np.ndarray, which: np.ndarray | None = None, keep_outputs: bool = False
+    ) -> Remembered:
         """Writes the actions of the Python opponents in the lanes ``which`` (bool ``[N]``, all if None) that play.
+
+        With ``keep_outputs`` also keeps what they computed, `OpponentAssignment.outputs`.
 
         Returns:
             What they will remember once the step has happened.
@@ -126,6 +133,7 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
             play &= which
         for team, of_team in self.items():
             for assignment in of_team:
+                assignment.outputs = None
                 lanes = np.flatnonzero(assignment.lanes & play)
                 if lanes.size == 0:
                     continue
@@ -140,6 +148,8 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                     memory,
                 )
                 remembered.append((assignment, lanes, memory))
+                if keep_outputs:
+                    assignment.outputs = lanes, getattr(assignment.opponent, "policy_outputs", {})
                 arrays.write_team_actions(team, chosen, lanes)
         return remembered
 

@@ -35,6 +35,9 @@ class Opponent(Protocol):
         memory_size: Numbers (float64) that the player remembers per lane; the simulation owns, clears and saves them.
         kept_size: How many of them, the first ones, outlive a match: cleared when a lane is seeded, not when a match
             starts. Players without this attribute keep none.
+        policy_outputs: What it computed for its last actions, for viewers: arrays by a name such as ``"probability"``
+            or ``"value"``, ``[n, A_team]`` or, a number for each alternative where an agent makes one choice,
+            ``[n, A_team, M]``; NaN for none. Players without this attribute tell nothing.
     """
 
     @property

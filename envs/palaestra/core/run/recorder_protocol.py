@@ -13,7 +13,13 @@ Call = Literal[
 
 
 class RecorderProtocol(Protocol):
-    """Receives the calls that decide how the matches of a simulation go on."""
+    """Receives the calls that decide how the matches of a simulation go on.
+
+    Attributes:
+        keep_outputs: Whether it reads `OpponentAssignment.outputs` before a step.
+    """
+
+    keep_outputs: bool
 
     def before(self, call: Call, which: np.ndarray | None = None, what: Any = None) -> None:
         """A call is about to happen; an exception refuses it, and nothing has changed.

@@ -74,6 +74,7 @@ class Simulation(Arrays, ABC):
         opponent_assignments: Python opponents by team.
         guard: Which call is running or was interrupted.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
+        title: What pictures call the game: the preset that is played, or the name of the game.
         recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
     """
 
@@ -125,6 +126,7 @@ class Simulation(Arrays, ABC):
         self.autoreset = MODES[autoreset_mode]
         buffers = allocated(game, num_envs, num_envs if self.autoreset == SAME_STEP else 1, threads, allocate)
         super().__init__(game, num_envs, buffers, ActionTable(game, out_of_range))
+        self.title = game.name
         self.lane_seeds = np.zeros(num_envs, np.uint64)
         self.opponent_assignments = OpponentAssignments()
         self.guard = CallGuard(game.name)
@@ -255,7 +257,8 @@ class Simulation(Arrays, ABC):
         guard = self.guard
         guard.running = "step"
         try:
-            remembered = self.opponent_assignments.query(self, self.lane_seeds, which)
+            keep_outputs = self.recorder is not None and self.recorder.keep_outputs
+            remembered = self.opponent_assignments.query(self, self.lane_seeds, which, keep_outputs)
             self._about_to("step", which)
             guard.interrupted = "step"
             offender = self._step_lanes() if which is None else self._step_some(which)
@@ -382,7 +385,8 @@ class Simulation(Arrays, ABC):
             raise NotImplementedError(f"{self.game.name} has no picture")
         if self.game.render == "engine":
             return self._render_engine(lane)
-        return load(self.game.render)(self.game, self.game.world, record_view(self.states)[lane])
+        game = self.game.titled(self.title)
+        return load(self.game.render)(game, game.world, record_view(self.states)[lane])
 
     def render_text(self, lane: int = 0) -> str:
         """One match in words.
@@ -518,6 +522,7 @@ class Simulation(Arrays, ABC):
             "opponent_assignments": dict(self.opponent_assignments),
             "started": self.started,
             "origin": self.origin,
+            "title": self.title,
             "engine": self._save_engine() if self.started else None,
         }
 
@@ -529,7 +534,7 @@ class Simulation(Arrays, ABC):
         self.lane_seeds[...] = saved["lane_seeds"]
         self.opponent_assignments.update(saved["opponent_assignments"])
         self.guard.started = saved["started"]
-        self.origin = saved["origin"]
+        self.origin, self.title = saved["origin"], saved["title"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
         self.guard.blocked = not self.started

@@ -112,7 +112,7 @@ class Game:
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s)`` of one match: its picture, uint8 ``[H, W, 3]``, or an
             object that `numpy.asarray` makes that of (`palaestra.drawing.canvas.Canvas`). ``s`` has attributes
-            as in every hook (``s.info.winner``).
+            as in every hook (``s.info.winner``). ``game.name`` is there the preset that is played: ``TeamTag-2v2``.
             ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.
         render_text: ``"module:function"``: ``write(game, world, s) -> str`` of one match, for ``render_mode="ansi"``.
@@ -246,6 +246,12 @@ class Game:
         """Takes pickled fields; NumPy's pickles forget that an array is read-only, which compiled code relies on."""
         vars(self).update(state)
         vars(self)["world"] = read_only(self.world)
+
+    def titled(self, title: str) -> Game:
+        """The same rules under another name, for pictures."""
+        other = object.__new__(Game)
+        vars(other).update(vars(self), name=title)
+        return other
 
     def shown_as(self, observation: str | None) -> tuple[Game, Any]:
         """Resolves an ``observation=`` argument to the game in that representation and ``"flat"`` or ``"dict"``.
