@@ -30,7 +30,7 @@ from palaestra.core.files import write_atomically
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Game
 from palaestra.replay import to_html
-from palaestra.replay.export import write_gif
+from palaestra.replay.export import gif_speed, write_gif
 from palaestra.ucav.acmi import write_acmi
 from palaestra.ucav.dogfight import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
 from palaestra.ucav.flightplot import film, plot_flight
@@ -40,8 +40,6 @@ from palaestra_baselines import family_demo, skirmish_demo
 
 ENV_ID = "palaestra/UcavPursuit-v0"
 TARGETS = ("level_turn", "weave")
-FILM_FPS = 10.0
-"""Pictures a second; a match has two decisions a second, so it runs five times as fast as it was flown."""
 LONGEST_FILM = 240
 """Pictures; of longer matches every second or third decision is shown."""
 
@@ -231,7 +229,9 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     write_acmi(acmi, hunt.game, records, Title=title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
-    write_gif(film(hunt.game, records, -(-len(records) // LONGEST_FILM)), picture, 1000 / FILM_FPS)
+    fps, every = hunt.game.render_fps, -(-len(records) // LONGEST_FILM)
+    speed = gif_speed(len(records) - 1, fps)
+    write_gif(film(hunt.game, records, every), picture, every * 1000 / fps / speed, speed)
     return [html, acmi, page, picture]
 
 

@@ -6,8 +6,9 @@
     python docs/tools/gallery.py palaestra/TeamPong-v0    # that of this id's page anew
     python docs/tools/gallery.py --all                    # all anew
 
-It also puts those of robots side by side, into ``docs/images/robots.png``. A page shows the first of its presets. The
-match is always the same: it is played to its end under a fixed seed, then again up to the decision that `choose` takes.
+It also puts them side by side, each above its id, into the sheets ``docs/images/environments.png`` and ``robots.png``.
+A page shows the first of its presets. The match is always the same: it is played to its end under a fixed seed, then
+again up to the decision that `choose` takes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
-from palaestra.drawing.canvas import import_pillow
+from palaestra.drawing.canvas import BACKGROUND, TEXT, Canvas, import_pillow
 from palaestra.game import Page
 from palaestra.replay import Recorder, to_html
 
@@ -30,16 +32,18 @@ MOMENT = 0.6
 """Share of the match that has been played in the picture, about."""
 PRESENT = 0.5
 """Share of each team that is in the match in the picture, at least."""
-PLAYERS = {"skirmish": ("focus_fire", "builtin")}
-"""Scripts of the teams by family, where the default script is not a good player."""
+PLAYERS = {"skirmish": ("focus_fire", "builtin"), "ucav": ("expert",)}
+"""Scripts of the teams by family, where the default opponent is not a good player."""
 LONGEST = 400
 """Decisions of a match that are looked at; longer ones are cut here."""
 SHOWN, DRAWN = 120, 24
 """Decisions of a match on a page of the site; and of one that an engine draws, which takes long and is large."""
 COLORS = 128
 """Palette of the files."""
-SHEET, COLUMNS = "robots", 4
-"""The family whose pictures are shown side by side."""
+SHEETS = {"environments": 5, "robots": 4}
+"""Pictures in a row by sheet: the first one has all, another one those of its family."""
+CELL, FRAME, LABEL = (340, 286), (320, 240), 20
+"""Pixels of a sheet for a picture with its id, for the picture alone, and of the letters."""
 
 
 def picture_name(page: Page) -> str:
@@ -77,7 +81,7 @@ def write_match(id: str, path: Path) -> None:
     sim = _with_players(id)
     try:
         with Recorder(sim, check_every=SHOWN) as recorder:
-            _play(sim, DRAWN if registry.row(id).family == SHEET else SHOWN)
+            _play(sim, DRAWN if sim.game.render == "engine" else SHOWN)
             path.parent.mkdir(parents=True, exist_ok=True)
             to_html(recorder.replay(), path)
     finally:
@@ -90,13 +94,15 @@ def _with_players(id: str) -> Simulation:
     named = PLAYERS.get(registry.row(id).family, ())
     for number, team in enumerate(sim.game.teams):
         if len(sim.game.teams) > 1 or sim.game.scripts:
-            is_known = number < len(named) and named[number] in sim.game.scripts
-            sim.set_opponent(team, named[number] if is_known else sim.game.default_opponent)
+            sought = (*named[number : number + 1], sim.game.default_opponent, *sim.game.scripts)
+            sim.set_opponent(team, next((name for name in sought if name in sim.game.scripts), "random"))
     return sim
 
 
 def choose(is_event: np.ndarray, present: np.ndarray) -> int:
     """The decision that is shown: nearest to `MOMENT` of those in which something happens, or of all.
+
+    If possible, both teams are there.
 
     Args:
         is_event: bool ``[T]``: somebody was paid or fell.
@@ -104,7 +110,8 @@ def choose(is_event: np.ndarray, present: np.ndarray) -> int:
     """
     decisions = np.arange(1, len(is_event) + 1)
     are_there = (present >= PRESENT).all(axis=1)
-    kept = next((kept for kept in (is_event & are_there, are_there) if kept.any()), np.ones(len(is_event), bool))
+    wanted = (is_event & are_there, is_event, are_there)
+    kept = next((kept for kept in wanted if kept.any()), np.ones(len(is_event), bool))
     distance = np.abs(decisions - MOMENT * len(decisions))
     return int(decisions[kept][distance[kept].argmin()])
 
@@ -136,19 +143,34 @@ def write(id: str, root: Path = Path()) -> Path:
     return path
 
 
-def write_sheet(family: str, root: Path = Path()) -> Path:
-    """Puts the pictures of a family's pages side by side, `COLUMNS` a row. Returns the file."""
+def draw_sheet(name: str, root: Path = Path()) -> Any:
+    """Puts the pictures of a sheet's pages side by side, each above the id that it shows. Returns Pillow's image."""
     image_module, _, _ = import_pillow()
-    pages = [
-        page for page, rows in registry.pages() if rows[0].family == family and rows[0].id.startswith("palaestra/")
+    shown = [
+        (rows[0].id.rpartition("/")[2], picture)
+        for page, rows in registry.pages()
+        if rows[0].id.startswith("palaestra/")
+        and (name == next(iter(SHEETS)) or rows[0].family == name)
+        and (picture := root / FOLDER / picture_name(page)).exists()
     ]
-    pictures = [image_module.open(root / FOLDER / picture_name(page)).convert("RGB") for page in pages]
-    width, height = pictures[0].size
-    sheet = image_module.new("RGB", (width * COLUMNS, height * -(-len(pictures) // COLUMNS)), "white")
-    for number, picture in enumerate(pictures):
-        sheet.paste(picture, (width * (number % COLUMNS), height * (number // COLUMNS)))
-    path = root / FOLDER.parent / f"{family}.png"
-    sheet.quantize(2 * COLORS, dither=0).save(path, optimize=True)
+    columns, (wide, high) = SHEETS[name], CELL
+    places = [(wide * (k % columns), high * (k // columns)) for k in range(len(shown))]
+    canvas = Canvas(wide * columns, high * -(-len(shown) // columns), BACKGROUND)
+    for (id, _), (left, top) in zip(shown, places, strict=True):
+        canvas.text((left + wide / 2, top + high - LABEL / 2), id, TEXT, LABEL, "ms")
+    sheet = canvas.finish()
+    for (_, path), (left, top) in zip(shown, places, strict=True):
+        picture = image_module.open(path).convert("RGB")
+        picture.thumbnail(FRAME, image_module.Resampling.LANCZOS)
+        sheet.paste(picture, (left + (wide - picture.width) // 2, top + 10 + (FRAME[1] - picture.height) // 2))
+    return sheet
+
+
+def write_sheet(name: str, root: Path = Path()) -> Path:
+    """Draws a sheet into ``docs/images`` under ``root``. Returns the file."""
+    path = root / FOLDER.parent / f"{name}.png"
+    palette = draw_sheet(name, root).quantize(2 * COLORS, kmeans=1, dither=0)  # kmeans keeps rare colours: signals
+    palette.save(path, optimize=True)
     return path
 
 
@@ -171,8 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
     for id in ids:
         print(f"wrote: {write(id, given.root)}")
-    if any(registry.row(id).family == SHEET for id in ids):
-        print(f"wrote: {write_sheet(SHEET, given.root)}")
+    for name in SHEETS:
+        if ids or not (given.root / FOLDER.parent / f"{name}.png").exists():
+            print(f"wrote: {write_sheet(name, given.root)}")
     return 0
 
 

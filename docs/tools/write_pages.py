@@ -30,8 +30,6 @@ SEE_ALSO = """## See also
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
-IN_README = ("TeamPong", "ArenaDuel2v2", "UcavDogfight", "SkirmishWaves", "SkirmishMaps", "GraphPursuit")
-"""Pages whose pictures README.md shows."""
 README, RESULTS = Path("README.md"), Path("docs", "results.md")
 CHOICE = Path("docs", "guides", "choose_an_environment.md")
 """Pages with tables that are written here, beside those of the environments."""
@@ -54,21 +52,14 @@ def readme_table() -> str:
     return "\n".join(lines)
 
 
-def gallery_table(root: Path, of: Path = CHOICE) -> str:
-    """Pictures of the pages that have one, each a link to its page; the calibration games are left out.
-
-    Args:
-        root: The repository.
-        of: The page that shows them; `README` shows some, see `IN_README`.
-    """
-    up = "../" * (len(of.parts) - 1)
+def gallery_table(root: Path) -> str:
+    """Pictures of the pages that have one for `CHOICE`, each a link to its page; calibration is left out."""
+    up = "../" * (len(CHOICE.parts) - 1)
     cells = [
         f'<a href="{up}{(PAGES / page_name(page)).as_posix()}"><img width="{GALLERY_WIDTH}" alt="{page.name}" '
         f'src="{up}{(gallery.FOLDER / gallery.picture_name(page)).as_posix()}"></a>'
         for page, rows in _pages()
-        if rows[0].family != "calibration"
-        and (of != README or page.name in IN_README)
-        and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
+        if rows[0].family != "calibration" and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
     ]
     return "\n".join(cells)
 
@@ -245,17 +236,17 @@ def _files(root: Path) -> dict[Path, str]:
     for page in (README, RESULTS, CHOICE):
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")
-            for name, make in _tables(root, page).items():
+            for name, make in _tables(root).items():
                 text = _fill(text, name, make)
             files[root / page] = text
     return files
 
 
-def _tables(root: Path, page: Path) -> dict[str, Callable[[], str]]:
-    """The text between the markers of a name on a page."""
+def _tables(root: Path) -> dict[str, Callable[[], str]]:
+    """The text between the markers of a name."""
     return {
         "environments": readme_table,
-        "gallery": lambda: gallery_table(root, page),
+        "gallery": lambda: gallery_table(root),
         "example": lambda: example(root),
         "baselines": lambda: baseline_table(root),
         "battles": lambda: battle_table(root),

@@ -236,13 +236,29 @@ def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tm
     assert drawn == ["palaestra/Ring-8-v0"]
     assert docs.gallery_table(tmp_path).count("<img") == 1
     assert 'href="../../docs/environments/Ring.md"' in docs.gallery_table(tmp_path)
-    assert docs.gallery_table(tmp_path, docs.README) == ""
-    monkeypatch.setattr(docs, "IN_README", ("Ring",))
-    assert 'href="docs/environments/Ring.md"' in docs.gallery_table(tmp_path, docs.README)
 
 
-def test_the_readme_shows_pictures_of_pages_that_are_there():
-    assert docs.gallery_table(HOUSE, docs.README).count("<img") == len(docs.IN_README)
+@pytest.mark.parametrize("name", docs.gallery.SHEETS)
+def test_a_sheet_shows_the_pictures_that_are_in_the_tree(name: str):
+    image = pytest.importorskip("PIL.Image")
+    path = HOUSE / docs.gallery.FOLDER.parent / f"{name}.png"
+    sheets = docs.gallery.draw_sheet(name, HOUSE), image.open(path).convert("RGB")
+    made, there = (np.asarray(sheet).astype(int) for sheet in sheets)
+    assert made.shape == there.shape, "run: python docs/tools/gallery.py --all"
+    assert np.abs(made - there).max() < 60, "run: python docs/tools/gallery.py --all"  # its palette changes less
+    assert path.stat().st_size < 600_000
+
+
+def test_a_sheet_has_a_cell_with_its_id_for_each_picture(rings: dict[str, Row], tmp_path: Path, monkeypatch):
+    pytest.importorskip("PIL")
+    monkeypatch.setattr(docs.gallery, "moment", lambda id: np.full((300, 200, 3), (0, 200, 0), np.uint8))
+    docs.gallery.write("palaestra/Ring-8-v0", tmp_path)
+    wide, high = docs.gallery.CELL
+    cell = np.asarray(docs.gallery.draw_sheet("environments", tmp_path))[:, :wide]
+    assert cell.shape == (high, wide, 3)
+    rows, columns = np.nonzero((cell == (0, 200, 0)).all(axis=-1))
+    assert (len(set(rows)), len(set(columns))) == (240, 160), "the whole picture, in its shape"
+    assert (cell[rows.max() + 10 :].max(axis=(0, 2)) > 200).any(), "the id below it"
 
 
 def write_results(root: Path, **files: str) -> None:
@@ -340,4 +356,5 @@ def test_a_picture_shows_something_that_happens_while_both_sides_are_there():
     there[50:, 1] = 0.4
     assert docs.gallery.choose(events, there) == 10
     assert docs.gallery.choose(np.zeros(100, bool), there) == 50
-    assert docs.gallery.choose(events, 0 * there) == 60
+    assert docs.gallery.choose(events, 0 * there) == 70
+    assert docs.gallery.choose(0 * events, 0 * there) == 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,23 @@ def start(name: str) -> tuple[Game, Any]:
 
 def draw(game: Game, world: Any, s: Any) -> np.ndarray:
     return np.asarray(render.draw(game, world, s))
+
+
+@pytest.mark.parametrize(
+    ("preset", "map_name", "title"),
+    [
+        ("Skirmish-3m", "3m", "Skirmish-3m"),
+        ("Skirmish-5m_vs_6m", "5m_vs_6m", "Skirmish-5m_vs_6m"),
+        ("Skirmish", "3m", "Skirmish 3m"),
+        ("SkirmishDuel", "3m", "SkirmishDuel 3m"),
+        ("Drill-SplashWaves", "splash-waves", "Drill-SplashWaves"),
+        ("SkirmishUnshaped-Abilities", "a_map_with_a_long_name", "SkirmishUnshaped-Abilities a_map_with_a…"),
+    ],
+)
+def test_a_title_names_preset_and_map_but_the_map_once(preset: str, map_name: str, title: str):
+    game, s = start("3m")
+    named = replace(game, captions=game.captions._replace(maps=(map_name,))).titled(preset)
+    assert render.title(named, s) == title
 
 
 def record(sim: Any) -> Any:

@@ -28,13 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify", action="store_true", help="play it again, compare every state and all that is listed"
     )
     parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it as an animated GIF (*.gif)")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that plays it in any browser (*.html)")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that plays it in a browser (*.html)")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
     parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")
     parser.add_argument("--lane", type=natural, default=0, help="which match to export (default 0)")
     parser.add_argument("--every", type=positive_count, default=1, help="decisions from picture to picture (default 1)")
     parser.add_argument(
-        "--speed", type=positive_number, default=1.0, help="simulated seconds a second in the GIF (default 1)"
+        "--speed",
+        type=positive_number,
+        help="simulated seconds a second in the GIF (default 1; more in slow games and long matches)",
     )
     parser.add_argument(
         "--import",
@@ -76,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         lines.append(f"{args.gif}: {reported['pictures']} pictures drawn, equal ones in a row stored as one")
     if args.html:
         reported["html_bytes"] = to_html(replay, args.html, lane=args.lane)
-        lines.append(f"{args.html}: {reported['html_bytes'] / 1000:,.0f} kB, opens in any browser")
+        lines.append(f"{args.html}: {reported['html_bytes'] / 1000:,.0f} kB, open it in a browser")
     if args.csv:
         reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
         lines.append(f"{args.csv}: {reported['rows']} rows")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,10 +13,14 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.files import open_atomically
-from palaestra.drawing.canvas import import_pillow
-from palaestra.replay.file import Replay, ReplayError
+from palaestra.drawing.canvas import BACKGROUND, SIGNAL, Canvas, import_pillow
+from palaestra.replay.file import STEP, Replay, ReplayError
 from palaestra.replay.playback import frames
 
+LONGEST_S, SHORTEST_S, FEWEST_FPS = 11.0, 4.0, 8.0
+"""What `gif_speed` aims at: seconds of a GIF at most, seconds below which no match is hurried, pictures a second."""
+END_MS = 1000
+"""The last picture is shown so long before the first one follows again."""
 SHORTEST_GIF_FRAME_MS = 20
 """Viewers show shorter frames slowly."""
 COLORS = 128
@@ -23,15 +28,30 @@ PALETTE_PICTURES = 8
 """At least so many pictures, evenly spread over a GIF, give it its palette."""
 
 
-def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, speed: float = 1.0) -> int:
-    """Draws one lane as an animated GIF; an old file stays until the new one is whole.
+def gif_speed(decisions: int, decisions_per_s: float) -> int:
+    """Simulated seconds a second at which a GIF shows a match: 1, or more where the match is long or the game slow.
+
+    A match lasts `LONGEST_S` at most. A game with few decisions a second gets `FEWEST_FPS` pictures a second, or fewer
+    where its match would be over before `SHORTEST_S`.
+
+    Args:
+        decisions: Of the match.
+        decisions_per_s: Decisions per simulated second, `palaestra.game.Game.render_fps`.
+    """
+    match_s = decisions / decisions_per_s
+    hurried = min(math.ceil(FEWEST_FPS / decisions_per_s - 1e-6), math.floor(match_s / SHORTEST_S))
+    return max(1, hurried, math.ceil(match_s / LONGEST_S))
+
+
+def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, speed: float | None = None) -> int:
+    """Draws one lane as an animated GIF, to the end of its last match; an old file stays until the new one is whole.
 
     Args:
         replay: What to draw.
         path: File to write, ``*.gif``.
         lane: Which match.
         every: Decisions from one picture to the next; more where viewers are too slow for that.
-        speed: Simulated seconds a second.
+        speed: Simulated seconds a second, by default those of `gif_speed`. Another one than 1 stands in the picture.
 
     Returns:
         Number of pictures that were drawn; in the file those in a row that are equal are one that lasts longer.
@@ -46,23 +66,38 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
     check_lane(replay, lane)
     if Path(path).suffix.lower() != ".gif":
         raise ValueError(f"{path}: a replay is drawn as an animated GIF: name the file *.gif (to_csv writes a table)")
-    if every < 1 or not 0 < speed < float("inf"):
+    if every < 1 or not (speed is None or 0 < speed < float("inf")):
         raise ValueError(f"every must be at least 1 and speed a number above 0, got {every} and {speed}")
-    played = frames(replay)
+    played, last = frames(replay), _last_operation(replay, lane)
     sim = next(played)
-    step_ms = 1000.0 / sim.game.render_fps / speed
-    every = max(every, int(np.ceil(SHORTEST_GIF_FRAME_MS / step_ms)))
+    fps = sim.game.render_fps
+    speed = gif_speed(int((replay.operations[: last + 1] == STEP).sum()), fps) if speed is None else speed
+    step_ms = 1000.0 / fps / speed
+    every = max(every, math.ceil(SHORTEST_GIF_FRAME_MS / step_ms))
 
     def pictures() -> Iterator[np.ndarray]:
         yield sim.render(lane)
         for number, frame in enumerate(played, 1):
-            if number % every == 0 or number + 1 == len(replay.operations):
+            if number % every == 0 or number == last:
                 yield frame.render(lane)
+            if number == last:
+                return
 
-    return write_gif(pictures(), path, every * step_ms)
+    return write_gif(pictures(), path, every * step_ms, speed)
 
 
-def write_gif(pictures: Iterable[np.ndarray], path: str | Path, picture_ms: float) -> int:
+def _last_operation(replay: Replay, lane: int) -> int:
+    """Number of the operation after which a lane shows nothing new: the end of its last match, if it waits then."""
+    resets = np.flatnonzero(replay.operations != STEP)[replay.reset_lanes[:, lane]]
+    decisions = np.cumsum(replay.operations == STEP)
+    ends = replay.match_rows[replay.match_rows[:, 0] == lane, 1]
+    last = len(replay.operations) - 1
+    if replay.autoreset_mode != "off" or not len(ends) or decisions[resets].max(initial=0) >= ends[-1]:
+        return last
+    return min(int(np.searchsorted(decisions, ends[-1])), last)
+
+
+def write_gif(pictures: Iterable[np.ndarray], path: str | Path, picture_ms: float, speed: float = 1.0) -> int:
     """Writes pictures as an animated GIF of one palette, so that the file holds what changes alone.
 
     An old file stays until the new one is whole.
@@ -70,7 +105,8 @@ def write_gif(pictures: Iterable[np.ndarray], path: str | Path, picture_ms: floa
     Args:
         pictures: uint8 ``[H, W, 3]``, at least one, all of one shape.
         path: The file.
-        picture_ms: How long each is shown; the format rounds to hundredths of a second.
+        picture_ms: How long each is shown but the last one; the format rounds to hundredths of a second.
+        speed: Times the game's own speed that the file has: another one than 1 is written below each picture.
 
     Returns:
         Number of pictures that were given; in the file those in a row that are equal are one that lasts longer.
@@ -79,14 +115,25 @@ def write_gif(pictures: Iterable[np.ndarray], path: str | Path, picture_ms: floa
         ImportError: Pillow is missing.
     """
     image_module = import_pillow()[0]
-    packed = [(picture.shape, zlib.compress(picture.tobytes(), 1)) for picture in pictures]
+    told = pictures if speed == 1.0 else (_with_speed(picture, speed) for picture in pictures)
+    packed = [(picture.shape, zlib.compress(picture.tobytes(), 1)) for picture in told]
     unpack = lambda kept: np.frombuffer(zlib.decompress(kept[1]), np.uint8).reshape(kept[0])  # noqa: E731
     some = np.concatenate([unpack(kept) for kept in packed[:: max(1, len(packed) // PALETTE_PICTURES)]])
     palette = image_module.fromarray(some).quantize(COLORS)
     first, *rest = (image_module.fromarray(unpack(kept)).quantize(palette=palette, dither=0) for kept in packed)
     with open_atomically(path) as file:
-        first.save(file, "GIF", save_all=True, append_images=rest, duration=round(picture_ms), loop=0)
+        durations = [round(picture_ms)] * len(rest) + [max(round(picture_ms), END_MS)]
+        first.save(file, "GIF", save_all=True, append_images=rest, duration=durations, loop=0)
     return len(packed)
+
+
+def _with_speed(picture: np.ndarray, speed: float) -> np.ndarray:
+    """The picture above a strip that says how many times faster than the game's clock it plays."""
+    width = picture.shape[1]
+    size = max(12, width // 40)
+    strip = Canvas(width, 2 * size, BACKGROUND)
+    strip.text((width / 2, 1.4 * size), f"played at {speed:g}x", SIGNAL, size, "ms")
+    return np.concatenate([picture, np.asarray(strip)])
 
 
 def to_csv(replay: Replay, path: str | Path, *, lane: int = 0) -> int:

@@ -176,6 +176,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     texts, passages = texts_of(game), passages_of(texts_of(game), world, s)
     canvas = _background(len(passages)).copy()
     color = MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
+    canvas.text((MARGIN, 30), game.name, MUTED, 13)
     canvas.text((WIDTH - MARGIN, 30), status_of(s), MUTED, 13, "rs")
     draw_text(canvas, (MARGIN, 40, WIDTH - MARGIN, UPPER - 8), question_of(texts, s), (22, 19, 16), is_centered=True)
     draw_path(canvas, steps_of(texts, world, s), int(s.kind), answer_of(texts, s), color)
@@ -194,7 +195,6 @@ def _background(cards: int) -> Canvas:
         canvas.rectangle(*panel, PANEL, 10)
     for number in range(cards):
         canvas.rectangle(*card(number), CARD, 6)
-    canvas.text((MARGIN, 30), "SearchQA", MUTED, 13)
     left, right = MARGIN + PADDING, MIDDLE + GAP + PADDING
     canvas.text((left, UPPER + HEADING), "PATH", MUTED, 11)
     canvas.text((right, UPPER + HEADING), "PASSAGES OF THE LAST SEARCH", MUTED, 11)

@@ -37,8 +37,9 @@ FEW = 8
 """Ranges of weapons are drawn while so many units live."""
 MANY = 24
 """Lines of shots have no glow where there are more."""
-LONGEST_TITLE = 30
-"""Characters of the title of a picture."""
+LONGEST_TITLE = 28
+"""Characters of the title of a picture; a longer one is in smaller letters, one of `LONGEST_SMALL` is cut."""
+LONGEST_SMALL = 40
 LEAST_RADIUS = 4.0
 """Pixels of the smallest unit."""
 CLICK_PIXELS = 8.0
@@ -207,7 +208,8 @@ def draw_shot(canvas: Canvas, view: View, world: Any, s: Any, slot: int, glows: 
 def draw_header(canvas: Canvas, game: Game, world: Any, s: Any) -> None:
     """Name, the living of both sides or the winner, the number of the decision; below, what both sides have left."""
     base, winner, middle = 25, int(s["info"]["winner"]), WIDTH / 2
-    canvas.text((MARGIN, base), title(game, s), TEXT, 16)
+    words = title(game, s)
+    canvas.text((MARGIN, base), words, TEXT, 16 if len(words) <= LONGEST_TITLE else 12)
     canvas.text((WIDTH - MARGIN, base), f"{int(s['steps'])} / {s['parameters']['horizon']:.0f}", MUTED, 14, "rs")
     if winner >= 0:
         canvas.text((middle, base), f"{game.team_names[winner]} has won", TEAMS[winner], 16, "ms")
@@ -237,9 +239,11 @@ def strength(world: Any, s: Any, team: int) -> tuple[int, float]:
 
 
 def title(game: Game, s: Any) -> str:
-    """The game and the map of a match, cut where both are long."""
-    words = f"{game.name} {game.captions.maps[int(s['map'])]}"
-    return words if len(words) <= LONGEST_TITLE else f"{words[: LONGEST_TITLE - 1]}…"
+    """The preset, and the map of the match where the preset is not called by it; cut where both are long."""
+    name, map_name = game.name, game.captions.maps[int(s["map"])]
+    letters, sought = ("".join(filter(str.isalnum, words)).lower() for words in (name, map_name))
+    words = name if letters.endswith(sought) else f"{name} {map_name}"
+    return words if len(words) <= LONGEST_SMALL else f"{words[: LONGEST_SMALL - 1]}…"
 
 
 def draw_footer(canvas: Canvas, view: View, game: Game, s: Any) -> None:
