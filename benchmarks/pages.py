@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from chromium import Chromium, difference, why_not
+from chromium import FILTER_MS, LISTED_MS, Chromium, difference, why_not
 from measurement import VERDICTS, Measurement, print_measurements, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.random_actions import mover
 from palaestra.console import find_id, print_table
+from palaestra.evaluation import evaluate
+from palaestra.evaluation.match_pages import index_of
 from palaestra.replay import Recorder, Replay, frames, to_html
 
 DECISIONS = 60
@@ -45,6 +47,7 @@ OPENINGS = 3
 RATE_S = 3.0
 """Seconds that are played to count pictures."""
 SPEEDS = (1, 2, 4, 8, 16)
+LISTED_MATCHES, LISTED_BAR_MS, FILTER_BAR_MS = 256, 1000.0, 50.0
 RECORDED_DECISIONS, RECORDING_BAR = 1000, 0.15
 RECORDED = (
     *(("TeamTag", 1), ("TeamTag", 256), ("Skirmish-3m", 1), ("Skirmish-3m", 256)),
@@ -137,6 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         opened = _open_all(browser, ids, compared, Path(folder))
         if not args.ids:
             measurements = [m for large in LARGE for m in _large(browser, large, Path(folder))]
+            measurements += _index(browser, Path(folder))
     _print_opened(opened)
     if not args.ids:
         measurements += [_recording(find_id(id), lanes) for id, lanes in RECORDED]
@@ -240,6 +244,25 @@ def _large(browser: Chromium, large: Large, folder: Path) -> list[Measurement]:
         about = f"{name}: pictures a second at speed {speed}"
         found.append(Measurement("", about, rate, bar, True, f"decisions a second: {wanted:g}"))
     return found
+
+
+def _index(browser: Chromium, folder: Path) -> list[Measurement]:
+    """The index of many matches: opening, filtering."""
+    print(f"an index of {LISTED_MATCHES} matches ...", file=sys.stderr, flush=True)
+    id, players = "palaestra/TeamPong-v0", ("tracker", "chaser")
+    evaluate(id, *players, matches=2, html=folder)
+    (folder / "index.html").write_text(index_of(evaluate(id, *players, matches=LISTED_MATCHES)), encoding="utf-8")
+    listed, filtered = [], []
+    for _ in range(OPENINGS):
+        if error := browser.open(folder / "index.html", ready="0"):
+            raise RuntimeError(f"index: {error}")
+        listed.append(browser.run(LISTED_MS))
+        filtered += [browser.run(FILTER_MS, words) for words in ("chaser", "")]
+    name = f"index of {LISTED_MATCHES} matches"
+    return [
+        Measurement("", f"{name}: opens, ms", median(listed), LISTED_BAR_MS, False, "the first match beside it"),
+        Measurement("", f"{name}: filters, ms", median(filtered), FILTER_BAR_MS, False, f"most: {max(filtered):.0f}"),
+    ]
 
 
 def _recording(id: str, lanes: int) -> Measurement:

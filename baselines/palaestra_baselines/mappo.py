@@ -33,6 +33,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from palaestra.core.run.opponents import Opponent
 from palaestra.game import Game
 from palaestra_baselines.common.flat_networks import FlatUtilities, Utilities, masked_log_softmax, scale_inputs, unroll
 from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
@@ -50,9 +51,15 @@ from palaestra_baselines.common.training import (
 from palaestra_baselines.common.unit_networks import UnitUtilities, load_utilities
 
 METHOD = "mappo"
-load_policy = load_utilities
 SLOPE = 10.0
 """Error, in deviations of the targets, beyond which the loss of the value grows linearly: the paper's."""
+
+
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """The greedy player of a policy file; see `load_utilities`."""
+    player = load_utilities(path, game, team)
+    player.gives_logits = True
+    return player
 
 
 @dataclass

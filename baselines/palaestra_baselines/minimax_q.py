@@ -285,6 +285,7 @@ class MinimaxPlayer:
 
     Attributes:
         memory_size: 1, the number of decisions so far.
+        policy_outputs: See `palaestra.core.run.opponents.Opponent`.
     """
 
     memory_size = 1
@@ -335,7 +336,9 @@ class MinimaxPlayer:
             streams = mix64(seeds) + (memory[:, 0].astype(np.uint64) + np.uint64(1)) * GOLDEN
             draws = (mix64(streams) >> SHIFT_11) * TO_UNIT
         memory[:, 0] += 1
-        edges = self.edges[[self.known[key] for key in self._keys(observations)]]
+        positions = [self.known[key] for key in self._keys(observations)]
+        self.policy_outputs = {"probability": self.policy[positions][:, None]} if self.agents == 1 else {}
+        edges = self.edges[positions]
         chosen = np.minimum((edges <= draws[:, None] * edges[:, -1:]).sum(1), edges.shape[1] - 1)
         return self.choices[chosen].reshape(len(chosen), self.agents)
 

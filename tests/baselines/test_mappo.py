@@ -319,8 +319,14 @@ def test_an_interrupted_run_of_mappo_resumes_bitwise_equal_and_its_file_plays(ki
     other = {"red": "blue", "blue": "red"}[settings["team"]]
     sim = palaestra.make_batch(settings["env_id"], 2, opponents={settings["team"]: player, other: settings["opponent"]})
     sim.reset(seed=0)
+    allowed: Any = True
     for _ in range(3):
+        legal = sim.team_view(settings["team"], "legal")
+        allowed = True if legal is None else legal.copy() == 1
         sim.step()
+    told = player.policy_outputs["probability"]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(told.sum(2), 1.0, atol=1e-6)
+    assert ((told > 0.0) == allowed).all()
 
 
 @pytest.mark.learning

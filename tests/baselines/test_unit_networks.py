@@ -405,6 +405,8 @@ def test_a_player_remembers_what_the_networks_remember(kind: str):
         actions = player.act(seen, sim.team_view("red", "legal"), None, position.first, None, memory)
         alive = position.alive.copy()
         np.testing.assert_array_equal(actions[alive], wanted[alive])
+        told = player.policy_outputs["action value"]
+        np.testing.assert_allclose(told[alive], np.where(position.legal, values.numpy(), np.nan)[alive], atol=1e-5)
         np.testing.assert_allclose(memory.reshape(4, -1, 8)[alive], after.numpy()[alive], atol=1e-5)
         have_come += int((alive & ~there & ~position.first[:, None]).sum())
         there = alive.copy()

@@ -98,6 +98,7 @@ def test_logits_are_drawn_by_the_softmax():
     )[:, 0]
     np.testing.assert_allclose(np.bincount(act(range(n)), minlength=3) / n, [0.2, 0.5, 0.3], atol=0.015)
     assert len(set(act([7] * n).tolist())) == 1, "one seed, one draw"
+    np.testing.assert_allclose(player.policy_outputs["score"], np.tile(logits, (n, 1, 1)))
 
 
 def test_a_callable_may_give_integers():

@@ -130,6 +130,32 @@ def test_draws_have_the_distribution_of_the_model(algorithm: str, game: Any, sou
     np.testing.assert_allclose(ours.std(0), reference.reshape(n, -1).std(0), atol=0.06)
 
 
+@pytest.mark.parametrize("source", ["model", "file"])
+@pytest.mark.parametrize(("algorithm", "name"), [("PPO", "probability"), ("DQN", "action value")])
+def test_a_model_tells_probabilities_or_values(algorithm: str, name: str, source: str, spaces_env, tmp_path: Path):
+    model = model_of(spaces_env(DUEL, "red", "rows", "flat"), algorithm)
+    player = as_opponent(model).for_team(DUEL, "red")
+    if source == "file":
+        model.save(tmp_path / "mine.zip")
+        player = resolve(DUEL, "red", tmp_path / "mine.zip")
+    sim = simulation(DUEL, 4, compiled=False)
+    sim.reset(seed=0)
+    seen, legal = sim.team_view("red", "observations"), sim.team_view("red", "legal").copy()
+    legal[1:, :, 2] = 0
+    ones = np.ones((4, 1), np.bool_)
+    chosen = player.act(seen, legal, ones, ones[:, 0], np.zeros(4, np.uint64), np.zeros((4, 0)))  # type: ignore[union-attr]
+    (told,) = player.policy_outputs.values()  # type: ignore[union-attr]
+    assert list(player.policy_outputs) == [name]  # type: ignore[union-attr]
+    assert told.shape == (4, 1, 3)
+    tensor = torch.from_numpy(seen[:, 0].copy())
+    if algorithm == "DQN":
+        np.testing.assert_allclose(told[:, 0], model.q_net(tensor).detach(), atol=1e-5)
+        return
+    weights = model.policy.get_distribution(tensor).distribution.probs.detach().numpy() * legal[:, 0]
+    np.testing.assert_allclose(told[:, 0], weights / weights.sum(1, keepdims=True), atol=1e-5)
+    np.testing.assert_array_equal(told[:, 0].argmax(1), np.asarray(chosen)[:, 0].ravel())
+
+
 def test_values_are_no_distribution(spaces_env):
     player = as_opponent(model_of(spaces_env(DUEL), "DQN"), deterministic=False)
     sim = simulation(DUEL, 2, compiled=False, opponents={"red": player})

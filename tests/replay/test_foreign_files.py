@@ -15,7 +15,7 @@ from reliability.forge import forge, write_sealed
 import palaestra
 from palaestra.core.files import FileError
 from palaestra.replay import Recorder, ReplayError, load, record, verify
-from palaestra.replay.file import ARRAYS, RESTORE, SEED, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, STREAM
+from palaestra.replay.file import ARRAYS, FORMAT, RESTORE, SEED, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, STREAM
 
 SOCCER = "palaestra/GridSoccer-v0"
 RAID = "test/Raid-v0"
@@ -106,7 +106,7 @@ def test_arrays_of_another_form_are_refused(honest: Path, tmp_path: Path, name: 
         array = archive[name]
     changed = {
         "absent": None,
-        "type": array.astype(np.float32),
+        "type": array.astype(np.complex64),
         "short": array[:-1],
         "axes": array[None],
         "object": array.astype("S7"),
@@ -123,9 +123,10 @@ def test_headers_that_are_no_replay_are_refused(honest: Path, tmp_path: Path):
 
 
 def test_a_file_of_the_old_format_says_what_to_do(tmp_path: Path):
-    text = json.dumps({"magic": "palaestra replay", "format": 1, "id": SOCCER}).encode()
+    text = json.dumps({"magic": "palaestra replay", "format": FORMAT - 1, "id": SOCCER}).encode()
     write_sealed(tmp_path / "old.npz", {"header": np.frombuffer(text, np.uint8)})
-    assert refused(tmp_path / "old.npz").endswith("has format 1, this palaestra reads format 2: record the match again")
+    wrong = f"has format {FORMAT - 1}, this palaestra reads format {FORMAT}: record the match again"
+    assert refused(tmp_path / "old.npz").endswith(wrong)
 
 
 def test_a_small_file_that_becomes_large_is_refused_before_it_does(honest: Path, tmp_path: Path):

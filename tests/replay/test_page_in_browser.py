@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replay.test_policy_outputs import play
 
 import chromium
 from chromium import Chromium, difference, tile_difference
@@ -331,6 +332,23 @@ def test_agents_are_shown_by_mouse_and_focus(page: Page, tag: Replay):
     page.press(Keys.TAB)
     page.press(Keys.ENTER)
     assert detail.text.startswith(agents[2])
+
+
+def test_what_a_player_computed_is_shown_beside_its_action(browser: Chromium, tmp_path: Path):
+    to_html(play(), tmp_path / "match.html")
+    assert browser.open(tmp_path / "match.html", "#t=2") == ""
+    page = Page(browser)
+    page.elements("#agent_list button.row")[1].click()
+    words = page.element("agent_detail").text.split("\n")
+    start = words.index("probability")
+    assert words[start + 1] == f"highest: {words[start + 10]}"
+    assert words[start + 3 : start + 12 : 2] == ["37", "38", "39", "40", "41"]
+    assert words[words.index("value") + 1] == "2.25"
+    assert [float(bar.get_property("value")) for bar in page.elements("meter")] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    page.press(Keys.HOME)
+    words = page.element("agent_detail").text.split("\n")
+    assert words[words.index("probability") + 1] == words[words.index("value") + 1] == "none"
+    assert browser.console() == []
 
 
 def test_tabs_are_changed_by_mouse_and_arrow_keys(page: Page, tag: Replay):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,9 @@ from palaestra.core.compile.identity import rules_digest
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Continuous, Field, Game, Role
-from palaestra.replay import Recorder, Replay, ReplayError, frames, load, record, to_csv, to_gif, verify
+from palaestra.replay import Recorder, Replay, ReplayError, export, frames, load, record, to_csv, to_gif, verify
 from palaestra.replay import file as replay_file
-from palaestra.replay.export import write_gif
+from palaestra.replay.export import gif_speed, write_gif
 
 RAID = "test/Raid-v0"
 CARTPOLE = "palaestra/CartPole-v0"
@@ -211,7 +212,8 @@ def test_a_file_that_is_no_whole_replay_is_refused(damage: str, tmp_path: Path):
     if damage == "cut":
         data = data[: len(data) // 2]
     elif damage == "flip":
-        data[len(data) // 2] ^= 0x10
+        with zipfile.ZipFile(path) as archive:
+            data[archive.getinfo("checks.npy").header_offset + 100] ^= 0x10
     elif damage == "text":
         data = bytearray(b"a file of another program\n" * 40)
     elif damage == "empty":
@@ -240,10 +242,11 @@ def test_a_changed_file_is_refused_by_its_checksum(tmp_path: Path):
 
 def test_a_newer_format_asks_for_a_newer_palaestra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "match.npz"
-    monkeypatch.setattr(replay_file, "FORMAT", 3)
+    now = replay_file.FORMAT
+    monkeypatch.setattr(replay_file, "FORMAT", now + 1)
     record_cartpole().save(path)
     monkeypatch.undo()
-    newer = "has format 3, this palaestra reads format 2: take a newer palaestra"
+    newer = f"has format {now + 1}, this palaestra reads format {now}: take a newer palaestra"
     with pytest.raises(ReplayError, match=newer):
         load(path)
 
@@ -496,6 +499,50 @@ def test_a_gif_shows_the_match(tmp_path: Path):
         assert (picture.n_frames, picture.size) == (count, (600, 400))
         assert picture.info["duration"] == 100
     assert count == 5
+
+
+@pytest.mark.parametrize(
+    ("decisions", "fps", "speed"),
+    [
+        (20, 50.0, 1),  # short and fast
+        (110, 10.0, 1),  # 11 s
+        (2000, 10.0, 19),  # 200 s
+        (55, 2.0, 4),  # 8 pictures a second
+        (150, 2.0, 7),  # 75 s: 8 pictures a second would not do
+        (99, 3.0, 3),
+        (50, 1 / 3.6, 29),
+        (4, 1.0, 1),  # a few texts to read
+        (30, 2.0, 3),  # 15 s: no match is hurried below 4 s
+        (0, 2.0, 1),
+    ],
+)
+def test_a_gif_of_a_long_match_or_a_slow_game_is_faster_than_its_clock(decisions: int, fps: float, speed: int):
+    assert gif_speed(decisions, fps) == speed
+
+
+def test_a_gif_ends_with_the_match_of_its_lane_and_tells_its_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    image = pytest.importorskip("PIL.Image")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    scripts = {"red": "striker", "blue": "striker"}
+    sim = palaestra.make_batch("palaestra/GridSoccer-v0", 4, opponents=scripts, autoreset_mode="off")
+    with Recorder(sim) as recorder:
+        sim.reset(seed=1)
+        for _ in range(30):
+            sim.step()
+    replay = recorder.replay()
+    last = max(replay.matches, key=lambda match: match["step"])
+    assert 12 <= last["step"] < replay.steps
+    monkeypatch.setattr(export, "SHORTEST_S", 1.0)
+    for speed, below, picture_ms in ((None, 2 * 15, 110), (1, 0, 330), (2.5, 2 * 15, 130)):
+        count = to_gif(replay, tmp_path / "match.gif", lane=last["lane"], speed=speed)
+        assert count == last["step"] + 1
+        with image.open(tmp_path / "match.gif") as gif:
+            assert gif.size == (600, 442 + below)
+            assert gif.info["duration"] == picture_ms
+            gif.seek(gif.n_frames - 1)
+            assert gif.info["duration"] == 1000
+            strip = np.asarray(gif.convert("RGB"))[442:]
+        assert (strip.max() > 200) if below else not strip.size
 
 
 def test_a_table_has_a_row_for_every_operation(tmp_path: Path):

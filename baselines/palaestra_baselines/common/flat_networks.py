@@ -19,7 +19,8 @@ from torch import nn
 
 from palaestra.core.spec.fields import checked_bounds
 from palaestra.game import Game, ObservationField
-from palaestra_baselines.common.agents import Roster, group_rows
+from palaestra.players.choosing import probabilities
+from palaestra_baselines.common.agents import JointChoice, Roster, group_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
 from palaestra_baselines.common.rollout import Position
 
@@ -320,7 +321,43 @@ def scale_inputs(
 # ------------------------------------------------------------------------------------------------------------- player
 
 
-class UtilityPlayer:
+class GreedyPlayer:
+    """What greedy players of a team have in common.
+
+    Attributes:
+        joint: The choices of each role's agents as one.
+        gives_logits: Whether alternatives are scored by logits of a policy; else by values.
+        scores: Of the alternatives in the last decision, ``[n, A_role, M]`` by role; -inf for forbidden ones.
+    """
+
+    def __init__(self, joint: Mapping[str, JointChoice]) -> None:
+        """Nothing has been decided."""
+        self.joint, self.gives_logits = joint, False
+        self.scores = dict[str, np.ndarray]()
+
+    @property
+    def policy_outputs(self) -> dict[str, np.ndarray]:
+        """Probabilities or values; see `palaestra.core.run.opponents.Opponent`."""
+        if any(len(self.joint[role].sizes) > 1 for role in self.scores):
+            return {}
+        most = max((scores.shape[2] for scores in self.scores.values()), default=0)
+        wide = [(0, 0), (0, 0)]
+        rows = [np.pad(s, [*wide, (0, most - s.shape[2])], constant_values=-np.inf) for s in self.scores.values()]
+        if not rows:
+            return {}
+        table = np.concatenate(rows, axis=1)
+        if self.gives_logits:
+            return {"probability": probabilities(table, None)}
+        return {"action value": np.where(np.isfinite(table), table, np.nan)}
+
+    def best(self, role: str, values: np.ndarray, legal: Any) -> np.ndarray:
+        """Choices of the agents of a role, by values ``[n, A_role, M]`` and what the player is told to be legal."""
+        allowed = legal[role] if isinstance(legal, dict) else legal
+        self.scores[role] = values if legal is None else np.where(self.joint[role].mask(allowed), values, -np.inf)
+        return self.joint[role].split(self.scores[role].argmax(axis=2))
+
+
+class UtilityPlayer(GreedyPlayer):
     """Plays one team greedily, each agent by its own utilities: an `palaestra.core.run.opponents.Opponent`.
 
     Attributes:
@@ -341,7 +378,7 @@ class UtilityPlayer:
             ValueError: The weights were made for another game.
         """
         roster = Roster(game)
-        self.joint = roster.joint
+        super().__init__(roster.joint)
         self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for name, group in roster.groups.items():
             own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
@@ -376,10 +413,7 @@ class UtilityPlayer:
         chosen = {}
         for name in self.layers:
             values = self.values(name, observations[name] if isinstance(observations, dict) else observations)
-            if legal is not None:
-                allowed = legal[name] if isinstance(legal, dict) else legal
-                values = np.where(self.joint[name].mask(allowed), values, -np.inf)
-            chosen[name] = self.joint[name].split(values.argmax(axis=2))
+            chosen[name] = self.best(name, values, legal)
         return next(iter(chosen.values())) if len(chosen) == 1 else chosen
 
 
@@ -393,7 +427,7 @@ def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:
         return UtilityPlayer(arrays, game, team)
 
 
-class NetworkPlayer:
+class NetworkPlayer(GreedyPlayer):
     """Plays one team, whose agents have one role, greedily: an `palaestra.core.run.opponents.Opponent`.
 
     Attributes:
@@ -408,7 +442,7 @@ class NetworkPlayer:
             roster: The team's agents.
         """
         (self.role,) = roster.sizes
-        self.joint = roster.joint[self.role]
+        super().__init__(roster.joint)
         self.network, self.memory_size = network, roster.agents * network.memory_size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
@@ -421,8 +455,7 @@ class NetworkPlayer:
             values, features = self.network.evaluate(observed, kept)
         if self.memory_size:
             memory[:] = features.flatten(-2).numpy()
-        allowed = True if legal is None else self.joint.mask(legal)
-        return self.joint.split(np.where(allowed, values.numpy(), -np.inf).argmax(axis=2))
+        return self.best(self.role, values.numpy(), legal)
 
 
 def fitting_network(make: Callable[[], Module], arrays: Mapping[str, np.ndarray]) -> Module:

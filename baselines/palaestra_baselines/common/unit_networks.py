@@ -21,12 +21,12 @@ import torch
 from torch import nn
 
 from palaestra.core.files import FileError, printable
-from palaestra.core.run.opponents import Opponent
 from palaestra.game import Choice, Field, Game, Role, Table
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import (
     NEVER,
     NetworkPlayer,
+    UtilityPlayer,
     fitting_network,
     load_arrays,
     load_flat_player,
@@ -413,7 +413,7 @@ def load_unit_player(path: Path, game: Game, team: str) -> NetworkPlayer:
         ) from error
 
 
-def load_utilities(path: Path, game: Game, team: str) -> Opponent:
+def load_utilities(path: Path, game: Game, team: str) -> UtilityPlayer | NetworkPlayer:
     """The greedy player of a policy file, by whichever network it holds.
 
     Raises:

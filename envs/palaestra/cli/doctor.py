@@ -14,7 +14,7 @@ from typing import Any
 from palaestra import __version__, registry
 from palaestra.cli.bit_check import bit_check
 from palaestra.cli.common import add_json, print_json
-from palaestra.cli.warm import ENTRY, SOLVERS, prune, warm
+from palaestra.cli.warm import ENTRY, OTHERS, prune, warm
 from palaestra.console import find_id, print_table
 from palaestra.core.compile import disk_cache
 from palaestra.core.run import shared_block
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.warm:
         games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
-        reported["games"] = warm(games if args.ids else [*games, SOLVERS], args.jobs)
+        reported["games"] = warm(games if args.ids else [*games, *OTHERS], args.jobs)
         reported["removed"] = prune(games, time.time())
     if args.json:
         print_json(reported)

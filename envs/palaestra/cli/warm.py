@@ -20,10 +20,13 @@ from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.core.spec import factories
 from palaestra.game import Game
 
-SOLVERS = "palaestra.exact"
-"""Stands among the names of games for the compiled functions of the solvers."""
-SOLVERS_SIZE = 10_000
-"""Their `code_size`, about: they take as long as a large game."""
+OTHERS = {
+    "palaestra.exact": "palaestra.exact.values:compile_solvers",
+    "palaestra.replay": "palaestra.replay.lane_hashes:compiled_calls",
+}
+"""What is compiled besides games, solvers and the recorder, by the name that stands for it among those of games."""
+OTHERS_SIZE = 10_000
+"""Their `code_size`, about: the solvers take as long as a large game."""
 KEPT_DAYS = 30.0
 """An entry of the cache that no id uses is removed once it was not read for so long."""
 ENTRY = re.compile(r"\.(\w+_[0-9a-f]{16})-\d+\.py\d+(\.\d+)?\.nb[ic]$")
@@ -34,7 +37,7 @@ def warm(games: Iterable[str], jobs: int = 1) -> list[dict[str, Any]]:
     """Compiles every kernel that these games need, the largest first, each once.
 
     Args:
-        games: Ids, factories ``"module:function"`` of games that have no id, or `SOLVERS`.
+        games: Ids, factories ``"module:function"`` of games that have no id, or names of `OTHERS`.
         jobs: Processes that compile at the same time; one compiles in this process.
 
     Returns:
@@ -46,8 +49,8 @@ def warm(games: Iterable[str], jobs: int = 1) -> list[dict[str, Any]]:
     sizes: dict[str, int] = {}
     shared: dict[str, str] = {}
     for name in games:
-        if name == SOLVERS:
-            rows[name], sizes[name] = {"id": name}, SOLVERS_SIZE
+        if name in OTHERS:
+            rows[name], sizes[name] = {"id": name}, OTHERS_SIZE
             continue
         outcome, game = _attempt(lambda name=name: find_game(name))
         rows[name] = {"id": name, **outcome}
@@ -93,16 +96,9 @@ def _compiled(names: Sequence[str], jobs: int) -> Iterable[tuple[str, dict[str, 
 
 
 def _compile(name: str) -> dict[str, Any]:
-    if name == SOLVERS:
-        return _attempt(compile_solvers)[0]
+    if name in OTHERS:
+        return _attempt(lambda: factories.load(OTHERS[name])())[0]
     return _attempt(lambda: play_one_decision(find_game(name)))[0]
-
-
-def compile_solvers() -> None:
-    """Compiles what all solvers of `palaestra.exact` call."""
-    from palaestra.exact.values import compile_solvers
-
-    compile_solvers()
 
 
 def play_one_decision(game: Game) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class ArrayModel:
         self.name = name
         self.forms: tuple[Form | None, ...] = (observation,)
         self.choices: tuple[ChoicesMode, ...] = (choices,)
+        self.outputs: Mapping[str, np.ndarray] = {}
 
     def output(self, rows: Any) -> Any:
         """The model's array for rows of observations."""
@@ -48,6 +49,7 @@ class ArrayModel:
     def act(self, view: TeamView, rows: Any, masks: np.ndarray | None, chance: Chance | None) -> np.ndarray:
         """See `Model`."""
         given = self._read(view, self.output(rows), _count(rows))
+        self.outputs = {"score": given} if view.sizes and given.dtype.kind == "f" else {}
         if not view.sizes or given.dtype.kind in "iu":
             if chance is not None:
                 what = "integers" if view.sizes else "real numbers"

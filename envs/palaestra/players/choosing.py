@@ -74,6 +74,15 @@ def choose(logits: np.ndarray, masks: np.ndarray | None, sizes: Sequence[int], c
     return chosen
 
 
+def probabilities(logits: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
+    """Softmax of the alternatives of one choice, float64 ``[..., M]``; forbidden ones have 0."""
+    scores = np.asarray(logits, np.float64)
+    if masks is not None:
+        scores = np.where(masks | ~masks.any(axis=-1, keepdims=True), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
 def _drawn(logits: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
     edges = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
     return (edges <= uniforms[:, None] * edges[:, -1:]).sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,11 +25,13 @@ class Model(Protocol):
         forms: Forms of observation that it may have been trained on, in the order in which to try them; (None,) is the
             game's default.
         choices: Likewise how its choices may be joined.
+        outputs: What the last `act` computed for the alternatives of all choices side by side, ``[rows, M]`` by name.
         spaces: What it sees and gives, as text; empty if unknown. Such models are tried with zeros, and have
             to fit in one way only.
     """
 
     name: str
+    outputs: Mapping[str, np.ndarray]
 
     @property
     def forms(self) -> tuple[Form | None, ...]: ...  # noqa: D102
@@ -107,6 +110,7 @@ class TeamPlayer:
         name: What to call it in tables.
         memory_size, kept_size: 1 where it draws its actions, the number of its decisions in the lane; else 0.
         way: How the model sees the team.
+        policy_outputs: See `palaestra.core.run.opponents.Opponent`.
     """
 
     def __init__(self, player: ModelPlayer, game: Game, team: str, way: Way) -> None:
@@ -116,6 +120,7 @@ class TeamPlayer:
         self.memory_size = self.kept_size = int(not player.deterministic)
         self._number = list(game.teams).index(team)
         self._view: TeamView | None = None
+        self.policy_outputs = dict[str, np.ndarray]()
 
     def act(
         self,
@@ -138,7 +143,12 @@ class TeamPlayer:
             memory[:, 0] += 1.0
             chance = Chance(seeds, memory[:, 0], view.rows_per_lane, self._number)
         try:
-            return view.team_actions(self.player.model.act(view, rows, masks, chance), len(acting))
+            chosen = self.player.model.act(view, rows, masks, chance)
+            self.policy_outputs = {}
+            if view.is_choice_of_agent:
+                outputs = self.player.model.outputs.items()
+                self.policy_outputs = {name: table.reshape(*acting.shape, -1) for name, table in outputs}
+            return view.team_actions(chosen, len(acting))
         except ValueError as error:
             where = self.name if self.player.file is None else self.player.file
             kind = ValueError if self.player.file is None else FileError
@@ -146,7 +156,7 @@ class TeamPlayer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make their own view."""
-        return {**vars(self), "_view": None}
+        return {**vars(self), "_view": None, "policy_outputs": {}}
 
     def __deepcopy__(self, memo: dict) -> TeamPlayer:
         """Copies of a simulation share their players."""

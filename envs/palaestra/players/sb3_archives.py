@@ -15,7 +15,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError, printable, read_limited
 from palaestra.core.run.opponents import MOST_POLICY_BYTES
-from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit
+from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit, probabilities
 from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
 from palaestra.players.torch_weights import read_weights
@@ -73,6 +73,7 @@ class Sb3Network:
         layers: Of the action: activations are between them.
         activation: Name in `ACTIVATIONS`.
         log_std: Logarithms of the standard deviations, float32 ``[K]`` (PPO), or the layer that gives them (SAC).
+        outputs: See `Model`.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Sb3Network:
     layers: Layers
     activation: str
     log_std: Any = None
+    outputs: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def forms(self) -> tuple[Form | None, ...]:
@@ -122,7 +124,12 @@ class Sb3Network:
         out = hidden @ weight.T + bias
         if chance is not None and (self.kind == "values" or (not view.sizes and self.log_std is None)):
             raise ValueError("the model gives no distribution to draw from: deterministic=True")
+        self.outputs = {}
         if view.sizes:
+            if self.kind == "values":
+                self.outputs = {"action value": out}
+            elif len(view.sizes) == 1:
+                self.outputs = {"probability": probabilities(out, masks)}
             return as_choices(choose(out, masks, view.sizes, chance), view.action_space)
         if chance is not None:
             out = out + np.exp(self._log_std(hidden)) * chance.normals(out.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from gymnasium import spaces
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
-from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit
+from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit, probabilities
 from palaestra.players.views import TeamView, space_text
 
 NO_DISTRIBUTION = "the model gives no distribution to draw from: deterministic=True"
@@ -35,6 +36,7 @@ class Sb3Model:
         if hasattr(policy, "lstm_actor"):
             raise ValueError(f"{type(model).__name__} is recurrent: write an Opponent that keeps its state in memory")
         self.name, self.policy = type(model).__name__, policy
+        self.outputs: Mapping[str, np.ndarray] = {}
         self.observation_space, self.action_space = policy.observation_space, policy.action_space
         self.forms: tuple[Form | None, ...] = (
             ("dict",) if isinstance(self.observation_space, spaces.Dict) else ("flat",)
@@ -61,17 +63,21 @@ class Sb3Model:
 
     def _act(self, seen: Any, rows: Any, view: TeamView, masks: np.ndarray | None, chance: Chance | None) -> np.ndarray:
         policy, space = self.policy, self.action_space
+        self.outputs = {}
         if hasattr(policy, "get_distribution"):
             found: Any = policy.get_distribution(seen)
             parts = _categoricals(found)
             if parts:
                 logits = np.concatenate([part.logits.cpu().numpy() for part in parts], axis=1)
+                if len(parts) == 1:
+                    self.outputs = {"probability": probabilities(logits, masks)}
                 return as_choices(choose(logits, masks, view.sizes, chance), space)
             return as_reals(_reals(found, chance), space)
         if hasattr(policy, "q_net") and view.sizes:
             if chance is not None:
                 raise ValueError(NO_DISTRIBUTION)
-            return as_choices(choose(policy.q_net(seen).cpu().numpy(), masks, view.sizes, None), space)
+            self.outputs = {"action value": policy.q_net(seen).cpu().numpy()}
+            return as_choices(choose(self.outputs["action value"], masks, view.sizes, None), space)
         if chance is None:
             return policy.predict(rows, deterministic=True)[0]
         actor: Any = getattr(policy, "actor", None)

@@ -88,6 +88,13 @@ class TeamView:
         self.rows_per_lane = len(self._own)
         self.sizes = choice_sizes(self.action_space)
 
+    @property
+    def is_choice_of_agent(self) -> bool:
+        """Whether a row is an agent that makes one choice."""
+        roles = self.game.team_roles(self.team)
+        is_one = all(len(role.action) == 1 for role in self.game.roles if role.name in roles)
+        return is_one and len(self.sizes) == 1 and (self.way.agents == "rows" or len(self.game.teams[self.team]) == 1)
+
     def _make(self, lanes: int) -> None:
         """Allocates room for that many lanes."""
         game = self.game

@@ -1,4 +1,4 @@
-"""What agents of one lane see, do, may do and are paid, as rows of numbers and the names of their columns."""
+"""What agents of one lane see, do, may do, compute and are paid, as rows of numbers and the names of their columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.simulation import Simulation
 from palaestra.drawing.display_list import varints
 from palaestra.game import Choice, Game, Role
+from palaestra.replay.file import Replay, ReplayError
+from palaestra.replay.policy_outputs import DROPPED_BITS, spans
 
 MOST_OPTIONS = 64
 """Alternatives of a choice that have names; others are numbers."""
 MOST_NUMBERS = 4_000_000
 """Observations of a match with more are left out of its page."""
-DROPPED_BITS = 14
-"""Of the 23 of a float32's fraction: three digits are kept, the rest does not compress. Whole numbers keep all."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,32 @@ class _Place:
 class AgentTables:
     """Reads the arrays of a simulation for one lane."""
 
-    def __init__(self, sim: Simulation, lane: int) -> None:
-        """Finds the agents; the simulation's arrays stay where they are."""
+    def __init__(self, sim: Simulation, lane: int, replay: Replay) -> None:
+        """Finds the agents; the simulation's arrays stay where they are.
+
+        Args:
+            sim: The simulation.
+            lane: Its lane that is read.
+            replay: What it plays; tells what players computed.
+
+        Raises:
+            ReplayError: What it tells does not fit the teams.
+        """
         self._sim, self._lane, game = sim, lane, sim.game
         self._places = [_Place(role, row, _columns(role)) for role in game.roles for row in range(len(role.agents))]
         self._strings = dict[str, int]()
         self._readers = list[AgentIO]()
         if name := _text_codec(game):
             self._readers = [AgentIO(sim, (slot,), codec=name) for slot in range(len(game.agents))]
+        self._outputs = replay.outputs[:, lane]
+        self._output_spans = list(spans(replay.output_columns, game.teams))
+        if self._outputs.shape[1] != sum(agents * size for _, _, agents, size in self._output_spans):
+            raise ReplayError(f"{replay.path or 'the replay'}: what players computed does not fit the teams")
 
-    def rows(self, has_acted: bool) -> dict[str, np.ndarray]:
-        """One row of each table; actions are NaN where none led here."""
+    def rows(self, decision: int | None) -> dict[str, np.ndarray]:
+        """One row of each table, after a decision of this number; None after a reset, with NaN in place of actions."""
         sim, lane = self._sim, self._lane
-        acts = has_acted and int(sim.states["steps"][lane]) > 0
+        acts = decision is not None and int(sim.states["steps"][lane]) > 0
         actions = np.concatenate([self._flat(sim.actions, place) for place in self._places])
         rows = {
             "rewards": np.array(sim.rewards[lane] if acts else np.zeros(len(self._places)), np.float32),
@@ -58,14 +71,18 @@ class AgentTables:
         if sim.legal is not None and any(len(place.columns) for place in self._places):
             legal = [self._flat(sim.legal, place)[place.columns] for place in self._places if len(place.columns)]
             rows["legal"] = np.concatenate(legal).astype(np.uint8)
+        if self._output_spans:
+            rows["outputs"] = self._outputs[decision] if acts else np.full_like(self._outputs[0], np.nan)
         if self._readers:
             rows["texts"] = np.array([self._text(reader) for reader in self._readers], np.uint32)
         return rows
 
     def header(self, blocks: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Names of the columns; packs actions and observations in ``blocks``, or leaves them out and says so."""
+        """Names of the columns; packs tables of numbers in ``blocks``, or leaves them out and says so."""
         notes, dropped = [], dict[str, int]()
-        for name in ("actions", "observations"):
+        for name in ("actions", "observations", "outputs"):
+            if name not in blocks:
+                continue
             table = blocks.pop(name)
             if table.size > MOST_NUMBERS:
                 notes.append(f"{name} are left out: {table.size:,} numbers")
@@ -81,6 +98,10 @@ class AgentTables:
             "fields": [
                 [{"name": f.name, "about": f.about, "unit": f.unit, "size": f.size} for f in place.role.observation]
                 for place in self._places
+            ],
+            "outputs": [
+                {"name": name, "agents": list(self._sim.game.teams[team]), "size": size}
+                for team, name, _, size in self._output_spans
             ],
             "strings": list(self._strings),
             "notes": notes,

@@ -17,7 +17,7 @@ from palaestra.core.files import FileError, printable, write_atomically
 from palaestra.core.short_repr import short_repr
 
 MAGIC = "palaestra replay"
-FORMAT = 2
+FORMAT = 3
 RESET, STEP = 0, 1
 """Values of `Replay.operations`."""
 SEED, STREAM, SET_OPPONENT, SET_PARAMETER, SNAPSHOT, RESTORE, REFRESH, STEP_LANES = range(8)
@@ -55,7 +55,9 @@ class Replay:
         rules: Digest of the rules, see `palaestra.core.compile.identity`.
         engine: Engine and platform that a per-platform game's bits depend on; empty for a cross-platform game.
         check_every: Operations between two entries of `checks`.
-        digest: SHA-256 of the whole run.
+        digest: SHA-256 of the hashes of all lanes at the end.
+        output_columns: By team and by name, how many numbers its Python player computed for an agent, such as
+            probabilities; see `palaestra.core.run.opponents.Opponent`.
         seeds: uint64 ``[N]``, seed of each lane at the start.
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
@@ -67,8 +69,10 @@ class Replay:
         change_values: int64 ``[C, N]``, bits of a value for each lane.
         match_rows: int64 ``[M, 4]``, the finished matches in the order of their ends: lane, decisions of the run so
             far, number of the winner (-1 for none), number of the end reason.
-        checks: uint8 ``[checks, N, 8]``, starts of each lane's hash chain after every `check_every` operations and at
-            the end.
+        checks: uint8 ``[checks, N, 8]``, the hash of each lane after every `check_every` operations and at the end,
+            see `palaestra.replay.lane_hashes`.
+        outputs: float32 ``[steps, N, W]``, what players computed, in the order of ``output_columns``, agent by agent.
+            They decide nothing: nobody verifies them.
         path: The file that it was read from, for messages.
     """
 
@@ -85,6 +89,7 @@ class Replay:
     engine: str
     check_every: int
     digest: str
+    output_columns: Mapping[str, Mapping[str, int]]
     seeds: np.ndarray
     operations: np.ndarray
     reset_lanes: np.ndarray
@@ -95,6 +100,7 @@ class Replay:
     change_values: np.ndarray
     match_rows: np.ndarray
     checks: np.ndarray
+    outputs: np.ndarray
     path: str = ""
 
     def __repr__(self) -> str:
@@ -153,12 +159,15 @@ ARRAYS: dict[str, str] = {
     "change_values": "<i8",
     "match_rows": "<i8",
     "checks": "|u1",
+    "outputs": "<f4",
 }
 """Arrays of the archive and their types."""
 HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS and f.name != "path")
 COUNTS = ("num_envs", "check_every")
 NAMES = ("teams", "end_reasons")
-MAPPINGS = ("keywords", "players", "outside")
+MAPPINGS = ("keywords", "players", "outside", "output_columns")
+MOST_OUTPUTS = 2**16
+"""Numbers that a player computes for an agent, at most."""
 
 
 def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
@@ -225,6 +234,7 @@ def _read(archive: Archive) -> Replay:
     read("change_values", len(changed), n)
     _check_matches(read("match_rows", None, 4), header, path)
     read("checks", -(-len(operations) // header["check_every"]), n, CHECK_BYTES)
+    read("outputs", steps, n, None)
     if archive.read("checksum", "|u1", (32,), 32).tobytes() != _checksum(content):
         raise ReplayError(f"{path} is damaged: its checksum does not match")
     attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS}}
@@ -274,7 +284,14 @@ def _fits_mapping(name: str, value: dict[str, Any]) -> bool:
         return all(map(_is_text, value.values()))
     if name == "outside":
         return all(isinstance(names, list) and all(map(_is_text, names)) for names in value.values())
+    if name == "output_columns":
+        return all(isinstance(names, dict) and all(map(_is_output, names.items())) for names in value.values())
     return True
+
+
+def _is_output(item: tuple[str, Any]) -> bool:
+    name, size = item
+    return _is_text(name) and type(size) is int and 1 <= size <= MOST_OUTPUTS
 
 
 def _is_text(value: Any) -> bool:

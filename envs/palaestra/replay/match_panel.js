@@ -5,6 +5,7 @@ const matchPanel = (() => {
 const { byId, clamp, make, shorten, colorText, strokePath, onSizeChange } = matchPictures;
 const MARK_SIGNS = { end: "\u25a0", death: "\u2715", arrival: "\u25b2" };
 const MARKS_LISTED = 2000;
+const OPTIONS_LISTED = 64; // alternatives of a choice for which a player computed numbers
 
 function formatNumber(x) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "none" : x > 0 ? "infinite" : "-infinite";
@@ -256,6 +257,12 @@ class AgentPanel {
     this.actionStarts = rowStarts(header.actions, (field) => field.size);
     this.legalStarts = rowStarts(header.actions, (field) => field.options?.length ?? 0);
     this.fieldStarts = rowStarts(header.fields, (field) => field.size);
+    this.outputWidth = 0;
+    this.outputs = header.outputs.map((output) => {
+      const start = this.outputWidth;
+      this.outputWidth += output.agents.length * output.size;
+      return { ...output, start };
+    });
     this.frame = 0;
     this.kept = 0;
     this.pointed = null;
@@ -348,6 +355,9 @@ class AgentPanel {
     if (this.blocks.actions && this.header.actions[agent].length > 0) {
       parts.push(make("h3", "", "Action that led to this frame"), this.makeActions(agent));
     }
+    const outputs = this.blocks.outputs ? this.outputs.filter((output) => output.agents.includes(agent)) : [];
+    if (outputs.length > 0) parts.push(make("h3", "", "Computed by the player for that action"));
+    for (const output of outputs) parts.push(this.makeOutput(agent, output));
     if (this.blocks.legal && this.header.actions[agent].some((field) => field.options)) {
       parts.push(make("h3", "", "Not allowed in this frame"), this.makeForbidden(agent));
     }
@@ -386,6 +396,38 @@ class AgentPanel {
       const unit = !field.options && row.some(Number.isFinite) ? formatUnit(field.unit) : "";
       setText(element, words.join(", ") + (field.size > limit ? ", \u2026" : "") + unit);
     };
+  }
+
+  /** A number, or a bar for each alternative: from 0 to 1, or from the lowest to the highest of them. */
+  makeOutput(agent, { name, agents, size, start }) {
+    const list = make("dl");
+    const first = start + agents.indexOf(agent) * size;
+    const value = make("span", "stranger");
+    addTerm(list, name).append(value);
+    if (size === 1) {
+      this.updates.push(this.valueUpdate(value, this.blocks.outputs, this.outputWidth, first, { size, unit: "" }));
+      return list;
+    }
+    const options = this.header.actions[agent][0]?.options ?? Array.from({ length: size }, (_, k) => String(k));
+    const bars = options.slice(0, Math.min(size, OPTIONS_LISTED)).map((option) => {
+      const [bar, text] = [make("meter"), make("span")];
+      bar.ariaLabel = option;
+      addTerm(list, option).append(bar, text);
+      return { bar, text };
+    });
+    this.updates.push((frame) => {
+      const from = frame * this.outputWidth + first;
+      const row = this.blocks.outputs.subarray(from, from + size);
+      const known = row.filter(Number.isFinite);
+      const [lowest, highest] = [Math.min(...known), Math.max(...known)];
+      const [low, high] = lowest >= 0 && highest <= 1 ? [0, 1] : [lowest, highest];
+      setText(value, known.length > 0 ? `highest: ${options[row.indexOf(highest)]}` : "none");
+      bars.forEach(({ bar, text }, k) => {
+        bar.value = Number.isFinite(row[k]) && high > low ? (row[k] - low) / (high - low) : 0;
+        setText(text, Number.isFinite(row[k]) ? formatNumber(row[k]) : "");
+      });
+    });
+    return list;
   }
 
   makeForbidden(agent) {

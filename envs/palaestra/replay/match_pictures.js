@@ -124,9 +124,10 @@ async function readMatch(holder) {
     const size = block.shape.reduce((a, b) => a * b, 1);
     blocks[name] = new arrays[block.dtype](buffer, area + block.start, size);
   }
-  const columns = { actions: header.actions, observations: header.fields };
+  const outputs = header.outputs.flatMap((output) => output.agents.map(() => output));
+  const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs };
   for (const [name, dropped] of Object.entries(header.dropped_bits)) {
-    const width = columns[name].flat().reduce((sum, field) => sum + field.size, 0);
+    const width = columns[name].reduce((sum, field) => sum + field.size, 0);
     blocks[name] = unpackFloats(blocks[name], header.frames, width, dropped);
   }
   return { header, blocks };

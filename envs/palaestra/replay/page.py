@@ -27,7 +27,7 @@ from palaestra.drawing.canvas import TEAMS, TEXT, Canvas, font, import_pillow
 from palaestra.drawing.display_list import SCALE, DisplayList
 from palaestra.replay.agent_tables import AgentTables
 from palaestra.replay.export import check_lane
-from palaestra.replay.file import Replay
+from palaestra.replay.file import STEP, Replay
 from palaestra.replay.playback import frames
 
 FORMAT = 1
@@ -159,20 +159,24 @@ class MatchData:
         self._rows = dict[str, list[np.ndarray]]()
         self._alive: np.ndarray | None = None
         self._was_over = False
+        self._operation = self._decision = -1
         self._tables: AgentTables | None = None
         self._game: Any = None
 
     def add(self, sim: Simulation) -> None:
         """Adds what a lane shows after a reset or a decision."""
         if self._tables is None:
-            self._game, self._tables = sim.game, AgentTables(sim, self._lane)
+            self._game, self._tables = sim.game, AgentTables(sim, self._lane, self._replay)
         number = len(self._steps)
+        self._operation += 1
+        is_decision = self._replay.operations[self._operation] == STEP
+        self._decision += is_decision
         if self._was_over and sim.autoreset_mode == "off" and sim.states["steps"][self._lane] == self._steps[-1]:
             return  # waits for a reset while other lanes go on
         self._steps.append(int(sim.states["steps"][self._lane]))
         self._add_picture(sim.draw(self._lane))
         self._mark(sim, number)
-        for name, row in self._tables.rows(number > 0).items():
+        for name, row in self._tables.rows(self._decision if is_decision else None).items():
             self._rows.setdefault(name, []).append(row)
 
     def finish(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -16,6 +16,7 @@ from palaestra.core.run.simulation import MODES, Simulation
 from palaestra.game import Game
 from palaestra.replay.changes import ChangePlayer
 from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
+from palaestra.replay.lane_hashes import SET
 from palaestra.replay.player_texts import player_texts
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
@@ -30,7 +31,7 @@ class Verification:
     Attributes:
         ok: All hashes are equal, and so is the file's account of the run.
         steps: Decisions played.
-        digest: SHA-256 of the run as it was played now.
+        digest: `Replay.digest` of the run as it was played now.
         lane: First lane that diverged, -1 if none.
         first_step: Number of decisions after which that lane was still equal.
         last_step: Number of decisions after which it was not.
@@ -65,18 +66,17 @@ def verify(replay: Replay) -> Verification:
         ReplayError: It was recorded under other rules or with another engine, or holds what they refuse; the message
             names it.
     """
-    good = compared = 0
+    good = 0
     playback = trace = None
     for playback in _play(replay, traced=True):
         trace = playback.trace
         assert trace is not None
-        found = trace.all_checks() if trace.operations == len(replay.operations) else trace.checks
-        if len(found) == compared:
+        if trace.operations % replay.check_every and trace.operations < len(replay.operations):
             continue
-        differs = (found[-1] != replay.checks[compared]).any(axis=-1)
+        differs = (trace.check() != replay.checks[(trace.operations - 1) // replay.check_every]).any(axis=-1)
         if differs.any():
             return Verification(False, trace.steps, trace.digest(), int(np.flatnonzero(differs)[0]), good, trace.steps)
-        compared, good = len(found), trace.steps
+        good = trace.steps
     assert playback is not None, "a replay has a reset"
     assert trace is not None
     claims = {
@@ -191,24 +191,24 @@ class Playback:
         with _Refusals(f"operation {number} is refused"):
             while self._change < len(replay.change_operations) and replay.change_operations[self._change] == number:
                 self._changes.play(self._change)
-                self._change += 1
                 if self.trace is not None:
-                    self.trace.changed()
+                    self.trace.finish(SET)
+                self._change += 1
             if number == 0:
                 self.players, self.seeds = player_texts(sim, replay.outside), sim.lane_seeds.copy()
+            kind = int(replay.operations[number])
+            which = self._changes.step_lanes if kind == STEP else replay.reset_lanes[self._resets]
             if self.trace is not None:
-                self.trace.before()
-            if replay.operations[number] == STEP:
-                which = None
+                self.trace.begin(kind, which)
+            if kind == STEP:
+                _step(sim, replay.actions[self._steps], which)
                 self._steps += 1
-                _step(sim, replay.actions[self._steps - 1], self._changes.step_lanes)
                 self._changes.step_lanes = None
             else:
-                which = replay.reset_lanes[self._resets]
-                self._resets += 1
                 sim.reset(which)
+                self._resets += 1
             if self.trace is not None:
-                self.trace.after(which)
+                self.trace.finish(kind)
 
 
 class _Refusals:

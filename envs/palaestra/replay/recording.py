@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from palaestra import __version__, make_batch
-from palaestra.core.compile.batch_loop import CALLER, RUNNING
+from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.file_keywords import file_of, hold_files, plain_file
 from palaestra.core.run.opponents import OpponentSpec
@@ -28,7 +29,6 @@ from palaestra.replay.changes import (
     starting_changes,
 )
 from palaestra.replay.file import (
-    CHECK_BYTES,
     REFRESH,
     RESET,
     RESTORE,
@@ -40,9 +40,13 @@ from palaestra.replay.file import (
     ReplayError,
 )
 from palaestra.replay.lane_bytes import record_bytes
+from palaestra.replay.lane_hashes import SET
 from palaestra.replay.player_texts import outside_names, player_texts
+from palaestra.replay.policy_outputs import OutputLog
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
+
+OPERATIONS = {"reset": RESET, "step": STEP}
 
 
 class Recorder:
@@ -61,12 +65,14 @@ class Recorder:
         recorder.replay().save("run.npz")
     """
 
-    def __init__(self, sim: Simulation, *, check_every: int = 1) -> None:
+    def __init__(self, sim: Simulation, *, check_every: int = 1, keep_outputs: bool = False) -> None:
         """Starts to record.
 
         Args:
             sim: Made by `palaestra.make_batch` or one of the faces (``env.unwrapped.sim``).
             check_every: Operations between two checks; a divergence lies between two of them. 8 bytes a lane each.
+            keep_outputs: Also keep what Python players compute for their decisions, such as probabilities, for those
+                who watch: ``policy_outputs`` of `palaestra.core.run.opponents.Opponent`.
 
         Raises:
             ReplayError: The simulation cannot be made again from a file; the message gives the reason.
@@ -77,17 +83,13 @@ class Recorder:
             raise ValueError(f"check_every must be at least 1, got {check_every}")
         self._id, keywords = sim.origin
         self._keywords = _plain(_held(self._id, keywords, sim), self._id)
-        self._sim, self._check_every = sim, check_every
-        self._trace = Trace(sim, check_every)
-        words = sim.action_table.words
-        self._agents, self._columns = words["agent"], words["column"]
-        self._operations: list[int] = []
-        self._reset_lanes: list[np.ndarray] = []
-        self._actions: list[np.ndarray] = []
+        self._sim, self._check_every, self.keep_outputs = sim, check_every, keep_outputs
+        self._outputs = OutputLog()
+        self._trace = Trace(sim, check_every, sim.action_table.words)
+        self._everywhere = np.ones(sim.num_envs, np.bool_)
         self._changes: list[tuple[int, Change]] = []
         self._snapshots: dict[bytes, int] = {}
         self._pending: tuple[Call, np.ndarray, Any] | None = None
-        self._unfinished: tuple[Any, ...] | None = None  # where the recording was before a call that is being added
         sim.recorder = self
 
     def __enter__(self) -> Recorder:
@@ -104,24 +106,20 @@ class Recorder:
     def before(self, call: Call, which: np.ndarray | None = None, what: Any = None) -> None:
         """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
         self._pending = None
-        self._drop_unfinished()
-        lanes = np.ones(self._sim.num_envs, np.bool_) if which is None else which.copy()
-        if self._operations:
+        lanes = self._everywhere if which is None else which
+        if self._trace.operations:
             self._check(call, lanes, what)
         elif call == "reset" and lanes.all():
             self._changes = [(0, row) for row in starting_changes(self._sim)]
             self._seeds = self._sim.lane_seeds.copy()
             self._outside = outside_names(self._sim)
             self._players = player_texts(self._sim, self._outside)
+            self._trace.begin(RESET, lanes)
         else:
             return
-        if call in ("reset", "step"):
-            self._trace.before()
-        if call == "step":
-            running = lanes & (self._sim.states["pending"] == RUNNING)
-            outside = (self._sim.states["current_player"][:, self._agents] == CALLER) & running[:, None]
-            what = np.where(outside, self._sim.buffers.action_words[:, self._columns], 0)
-        self._pending = (call, lanes, what)
+        if self.keep_outputs and call == "step":
+            self._outputs.add(self._sim, self._trace.steps)
+        self._pending = call, lanes, what
 
     def after(self) -> None:
         """See `palaestra.core.run.recorder_protocol.RecorderProtocol`."""
@@ -129,37 +127,14 @@ class Recorder:
             return
         call, lanes, what = self._pending
         self._pending = None
-        lengths = [len(each) for each in (*self._lists(), self._snapshots)]
-        self._unfinished = (*lengths, self._trace.state())
-        if call == "reset":
-            self._operations.append(RESET)
-            self._reset_lanes.append(lanes)
-            self._trace.after(lanes)
-        elif call == "step":
-            if not lanes.all():
-                self._changes.append((len(self._operations), change(STEP_LANES, lanes)))
-            self._operations.append(STEP)
-            self._actions.append(what)
-            self._trace.after(None)
-        elif lanes.any():
-            self._changes += [(len(self._operations), row) for row in self._rows(call, lanes, what)]
-            self._trace.changed()
-        self._unfinished = None
-
-    def _lists(self) -> tuple[list[Any], ...]:
-        return self._operations, self._reset_lanes, self._actions, self._changes
-
-    def _drop_unfinished(self) -> None:
-        """Takes out a call that was interrupted while it was added: the next one finds that the matches have moved."""
-        if self._unfinished is None:
-            return
-        *lengths, snapshots, trace = self._unfinished
-        for each, length in zip(self._lists(), lengths, strict=True):
-            del each[length:]
-        for content in list(self._snapshots)[snapshots:]:
-            del self._snapshots[content]
-        self._trace.go_back(trace)
-        self._unfinished = None
+        kind = OPERATIONS.get(call, SET)
+        if kind == SET:
+            if not lanes.any():
+                return
+            self._changes += [(self._trace.operations, row) for row in self._rows(call, lanes, what)]
+            if call == "snapshot":  # known from here on, as its row is there
+                self._snapshots.setdefault(_content(what), len(self._snapshots))
+        self._trace.finish(kind)
 
     def _check(self, call: Call, lanes: np.ndarray, what: Any) -> None:
         """Whether a replay can hold a call, and all that happened since the last one."""
@@ -172,7 +147,7 @@ class Recorder:
                 "this snapshot cannot be recorded: take it from this simulation while the recording runs, "
                 "or stop the recording first"
             )
-        lane = self._trace.lane_changed_by_hand(lanes if call == "reset" else None)
+        lane = self._trace.begin(OPERATIONS.get(call, SET), lanes)
         if lane >= 0:
             self.stop()
             raise ReplayError(
@@ -191,20 +166,20 @@ class Recorder:
         if call == "set_parameters":
             return parameter_changes(sim, what, lanes)
         if call == "snapshot":
-            content = _content(what)
-            if content in self._snapshots:
-                return []
-            self._snapshots[content] = len(self._snapshots)
-            return [change(SNAPSHOT, lanes, self._snapshots[content])]
+            return [] if _content(what) in self._snapshots else [change(SNAPSHOT, lanes, len(self._snapshots))]
         if call == "restore":
             return [change(RESTORE, lanes, self._snapshots[_content(what)])]
         return [change(REFRESH, lanes)]
 
     def _kept_changes(self) -> list[tuple[int, Change]]:
-        """Those before the last operation, without snapshots that were never restored."""
-        changes = [(operation, row) for operation, row in self._changes if operation < len(self._operations)]
+        """Those before the last operation in their order, without snapshots that were never restored."""
+        trace, lanes = self._trace, self._trace.lanes
+        some = np.flatnonzero((trace.kinds == STEP) & ~lanes.all(axis=1)).tolist()
+        changes = [*self._changes, *((operation, change(STEP_LANES, lanes[operation])) for operation in some)]
+        changes = [(operation, row) for operation, row in changes if operation < trace.operations]
         restored = {row.what for _, row in changes if row.call == RESTORE}
-        return [(operation, row) for operation, row in changes if row.call != SNAPSHOT or row.what in restored]
+        kept = [(operation, row) for operation, row in changes if row.call != SNAPSHOT or row.what in restored]
+        return sorted(kept, key=itemgetter(0))
 
     def replay(self) -> Replay:
         """What has been recorded so far.
@@ -212,11 +187,12 @@ class Recorder:
         Raises:
             ReplayError: Nothing: no reset of all lanes came.
         """
-        self._drop_unfinished()
-        if not self._operations:
+        trace = self._trace
+        if not trace.operations:
             raise ReplayError("nothing was recorded: a recording starts with a reset of all lanes")
         sim, n = self._sim, self._sim.num_envs
         changes = self._kept_changes()
+        columns, outputs = self._outputs.finish(sim, trace.steps)
         return Replay(
             id=self._id,
             keywords=self._keywords,
@@ -230,17 +206,19 @@ class Recorder:
             rules=rules_digest(sim.game),
             engine=engine_key(sim.game),
             check_every=self._check_every,
-            digest=self._trace.digest(),
+            digest=trace.digest(),
+            output_columns=columns,
             seeds=self._seeds,
-            operations=np.array(self._operations, np.uint8),
-            reset_lanes=np.array(self._reset_lanes),
-            actions=np.array(self._actions, np.int64).reshape(-1, n, len(self._columns)),
+            operations=trace.kinds,
+            reset_lanes=trace.lanes[trace.kinds == RESET],
+            actions=trace.actions,
             change_operations=np.array([operation for operation, _ in changes], np.int64),
             change_verbs=np.array([(c.call, c.what, c.number) for _, c in changes], np.int64).reshape(-1, 3),
             change_lanes=np.array([c.lanes for _, c in changes], np.bool_).reshape(-1, n),
             change_values=np.array([c.values for _, c in changes], np.int64).reshape(-1, n),
-            match_rows=self._trace.match_rows(),
-            checks=np.array(self._trace.all_checks(), np.uint8).reshape(-1, n, CHECK_BYTES),
+            match_rows=trace.match_rows(),
+            checks=trace.checks(),
+            outputs=outputs,
         )
 
 
@@ -253,7 +231,7 @@ def record(
     check_every: int = 1,
     **keywords: Any,
 ) -> Replay:
-    """Plays one match in each lane and records it.
+    """Plays one match in each lane and records it, with what Python players compute (``keep_outputs`` of `Recorder`).
 
     Args:
         id: Registered id.
@@ -271,7 +249,7 @@ def record(
     try:
         for team, player in {**dict.fromkeys(sim.game.teams, sim.game.default_opponent), **(players or {})}.items():
             sim.set_opponent(team, player)
-        with Recorder(sim, check_every=check_every) as recorder:
+        with Recorder(sim, check_every=check_every, keep_outputs=True) as recorder:
             sim.reset(seed=seed)
             while (sim.states["pending"] == RUNNING).any():
                 sim.step()

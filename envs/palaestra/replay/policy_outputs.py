@@ -1,0 +1,75 @@
+"""What players computed for their decisions, such as probabilities: kept beside a recording for those who watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.run.simulation import Simulation
+from palaestra.replay.file import ReplayError
+
+DROPPED_BITS = 14
+"""Of the 23 of a float32's fraction: three digits are kept, the rest does not compress."""
+
+Columns = Mapping[str, Mapping[str, int]]
+"""Numbers of an agent by team and by name, in the order in which the agents of all teams have their columns."""
+
+
+class OutputLog:
+    """Collects `palaestra.core.run.opponents.Opponent.policy_outputs` from decision to decision."""
+
+    def __init__(self) -> None:
+        """Nothing has been decided."""
+        self._kept = dict[tuple[str, str], list[tuple[int, np.ndarray, np.ndarray]]]()
+
+    def add(self, sim: Simulation, decision: int) -> None:
+        """Adds what Python players have computed for a decision that is about to happen.
+
+        Raises:
+            ReplayError: An array has another shape than it should have; names the player.
+        """
+        for team, assignments in sim.opponent_assignments.items():
+            for assignment in assignments:
+                lanes, tables = assignment.outputs or (np.empty(0, np.int64), {})
+                for name, given in tables.items():
+                    table = np.asarray(given, np.float32)
+                    shape = (len(lanes), len(sim.game.teams[team]))
+                    if table.shape[:2] != shape or table.ndim > 3:
+                        player = type(assignment.opponent).__name__
+                        raise ReplayError(
+                            f"policy_outputs[{name!r}] of {player}, {team}, has the shape {table.shape}: it should be "
+                            f"{shape} or, with a number for each alternative, {(*shape, 'M')}"
+                        )
+                    bits = table.reshape(*shape, -1).view(np.int32) >> DROPPED_BITS << DROPPED_BITS
+                    self._kept.setdefault((team, name), []).append((decision, lanes, bits.view(np.float32)))
+
+    def finish(self, sim: Simulation, decisions: int) -> tuple[dict[str, dict[str, int]], np.ndarray]:
+        """The columns, and float32 ``[decisions, N, W]``, NaN where a player computed nothing."""
+        columns = dict[str, dict[str, int]]()
+        for (team, name), parts in sorted(self._kept.items()):
+            columns.setdefault(team, {})[name] = max(table.shape[2] for _, _, table in parts)
+        width = sum(size * agents for _, _, agents, size in spans(columns, sim.game.teams))
+        outputs = np.full((decisions, sim.num_envs, width), np.nan, np.float32)
+        start = 0
+        for team, name, agents, size in spans(columns, sim.game.teams):
+            place = outputs[:, :, start : start + agents * size].reshape(decisions, sim.num_envs, agents, size)
+            start += agents * size
+            for decision, lanes, table in self._kept[team, name]:
+                if decision < decisions:
+                    place[decision, lanes, :, : table.shape[2]] = table
+        return columns, outputs
+
+
+def spans(columns: Columns, teams: Mapping[str, Any]) -> Iterator[tuple[str, str, int, int]]:
+    """Team, name, number of agents, and numbers of an agent of each part of the columns.
+
+    Raises:
+        ReplayError: There is no such team.
+    """
+    for team, names in columns.items():
+        if team not in teams:
+            raise ReplayError(f"there is no team {team!r} whose player could have computed something")
+        for name, size in names.items():
+            yield team, name, len(teams[team]), size
