@@ -1,0 +1,81 @@
+"""A script that plays SearchQA by what it reads, with the calls of a language model: it gives demonstrations.
+
+It searches for the name and the first relation of the question, goes on with what the passages say, and answers with
+the last name. It may stop too early, or err in its searches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from palaestra.search.library import TOP
+from palaestra_baselines.common.lm.name_tokens import (
+    ANSWER,
+    END,
+    FIRST_NAME,
+    FIRST_RELATION,
+    PAD,
+    PASSAGES,
+    SEARCH,
+    TURN,
+    VOCABULARY,
+    packed,
+)
+
+
+class Demonstrator:
+    """The script; `palaestra_baselines.common.lm.rollouts.play` plays it as a model."""
+
+    def __init__(self, seed: int, shortcut: float = 0.0, noise: float = 0.0) -> None:
+        """Has read nothing.
+
+        Args:
+            seed: Of its errors.
+            shortcut: Share of the matches in which it answers after the first hop.
+            noise: Share of the hops after which it goes on, or answers, with a name drawn at random from those that it
+                has read.
+        """
+        self.shortcut, self.noise = shortcut, noise
+        self.rng = np.random.default_rng(seed)
+
+    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
+        """Reads questions int64 ``[N, P]``, see `palaestra_baselines.common.lm.name_tokens`."""
+        ids = prompts.numpy()
+        is_relation = (ids >= FIRST_RELATION) & (ids < FIRST_NAME)
+        self.hops, self.relations = is_relation.sum(1), packed(np.where(is_relation, ids, PAD), ids.shape[1])
+        self.names = np.where(ids >= FIRST_NAME, ids, PAD)
+        self.name = self.names.max(1)
+        self.searches = np.where(self.rng.random(len(ids)) < self.shortcut, 1, self.hops)
+        self._plan(0)
+
+    def force(self, ids: torch.Tensor) -> None:
+        """Reads tokens int64 ``[N, L]``: its own, one at a time, or the last one and passages."""
+        if ids.shape[1] < PASSAGES:
+            return
+        facts = ids[:, -PASSAGES + 1 : -1].numpy().reshape(-1, TOP, 3)
+        fits = (facts[..., 0] == self.name[:, None]) & (facts[..., 1] == self.relation[:, None])
+        found = facts[np.arange(len(facts)), np.where(fits.any(1), fits.argmax(1), 0), 2]
+        self.names = np.concatenate([self.names, np.where(facts >= FIRST_NAME, facts, PAD).reshape(len(facts), -1)], 1)
+        keys = np.take_along_axis(self.rng.random((len(facts), VOCABULARY)), self.names, 1)  # of a name, not of a place
+        other = np.where(self.names != PAD, keys, -1.0).argmax(1)
+        drawn, errs = self.names[np.arange(len(facts)), other], self.rng.random(len(facts)) < self.noise
+        self.name = np.where(errs, drawn, np.where(found >= FIRST_NAME, found, self.name))
+        self._plan(self.number + 1)
+
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """The next token of each lane's turn, int64 ``[N]``, and zeros."""
+        ids, self.turn = torch.from_numpy(self.turn[:, 0].copy()), self.turn[:, 1:]
+        return ids, torch.zeros(len(ids))
+
+    def _plan(self, number: int) -> None:
+        """Writes the turn of this number."""
+        self.number, lanes = number, len(self.hops)
+        answers = number >= self.searches
+        hop = np.clip(self.hops - 1 - number, 0, None)  # the question says the last relation first
+        self.relation = self.relations[np.arange(lanes), hop]
+        ends = np.full(lanes, END)
+        search = [np.full(lanes, SEARCH), self.name, self.relation, ends]
+        answer = [np.full(lanes, ANSWER), self.name, ends, np.full(lanes, PAD)]
+        self.turn = np.full((lanes, TURN), PAD)
+        self.turn[:, : len(search)] = np.where(answers, answer, search).T

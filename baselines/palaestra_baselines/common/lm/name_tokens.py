@@ -1,0 +1,154 @@
+"""Tokens of a tiny model for generated worlds of SearchQA: a name is one token, a passage is three.
+
+    question   BOS  relation of the last hop ... relation of the first hop  name
+    turn       SEARCH name relation END, or ANSWER name END, at most `TURN` tokens
+    passages   INFO  (subject relation object) of the first to the third passage  INFO_END
+
+So the question "What is the mayor of the birthplace of Velka Arnev?" is ``BOS mayor birthplace Velka``. Articles and
+the other words of sentences say nothing that a model could use. The second word of a name is read where the name
+occurs, and written behind its first one in turns; first words of a world differ. A turn without a verb at its start,
+without ``END``, or with anything but names and relations between them, says nothing: the environment counts it as
+malformed.
+
+The worlds are those of matches of their own with at most four relations and without noise: of them the sentences are
+known, and each passage is one fact with one object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from palaestra.game import Game
+from palaestra.search.language import FRESH_STEMS, RELATIONS
+from palaestra.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS, Rules
+from palaestra.search.turns import ANSWER as ANSWER_VERB
+from palaestra.search.turns import NONE as NO_VERB
+from palaestra.search.turns import SEARCH as SEARCH_VERB
+
+PAD, BOS, SEARCH, ANSWER, END, INFO, INFO_END, TOLD, DOT = range(9)
+"""Special tokens; `TOLD` opens a prefix before the question, and `DOT` is one that tells nothing."""
+FIRST_RELATION = 9
+FIRST_NAME = FIRST_RELATION + len(RELATIONS)
+VOCABULARY = FIRST_NAME + FRESH_STEMS
+TURN = 5
+"""Most tokens of a turn."""
+PASSAGES = 2 + 3 * TOP
+"""Tokens of what a search finds."""
+MOST_RELATIONS = 4
+CONTEXT = 112
+"""Most tokens of a match: a prefix of up to 16, a question over four hops, six turns and what five of them found."""
+
+
+class NameTokens:
+    """Translates between a batch's arrays and tokens.
+
+    What was read of names is an int64 array ``seconds [N, FRESH_STEMS]``, second words by first word, which its user
+    keeps with the lanes.
+    """
+
+    def __init__(self, game: Game) -> None:
+        """Looks at the rules.
+
+        Raises:
+            ValueError: Not the token or text form of SearchQA, or a world whose passages are not one fact each.
+        """
+        if not any(field.name == "question" for role in game.roles for field in role.observation):
+            raise ValueError(f'{game.name}: a language model plays SearchQA with form="tokens" or form="text"')
+        rules: Rules = game.world.rules
+        noise = (rules.aliases, rules.near_duplicates, rules.stale, rules.contradicting)
+        if not rules.fresh or rules.relations > MOST_RELATIONS or rules.compare or rules.judge or any(noise):
+            raise ValueError(
+                f"{game.name}: the tiny model reads worlds of their own without noise, comparisons and judgements, and "
+                f"with at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, -Bridge4"
+            )
+        self.turns, self.question_size = int(game.horizon or 0), 2 + rules.most_hops
+        words = np.zeros(rules.first_stem + FRESH_STEMS, np.int64)
+        words[game.world.language.relation_words] = FIRST_RELATION + np.arange(len(RELATIONS))
+        words[rules.first_stem :] = FIRST_NAME + np.arange(FRESH_STEMS)
+        self.token_of = words
+        """Token of each word of the environment, 0 for words that are none."""
+        self.word_of = np.zeros(VOCABULARY, np.int64)
+        self.word_of[words[words > 0]] = np.flatnonzero(words)
+
+    def check_context(self, context: int) -> None:
+        """Looks at the length of matches.
+
+        Raises:
+            ValueError: They may have more tokens than a model's context.
+        """
+        longest = self.question_size + self.turns * (TURN + PASSAGES) - PASSAGES
+        if longest > context:
+            raise ValueError(
+                f"matches of max_turns={self.turns} have up to {longest} tokens, the model reads {context}: take fewer "
+                "turns"
+            )
+
+    def new_memory(self, lanes: int) -> np.ndarray:
+        """What is known of second words before anything was read."""
+        return np.zeros((lanes, FRESH_STEMS), np.int64)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def questions(self, observations: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """The questions, int64 ``[N, question_size]``, paddings at their end.
+
+        Args:
+            observations: int32 ``[N, 127]`` of the token form.
+            seconds: What is known of second words; those of the question are added.
+        """
+        words = observations[:, :QUESTION_WORDS].astype(np.int64)
+        self._read_seconds(words, seconds)
+        questions = np.full((len(words), self.question_size), BOS)
+        questions[:, 1:] = packed(self.token_of[words], self.question_size - 1)
+        return questions
+
+    def passages(self, observations: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """What the last turn found, int64 ``[N, PASSAGES]``, paddings for passages that were not; see `questions`."""
+        shown = observations[:, QUESTION_WORDS : QUESTION_WORDS + TOP * PASSAGE_WORDS].astype(np.int64)
+        self._read_seconds(shown, seconds)
+        tokens = self.token_of[shown].reshape(len(shown), TOP, PASSAGE_WORDS)
+        subject = tokens[..., :1]  # a passage begins with its title
+        is_name = (tokens >= FIRST_NAME) & (tokens != subject)
+        relation = np.where(tokens < FIRST_NAME, tokens, PAD).max(-1, keepdims=True)
+        thing = np.where(is_name, tokens, PAD).max(-1, keepdims=True)
+        facts = np.concatenate([subject, relation, thing], -1).reshape(len(shown), -1)
+        ends = np.full((len(shown), 1), INFO_END)
+        return np.concatenate([np.full_like(ends, INFO), facts, ends], 1)
+
+    def _read_seconds(self, words: np.ndarray, seconds: np.ndarray) -> None:
+        rows, columns = np.nonzero(self.token_of[words] >= FIRST_NAME)
+        seconds[rows, self.token_of[words[rows, columns]] - FIRST_NAME] = words[rows, columns + 1]
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether the tokens of a turn are all of it."""
+        return len(turn) == TURN or turn[-1] == END
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def actions(self, turns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """Turns as the environment takes them, int64 ``[N, 1 + WORDS]``: a verb, and words with 0 between them.
+
+        Args:
+            turns: int64 ``[N, TURN]``.
+            seconds: What is known of second words.
+        """
+        actions = np.zeros((len(turns), 1 + WORDS), np.int64)
+        content = turns[:, 1:]
+        inside = (content != END).cumprod(1).astype(bool)
+        fits = (~inside | (content >= FIRST_RELATION)).all(1) & ~inside.all(1)
+        verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == ANSWER], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
+        actions[:, 0] = np.where(fits, verbs, NO_VERB)
+        said = np.where(inside & (actions[:, :1] != NO_VERB), content, PAD)
+        is_name = said >= FIRST_NAME
+        actions[:, 1 : 1 + 2 * said.shape[1] : 2] = self.word_of[said]
+        rows = np.arange(len(said))[:, None]
+        actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, seconds[rows, said - FIRST_NAME], 0)
+        return actions
+
+
+def packed(tokens: np.ndarray, width: int) -> np.ndarray:
+    """The tokens of each row that are not 0, in their order, ``[N, width]``."""
+    order = np.argsort(tokens == PAD, axis=1, kind="stable")
+    return np.take_along_axis(tokens, order, 1)[:, :width]

@@ -1,0 +1,303 @@
+"""Matches that a language model plays in all lanes of a batch, kept as the tokens that it sampled and read.
+
+`play` plays all lanes a turn at a time, in columns that are the same for all lanes::
+
+    prefix | question | turn (5) | passages (2 + 3K) | turn | passages | ... | turn
+
+Turns are sampled, the rest is read. A lane whose match is over, or whose turn is shorter, has paddings; columns of
+paddings alone are left out. `play_at_own_pace` lets each lane make its step as soon as its turn is written. Both keep
+the ids that were sampled: no text is ever turned into tokens a second time.
+
+A group is G lanes with the same seed, so with the same world and question: ``seeds=np.repeat(seeds, G)``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from palaestra import registry
+from palaestra.core.run.simulation import Simulation
+from palaestra_baselines.common.lm.name_tokens import END, PAD, PASSAGES, TURN, NameTokens
+
+UNSAID = -1
+"""In place of a turn's number at tokens that belong to none."""
+TEMPERATURES = {"sampled": 1.0, "temperature_0.5": 0.5, "greedy": 0.0}
+"""At which exact match is measured, by column: sampled alone hides what sharpening the distribution would give."""
+EVALUATION_SEED = 2**30 << 32
+"""Seed of the first match of evaluations; matches of trainings have others."""
+
+
+class Tokens(Protocol):
+    """What `play_at_own_pace` asks of tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says what."""
+
+    turns: int
+
+    def new_memory(self, lanes: int) -> np.ndarray:
+        """What is remembered of lanes that have read nothing."""
+        ...
+
+    def questions(self, observations: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
+        """Prompts as tokens."""
+        ...
+
+    def passages(self, observations: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
+        """What came since the last turn as tokens."""
+        ...
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether a turn has ended."""
+        ...
+
+    def actions(self, turns: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
+        """Turns as the environment takes them."""
+        ...
+
+
+class Speaker(Protocol):
+    """What plays: a model, or a script with the same calls; see `palaestra_baselines.common.lm.tiny_model`."""
+
+    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
+        """Reads prompts."""
+        ...
+
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """Draws the next token of each lane."""
+        ...
+
+    def force(self, ids: torch.Tensor) -> None:
+        """Reads tokens."""
+        ...
+
+
+class LanguageModel(Speaker, Protocol):
+    """What learns."""
+
+    def log_probs(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Evaluates tokens of whole sequences."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """N whole matches.
+
+    Attributes:
+        ids: int64 ``[N, T]``, tokens; 0 is padding.
+        turn: int64 ``[N, T]``, number of the turn that a token was sampled in, `UNSAID` for tokens that were read.
+        retrieved: bool ``[N, T]``, tokens of passages.
+        log_probs: float32 ``[N, T]``, logarithms of the probabilities of sampled tokens when they were sampled; else 0.
+        exact_match: float32 ``[N]``, 1 for a right answer.
+        turns: int64 ``[N]``, turns of each match.
+        labels: int64 ``[N, most turns]``, the environment's ``turn_label`` of each turn; 0 after the end.
+    """
+
+    ids: torch.Tensor
+    turn: torch.Tensor
+    retrieved: torch.Tensor
+    log_probs: torch.Tensor
+    exact_match: torch.Tensor
+    turns: torch.Tensor
+    labels: torch.Tensor
+
+    @property
+    def sampled(self) -> torch.Tensor:
+        """Bool ``[N, T]``: the loss mask, tokens that the model has sampled."""
+        return self.turn != UNSAID
+
+
+@torch.no_grad()
+def speak(
+    model: Speaker, speaking: torch.Tensor, generator: torch.Generator, temperature: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Samples a turn.
+
+    Args:
+        model: Has read what came before.
+        speaking: bool ``[N]``, lanes whose match goes on.
+        generator: Of the draws.
+        temperature: See `Speaker.sample`.
+
+    Returns:
+        Tokens int64 ``[N, TURN]``, paddings behind the end of a turn; logarithms of their probabilities float32
+        ``[N, TURN]``; and the last tokens ``[N, 1]``, which the model has not read yet.
+    """
+    words, log_probs, k = torch.full((len(speaking), TURN), PAD), torch.zeros(len(speaking), TURN), 0
+    while True:
+        ids, logs = model.sample(generator, temperature)
+        words[:, k], log_probs[:, k] = ids.where(speaking, PAD), logs.where(speaking, 0.0)
+        speaking = speaking & (ids != END)
+        if k == TURN - 1 or not speaking.any():
+            return words, log_probs, words[:, k : k + 1]
+        model.force(words[:, k : k + 1])
+        k += 1
+
+
+@torch.no_grad()
+def play(
+    model: Speaker,
+    sim: Simulation,
+    tokens: NameTokens,
+    seeds: np.ndarray,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    prefix: torch.Tensor | None = None,
+) -> Rollout:
+    """Plays a match in each lane, a turn at a time.
+
+    Args:
+        model: Plays.
+        sim: N lanes of the token form, ``autoreset_mode="off"``.
+        tokens: Translates.
+        seeds: uint64 ``[N]``.
+        generator: Of the draws of tokens.
+        temperature: See `Speaker.sample`.
+        prefix: int64 ``[N, P]``, read before the question.
+    """
+    lanes, columns = sim.num_envs, Columns()
+    sim.reset(seed=seeds)
+    seconds = tokens.new_memory(lanes)
+    prompts = torch.from_numpy(tokens.questions(rows_of(sim), seconds))
+    prompts = prompts if prefix is None else torch.cat([prefix, prompts], 1)
+    columns.read(prompts, retrieved=False)
+    model.start(prompts, prompts.shape[1] + tokens.turns * (TURN + PASSAGES))
+    alive, turns, labels = torch.ones(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.int64), []
+    for turn in range(tokens.turns):
+        words, log_probs, unread = speak(model, alive, generator, temperature)
+        columns.say(words, log_probs, turn)
+        sim.step(tokens.actions(words.numpy(), seconds)[:, None], lanes=alive.numpy())
+        turns += alive
+        labels.append(torch.from_numpy(sim.info["turn_label"].astype(np.int64)).where(alive, 0))
+        alive = torch.from_numpy(~(sim.terminated | sim.truncated)) & alive
+        if not alive.any():
+            break
+        found = torch.from_numpy(tokens.passages(rows_of(sim), seconds)).where(alive[:, None], PAD)
+        columns.read(found, retrieved=True)
+        model.force(torch.cat([unread, found], 1))
+    exact_match = torch.from_numpy(sim.info["exact_match"].astype(np.float32))
+    return columns.rollout(exact_match, turns, torch.stack(labels, 1))
+
+
+@torch.no_grad()
+def play_at_own_pace(
+    model: Speaker,
+    sim: Simulation,
+    tokens: Tokens,
+    seeds: np.ndarray,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+) -> Rollout:
+    """Plays a match in each lane; a lane steps as soon as its turn is complete. Arguments as of `play`.
+
+    In each column a lane reads the next token of what its last turn found, or else samples one. So lanes whose turns
+    and passages differ in length do not wait for each other, as they would with a real tokenizer.
+    """
+    lanes, columns = sim.num_envs, Columns()
+    sim.reset(seed=seeds)
+    seconds = tokens.new_memory(lanes)
+    prompts = torch.from_numpy(tokens.questions(rows_of(sim), seconds))
+    columns.read(prompts, retrieved=False)
+    model.start(prompts)
+    alive, turns = torch.ones(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.int64)
+    labels = torch.zeros((lanes, tokens.turns), dtype=torch.int64)
+    unread, said = [deque[int]() for _ in range(lanes)], [list[int]() for _ in range(lanes)]
+    while alive.any():
+        ids, log_probs = model.sample(generator, temperature)
+        reads = torch.tensor([len(queue) > 0 for queue in unread])
+        for lane in reads.nonzero()[:, 0].tolist():
+            ids[lane] = unread[lane].popleft()
+        ids, says = ids.where(alive, PAD)[:, None], alive & ~reads
+        columns.add(ids, turns.where(says, UNSAID), reads, log_probs.where(says, 0.0))
+        model.force(ids)
+        for lane in says.nonzero()[:, 0].tolist():
+            said[lane].append(int(ids[lane]))
+        ends = torch.tensor([bool(turn) and tokens.is_complete(turn) for turn in said])
+        if not ends.any():
+            continue
+        sim.step(tokens.actions(stacked(said), seconds)[:, None], lanes=ends.numpy())
+        labels[ends, turns[ends]] = torch.from_numpy(sim.info["turn_label"].astype(np.int64))[ends]
+        turns += ends
+        alive &= ~(ends & torch.from_numpy(sim.terminated | sim.truncated))
+        found = tokens.passages(rows_of(sim), seconds)
+        for lane in ends.nonzero()[:, 0].tolist():
+            said[lane].clear()
+            if alive[lane]:
+                unread[lane].extend(token for token in found[lane].tolist() if token != PAD)
+    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
+
+
+def stacked(turns: Sequence[Sequence[int]]) -> np.ndarray:
+    """Tokens of unequal numbers as int64 ``[N, L]``, paddings at their ends."""
+    table = np.full((len(turns), max(TURN, *map(len, turns))), PAD)
+    for row, turn in zip(table, turns, strict=True):
+        row[: len(turn)] = turn
+    return table
+
+
+Player = Callable[[Any, Simulation, Any, np.ndarray, torch.Generator, float], Rollout]
+"""`play` or `play_at_own_pace`."""
+
+
+def measure_exact_match(model: Any, sim: Simulation, tokens: Any, temperature: float, player: Player = play) -> float:
+    """Share of right answers to one question per lane, the same ones at each call."""
+    seeds = np.arange(EVALUATION_SEED, EVALUATION_SEED + sim.num_envs, dtype=np.uint64)
+    return float(player(model, sim, tokens, seeds, torch.Generator().manual_seed(0), temperature).exact_match.mean())
+
+
+def measure_all(model: Any, sim: Simulation, tokens: Any, player: Player = play) -> dict[str, float]:
+    """Exact match at each of `TEMPERATURES`."""
+    return {name: measure_exact_match(model, sim, tokens, value, player) for name, value in TEMPERATURES.items()}
+
+
+def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, NameTokens]:
+    """Lanes of the token form that wait when their match is over, and what translates them.
+
+    Args:
+        id: Registered id.
+        lanes: N.
+        **keywords: Of the game.
+
+    Raises:
+        ValueError: The tiny model cannot read such a game.
+    """
+    sim = registry.make_batch(id, lanes, autoreset_mode="off", **{"form": "tokens", **keywords})
+    return sim, NameTokens(sim.game)
+
+
+def rows_of(sim: Simulation) -> np.ndarray:
+    """Observations of the only agent, ``[N, 127]``; a view, valid until the next step."""
+    observations: Any = sim.observations
+    return observations[:, 0]
+
+
+class Columns:
+    """The columns of a rollout while it grows."""
+
+    def __init__(self) -> None:
+        """No columns."""
+        self.parts: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]] = []
+
+    def add(self, ids: torch.Tensor, turn: torch.Tensor, retrieved: torch.Tensor, log_probs: torch.Tensor) -> None:
+        """Adds a column: tokens ``[N, 1]``, and of each lane the turn, whether it is retrieved, and ``log_probs``."""
+        self.parts.append((ids, turn[:, None], retrieved[:, None], log_probs[:, None]))
+
+    def say(self, ids: torch.Tensor, log_probs: torch.Tensor, turn: int) -> None:
+        """Adds tokens ``[N, L]`` that were sampled in a turn; paddings among them belong to none."""
+        number = torch.full_like(ids, turn).where(ids != PAD, UNSAID)
+        self.parts.append((ids, number, torch.zeros_like(ids, dtype=torch.bool), log_probs))
+
+    def read(self, ids: torch.Tensor, retrieved: bool) -> None:
+        """Adds tokens ``[N, L]`` that were read."""
+        is_retrieved = (ids != PAD) & retrieved
+        self.parts.append((ids, torch.full_like(ids, UNSAID), is_retrieved, torch.zeros(ids.shape)))
+
+    def rollout(self, exact_match: torch.Tensor, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
+        """The rollout, without columns of paddings alone."""
+        ids, turn, retrieved, log_probs = (torch.cat(arrays, 1) for arrays in zip(*self.parts, strict=True))
+        kept = (ids != PAD).any(0)
+        return Rollout(ids[:, kept], turn[:, kept], retrieved[:, kept], log_probs[:, kept], exact_match, turns, labels)

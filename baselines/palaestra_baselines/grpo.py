@@ -1,0 +1,288 @@
+"""GRPO: a language model learns to search from right and wrong answers, compared within a group of one question.
+
+Shao et al., "DeepSeekMath" (arXiv 2402.03300): G matches of the same question are played, and a match is good as far as
+it is better than its group. There is no critic::
+
+    A = (r - mean(r)) / (std(r) + 1e-4)    over the group, r = 1 for a right answer (exact match), else 0
+    loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + kl * KL(policy, base) - entropy * H(policy)
+
+rho = pi(token) / pi_old(token), and the mean is over all tokens that the model sampled. The tokens of passages, which
+it only read, are masked, as in Jin et al., "Search-R1" (arXiv 2503.09516); ``--mask-retrieved no`` lets them count.
+Each rollout is learnt from in two passes and forgotten. ``--level turn`` or ``sequence`` takes one ratio for a whole
+turn (arXiv 2511.20718) or match (arXiv 2507.18071).
+
+Learning starts from base weights (`palaestra_baselines.common.lm.base`), as a model that has never searched is never
+right. The curve has the exact match of the same questions sampled, at temperature 0.5, and greedy::
+
+    python -m palaestra_baselines.grpo
+    python -m palaestra_baselines.grpo --env-id palaestra/SearchQA-3Hop-v0 --base noisy
+
+``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from palaestra import registry
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
+from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.lm.base import load_base
+from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens
+from palaestra_baselines.common.lm.losses import (
+    Level,
+    chosen,
+    entropy,
+    group_advantages,
+    kl_to_reference,
+    loss_mask,
+    policy_loss,
+    ratios,
+)
+from palaestra_baselines.common.lm.rollouts import (
+    LanguageModel,
+    Rollout,
+    make_batch,
+    measure_all,
+    play,
+    play_at_own_pace,
+)
+from palaestra_baselines.common.lm.tiny_model import model_of
+from palaestra_baselines.common.lm.token_player import TokenPlayer
+from palaestra_baselines.common.policy_file import policy_for, save_policy
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
+from palaestra_baselines.common.training import Report, gradient_step
+
+METHOD = "grpo"
+MODEL = "model"
+"""Folder of the last weights of a model of Hugging Face."""
+
+
+@dataclass
+class Args(RunArgs):
+    """Arguments, beside those of `RunArgs`.
+
+    Attributes:
+        env_id: Environment of text search.
+        options: Keywords of the game, ``name=value`` each.
+        base: Weights to start from: shortcut, early, noisy, or a file.
+        model: Folder of a causal model of Hugging Face and its tokenizer, to be trained instead.
+        turn_tokens: Most tokens of a turn of such a model.
+        groups: Questions of a rollout.
+        group: Matches of each question.
+        passes: Gradient steps on each rollout.
+        learning_rate: Of Adam.
+        clip: How far from 1 a ratio pays.
+        level: What a ratio is of: each token, a turn, or the whole match.
+        mask_retrieved: Whether the tokens of passages are left out of the loss.
+        kl: Coefficient of KL(policy, base).
+        entropy: Coefficient of the entropy.
+        max_gradient_norm: Longer gradients are clipped to this norm.
+        questions: Matches of an evaluation.
+    """
+
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "kl", "entropy")
+
+    env_id: str = "palaestra/SearchQA-2Hop-v0"
+    options: tuple[str, ...] = ()
+    base: str = "shortcut"
+    model: str = ""
+    turn_tokens: int = 64
+    total_steps: int = 50_000
+    evaluations: int = 10
+    groups: int = 16
+    group: int = 8
+    passes: int = 2
+    learning_rate: float = 6e-4
+    clip: float = 0.2
+    level: Level = "token"
+    mask_retrieved: Literal["yes", "no"] = "yes"
+    kl: float = 0.0
+    entropy: float = 0.0
+    max_gradient_norm: float = 1.0
+    questions: int = 512
+    directory: Path = Path("runs/grpo")
+
+
+def update(
+    model: LanguageModel,
+    reference: LanguageModel | None,
+    optimizer: torch.optim.Optimizer,
+    rollout: Rollout,
+    advantages: torch.Tensor,
+    args: Args,
+) -> None:
+    """Learns from a rollout.
+
+    Args:
+        model: The policy.
+        reference: Its base, where ``args.kl`` is not 0.
+        optimizer: Of the policy.
+        rollout: N matches.
+        advantages: float32 ``[N]`` or, for each token, ``[N, T]``.
+        args: Arguments of the run.
+    """
+    mask, old = loss_mask(rollout, retrieved=args.mask_retrieved == "no"), rollout.log_probs
+    if args.mask_retrieved == "no":
+        with torch.no_grad():
+            old = chosen(model.log_probs(rollout.ids, mask), rollout.ids, mask)
+    if advantages.ndim == 1:
+        advantages = advantages[:, None]
+    learns = (advantages != 0.0).any(1)
+    if reference is not None or args.entropy:
+        learns[:] = True
+    if not learns.any():
+        return
+    # Matches whose advantage is 0 have no gradient and are left out; their tokens count in the mean.
+    share = int(mask[learns].sum()) / int(mask.sum())
+    ids, turn, old, advantages, mask = (x[learns] for x in (rollout.ids, rollout.turn, old, advantages, mask))
+    for _ in range(args.passes):
+        log_probs = model.log_probs(ids, mask)
+        new = chosen(log_probs, ids, mask)
+        loss = share * policy_loss(ratios(new, old, mask, turn, args.level), advantages, mask, args.clip)
+        if reference is not None:
+            with torch.no_grad():
+                base = chosen(reference.log_probs(ids, mask), ids, mask)
+            loss = loss + args.kl * kl_to_reference(new, base, mask)
+        if args.entropy:
+            loss = loss - args.entropy * entropy(log_probs)
+        gradient_step(optimizer, loss, args.learning_rate, args.max_gradient_norm)
+
+
+class Run:
+    """One training: the model, its lanes and what decides how it goes on.
+
+    Attributes:
+        model: The policy.
+        steps: Turns played so far.
+        iterations: Rollouts so far.
+        cpu_s: Processor time, evaluations left out.
+    """
+
+    def __init__(self, args: Args) -> None:
+        """Starts from the base weights."""
+        torch.set_num_threads(1)
+        self.args, matches = args, args.groups * args.group
+        self.model: Any
+        self.tokens: Any
+        if args.model:
+            self.model, self.player = HFModel(args.model), play_at_own_pace
+            self.sim, self.tokens = self._text_batch(matches)
+            self.questions = self._text_batch(args.questions)
+        else:
+            self.model, self.player = load_base(args.base), play
+            self.sim, self.tokens = make_batch(args.env_id, matches, **keywords(args.options))
+            self.questions = make_batch(args.env_id, args.questions, **keywords(args.options))
+            self.tokens.check_context(self.model.context)
+        self.reference = copy.deepcopy(self.model).requires_grad_(False) if args.kl else None
+        self.optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
+        self.rng = np.random.default_rng([args.seed, 1])
+        self.generator = torch.Generator().manual_seed(args.seed)
+        self.steps, self.iterations, self.cpu_s = 0, 0, 0.0
+        self.seen: dict[str, float] = {"reward": 0.0, "turns": 0.0, "mixed": 0.0}
+
+    def _text_batch(self, lanes: int) -> tuple[Simulation, Any]:
+        args = self.args
+        sim = registry.make_batch(args.env_id, lanes, autoreset_mode="off", form="text", **keywords(args.options))
+        return sim, TextTokens(sim, args.model, args.turn_tokens)
+
+    def iterate(self) -> None:
+        """Plays one match in each lane and learns from them."""
+        began_s, args = time.process_time(), self.args
+        seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
+        rollout = self.player(self.model, self.sim, self.tokens, seeds, self.generator)
+        advantages = group_advantages(rollout.exact_match, args.group)
+        update(self.model, self.reference, self.optimizer, rollout, advantages, args)
+        self.steps += int(rollout.turns.sum())
+        self.iterations += 1
+        self.seen = {
+            "reward": float(rollout.exact_match.mean()),
+            "turns": float(rollout.turns.float().mean()),
+            "mixed": float((advantages != 0.0).float().mean()),
+        }
+        self.cpu_s += time.process_time() - began_s
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds; each iteration starts matches of its own, so none is among it."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "rng": self.rng.bit_generator.state,
+            "counts": [self.steps, self.iterations, self.cpu_s],
+            "seen": self.seen,
+        }
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.model.load_state_dict(before["model"])
+        self.optimizer.load_state_dict(before["optimizer"])
+        self.generator.set_state(before["generator"])
+        self.rng.bit_generator.state = before["rng"]
+        self.steps, self.iterations, self.cpu_s = before["counts"]
+        self.seen = before["seen"]
+
+    def evaluate(self, folder: RunFolder) -> None:
+        """Measures exact match, and writes the policy, the curve and the checkpoint."""
+        args = self.args
+        figures = measure_all(self.model, *self.questions, self.player)
+        counts = {"steps": self.steps, "iterations": self.iterations}
+        if args.model:
+            self.model.network.save_pretrained(args.folder / MODEL)
+            self.tokens.tokenizer.save_pretrained(args.folder / MODEL)
+        else:
+            notes = {**counts, "figures": figures}
+            path, arrays = args.folder / WEIGHTS, self.model.arrays()
+            save_policy(path, arrays, method=METHOD, env_id=args.env_id, args=args.settings, **notes)
+        folder.record({**counts, **figures, **self.seen, "cpu_s": self.cpu_s}, self.state())
+        shown = "  ".join(f"{name} {value:.3f}" for name, value in {**figures, **self.seen}.items())
+        folder.progress.say(f"{self.steps:9d} turns: {shown}")
+
+
+def train(args: Args) -> Report:
+    """Trains, or resumes; files as in `palaestra_baselines.common.run_folder`, and ``last.safetensors``."""
+    with RunFolder(args, METHOD) as folder:
+        run = Run(args)
+        if folder.before is not None:
+            with folder.restoring():
+                run.restore(folder.before)
+        while True:
+            if folder.is_due(run.steps):
+                run.evaluate(folder)
+            folder.progress.update(run.steps, **run.seen)
+            if run.steps >= args.total_steps:
+                saved = args.folder / (MODEL if args.model else WEIGHTS)
+                return Report(saved, run.steps, run.iterations * args.passes, run.cpu_s, folder.rows)
+            run.iterate()
+
+
+def load_policy(path: Path, game: Game, team: str) -> TokenPlayer:
+    """The greedy player of a policy file; called by `palaestra.core.run.opponents.load_policy`.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game.
+    """
+    with policy_for(path, game, team) as arrays:
+        return TokenPlayer(model_of(arrays), game)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains."""
+    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
+    print(report)
+    if not args.model:
+        args.options = ("form=text", *args.options)  # the default form is for other learners
+        print(evaluation_hint(args, report.weights, None))
+
+
+if __name__ == "__main__":
+    main()
