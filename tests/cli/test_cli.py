@@ -20,6 +20,7 @@ from palaestra import console, registry
 from palaestra.cli import COMMANDS, common, main, one_line
 from palaestra.cli import train as train_command
 from palaestra.cli.doctor import NO_CACHE
+from palaestra.cli.warm import OTHERS
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Game
@@ -506,10 +507,11 @@ def test_doctor_warms_every_game_and_lists_failures(run, monkeypatch: pytest.Mon
     monkeypatch.setattr(registry, "ROWS", {MELEE: registry.ROWS[MELEE], broken.id: broken, missing.id: missing})
     monkeypatch.setattr("palaestra.cli.doctor._cache", lambda: {**NO_CACHE, "folder": "x"})
     monkeypatch.setattr("palaestra.cli.doctor.bit_check", lambda: [])
-    monkeypatch.setattr("palaestra.cli.warm.compile_solvers", lambda: None)
+    for name in OTHERS:
+        monkeypatch.setitem(OTHERS, name, "builtins:dict")
     printed = run("doctor", "--warm", "--json")
-    assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing", "ready"]
-    assert printed.json()["games"][-1]["id"] == "palaestra.exact"
+    assert [game["status"] for game in printed.json()["games"]] == ["ready", "failed", "missing", "ready", "ready"]
+    assert [game["id"] for game in printed.json()["games"][-2:]] == ["palaestra.exact", "palaestra.replay"]
     assert printed.code == 1
     assert [game["id"] for game in run("doctor", "--warm", "--json", MELEE).json()["games"]] == [MELEE]
 

@@ -10,8 +10,6 @@ import pytest
 
 from palaestra.cli import warm
 from palaestra.core.compile.linker import jit_disabled, link
-from palaestra.exact import values
-from palaestra.replay import lane_hashes
 
 DAY_S = 86_400.0
 PONG, MATRIX, CARTPOLE = (f"palaestra/{name}-v0" for name in ("TeamPong", "TeamMatrix", "CartPole"))
@@ -52,11 +50,10 @@ def test_a_game_that_cannot_be_made_does_not_stop_the_others(compiled: list[str]
 
 def test_solvers_and_the_recorder_are_compiled_like_a_game(monkeypatch: pytest.MonkeyPatch):
     calls = []
-    monkeypatch.setattr(values, "compile_solvers", lambda: calls.append("solvers"))
-    monkeypatch.setattr(lane_hashes, "compiled_calls", lambda: calls.append("recorder"))
+    monkeypatch.setattr(warm.factories, "load", lambda name: lambda: calls.append(name))
     rows = warm.warm(warm.OTHERS)
     assert [(row["id"], row["status"]) for row in rows] == [("palaestra.exact", "ready"), ("palaestra.replay", "ready")]
-    assert calls == ["solvers", "recorder"]
+    assert calls == ["palaestra.exact.values:compile_solvers", "palaestra.replay.lane_hashes:compiled_calls"]
 
 
 @needs_compiler

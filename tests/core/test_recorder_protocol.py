@@ -14,6 +14,8 @@ BOTH, FIRST = [True, True], [True, False]
 class Listing:
     """Writes down what it receives; refuses what it is told to."""
 
+    keep_outputs = False
+
     def __init__(self) -> None:
         self.lines: list = []
         self.refused = ""
