@@ -528,6 +528,7 @@ def of_another_format(text: str) -> str:
 
 def without_pictures(text: str) -> str:
     header: dict[str, Any] = {"format": 1, "dropped_bits": {}, "styles": [], "layers": 0, "frames": 2}
+    header |= {"actions": [], "fields": [], "outputs": []}
     return page_of("a match", packed(header, dict.fromkeys(("op_styles", "op_xs", "op_ys"), np.zeros(0, np.uint8))))
 
 
