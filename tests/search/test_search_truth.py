@@ -13,7 +13,7 @@ from palaestra.search.language import KINDS, YEAR, YEARS
 
 pytestmark = pytest.mark.slow
 
-IDS = [row.id for row in registry.ROWS.values() if row.family == "search"]
+IDS = [id for id in registry.ROWS if "SearchQA" in id]
 FILES = ("palaestra/SearchQA-Docs-v0", "palaestra/SearchQA-Custom-v0")
 FICTIONAL, NOISY = (f"palaestra/SearchQA-{name}-v0" for name in ("Fictional", "Noisy"))
 SEEDS, LANES = 1000, 250

@@ -174,7 +174,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         960 x 600 pixels.
     """
     texts, passages = texts_of(game), passages_of(texts_of(game), world, s)
-    canvas = _background(len(passages)).copy()
+    canvas = background(len(passages)).copy()
     color = MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
     canvas.text((MARGIN, 30), game.name, MUTED, 13)
     canvas.text((WIDTH - MARGIN, 30), status_of(s), MUTED, 13, "rs")
@@ -188,7 +188,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
 
 
 @functools.cache
-def _background(cards: int) -> Canvas:
+def background(cards: int) -> Canvas:
     """What is the same in all pictures with so many passages."""
     canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
     for panel in PANELS:
@@ -292,12 +292,12 @@ def card(number: int) -> Area:
 
 
 def draw_turn(canvas: Canvas, verb: str, words: str, label: int) -> None:
-    """The verb in a box, its words beside it, and whether the turn was of use."""
+    """The verb in a box, its words beside it, and whether the turn was of use; nothing is said of that for label 0."""
     left, right, middle = MARGIN + PADDING, RESULT - 2 * PADDING, (FOOTER + HEADING + HEIGHT - GAP) / 2
     if not verb:
         canvas.text((left, middle + 5), "no turn was taken yet", MUTED, 16)
         return
-    told, color = ("of use", FOUND) if label > 0 else ("of no use", MUTED)
+    told, color = ("of use", FOUND) if label > 0 else ("of no use" if label else "", MUTED)
     canvas.text((right, FOOTER + HEADING), told, color, 12, "rs")
     width = length_of(verb, 14) + PADDING
     canvas.rectangle(left, middle - 12, left + width, middle + 12, LINE, 6)
@@ -400,10 +400,10 @@ def write(game: Game, world: Any, s: Any) -> str:
         *(f"  {'*' if is_needed else '-'} {passage}" for is_needed, passage in passages or [(False, no_passages(s))]),
         f"result: {result_of(game, s)}",
     ]
-    return "\n".join(_cut(line) for line in lines)
+    return "\n".join(cut(line) for line in lines)
 
 
-def _cut(line: str) -> str:
+def cut(line: str) -> str:
     """A line of at most `LONGEST_LINE` characters, without line breaks."""
     indent = line[: len(line) - len(line.lstrip())]
     line = indent + " ".join(line.split())

@@ -85,7 +85,9 @@ def around_question(template: str, turns: int, words: int, judge: str) -> list[s
     return template.format(question="\0", turns=turns, words=words, judge=judge).split("\0")
 
 
-TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in VERBS}
+QUESTION = "question"
+"""Tag of a turn that asks, in `palaestra.search.examiner`."""
+TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
 NUMBERS = np.dtype(("<i4", 4 + TOP))
 """The last fields of an observation of the token form: ``number``, ``documents``, ``verb``, ``turns_left`` and
 ``words_left``, see `palaestra.search.turns.token_fields`. Read at once: each read of a record takes as long as all."""
