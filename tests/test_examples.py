@@ -22,6 +22,8 @@ BY_PAGE = ("capture_the_flag", "pendulum")
 """Examples that pages show: tests/docs runs them."""
 ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
+WITH_MODEL = ("train_with_trl",)
+"""Examples that need a model: see tests/adapters."""
 ARGUMENTS = {"independent_ppo": ["4800"], "throw_by_search": ["--rollouts", "100"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
@@ -60,7 +62,9 @@ print(json.dumps(said))
 def test_the_readme_and_every_example_run_and_say_what_they_did(tmp_path: Path):
     """All in one process: libraries are imported, and the game that three of them define is compiled, once."""
     examples = [
-        path for path in (ROOT / "examples").glob("*.py") if path.stem not in (*ALONE, *BY_PAGE) and _can_run(path.stem)
+        path
+        for path in (ROOT / "examples").glob("*.py")
+        if path.stem not in (*ALONE, *BY_PAGE, *WITH_MODEL) and _can_run(path.stem)
     ]
     scripts = {path.stem: [path.as_posix(), *ARGUMENTS.get(path.stem, [])] for path in examples}
     assert scripts
