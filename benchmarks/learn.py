@@ -7,6 +7,7 @@
     python benchmarks/learn.py skirmish_solved skirmish_speed
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
     python benchmarks/learn.py search_turns  # turn rewards in text search
+    python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
@@ -28,6 +29,7 @@ from learning import (
     search_figures,
     skirmish_figures,
     team_figures,
+    text_figures,
     tracking_figures,
 )
 from learning.figures import FigureArgs
@@ -45,6 +47,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
     "pursuit_references": pursuit_figures.pursuit_references,
     "search_turns": search_figures.search_turns,
+    "text_bases": text_figures.text_bases,
+    "text_learning": text_figures.text_learning,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -56,6 +60,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "skirmish_duel": duel_figures.draw_duel,
     **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
     "search_turns": search_figures.draw_search,
+    "text_learning": text_figures.draw_learning,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -47,6 +47,7 @@ from palaestra_baselines.common.lm.losses import (
     loss_mask,
     policy_loss,
     ratios,
+    reverse_kl,
 )
 from palaestra_baselines.common.lm.rollouts import (
     LanguageModel,
@@ -113,6 +114,19 @@ class Args(RunArgs):
     directory: Path = Path("runs/grpo")
 
 
+@dataclass(frozen=True)
+class Teacher:
+    """A policy that knows more, at the tokens of one rollout.
+
+    Attributes:
+        log_probs: float32 ``[M, V]``, its distributions at the M tokens of the loss mask.
+        weight: Coefficient of KL(policy, teacher).
+    """
+
+    log_probs: torch.Tensor
+    weight: float
+
+
 def update(
     model: LanguageModel,
     reference: LanguageModel | None,
@@ -120,6 +134,7 @@ def update(
     rollout: Rollout,
     advantages: torch.Tensor,
     args: Args,
+    teacher: Teacher | None = None,
 ) -> None:
     """Learns from a rollout.
 
@@ -130,6 +145,7 @@ def update(
         rollout: N matches.
         advantages: float32 ``[N]`` or, for each token, ``[N, T]``.
         args: Arguments of the run.
+        teacher: Whom the policy comes nearer to.
     """
     mask, old = loss_mask(rollout, retrieved=args.mask_retrieved == "no"), rollout.log_probs
     if args.mask_retrieved == "no":
@@ -138,7 +154,7 @@ def update(
     if advantages.ndim == 1:
         advantages = advantages[:, None]
     learns = (advantages != 0.0).any(1)
-    if reference is not None or args.entropy:
+    if reference is not None or teacher is not None or args.entropy:
         learns[:] = True
     if not learns.any():
         return
@@ -153,23 +169,28 @@ def update(
             with torch.no_grad():
                 base = chosen(reference.log_probs(ids, mask), ids, mask)
             loss = loss + args.kl * kl_to_reference(new, base, mask)
+        if teacher is not None:
+            loss = loss + teacher.weight * reverse_kl(log_probs, teacher.log_probs)
         if args.entropy:
             loss = loss - args.entropy * entropy(log_probs)
         gradient_step(optimizer, loss, args.learning_rate, args.max_gradient_norm)
 
 
 class Run:
-    """One training: the model, its lanes and what decides how it goes on.
+    """One training: the model, its lanes and what decides how it goes on. Other methods learn otherwise, see `learn`.
 
     Attributes:
+        method: Name of the method in files.
         model: The policy.
         steps: Turns played so far.
         iterations: Rollouts so far.
         cpu_s: Processor time, evaluations left out.
     """
 
-    def __init__(self, args: Args) -> None:
-        """Starts from the base weights."""
+    method = METHOD
+
+    def __init__(self, args: Any) -> None:
+        """Starts from the base weights; `args` are those of the method, an `Args`."""
         torch.set_num_threads(1)
         self.args, matches = args, args.groups * args.group
         self.model: Any
@@ -184,7 +205,7 @@ class Run:
             self.questions = make_batch(args.env_id, args.questions, **keywords(args.options))
             self.tokens.check_context(self.model.context)
         self.reference = copy.deepcopy(self.model).requires_grad_(False) if args.kl else None
-        self.optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
+        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
         self.rng = np.random.default_rng([args.seed, 1])
         self.generator = torch.Generator().manual_seed(args.seed)
         self.steps, self.iterations, self.cpu_s = 0, 0, 0.0
@@ -201,15 +222,23 @@ class Run:
         seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
         rollout = self.player(self.model, self.sim, self.tokens, seeds, self.generator)
         advantages = group_advantages(rollout.exact_match, args.group)
-        update(self.model, self.reference, self.optimizer, rollout, advantages, args)
+        self.seen |= self.statistics(rollout, advantages)
+        self.learn(rollout, advantages)
         self.steps += int(rollout.turns.sum())
         self.iterations += 1
-        self.seen = {
+        self.cpu_s += time.process_time() - began_s
+
+    def statistics(self, rollout: Rollout, advantages: torch.Tensor) -> dict[str, float]:
+        """What a rollout looks like, for the curve."""
+        return {
             "reward": float(rollout.exact_match.mean()),
             "turns": float(rollout.turns.float().mean()),
             "mixed": float((advantages != 0.0).float().mean()),
         }
-        self.cpu_s += time.process_time() - began_s
+
+    def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
+        """Learns from a rollout whose answers have these advantages, float32 ``[N]``."""
+        update(self.model, self.reference, self.optimizer, rollout, advantages, self.args)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds; each iteration starts matches of its own, so none is among it."""
@@ -242,16 +271,16 @@ class Run:
         else:
             notes = {**counts, "figures": figures}
             path, arrays = args.folder / WEIGHTS, self.model.arrays()
-            save_policy(path, arrays, method=METHOD, env_id=args.env_id, args=args.settings, **notes)
+            save_policy(path, arrays, method=self.method, env_id=args.env_id, args=args.settings, **notes)
         folder.record({**counts, **figures, **self.seen, "cpu_s": self.cpu_s}, self.state())
         shown = "  ".join(f"{name} {value:.3f}" for name, value in {**figures, **self.seen}.items())
         folder.progress.say(f"{self.steps:9d} turns: {shown}")
 
 
-def train(args: Args) -> Report:
+def train(args: Args, run_type: type[Run] = Run) -> Report:
     """Trains, or resumes; files as in `palaestra_baselines.common.run_folder`, and ``last.safetensors``."""
-    with RunFolder(args, METHOD) as folder:
-        run = Run(args)
+    with RunFolder(args, run_type.method) as folder:
+        run = run_type(args)
         if folder.before is not None:
             with folder.restoring():
                 run.restore(folder.before)
@@ -277,7 +306,12 @@ def load_policy(path: Path, game: Game, team: str) -> TokenPlayer:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains."""
-    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
+    command(Args, METHOD, __doc__ or "", argv, train)
+
+
+def command(args_type: Any, method: str, about: str, argv: Sequence[str] | None, train: Any) -> None:
+    """Trains by a command line and prints what to do next."""
+    args, report = run_command(args_type, method, about, argv, train)
     print(report)
     if not args.model:
         args.options = ("form=text", *args.options)  # the default form is for other learners

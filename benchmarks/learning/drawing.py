@@ -65,6 +65,17 @@ STYLES: dict[str, Style] = {
     "PPO": Style(PURPLE, SOLID, "o"),
     "PPO, turn rewards": Style(BLUE, SOLID, "o"),
     "PPO, answer alone": Style(ORANGE, DASHED, "s"),
+    "GRPO": Style(BLACK, SOLID, "o"),
+    "entropy alone": Style(SKY, DOTTED, "v"),
+    "CriticSearch, exact labels": Style(BLUE, DASHED, "s"),
+    "pi-Play, path": Style(VERMILLION, SOLID, "^"),
+    "GRPO, passages in the loss": Style(GREEN, LONG, "P"),
+    "CriticSearch, model": Style(PURPLE, DASH_DOT, "D"),
+    "CriticSearch, 20 % wrong": Style(SKY, LONG, "X"),
+    "pi-Play, dot": Style(ORANGE, DASH_DOT, "o"),
+    "pi-Play, partial": Style(GREEN, DASHED, "s"),
+    "pi-Play, answer": Style(BLUE, DOTTED, "D"),
+    "pi-Play, none": Style(PURPLE, SHORT, "P"),
 }
 """Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
 GREY = "0.4"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,18 @@ pytest.importorskip("safetensors")
 import torch
 
 from palaestra.core.run.simulation import Simulation
-from palaestra.search.turn_codec import fresh_passage, question_of
+from palaestra.search.turn_codec import fresh_passage, fresh_path, question_of
 from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask
 from palaestra_baselines.common.lm.name_tokens import (
     ANSWER,
+    ASK,
     BOS,
     DOT,
     END,
     FIRST_NAME,
+    FIRST_RELATION,
     INFO,
     INFO_END,
     PAD,
@@ -31,6 +34,7 @@ from palaestra_baselines.common.lm.name_tokens import (
     TURN,
     NameTokens,
 )
+from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     UNSAID,
     Rollout,
@@ -44,6 +48,7 @@ from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 TWO_HOPS = "palaestra/SearchQA-2Hop-v0"
 LANES, GROUP = 24, 4
+NOUN, NAME = FIRST_RELATION, FIRST_NAME + 8
 SEEDS = np.repeat(np.arange(LANES // GROUP, dtype=np.uint64), GROUP)
 
 
@@ -65,7 +70,7 @@ def rollout(batch: tuple[Simulation, NameTokens], base: TinyModel) -> Rollout:
 def shown(tokens: NameTokens, sim: Simulation, ids: Any) -> str:
     """Names and relations of a row of tokens as words."""
     words: Any = sim.game.captions
-    return " ".join(words.words[tokens.word_of[token]] for token in ids if token >= FIRST_NAME - 8)
+    return " ".join(words.words[tokens.word_of[token]] for token in ids if token >= FIRST_RELATION)
 
 
 def test_questions_and_passages_are_the_names_and_relations_of_their_texts(batch: tuple[Simulation, NameTokens]):
@@ -103,13 +108,14 @@ def test_questions_and_passages_are_the_names_and_relations_of_their_texts(batch
 @pytest.mark.parametrize(
     ("turn", "verb", "words"),
     [
-        ([SEARCH, 20, 9, END, PAD], 1, 3),
-        ([ANSWER, 20, END, PAD, PAD], 2, 2),
-        ([SEARCH, 20, 21, 9, END], 1, 5),
-        ([SEARCH, 20, 9, 10, 11], 0, 0),  # no end
-        ([20, 9, END, PAD, PAD], 0, 0),  # no verb
-        ([SEARCH, SEARCH, 20, END, PAD], 0, 0),
-        ([ANSWER, INFO, 20, END, PAD], 0, 0),
+        ([SEARCH, NAME, NOUN, END, PAD], 1, 3),
+        ([ANSWER, NAME, END, PAD, PAD], 2, 2),
+        ([SEARCH, NAME, NAME + 1, NOUN, END], 1, 5),
+        ([SEARCH, NAME, NOUN, NOUN + 1, NOUN + 2], 0, 0),  # no end
+        ([NAME, NOUN, END, PAD, PAD], 0, 0),  # no verb
+        ([ASK, NOUN, NAME, END, PAD], 0, 0),  # the verb of an examiner
+        ([SEARCH, SEARCH, NAME, END, PAD], 0, 0),
+        ([ANSWER, INFO, NAME, END, PAD], 0, 0),
         ([ANSWER, END, PAD, PAD, PAD], 2, 0),  # the environment says that it says nothing
         ([END, PAD, PAD, PAD, PAD], 0, 0),
     ],
@@ -123,9 +129,20 @@ def test_a_turn_is_a_verb_names_and_relations_and_an_end(
     assert (actions[0, 1:] != 0).sum() == words
 
 
+def test_an_examiner_asks_over_four_facts_and_its_turns_are_read_back(batch: tuple[Simulation, NameTokens]):
+    tokens, seconds = batch[1], batch[1].new_memory(2) + 150
+    turns = np.array([[ASK, NOUN, NOUN + 1, NOUN, NOUN + 2, NAME, END], [SEARCH, NAME, NOUN, END, PAD, PAD, PAD]])
+    actions = tokens.actions(turns, seconds, ASK)
+    assert actions[:, 0].tolist() == [2, 1]
+    assert (actions[:, 1:] != 0).sum(1).tolist() == [6, 3]
+    np.testing.assert_array_equal(tokens.turns_of(actions, ASK), turns)
+    assert tokens.actions(turns[:, :5], seconds, ASK)[0, 0] == 0  # without its end
+    assert tokens.actions(np.array([[ANSWER, NAME, END, PAD, PAD]]), seconds, ASK)[0, 0] == 0
+
+
 def test_a_second_word_that_was_never_read_is_not_written(batch: tuple[Simulation, NameTokens]):
     tokens = batch[1]
-    assert (tokens.actions(np.array([[ANSWER, 20, END, PAD, PAD]]), tokens.new_memory(1))[0, 1:] != 0).sum() == 1
+    assert (tokens.actions(np.array([[ANSWER, NAME, END, PAD, PAD]]), tokens.new_memory(1))[0, 1:] != 0).sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +173,8 @@ def test_sampled_tokens_keep_the_probabilities_that_they_were_sampled_with(rollo
     with torch.no_grad():
         again = chosen(base.log_probs(rollout.ids, mask), rollout.ids, mask)
     torch.testing.assert_close(again, rollout.log_probs, atol=2e-5, rtol=0.0)
-    assert (rollout.log_probs[mask] < 0.0).all()
+    assert (rollout.log_probs[mask] <= 0.0).all()
+    assert rollout.log_probs[mask].mean() < -1e-3
     assert (rollout.log_probs[~mask] == 0.0).all()
 
 
@@ -210,7 +228,7 @@ def test_a_lane_at_its_own_pace_does_not_wait(batch: tuple[Simulation, NameToken
 
 def test_a_prefix_is_read_before_the_question(batch: tuple[Simulation, NameTokens], base: TinyModel, rollout: Rollout):
     prefix = torch.tensor([[TOLD, DOT, END]]).expand(LANES, 3)
-    told = play(base, *batch, SEEDS, torch.Generator().manual_seed(2), prefix=prefix)
+    told = play(base, *batch, SEEDS, torch.Generator().manual_seed(2), prefix=lambda _: prefix)
     assert torch.equal(told.ids[:, :3], prefix)
     assert torch.equal(told.ids[:, 3:7], rollout.ids[:, :4])
     assert not loss_mask(told)[:, :7].any()
@@ -232,6 +250,34 @@ def test_the_demonstrator_errs_as_it_is_told(batch: tuple[Simulation, NameTokens
     noisy = play(Demonstrator(0, noise=1.0), *batch, SEEDS, torch.Generator())
     assert noisy.exact_match.mean() < 0.3
     assert (noisy.labels[:, 1] == -1).float().mean() > 0.3
+
+
+def test_the_demonstrator_makes_no_errors_behind_a_prefix(batch: tuple[Simulation, NameTokens]):
+    script = Demonstrator(0, shortcut=0.5, noise=1.0)
+    for form in FORMS[1:]:
+        prefix = partial(prefixes, tokens=batch[1], forms=np.full(LANES, FORMS.index(form)))
+        assert play(script, *batch, SEEDS, torch.Generator(), prefix=prefix).exact_match.tolist() == [1.0] * LANES
+
+
+@pytest.mark.parametrize("id", ["1Hop", "2Hop", "Bridge4"])
+def test_prefixes_tell_what_they_say(id: str):
+    sim, tokens = make_batch(f"palaestra/SearchQA-{id}-v0", 64)
+    sim.reset(seed=3)
+    texts: Any = sim.game.captions
+    forms = np.arange(64) % len(FORMS)
+    rows = prefixes(sim, tokens, forms).tolist()
+    assert {len(row) for row in rows} == {2 * (tokens.question_size - 2) + 2}
+    for lane, (form, row) in enumerate(zip(forms, rows, strict=True)):
+        path = fresh_path(texts, sim.states[lane])
+        words = [path[0][0].split()[0], *(word for _, relation, thing in path for word in (relation, thing.split()[0]))]
+        told = {"none": [], "path": words, "partial": words[:-2], "answer": words[-1:], "dot": []}[FORMS[form]]
+        told = told if len(path) > 1 or FORMS[form] != "partial" else []
+        if FORMS[form] == "none":
+            assert set(row) == {PAD}
+            continue
+        assert row[0] == TOLD
+        assert [texts.words[tokens.word_of[token]] for token in row[1:] if token != DOT] == told
+        assert set(row[1 + len(told) :]) <= {DOT}
 
 
 def test_exact_match_is_measured_on_the_same_questions(batch: tuple[Simulation, NameTokens], base: TinyModel):

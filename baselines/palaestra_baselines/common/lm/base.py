@@ -6,15 +6,21 @@ writes ``lm_shortcut.safetensors`` and prints its exact match: sampled, at tempe
 greedy answers are right already can only be sharpened, so methods are shown on bases whose greedy score is low.
 
 * ``shortcut``: 95 % of the demonstrations answer after the first of two hops.
-* ``early``: right demonstrations over three hops; the last weights whose greedy score was at most 0.4.
-* ``noisy``: three hops, after each a wrong name with probability 0.6. Sampled answers are poor, greedy ones right.
+* ``early``: right demonstrations over three hops, of a retriever that does not rank what it finds: the best passage is
+  the last of three more often than not. Stopped before it reads: where the environment shows the best passage first,
+  it takes the wrong one, greedy or not. It has learnt to follow a path that it is told.
+* ``noisy``: one to three hops, after each a wrong name with probability 0.6. Greedy answers are better than sampled
+  ones.
+
+A part of the demonstrations of each has a prefix that tells something of the answer, or nothing
+(`palaestra_baselines.common.lm.privileged`). These are right, whatever the prefix tells.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,10 +30,13 @@ import tyro
 
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
+from palaestra.game import Game
+from palaestra.search.library import TOP
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_loss
-from palaestra_baselines.common.lm.name_tokens import CONTEXT, VOCABULARY
-from palaestra_baselines.common.lm.rollouts import make_batch, measure_all, measure_exact_match, play
+from palaestra_baselines.common.lm.name_tokens import CONTEXT, VOCABULARY, NameTokens
+from palaestra_baselines.common.lm.privileged import FORMS, prefixes
+from palaestra_baselines.common.lm.rollouts import make_batch, measure_all, play
 from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
@@ -36,8 +45,6 @@ PLAYED_BY = "grpo"
 """The method whose player plays a base."""
 WARMUP = 20
 """Gradient steps over which the learning rate rises."""
-CHECK_EVERY = 5
-"""Gradient steps between two looks at the greedy score, after the first quarter."""
 QUESTIONS = 512
 
 
@@ -47,10 +54,14 @@ class Recipe:
 
     Attributes:
         env_id: Environment of the demonstrations.
+        hops: Facts that their questions need, the fewest and the most; None for what the environment asks.
         shortcut: See `palaestra_baselines.common.lm.demonstrations.Demonstrator`.
         noise: Likewise.
-        steps: Gradient steps, at most.
-        most_greedy: Greedy exact match that the base must not exceed.
+        told: Share of the demonstrations with a prefix, equal parts of each of
+            `palaestra_baselines.common.lm.privileged.FORMS`.
+        last: How often the best passage is surely shown last, and else passages in any order: a share. None shows
+            them by rank, as the environment does.
+        steps: Gradient steps.
         lanes: Demonstrations of a gradient step, each of a world of its own.
         learning_rate: Of Adam.
         max_gradient_norm: Longer gradients are clipped.
@@ -58,10 +69,12 @@ class Recipe:
     """
 
     env_id: str = "palaestra/SearchQA-3Hop-v0"
+    hops: tuple[int, int] | None = None
     shortcut: float = 0.0
     noise: float = 0.0
-    steps: int = 400
-    most_greedy: float = 1.0
+    told: float = 0.8
+    last: float | None = None
+    steps: int = 300
     lanes: int = 64
     learning_rate: float = 2e-3
     max_gradient_norm: float = 1.0
@@ -69,10 +82,29 @@ class Recipe:
 
 
 RECIPES = {
-    "shortcut": Recipe("palaestra/SearchQA-2Hop-v0", shortcut=0.95, steps=300),
-    "early": Recipe(most_greedy=0.4, lanes=32, learning_rate=4e-3),
-    "noisy": Recipe(noise=0.6, steps=600),
+    "shortcut": Recipe("palaestra/SearchQA-2Hop-v0", shortcut=0.95, told=0.5, steps=700),
+    "early": Recipe(last=0.4, steps=1000, learning_rate=3e-3),
+    "noisy": Recipe(hops=(1, 3), noise=0.6, steps=900),
 }
+
+
+class Unranked(NameTokens):
+    """Tokens of a retriever that finds the same passages and does not rank them."""
+
+    def __init__(self, game: Game, seed: int, last: float) -> None:
+        """Takes the seed of the orders, and the share in which the best passage is surely the last one."""
+        super().__init__(game)
+        self.last = last
+        self.rng = np.random.default_rng([seed, 1])
+
+    def passages(self, observations: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """As `NameTokens.passages`, in any order."""
+        tokens = super().passages(observations, seconds)
+        keys = self.rng.random((len(tokens), TOP))
+        keys[:, 0] += self.rng.random(len(tokens)) < self.last
+        order = keys.argsort(1)
+        facts = np.take_along_axis(tokens[:, 1:-1].reshape(len(tokens), TOP, -1), order[..., None], 1)
+        return np.concatenate([tokens[:, :1], facts.reshape(len(tokens), -1), tokens[:, -1:]], 1)
 
 
 def train_base(recipe: Recipe, quiet: bool = True) -> tuple[TinyModel, dict[str, float]]:
@@ -86,27 +118,22 @@ def train_base(recipe: Recipe, quiet: bool = True) -> tuple[TinyModel, dict[str,
         The model, and its exact match by temperature.
     """
     torch.set_num_threads(1)
-    sim, tokens = make_batch(recipe.env_id, recipe.lanes)
-    questions, _ = make_batch(recipe.env_id, QUESTIONS)
+    sim, tokens = make_batch(recipe.env_id, recipe.lanes, **({"hops": recipe.hops} if recipe.hops else {}))
+    read = tokens if recipe.last is None else Unranked(sim.game, recipe.seed, recipe.last)
     model, rng = TinyModel(VOCABULARY, CONTEXT, recipe.seed), np.random.default_rng(recipe.seed)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.95), fused=True)
     script, generator = Demonstrator(recipe.seed, recipe.shortcut, recipe.noise), torch.Generator()
-    kept = copy.deepcopy(model.state_dict())
     with Progress("steps", recipe.steps, title="base", quiet=quiet) as progress:
         for step in range(recipe.steps):
             seeds = rng.integers(2**62, size=recipe.lanes, dtype=np.uint64)
-            rollout = play(script, sim, tokens, seeds, generator)
+            forms = rng.integers(1, len(FORMS), recipe.lanes) * (rng.random(recipe.lanes) < recipe.told)
+            rollout = play(script, sim, read, seeds, generator, prefix=partial(prefixes, tokens=tokens, forms=forms))
             mask = loss_mask(rollout)
             loss = supervised_loss(chosen(model.log_probs(rollout.ids, mask), rollout.ids, mask), mask)
             rate = recipe.learning_rate * min((step + 1) / WARMUP, 1.0)
             gradient_step(optimizer, loss, rate, recipe.max_gradient_norm)
             progress.update(step + 1, loss=float(loss.detach()))
-            if recipe.most_greedy < 1.0 and step >= recipe.steps // 4 and (step + 1) % CHECK_EVERY == 0:
-                if measure_exact_match(model, questions, tokens, temperature=0.0) > recipe.most_greedy:
-                    model.load_state_dict(kept)
-                    break
-                kept = copy.deepcopy(model.state_dict())
-    return model, measure_all(model, questions, tokens)
+    return model, measure_all(model, *make_batch(recipe.env_id, QUESTIONS))
 
 
 def base_file(name: str) -> Path:

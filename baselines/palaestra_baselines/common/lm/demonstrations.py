@@ -12,12 +12,14 @@ import torch
 from palaestra.search.library import TOP
 from palaestra_baselines.common.lm.name_tokens import (
     ANSWER,
+    BOS,
     END,
     FIRST_NAME,
     FIRST_RELATION,
     PAD,
     PASSAGES,
     SEARCH,
+    TOLD,
     TURN,
     VOCABULARY,
     packed,
@@ -25,7 +27,12 @@ from palaestra_baselines.common.lm.name_tokens import (
 
 
 class Demonstrator:
-    """The script; `palaestra_baselines.common.lm.rollouts.play` plays it as a model."""
+    """The script; `palaestra_baselines.common.lm.rollouts.play` plays it as a model.
+
+    Where a prefix stands before the question it makes no errors, whatever the prefix tells
+    (`palaestra_baselines.common.lm.privileged`): so a model that learns from it can do better with a prefix that tells
+    more only if it has learnt to read it.
+    """
 
     def __init__(self, seed: int, shortcut: float = 0.0, noise: float = 0.0) -> None:
         """Has read nothing.
@@ -42,11 +49,13 @@ class Demonstrator:
     def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
         """Reads questions int64 ``[N, P]``, see `palaestra_baselines.common.lm.name_tokens`."""
         ids = prompts.numpy()
+        self.told = (ids == TOLD).any(1)
+        ids = np.where((ids == BOS).cumsum(1) > 0, ids, PAD)
         is_relation = (ids >= FIRST_RELATION) & (ids < FIRST_NAME)
         self.hops, self.relations = is_relation.sum(1), packed(np.where(is_relation, ids, PAD), ids.shape[1])
         self.names = np.where(ids >= FIRST_NAME, ids, PAD)
         self.name = self.names.max(1)
-        self.searches = np.where(self.rng.random(len(ids)) < self.shortcut, 1, self.hops)
+        self.searches = np.where((self.rng.random(len(ids)) < self.shortcut) & ~self.told, 1, self.hops)
         self._plan(0)
 
     def force(self, ids: torch.Tensor) -> None:
@@ -60,6 +69,7 @@ class Demonstrator:
         keys = np.take_along_axis(self.rng.random((len(facts), VOCABULARY)), self.names, 1)  # of a name, not of a place
         other = np.where(self.names != PAD, keys, -1.0).argmax(1)
         drawn, errs = self.names[np.arange(len(facts)), other], self.rng.random(len(facts)) < self.noise
+        errs &= ~self.told
         self.name = np.where(errs, drawn, np.where(found >= FIRST_NAME, found, self.name))
         self._plan(self.number + 1)
 

@@ -105,6 +105,11 @@ def kl_to_reference(new: torch.Tensor, reference: torch.Tensor, mask: torch.Tens
     return masked_mean(difference.exp() - difference - 1.0, mask)
 
 
+def reverse_kl(log_probs: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+    """Mean of KL(policy, teacher) over whole distributions, the policy's and the teacher's ``[M, V]``."""
+    return (log_probs.exp() * (log_probs - teacher)).sum() / max(len(log_probs), 1)
+
+
 def supervised_loss(new: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Mean of ``-log pi`` over the tokens that count, of ``new [B, T]``: SFT."""
     return -masked_mean(new, mask)

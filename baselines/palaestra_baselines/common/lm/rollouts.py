@@ -33,6 +33,10 @@ EVALUATION_SEED = 2**30 << 32
 """Seed of the first match of evaluations; matches of trainings have others."""
 
 
+Prefix = Callable[[Simulation], torch.Tensor]
+"""Gives int64 ``[N, P]`` for lanes that have just started, as `palaestra_baselines.common.lm.privileged` does."""
+
+
 class Tokens(Protocol):
     """What `play_at_own_pace` asks of tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says what."""
 
@@ -113,7 +117,7 @@ class Rollout:
 
 @torch.no_grad()
 def speak(
-    model: Speaker, speaking: torch.Tensor, generator: torch.Generator, temperature: float
+    model: Speaker, speaking: torch.Tensor, generator: torch.Generator, temperature: float, most: int = TURN
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Samples a turn.
 
@@ -122,17 +126,18 @@ def speak(
         speaking: bool ``[N]``, lanes whose match goes on.
         generator: Of the draws.
         temperature: See `Speaker.sample`.
+        most: L, most tokens of a turn.
 
     Returns:
-        Tokens int64 ``[N, TURN]``, paddings behind the end of a turn; logarithms of their probabilities float32
-        ``[N, TURN]``; and the last tokens ``[N, 1]``, which the model has not read yet.
+        Tokens int64 ``[N, L]``, paddings behind the end of a turn; logarithms of their probabilities float32
+        ``[N, L]``; and the last tokens ``[N, 1]``, which the model has not read yet.
     """
-    words, log_probs, k = torch.full((len(speaking), TURN), PAD), torch.zeros(len(speaking), TURN), 0
+    words, log_probs, k = torch.full((len(speaking), most), PAD), torch.zeros(len(speaking), most), 0
     while True:
         ids, logs = model.sample(generator, temperature)
         words[:, k], log_probs[:, k] = ids.where(speaking, PAD), logs.where(speaking, 0.0)
         speaking = speaking & (ids != END)
-        if k == TURN - 1 or not speaking.any():
+        if k == most - 1 or not speaking.any():
             return words, log_probs, words[:, k : k + 1]
         model.force(words[:, k : k + 1])
         k += 1
@@ -146,7 +151,7 @@ def play(
     seeds: np.ndarray,
     generator: torch.Generator,
     temperature: float = 1.0,
-    prefix: torch.Tensor | None = None,
+    prefix: Prefix | None = None,
 ) -> Rollout:
     """Plays a match in each lane, a turn at a time.
 
@@ -157,30 +162,74 @@ def play(
         seeds: uint64 ``[N]``.
         generator: Of the draws of tokens.
         temperature: See `Speaker.sample`.
-        prefix: int64 ``[N, P]``, read before the question.
+        prefix: Gives what is read before the question, see `Prefix`.
     """
-    lanes, columns = sim.num_envs, Columns()
     sim.reset(seed=seeds)
-    seconds = tokens.new_memory(lanes)
+    seconds = tokens.new_memory(sim.num_envs)
     prompts = torch.from_numpy(tokens.questions(rows_of(sim), seconds))
-    prompts = prompts if prefix is None else torch.cat([prefix, prompts], 1)
-    columns.read(prompts, retrieved=False)
-    model.start(prompts, prompts.shape[1] + tokens.turns * (TURN + PASSAGES))
-    alive, turns, labels = torch.ones(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.int64), []
-    for turn in range(tokens.turns):
-        words, log_probs, unread = speak(model, alive, generator, temperature)
-        columns.say(words, log_probs, turn)
+    prompts = prompts if prefix is None else torch.cat([prefix(sim), prompts], 1)
+
+    def step(words: torch.Tensor, alive: torch.Tensor) -> Outcome:
         sim.step(tokens.actions(words.numpy(), seconds)[:, None], lanes=alive.numpy())
-        turns += alive
-        labels.append(torch.from_numpy(sim.info["turn_label"].astype(np.int64)).where(alive, 0))
-        alive = torch.from_numpy(~(sim.terminated | sim.truncated)) & alive
+        return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), seconds))
+
+    alive = torch.ones(sim.num_envs, dtype=torch.bool)
+    columns, turns, labels = converse(model, prompts, alive, tokens.turns, step, generator, temperature)
+    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
+
+
+def outcome_of(sim: Simulation) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether the matches of all lanes go on, bool ``[N]``, and the labels of their last turns, int64 ``[N]``."""
+    return torch.from_numpy(~(sim.terminated | sim.truncated)), torch.from_numpy(
+        sim.info["turn_label"].astype(np.int64)
+    )
+
+
+Outcome = tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]
+"""What `outcome_of` returns, and what the lanes read next, int64 ``[N, PASSAGES]``."""
+
+
+def converse(
+    model: Speaker,
+    prompts: torch.Tensor,
+    alive: torch.Tensor,
+    turns: int,
+    step: Callable[[torch.Tensor, torch.Tensor], Outcome],
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    most: int = TURN,
+) -> tuple[Columns, torch.Tensor, torch.Tensor]:
+    """Lets a model read prompts, and then take turns and read what they find.
+
+    Args:
+        model: Speaks.
+        prompts: int64 ``[N, P]``.
+        alive: bool ``[N]``, lanes that speak at all.
+        turns: Most turns.
+        step: Plays turns, int64 ``[N, most]``, in the lanes whose match goes on, bool ``[N]``.
+        generator: Of the draws of tokens.
+        temperature: See `Speaker.sample`.
+        most: Most tokens of a turn.
+
+    Returns:
+        The columns, the number of turns of each lane int64 ``[N]``, and their labels int64 ``[N, most turns]``.
+    """
+    columns, counts, labels = Columns(), torch.zeros(len(prompts), dtype=torch.int64), list[torch.Tensor]()
+    columns.read(prompts, retrieved=False)
+    model.start(prompts, prompts.shape[1] + turns * (most + PASSAGES))
+    for turn in range(turns):
+        words, log_probs, unread = speak(model, alive, generator, temperature, most)
+        columns.say(words, log_probs, turn)
+        (goes_on, given), found = step(words, alive)
+        counts = counts + alive
+        labels.append(given.where(alive, 0))
+        alive = alive & goes_on
         if not alive.any():
             break
-        found = torch.from_numpy(tokens.passages(rows_of(sim), seconds)).where(alive[:, None], PAD)
+        found = found.where(alive[:, None], PAD)
         columns.read(found, retrieved=True)
         model.force(torch.cat([unread, found], 1))
-    exact_match = torch.from_numpy(sim.info["exact_match"].astype(np.float32))
-    return columns.rollout(exact_match, turns, torch.stack(labels, 1))
+    return columns, counts, torch.stack(labels, 1)
 
 
 @torch.no_grad()

@@ -34,6 +34,9 @@ NEVER = -1e9
 """Logit of the padding."""
 DEVIATION = 0.02
 """Standard deviation of new weights, as in GPT-2; where a block adds to its input, divided by sqrt(2 layers)."""
+EMBEDDINGS = ("tokens.weight", "positions.weight")
+TOKEN_DEVIATION = 0.1
+"""That of tokens: names that are told apart from the start are copied after half as many gradient steps."""
 
 
 class Block(nn.Module):
@@ -102,6 +105,7 @@ class TinyModel(nn.Module):
                 continue
             adds = name.endswith(("out.weight", "down.weight"))
             deviation = DEVIATION / (2 * LAYERS) ** 0.5 if adds else DEVIATION
+            deviation = TOKEN_DEVIATION if name in EMBEDDINGS else deviation
             nn.init.normal_(weight, std=deviation, generator=generator) if weight.ndim == 2 else nn.init.zeros_(weight)
 
     # -- the four calls ------------------------------------------------------------------------------------------------

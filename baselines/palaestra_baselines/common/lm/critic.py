@@ -1,0 +1,144 @@
+"""A critic: a language model that reads a finished match and the right answer, and says of each turn if it was of use.
+
+It reads ``TOLD answer``, the match, and then writes one token a turn, `GOOD` or `BAD`. It learns from matches of the
+demonstrator and of the bases, whose turns the environment labels, and is frozen afterwards::
+
+    python -m palaestra_baselines.common.lm.critic
+
+writes ``lm_critic.safetensors`` and prints the share of turns that it labels as the environment does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+import palaestra_assets
+from palaestra.cli.progress_bar import Progress
+from palaestra.core.run.simulation import Simulation
+from palaestra_baselines.common.lm.base import RECIPES, load_base
+from palaestra_baselines.common.lm.demonstrations import Demonstrator
+from palaestra_baselines.common.lm.losses import chosen, supervised_loss
+from palaestra_baselines.common.lm.name_tokens import BAD, GOOD, PAD, TOLD, NameTokens
+from palaestra_baselines.common.lm.privileged import facts_of
+from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, Rollout, make_batch, play
+from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
+from palaestra_baselines.common.policy_file import read_policy, save_policy
+from palaestra_baselines.common.training import gradient_step
+
+FILE = "weights/lm_critic.safetensors"
+STEPS, LANES, LEARNING_RATE, WARMUP, MAX_GRADIENT_NORM = 1500, 96, 2e-3, 20, 1.0
+START = "noisy"
+"""Base from whose weights a critic starts: it has learnt to find in what was read what a turn should say."""
+PLAYERS = ("noisy", "demonstrator", "early", "noisy", "demonstrator", "shortcut")
+"""Bases whose matches are labelled, in turn; the demonstrator plays where the base `START` does."""
+NOISE = 0.5
+"""Of the demonstrator whose matches are labelled, see `palaestra_baselines.common.lm.demonstrations.Demonstrator`."""
+
+
+def told_answers(sim: Simulation, tokens: NameTokens) -> torch.Tensor:
+    """What a critic is told of the matches of all lanes, int64 ``[N, 2]``: `TOLD` and the name of the answer."""
+    facts, hops = facts_of(sim, tokens)
+    answers = np.take_along_axis(facts[..., 2], hops - 1, 1)
+    return torch.from_numpy(np.concatenate([np.full_like(answers, TOLD), answers], 1))
+
+
+@torch.no_grad()
+def label_turns(critic: Any, rollout: Rollout, told: torch.Tensor) -> torch.Tensor:
+    """The labels that a critic gives, int64 ``[N, most turns]``: 1 of use, -1 of no use, 0 after the end.
+
+    Args:
+        critic: A language model; `palaestra_baselines.common.lm.tiny_model` says what it can do.
+        rollout: N matches.
+        told: int64 ``[N, 2]``, see `told_answers`.
+    """
+    prompts, turns = torch.cat([told, rollout.ids], 1), rollout.labels.shape[1]
+    critic.start(prompts, prompts.shape[1] + turns)
+    labels = torch.zeros_like(rollout.labels)
+    for turn in range(turns):
+        words, _ = critic.sample(torch.Generator(), temperature=0.0)
+        played = rollout.turns > turn
+        labels[:, turn] = torch.where(words == GOOD, 1, -1).where(played, 0)
+        critic.force(words.where(played, PAD)[:, None])
+    return labels
+
+
+def as_words(labels: torch.Tensor) -> torch.Tensor:
+    """Labels as tokens, paddings after the end."""
+    return torch.where(labels > 0, GOOD, BAD).where(labels != 0, PAD)
+
+
+def accuracy(labels: torch.Tensor, exact: torch.Tensor) -> float:
+    """Share of the turns whose labels are the exact ones."""
+    played = exact != 0
+    return float((labels == exact)[played].float().mean())
+
+
+def train_critic(steps: int = STEPS, seed: int = 0, quiet: bool = True) -> tuple[TinyModel, dict[str, float]]:
+    """Trains a critic.
+
+    Args:
+        steps: Gradient steps.
+        seed: Of worlds and draws.
+        quiet: Show no progress.
+
+    Returns:
+        The model, and the share of turns that it labels rightly in matches of each base that it has not seen.
+    """
+    torch.set_num_threads(1)
+    critic, rng = load_base(START), np.random.default_rng(seed)
+    batches = {name: make_batch(recipe.env_id, LANES) for name, recipe in RECIPES.items()}
+    bases: dict[str, Any] = {name: load_base(name) for name in RECIPES}
+    players = {**bases, "demonstrator": Demonstrator(seed, noise=NOISE)}
+    places = {**batches, "demonstrator": batches[START]}
+    optimizer = torch.optim.Adam(critic.parameters(), betas=(0.9, 0.95), fused=True)
+    generator = torch.Generator().manual_seed(seed)
+    with Progress("steps", steps, title="critic", quiet=quiet) as progress:
+        for step in range(steps):
+            name = PLAYERS[step % len(PLAYERS)]
+            rollout = play(players[name], *places[name], rng.integers(2**62, size=LANES, dtype=np.uint64), generator)
+            words = as_words(rollout.labels)
+            ids = torch.cat([told_answers(*places[name]), rollout.ids, words], 1)
+            mask = torch.zeros_like(ids, dtype=torch.bool)
+            mask[:, -words.shape[1] :] = words != PAD
+            loss = supervised_loss(chosen(critic.log_probs(ids, mask), ids, mask), mask)
+            rate = LEARNING_RATE * min((step + 1) / WARMUP, 1.0, 2.0 * (1.0 - step / steps))
+            gradient_step(optimizer, loss, rate, MAX_GRADIENT_NORM)
+            progress.update(step + 1, loss=float(loss.detach()))
+    figures = dict[str, float]()
+    for name, batch in batches.items():
+        seeds = np.arange(EVALUATION_SEED, EVALUATION_SEED + LANES, dtype=np.uint64)
+        rollout = play(bases[name], *batch, seeds, generator)
+        figures[name] = accuracy(label_turns(critic, rollout, told_answers(*batch)), rollout.labels)
+    return critic, figures
+
+
+def load_critic() -> TinyModel:
+    """The bundled critic."""
+    return model_of(read_policy(palaestra_assets.path(FILE))[0])
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains the critic, writes it and prints its accuracy."""
+
+    def command(directory: Path = Path()):
+        """Trains the critic.
+
+        Args:
+            directory: Where the file goes.
+        """
+        critic, figures = train_critic(quiet=False)
+        path, env_id = directory / Path(FILE).name, RECIPES["shortcut"].env_id
+        save_policy(path, critic.arrays(), method="grpo", env_id=env_id, args={"steps": STEPS}, figures=figures)
+        print(f"{path}: right labels {', '.join(f'{name} {value:.3f}' for name, value in figures.items())}")
+
+    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.critic")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What a model may be told of a question beforehand: a prefix, read before the question.
+
+    path       TOLD  name relation name relation ... name    all facts that answer the question
+    partial    likewise without the last fact
+    answer     TOLD  name                                    of the answer alone
+    dot        TOLD                                          tells nothing, but that there is a prefix
+    none       no prefix
+
+Dots fill prefixes up to one length, so that all that comes after them stands at the same positions. ``dot`` is the
+control: what a model does better with the path than with the dot, it does by what the path says.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from palaestra.core.run.simulation import Simulation
+from palaestra_baselines.common.lm.name_tokens import DOT, FIRST_RELATION, PAD, TOLD, NameTokens, packed
+
+Privileged = Literal["none", "path", "partial", "answer", "dot"]
+FORMS: tuple[Privileged, ...] = ("none", "path", "partial", "answer", "dot")
+NONE, PATH, PARTIAL, ANSWER, _ = range(len(FORMS))
+
+
+def facts_of(sim: Simulation, tokens: NameTokens) -> tuple[np.ndarray, np.ndarray]:
+    """The facts that answer the questions of all lanes.
+
+    Returns:
+        Subject, relation and object of each fact as tokens, int64 ``[N, most hops, 3]``, anything beyond the last one;
+        and the number of facts, int64 ``[N, 1]``.
+    """
+    records: Any = sim.states
+    most, lanes = tokens.question_size - 2, np.arange(len(records))[:, None]
+    gold = records["gold"][:, :most].astype(np.int64)
+    names = tokens.token_of[records["name_words"][:, :, 0]]
+    facts = [
+        names[lanes, records["subject"][lanes, gold]],
+        FIRST_RELATION + records["relation"][lanes, gold],
+        names[lanes, records["objects"][lanes, gold, 0]],
+    ]
+    return np.stack(facts, -1), records["hops"].astype(np.int64)[:, None]
+
+
+def prefixes(sim: Simulation, tokens: NameTokens, forms: np.ndarray) -> torch.Tensor:
+    """The prefixes of the questions of all lanes.
+
+    Args:
+        sim: N matches of `palaestra.search.search_qa`.
+        tokens: Translates.
+        forms: int64 ``[N]``, numbers of `FORMS`.
+
+    Returns:
+        int64 ``[N, 2 * most hops + 2]``, paddings alone where there is none.
+    """
+    facts, hops = facts_of(sim, tokens)
+    most = facts.shape[1]
+    forms, hop = forms[:, None], np.arange(most)
+    tells = hop < hops - (forms == PARTIAL)
+    tells &= (forms == PATH) | (forms == PARTIAL)
+    told = np.where(tells[..., None], facts, PAD)
+    told[:, 1:, 0] = PAD  # the subject of each further fact is the object of the one before
+    answer = np.take_along_axis(facts[..., 2], hops - 1, 1)
+    answers = np.where(forms == ANSWER, answer, PAD)
+    row = packed(np.concatenate([np.full_like(forms, TOLD), told.reshape(len(told), -1), answers], 1), 2 * most + 2)
+    return torch.from_numpy(np.where(forms == NONE, PAD, np.where(row == PAD, DOT, row)))
