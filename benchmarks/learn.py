@@ -60,7 +60,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "skirmish_duel": duel_figures.draw_duel,
     **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
     "search_turns": search_figures.draw_search,
-    "text_learning": text_figures.draw_learning,
+    **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +29,7 @@ from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.critic import accuracy, label_turns, load_critic, told_answers
 from palaestra_baselines.common.lm.losses import SMALLEST_DEVIATION
 from palaestra_baselines.common.lm.rollouts import UNSAID, Rollout
+from palaestra_baselines.common.training import Report
 
 METHOD = "critic_search"
 load_policy = grpo.load_policy
@@ -143,7 +143,9 @@ class Run(grpo.Run):
         return torch.where(wrong, -rollout.labels, rollout.labels)
 
 
-train = partial(grpo.train, run_type=Run)
+def train(args: Args) -> Report:
+    """Trains, or resumes; see `palaestra_baselines.grpo.train`."""
+    return grpo.train(args, Run)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -34,7 +34,6 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -52,6 +51,7 @@ from palaestra_baselines.common.lm.examiner import (
 from palaestra_baselines.common.lm.losses import group_advantages, loss_mask
 from palaestra_baselines.common.lm.privileged import FORMS, Privileged, prefixes
 from palaestra_baselines.common.lm.rollouts import Rollout
+from palaestra_baselines.common.training import Report
 
 METHOD = "pi_play"
 load_policy = grpo.load_policy
@@ -202,7 +202,9 @@ class Run(grpo.Run):
             self.examiner_optimizer.load_state_dict(before["examiner_optimizer"])
 
 
-train = partial(grpo.train, run_type=Run)
+def train(args: Args) -> Report:
+    """Trains, or resumes; see `palaestra_baselines.grpo.train`."""
+    return grpo.train(args, Run)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -43,6 +43,7 @@ SEEDS = 8
 QUESTIONS = 512
 WANTED = 0.65
 """Exact match whose iterations are counted."""
+FEW = (0, 1, 2, 3, 5, 7, 10, 15, 20, 25, 30)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Place:
         iterations: Of a run.
         learning_rate: Of all methods; of 6e-4 and 1.5e-3 the one with which GRPO got further with one seed.
         turns: Turns of a match, about, for schedules.
+        measured: Iterations after which exact match is measured; all if there are none.
     """
 
     base: str
@@ -62,6 +64,7 @@ class Place:
     iterations: int
     learning_rate: float = 6e-4
     turns: float = 4.0
+    measured: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,15 @@ class Arm:
 
 
 PLACES = {
-    "shortcut": Place("shortcut", 16, 30, turns=3.0),
-    "early": Place("early", 8, 20, learning_rate=1.5e-3),
+    "shortcut": Place("shortcut", 16, 30, turns=3.0, measured=FEW),
+    "early": Place("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
     "noisy": Place("noisy", 8, 20),
-    "examiner": Place("noisy", 8, 12),
+    "examiner": Place("noisy", 8, 36, measured=(*FEW, 36)),
 }
 GRPO, CONTROL, UNMASKED = "GRPO", "entropy alone", "GRPO, passages in the loss"
 PATH, DOT = "pi-Play, path", "pi-Play, dot"
 EXACT, MODEL, WRONG = "CriticSearch, exact labels", "CriticSearch, model", "CriticSearch, 20 % wrong"
+TOLD = ("pi-Play, partial", "pi-Play, answer", "pi-Play, none")
 ASKED, ASKING = "environment's questions", "examiner's questions"
 EVERYWHERE = ("shortcut", "early", "noisy")
 ARMS = {
@@ -99,14 +103,18 @@ ARMS = {
     MODEL: Arm("critic_search", ("noisy",), {"critic": "model"}),
     WRONG: Arm("critic_search", ("noisy",), {"critic": "noisy:0.2"}),
     DOT: Arm("pi_play", ("early", "noisy"), {"privileged": "dot"}),
-    "pi-Play, partial": Arm("pi_play", ("early",), {"privileged": "partial"}),
-    "pi-Play, answer": Arm("pi_play", ("early",), {"privileged": "answer"}),
-    "pi-Play, none": Arm("pi_play", ("early",), {"privileged": "none"}),
+    **{name: Arm("pi_play", ("early",), {"privileged": name.removeprefix("pi-Play, ")}) for name in TOLD},
     ASKED: Arm("pi_play", ("examiner",)),
     ASKING: Arm("pi_play", ("examiner",), {"questions_by": "examiner", "examiner_iterations": 50}),
 }
 
 
+PICTURED = {
+    "text_methods": (EVERYWHERE, (GRPO, CONTROL, EXACT, PATH, UNMASKED)),
+    "text_critics": (("noisy",), (GRPO, EXACT, MODEL, WRONG)),
+    "text_privileged": (("early",), (GRPO, PATH, *TOLD, DOT)),
+}
+"""Bases and methods of each picture."""
 ASKED_ABOUT = ("accepted", "fair", "hops")
 EXAMINED = 8
 """Times that an examiner asks in every group when it is measured."""
@@ -153,6 +161,8 @@ def train(log: Path, place: str, name: str, seed: int) -> None:
     for iteration in range(setting.iterations + 1):
         if iteration:
             run.iterate()
+        if setting.measured and iteration not in setting.measured:
+            continue
         row = {"iteration": iteration, "cpu_s": run.cpu_s, **dict.fromkeys((*TEMPERATURES, *ASKED_ABOUT), np.nan)}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
@@ -226,32 +236,34 @@ def text_bases(args: FigureArgs) -> None:
 def text_learning(args: FigureArgs) -> None:
     """Exact match of all methods over iterations, and what is claimed of them."""
     curves = train_missing(args)
-    rows = [
-        {"base": place, "method": name, "seed": seed, **row}
-        for (place, name), runs in curves.items()
-        for seed, run in enumerate(runs)
-        for row in run
-    ]
-    write_rows(args.figures / "text_learning.csv", rows)
-    draw_learning(args.figures)
+    tables = {**PICTURED, "text_examiner": (("examiner",), (ASKED, ASKING))}
+    for table, (places, names) in tables.items():
+        rows = [
+            {"base": place, "method": name, "seed": seed, **{k: "" if v != v else v for k, v in row.items()}}
+            for place in places
+            for name in names
+            for seed, run in enumerate(curves.get((place, name), ()))
+            for row in run
+        ]
+        write_rows(args.figures / f"{table}.csv", rows)
+    for name in PICTURED:
+        draw_learning(name, args.figures)
     results = claims(curves)
     write_rows(args.figures / "text_results.csv", results)
     for row in results:
         print(row)
 
 
-def draw_learning(folder: Path) -> None:
-    """Draws sampled exact match over iterations, a panel a base."""
-    table = folder / "text_learning.csv"
+def draw_learning(name: str, folder: Path) -> None:
+    """Draws sampled exact match over iterations, a panel a base; `name` is one of `PICTURED`."""
+    table, (places, _) = folder / f"{name}.csv", PICTURED[name]
     rows = drawing.read_table(table)
     panels = list[drawing.Panel]()
-    for place in EVERYWHERE:
+    for place in places:
         runs = drawing.group_runs([row for row in rows if row["base"] == place], "method")
-        shown = {name: drawing.curve_over_seeds(runs[name], "sampled", "iteration") for name in ARMS if name in runs}
-        id = RECIPES[place].env_id.removeprefix("palaestra/").removesuffix("-v0")
-        panels.append(
-            drawing.Panel(f"{id}, base {place}", "exact match, sampled", shown, {}, "iterations", False, True)
-        )
+        shown = {title: drawing.curve_over_seeds(made, "sampled", "iteration") for title, made in runs.items()}
+        title = f"{RECIPES[place].env_id.removeprefix('palaestra/').removesuffix('-v0')}, base {place}"
+        panels.append(drawing.Panel(title, "exact match, sampled", shown, x_label="iterations", is_share=True))
     drawing.draw(table, panels)
 
 
@@ -261,6 +273,11 @@ def draw_learning(folder: Path) -> None:
 def iterations_to(run: Sequence[Mapping[str, float]], wanted: float = WANTED) -> float:
     """Iterations until exact match is reached for the first time; one more than all if it never is."""
     return next((row["iteration"] for row in run if row["sampled"] >= wanted), run[-1]["iteration"] + 1)
+
+
+def by_iteration(run: Sequence[Mapping[str, float]]) -> dict[int, Mapping[str, float]]:
+    """Rows of a curve by iteration."""
+    return {int(row["iteration"]): row for row in run}
 
 
 def claim(what: str, values: np.ndarray, least: float | None = None, above: float | None = None) -> dict[str, Any]:
@@ -282,7 +299,9 @@ def claims(curves: Curves) -> list[dict[str, Any]]:
     """What is asked of the methods, or shown: interquartile mean and 95 % interval over seeds, paired by seed."""
 
     def column(place: str, name: str, what: str = "sampled", at: int = -1) -> np.ndarray:
-        return np.array([run[at][what] for run in curves[place, name]])
+        """A column of all seeds after an iteration, at the end by default."""
+        runs = curves[place, name]
+        return np.array([(run[-1] if at < 0 else by_iteration(run)[at])[what] for run in runs])
 
     def sooner(name: str) -> np.ndarray:
         needed = (np.array([iterations_to(run) for run in curves["noisy", arm]]) for arm in (GRPO, name))
@@ -309,7 +328,7 @@ def claims(curves: Curves) -> list[dict[str, Any]]:
             for place in ("shortcut", "early")
         ),
     ]
-    for name in [name for name in ARMS if name.startswith("pi-Play") and name != PATH]:
+    for name in (DOT, *TOLD):
         ahead = column("early", PATH, at=5) - column("early", name, at=5)
         asked = (0.05, 0.0) if name == DOT else ()
         rows.append(claim(f"{PATH} - {name}, early, iteration 5", ahead, *asked))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def test_a_bundled_base_is_small_and_says_what_it_is(name: str):
     assert path.stat().st_size < 2_000_000
     _, notes = read_policy(path)
     assert notes["base"] == name
-    assert notes["args"] == dataclasses.asdict(RECIPES[name])
+    assert notes["args"] == json.loads(json.dumps(dataclasses.asdict(RECIPES[name])))
     sim, tokens = make_batch(RECIPES[name].env_id, 128)
     greedy = measure_exact_match(load_base(name), sim, tokens, temperature=0.0)
     assert greedy == pytest.approx(notes["figures"]["greedy"], abs=0.13)

@@ -99,6 +99,7 @@ def test_lambda_falls_to_zero_and_zero_is_grpo(run: pi_play.Run, rollout: Rollou
         run.steps = steps
         run.learn(rollout, torch.zeros(8))
     assert weights == pytest.approx([1.0, 0.75, 0.25, 0.0, 0.0])
+    monkeypatch.undo()
     advantages = torch.tensor([1.0, -1.0] * 4)
     plain, zero = grpo.Run(grpo.Args(**SMALL)), pi_play.Run(pi_play.Args(**SMALL, teacher_weight=0.0))
     for learner in (plain, zero):
@@ -116,7 +117,7 @@ def test_the_teacher_is_a_moving_average_of_the_student(run: pi_play.Run, rollou
 
 
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path):
-    settings = {**SMALL, "total_steps": 90, "evaluations": 3}
+    settings = {**SMALL, "groups": 1, "total_steps": 45, "evaluations": 3, "questions": 1}
     whole = pi_play.train(pi_play.Args(**settings, directory=tmp_path / "whole"))
     args = pi_play.Args(**settings, directory=tmp_path / "halves")
     with pytest.MonkeyPatch.context() as patch:

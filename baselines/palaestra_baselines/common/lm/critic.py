@@ -1,7 +1,13 @@
 """A critic: a language model that reads a finished match and the right answer, and says of each turn if it was of use.
 
-It reads ``TOLD answer``, the match, and then writes one token a turn, `GOOD` or `BAD`. It learns from matches of the
-demonstrator and of the bases, whose turns the environment labels, and is frozen afterwards::
+It is a model of labelled matches: it has learnt to write ``TOLD answer``, the question, and each turn behind its label,
+`GOOD` or `BAD`. A turn gets the label under which label and turn together are more probable, after what came before::
+
+    label = argmax  log p(label | before) + log p(turn | label, before)
+
+So it need not compare what a turn says with what was read, which a model of two layers hardly learns, but to tell what
+a turn of use would say. It learns from matches of the demonstrator and of the bases, whose turns the environment
+labels, and is frozen afterwards::
 
     python -m palaestra_baselines.common.lm.critic
 
@@ -24,19 +30,17 @@ from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.lm.base import RECIPES, load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, supervised_loss
-from palaestra_baselines.common.lm.name_tokens import BAD, GOOD, PAD, TOLD, NameTokens
+from palaestra_baselines.common.lm.name_tokens import BAD, CONTEXT, GOOD, PAD, TOLD, VOCABULARY, NameTokens
 from palaestra_baselines.common.lm.privileged import facts_of
-from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, Rollout, make_batch, play
+from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, UNSAID, Rollout, make_batch, play
 from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
 
 FILE = "weights/lm_critic.safetensors"
-STEPS, LANES, LEARNING_RATE, WARMUP, MAX_GRADIENT_NORM = 1500, 96, 2e-3, 20, 1.0
-START = "noisy"
-"""Base from whose weights a critic starts: it has learnt to find in what was read what a turn should say."""
-PLAYERS = ("noisy", "demonstrator", "early", "noisy", "demonstrator", "shortcut")
-"""Bases whose matches are labelled, in turn; the demonstrator plays where the base `START` does."""
+STEPS, LANES, LEARNING_RATE, WARMUP, MAX_GRADIENT_NORM = 1600, 96, 2e-3, 20, 1.0
+PLAYERS = ("noisy", "demonstrator", "noisy", "early", "noisy", "shortcut")
+"""Whose matches are labelled, in turn: bases, each in its own environment, and the demonstrator in that of `noisy`."""
 NOISE = 0.5
 """Of the demonstrator whose matches are labelled, see `palaestra_baselines.common.lm.demonstrations.Demonstrator`."""
 
@@ -48,6 +52,28 @@ def told_answers(sim: Simulation, tokens: NameTokens) -> torch.Tensor:
     return torch.from_numpy(np.concatenate([np.full_like(answers, TOLD), answers], 1))
 
 
+def labelled(rollout: Rollout, told: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The matches with a label before each turn.
+
+    Args:
+        rollout: N matches in columns, see `palaestra_baselines.common.lm.rollouts`.
+        told: int64 ``[N, 2]``, see `told_answers`.
+        labels: int64 ``[N, turns]``: 1, -1, or 0 for turns that were not played.
+
+    Returns:
+        Tokens int64 ``[N, T]``, and the turn that each label and each token of a turn belongs to, `UNSAID` elsewhere.
+    """
+    words = torch.where(labels > 0, GOOD, BAD).where(labels != 0, PAD)
+    ids, turns, begin = [told], [torch.full_like(told, UNSAID)], 0
+    for turn in range(labels.shape[1]):
+        start = int((rollout.turn == turn).any(0).nonzero()[0])
+        number = torch.full((len(words), 1), turn).where(labels[:, turn : turn + 1] != 0, UNSAID)
+        ids += [rollout.ids[:, begin:start], words[:, turn : turn + 1]]
+        turns += [rollout.turn[:, begin:start], number]
+        begin = start
+    return torch.cat([*ids, rollout.ids[:, begin:]], 1), torch.cat([*turns, rollout.turn[:, begin:]], 1)
+
+
 @torch.no_grad()
 def label_turns(critic: Any, rollout: Rollout, told: torch.Tensor) -> torch.Tensor:
     """The labels that a critic gives, int64 ``[N, most turns]``: 1 of use, -1 of no use, 0 after the end.
@@ -57,20 +83,16 @@ def label_turns(critic: Any, rollout: Rollout, told: torch.Tensor) -> torch.Tens
         rollout: N matches.
         told: int64 ``[N, 2]``, see `told_answers`.
     """
-    prompts, turns = torch.cat([told, rollout.ids], 1), rollout.labels.shape[1]
-    critic.start(prompts, prompts.shape[1] + turns)
     labels = torch.zeros_like(rollout.labels)
-    for turn in range(turns):
-        words, _ = critic.sample(torch.Generator(), temperature=0.0)
-        played = rollout.turns > turn
-        labels[:, turn] = torch.where(words == GOOD, 1, -1).where(played, 0)
-        critic.force(words.where(played, PAD)[:, None])
+    for turn in range(labels.shape[1]):
+        played, scores = rollout.turns > turn, list[torch.Tensor]()
+        for label in (1, -1):
+            labels[:, turn] = torch.where(played, label, 0)
+            ids, turns = labelled(rollout, told, labels[:, : turn + 1])
+            at = turns == turn
+            scores.append(chosen(critic.log_probs(ids, at), ids, at).sum(1))
+        labels[:, turn] = torch.where(scores[0] > scores[1], 1, -1).where(played, 0)
     return labels
-
-
-def as_words(labels: torch.Tensor) -> torch.Tensor:
-    """Labels as tokens, paddings after the end."""
-    return torch.where(labels > 0, GOOD, BAD).where(labels != 0, PAD)
 
 
 def accuracy(labels: torch.Tensor, exact: torch.Tensor) -> float:
@@ -91,21 +113,19 @@ def train_critic(steps: int = STEPS, seed: int = 0, quiet: bool = True) -> tuple
         The model, and the share of turns that it labels rightly in matches of each base that it has not seen.
     """
     torch.set_num_threads(1)
-    critic, rng = load_base(START), np.random.default_rng(seed)
+    critic, rng = TinyModel(VOCABULARY, CONTEXT, seed), np.random.default_rng(seed)
     batches = {name: make_batch(recipe.env_id, LANES) for name, recipe in RECIPES.items()}
     bases: dict[str, Any] = {name: load_base(name) for name in RECIPES}
     players = {**bases, "demonstrator": Demonstrator(seed, noise=NOISE)}
-    places = {**batches, "demonstrator": batches[START]}
+    places = {**batches, "demonstrator": batches["noisy"]}
     optimizer = torch.optim.Adam(critic.parameters(), betas=(0.9, 0.95), fused=True)
     generator = torch.Generator().manual_seed(seed)
     with Progress("steps", steps, title="critic", quiet=quiet) as progress:
         for step in range(steps):
             name = PLAYERS[step % len(PLAYERS)]
             rollout = play(players[name], *places[name], rng.integers(2**62, size=LANES, dtype=np.uint64), generator)
-            words = as_words(rollout.labels)
-            ids = torch.cat([told_answers(*places[name]), rollout.ids, words], 1)
-            mask = torch.zeros_like(ids, dtype=torch.bool)
-            mask[:, -words.shape[1] :] = words != PAD
+            ids, turns = labelled(rollout, told_answers(*places[name]), rollout.labels)
+            mask = turns != UNSAID
             loss = supervised_loss(chosen(critic.log_probs(ids, mask), ids, mask), mask)
             rate = LEARNING_RATE * min((step + 1) / WARMUP, 1.0, 2.0 * (1.0 - step / steps))
             gradient_step(optimizer, loss, rate, MAX_GRADIENT_NORM)
