@@ -54,7 +54,8 @@ class Place:
         base: The weights.
         groups: Questions of an iteration.
         iterations: Of a run.
-        learning_rate: Of all methods; of 6e-4 and 1.5e-3 the one with which GRPO got further with one seed.
+        learning_rate: Of all methods there. For `early` it is the one of 6e-4 and 1.5e-3 with which GRPO got further with
+            one seed; elsewhere it was not chosen.
         turns: Turns of a match, about, for schedules.
         measured: Iterations after which exact match is measured; all if there are none.
     """
