@@ -41,7 +41,7 @@ import numpy as np
 import torch
 
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.examiner import (
+from palaestra_baselines.common.lm.examination import (
     Examination,
     examine,
     examiner_rewards,

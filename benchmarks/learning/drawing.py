@@ -97,6 +97,8 @@ LEGEND_HEIGHT = 0.25
 """Inches that a row of a legend below the panels needs."""
 LEGEND_COLUMNS = 5
 """Most names in such a row."""
+LEGEND_LETTERS, LINE_LETTERS = 115, 8
+"""Letters of a row of a legend, at most, and what a line takes."""
 FORMATS: dict[str, dict[str, str | None]] = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
 """What else pictures would say of their making, by format: the same table gives the same bytes."""
 SETTINGS: dict[str, Any] = {
@@ -345,7 +347,8 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> int:
     names = [*dict.fromkeys(name for panel in panels for name in panel.curves), *line_names(panels)]
     said = list(dict.fromkeys(describe_curves(curve.seeds) for panel in panels for curve in panel.curves.values()))
     is_single = len(panels) == 1
-    rows = len(names) if is_single else -(-len(names) // LEGEND_COLUMNS)
+    letters = sum(len(name) + LINE_LETTERS for name in names)
+    rows = len(names) if is_single else max(-(-len(names) // LEGEND_COLUMNS), -(-letters // LEGEND_LETTERS))
     figure.legend(
         [entries[name] for name in names],
         names,

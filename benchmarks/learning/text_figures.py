@@ -25,7 +25,7 @@ from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_row
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import RECIPES, load_base
-from palaestra_baselines.common.lm.examiner import examine
+from palaestra_baselines.common.lm.examination import examine
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -54,8 +54,8 @@ class Place:
         base: The weights.
         groups: Questions of an iteration.
         iterations: Of a run.
-        learning_rate: Of all methods there. For `early` it is the one of 6e-4 and 1.5e-3 with which GRPO got further with
-            one seed; elsewhere it was not chosen.
+        learning_rate: Of all methods there. For `early` it is the one of 6e-4 and 1.5e-3 with which GRPO got further
+            with one seed; elsewhere it was not chosen.
         turns: Turns of a match, about, for schedules.
         measured: Iterations after which exact match is measured; all if there are none.
     """

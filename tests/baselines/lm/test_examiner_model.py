@@ -18,10 +18,10 @@ import torch
 
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines import pi_play
-from palaestra_baselines.common.lm import examiner as examiners
+from palaestra_baselines.common.lm import examination as examiners
 from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
-from palaestra_baselines.common.lm.examiner import (
+from palaestra_baselines.common.lm.examination import (
     Examination,
     demonstrate,
     examine,

@@ -3,7 +3,7 @@
 A group is n lanes of one world. The examiner plays once and its turns are taken in all n lanes, so that n students get
 the same question::
 
-    python -m palaestra_baselines.common.lm.examiner
+    python -m palaestra_baselines.common.lm.examination
 
 trains an examiner on the environment's script, whose walks over one to three facts are all valid, and writes
 ``lm_examiner.safetensors``.
@@ -210,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         save_policy(path, model.arrays(), method="grpo", env_id=ID, args={"steps": STEPS})
         print(path)
 
-    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.examiner")
+    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.examination")
 
 
 if __name__ == "__main__":
