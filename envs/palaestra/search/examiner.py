@@ -50,19 +50,17 @@ examiner's phase) and ``malformed`` (turns of both):
 * ``path_names``: its path, int32 ``[5, 2]``: row k has the two words (tokens) of the entity after k relations; the
   second word of a year is 0. ``path_relations``: int32 ``[4]``, element k is the word of the relation from row k to row
   k + 1. Zeros beyond the path, and before a question was accepted.
-* ``refusal``: why a question was refused; the first of these that applies, facts in the order of the path:
+* ``refusal``: why a question was refused; the first of these that applies, facts in the order of the path. 0: it was
+  accepted, or not asked yet.
 
-| number | reason | the question |
-|---|---|---|
-| 0 | | was accepted, or not asked yet |
-| 1 | ``malformed`` | has no words |
-| 2 | ``too_long`` | has more than 4 nouns of relations |
-| 3 | ``no_name`` | has no name of the world, or more than one |
-| 4 | ``no_relation`` | has no noun of a relation |
-| 5 | ``no_such_fact`` | needs a relation that an entity on the path has not |
-| 6 | ``ambiguous`` | needs a fact with several objects (worlds with 7 relations or more have such) |
-| 7 | ``circular`` | comes to an entity twice |
-| 8 | ``unread`` | needs a fact that no search of the examiner has shown |
+1. ``malformed``: it has no words
+2. ``too_long``: it has more than 4 nouns of relations
+3. ``no_name``: it has no name of the world, or more than one
+4. ``no_relation``: it has no noun of a relation
+5. ``no_such_fact``: it needs a relation that an entity on the path has not
+6. ``ambiguous``: it needs a fact with several objects (worlds with 7 relations or more have such)
+7. ``circular``: it comes to an entity twice
+8. ``unread``: it needs a fact that no search of the examiner has shown
 
 With text also ``refusal_reason`` (the reason as a word), ``question``, ``answers`` and ``path``; all are empty before a
 question was accepted or refused, and once the next match has begun.
