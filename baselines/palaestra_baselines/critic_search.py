@@ -8,8 +8,9 @@ hand::
     A_turn    = (label - mean(label)) / (std(label) + 1e-4)  over all turns of the group, labels 1 and -1
     A         = (1 - a) A_outcome + a A_turn                 for the tokens of the turn, a = 0.25
 
-Critics: ``model``, a tiny model that is told the right answer (`palaestra_baselines.common.lm.critic`); ``exact``, the
-environment's own labels; ``noisy:0.2``, these with each one wrong with probability 0.2::
+Critics: ``model``, a tiny model that is told the right answer and labels a turn by all that came up to its end
+(`palaestra_baselines.common.lm.critic`); ``exact``, the environment's own labels; ``noisy:0.2``, these with each one
+wrong with probability 0.2::
 
     python -m palaestra_baselines.critic_search --env-id palaestra/SearchQA-3Hop-v0 --base noisy
 
