@@ -8,6 +8,8 @@
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
     python benchmarks/learn.py search_turns  # turn rewards in text search
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
+    python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
+    python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
@@ -24,8 +26,10 @@ from typing import Any
 import tyro
 
 from learning import (
+    distil_figures,
     duel_figures,
     pursuit_figures,
+    rlae_figures,
     search_figures,
     skirmish_figures,
     team_figures,
@@ -49,6 +53,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "search_turns": search_figures.search_turns,
     "text_bases": text_figures.text_bases,
     "text_learning": text_figures.text_learning,
+    "text_distil": distil_figures.text_distil,
+    "rlae": rlae_figures.rlae_figure,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -61,6 +67,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
     "search_turns": search_figures.draw_search,
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
+    **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
+    "rlae": rlae_figures.draw_rlae,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -23,6 +23,7 @@ import gymnasium
 import numpy as np
 
 import exact_claims
+import math_speed
 import pursuit_speed
 import robots_speed
 import search_speed
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zh (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zi (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -344,6 +345,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zf": (search_speed.texts, "SearchQA, text, turns a second", search_speed.TEXT_BAR, True),
     "zg": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
     "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
+    "zi": (math_speed.turns, "MathText, tokens, turns a second", math_speed.BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

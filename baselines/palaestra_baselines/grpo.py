@@ -52,6 +52,7 @@ from palaestra_baselines.common.lm.losses import (
 from palaestra_baselines.common.lm.rollouts import (
     LanguageModel,
     Rollout,
+    check_fits,
     make_batch,
     measure_all,
     play,
@@ -182,6 +183,8 @@ class Run:
     Attributes:
         method: Name of the method in files.
         model: The policy.
+        speaker: What plays the rollouts: the policy, or the policy sampled otherwise.
+        seeds: uint64 ``[N]``, of the last rollout; the matches of a group have the same one.
         steps: Turns played so far.
         iterations: Rollouts so far.
         cpu_s: Processor time, evaluations left out.
@@ -203,10 +206,11 @@ class Run:
             self.model, self.player = load_base(args.base), play
             self.sim, self.tokens = make_batch(args.env_id, matches, **keywords(args.options))
             self.questions = make_batch(args.env_id, args.questions, **keywords(args.options))
-            self.tokens.check_context(self.model.context)
+            check_fits(self.model, self.tokens)
+        self.speaker: Any = self.model
         self.reference = copy.deepcopy(self.model).requires_grad_(False) if args.kl else None
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
-        self.rng = np.random.default_rng([args.seed, 1])
+        self.rng, self.seeds = np.random.default_rng([args.seed, 1]), np.empty(0, np.uint64)
         self.generator = torch.Generator().manual_seed(args.seed)
         self.steps, self.iterations, self.cpu_s = 0, 0, 0.0
         self.seen: dict[str, float] = {"reward": 0.0, "turns": 0.0, "mixed": 0.0}
@@ -219,8 +223,8 @@ class Run:
     def iterate(self) -> None:
         """Plays one match in each lane and learns from them."""
         began_s, args = time.process_time(), self.args
-        seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
-        rollout = self.player(self.model, self.sim, self.tokens, seeds, self.generator)
+        self.seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
+        rollout = self.player(self.speaker, self.sim, self.tokens, self.seeds, self.generator)
         advantages = group_advantages(rollout.exact_match, args.group)
         self.seen |= self.statistics(rollout, advantages)
         self.learn(rollout, advantages)

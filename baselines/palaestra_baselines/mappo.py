@@ -16,13 +16,20 @@ horizon truncated is worth the value of its last position.
 Ours: the inputs are scaled once, by a first rollout of random actions that is not learnt from (the paper normalises
 layers); learning rate and entropy coefficient fall linearly; the critic has no recurrence, since it sees the whole
 state; with ``--network entity`` policy and critic fit any number of units. Greedy play takes the most probable legal
-action of each agent. The team learns against a script::
+action of each agent. The team learns against a script, or alone where a game has one team::
 
     python -m palaestra_baselines.mappo --env-id palaestra/Skirmish-2s3z-v0 --team red --opponent builtin
+
+Agents that give real numbers draw all of them from normal distributions on ranges scaled to [-1, 1], and pi is the
+density of the draw u. What is played is u clipped to the ranges; the loss takes u itself, so that no density is
+truncated. The means come from the network, the deviations are weights of each role; greedy play takes the means::
+
+    log pi(u | o) = sum_k -(u_k - mean_k(o))^2 / (2 deviation_k^2) - log deviation_k - log(2 pi) / 2
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -36,7 +43,13 @@ from torch import nn
 from palaestra.core.run.opponents import Opponent
 from palaestra.game import Game
 from palaestra_baselines.common.flat_networks import FlatUtilities, Utilities, masked_log_softmax, scale_inputs, unroll
-from palaestra_baselines.common.rollout import Sequences, draw_actions, epsilon_greedy, generalised_advantages
+from palaestra_baselines.common.rollout import (
+    Sequences,
+    draw_actions,
+    draw_numbers,
+    generalised_advantages,
+    random_actions,
+)
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import (
     Evaluation,
@@ -288,6 +301,26 @@ def mean_entropy(log_probabilities: torch.Tensor, acts: torch.Tensor) -> torch.T
     return weighted_mean(-(log_probabilities.exp() * log_probabilities).sum(-1), acts)
 
 
+def log_densities(
+    means: torch.Tensor, log_deviations: torch.Tensor, numbers: torch.Tensor, counts: torch.Tensor
+) -> torch.Tensor:
+    """Logarithms ``[..., A, M]`` of the densities of drawn numbers; 0 for those that an agent does not have.
+
+    Args:
+        means: ``[..., A, M]``.
+        log_deviations: ``[A, M]``, logarithms of the standard deviations.
+        numbers: ``[..., A, M]``, not clipped.
+        counts: bool ``[..., A, M]``, the numbers that an agent has.
+    """
+    distances = (numbers - means) * (-log_deviations).exp()
+    return (-0.5 * distances**2 - log_deviations - 0.5 * math.log(2.0 * math.pi)) * counts
+
+
+def mean_normal_entropy(log_deviations: torch.Tensor, counts: torch.Tensor, acts: torch.Tensor) -> torch.Tensor:
+    """Mean entropy, over agents that acted, of their normal distributions; arguments as in `log_densities`."""
+    return weighted_mean(((log_deviations + 0.5 * math.log(2.0 * math.pi * math.e)) * counts).sum(-1), acts)
+
+
 def value_loss(
     new: torch.Tensor, old: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor, clip: float
 ) -> torch.Tensor:
@@ -314,11 +347,11 @@ class Samples:
 
     Attributes:
         observations: ``[..., A_role, size]`` by role.
-        legal: bool ``[..., A, M]``.
+        legal: bool ``[..., A, M]``, alternatives, or numbers that count.
         states: ``[..., S]``.
         memory: ``[..., A, H]``, recurrent state before each decision; H is 0 without recurrence.
         keeps: ``[..., A, 1]``, see `Sequences`.
-        actions: int64 ``[..., A]``.
+        actions: int64 ``[..., A]``, or numbers ``[..., A, M]``.
         acts: ``[..., A]``, 1 for agents that acted in a match, else 0.
         old: ``[..., A]``, logarithms of the probabilities of the actions when they were taken.
         advantages: ``[..., 1]``.
@@ -348,13 +381,28 @@ class Samples:
 
 
 def logits_of(actor: Any, samples: Samples) -> torch.Tensor:
-    """Logits ``[C, B, A, M]`` of sequences; with recurrence from the recurrent state before their first decision."""
+    """Logits, or means, ``[C, B, A, M]`` of sequences; with recurrence from the state before their first decision."""
     return unroll(actor, samples.observations, samples.memory, samples.keeps)[0]
 
 
-def log_chosen(log_probabilities: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
-    """Logarithms ``[..., A]`` of the probabilities of actions ``[..., A]``."""
-    return log_probabilities.gather(-1, actions[..., None])[..., 0]
+def log_policy(actor: Any, samples: Samples) -> torch.Tensor:
+    """Logarithms ``[C, B, A, M]`` of the probabilities of all alternatives, or of the density of each drawn number."""
+    outputs = logits_of(actor, samples)
+    if samples.actions.is_floating_point():
+        return log_densities(outputs, actor.log_deviation[actor.group_of], samples.actions, samples.legal)
+    return masked_log_softmax(outputs, samples.legal)
+
+
+def log_chosen(logs: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """Logarithms ``[..., A]`` of the probabilities of choices ``[..., A]``, or of the densities of all numbers."""
+    return logs.sum(-1) if actions.is_floating_point() else logs.gather(-1, actions[..., None])[..., 0]
+
+
+def entropy_of(actor: Any, logs: torch.Tensor, samples: Samples) -> torch.Tensor:
+    """Mean entropy of a policy by its `log_policy`."""
+    if samples.actions.is_floating_point():
+        return mean_normal_entropy(actor.log_deviation[actor.group_of], samples.legal, samples.acts)
+    return mean_entropy(logs, samples.acts)
 
 
 @torch.no_grad()
@@ -397,7 +445,7 @@ def read_rollout(
     )
     rows, lanes = sequences(torch.arange(length // args.length * count), args.length, count)
     some = samples.at(rows, lanes)
-    samples.old[rows, lanes] = log_chosen(masked_log_softmax(logits_of(actor, some), some.legal), some.actions)
+    samples.old[rows, lanes] = log_chosen(log_policy(actor, some), some.actions)
     return samples
 
 
@@ -421,6 +469,7 @@ class RolloutTraining(LaneTraining):
     """One run of MAPPO: rollouts, each of which is learnt from and forgotten."""
 
     LOSSES = ("loss", "value_loss", "entropy")
+    LEARNS_NUMBERS = True
     args: Args
 
     def minibatches(self) -> list[torch.Tensor]:
@@ -431,11 +480,15 @@ class RolloutTraining(LaneTraining):
 
 @torch.no_grad()
 def decide(training: LaneTraining, actor: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Actions int64 ``[N, A]`` drawn from the policy, and the recurrent state ``[N, A, H]`` after them."""
-    position = training.collector.position
+    """Actions int64 ``[N, A]``, or numbers ``[N, A, M]``, drawn from the policy; the recurrent state after them."""
+    position, rng = training.collector.position, training.collector.rng
     observed = {role: torch.from_numpy(seen) for role, seen in position.observations.items()}
-    logits, after = actor.evaluate(observed, torch.from_numpy(position.memory) if actor.memory_size else None)
-    actions = draw_actions(training.collector.rng, position.legal, logits.numpy())
+    outputs, after = actor.evaluate(observed, torch.from_numpy(position.memory) if actor.memory_size else None)
+    if training.roster.gives_numbers:
+        deviations = actor.log_deviation.exp()[actor.group_of].numpy()
+        actions = draw_numbers(rng, position.legal, outputs.numpy(), deviations)
+    else:
+        actions = draw_actions(rng, position.legal, outputs.numpy())
     return actions, after.numpy() if actor.memory_size else None
 
 
@@ -447,6 +500,8 @@ def make_networks(args: Args, training: LaneTraining) -> tuple[Any, Any]:
     """
     roster, size = training.roster, training.collector.position.state.shape[-1]
     if args.network == "entity":
+        if roster.gives_numbers:
+            raise ValueError(f"{roster.game.name}: agents give numbers, not choices of units: use --network flat")
         actor = UnitUtilities(roster, args.hidden, args.recurrent)
         return actor, UnitCritic(roster.game, size, args.critic_hidden)
     actor = FlatUtilities(roster, args.hidden) if args.recurrent else Utilities(roster, args.hidden)
@@ -457,15 +512,14 @@ def play_at_random(training: LaneTraining, args: Args, actor: Any, critic: Any) 
     """Plays a rollout of random actions and scales the inputs of both networks by it."""
     collector = training.collector
     for _ in range(args.rollout):
-        position = collector.position
-        collector.play(epsilon_greedy(collector.rng, position.legal, None, 1.0), position.memory)
+        collector.play(random_actions(collector), collector.position.memory)
     actor.standardise(training.replay.observed())
     critic.standardise(training.replay.last(args.rollout).positions.state.flatten(0, 1).numpy())
 
 
-def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    with RunFolder(args, METHOD) as folder:
+def train(args: Args, evaluation: Evaluation | None = None, method: str = METHOD) -> Report:
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`, ``method`` the name in them."""
+    with RunFolder(args, method) as folder:
         memory_size = args.hidden[-1] if args.recurrent else 0
         training = RolloutTraining(args, folder, evaluation, args.rollout, with_state=True, memory_size=memory_size)
         actor, critic = make_networks(args, training)
@@ -491,10 +545,10 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             for _ in range(args.epochs):
                 for numbers in training.minibatches():
                     batch = samples.at(*sequences(numbers, args.length, args.lanes))
-                    new = masked_log_softmax(logits_of(actor, batch), batch.legal)
+                    new = log_policy(actor, batch)
                     chosen = log_chosen(new, batch.actions)
                     loss = policy_loss(chosen, batch.old, batch.advantages, batch.acts, args.clip)
-                    entropy = mean_entropy(new, batch.acts)
+                    entropy = entropy_of(actor, new, batch)
                     gradient_step(
                         actor_optimizer, loss - entropy_coefficient * entropy, rates[0], args.max_gradient_norm
                     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import concurrent.futures
 import importlib
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -197,11 +197,30 @@ def log_of(runs: Path, place: str, name: str, seed: int) -> Path:
 def train_missing(args: FigureArgs) -> Curves:
     """Curves of all runs by place and method, then by seed; trains those that are missing, the first seeds first."""
     jobs = [(p, name, seed) for seed in range(SEEDS) for name, arm in ARMS.items() for p in arm.places]
+    return train_curves(args, "text", jobs, train, log_of)
+
+
+def train_curves(
+    args: FigureArgs,
+    title: str,
+    jobs: Sequence[tuple[str, str, int]],
+    train: Callable[[Path, str, str, int], None],
+    log_of: Callable[[Path, str, str, int], Path],
+) -> Curves:
+    """Curves of runs by place and method, then by seed; trains those that are missing, in their order.
+
+    Args:
+        args: Of the figure.
+        title: Of the progress bar.
+        jobs: Place, method and seed of each run.
+        train: Trains one and writes its curve.
+        log_of: File of a curve, in the folder of runs.
+    """
     missing = [job for job in jobs if not log_of(args.runs, *job).exists()]
     context = multiprocessing.get_context("spawn")
     with (
         concurrent.futures.ProcessPoolExecutor(max(args.workers, 1), context) as pool,
-        Progress("runs", len(missing), title="text", stream="stdout") as progress,
+        Progress("runs", len(missing), title=title, stream="stdout") as progress,
     ):
         waiting = [pool.submit(train, log_of(args.runs, *job), *job) for job in missing]
         for number, done in enumerate(concurrent.futures.as_completed(waiting)):

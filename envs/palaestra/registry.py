@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 
-from palaestra import calibration, pursuit, robots, search, skirmish, teams, ucav
+from palaestra import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 from palaestra.core.compile.diagnosis import short_traceback
 from palaestra.core.keywords import nearest
 from palaestra.core.run import recipes
@@ -112,7 +112,7 @@ def _check_id(id: str) -> None:
         raise ValueError(f"id must look like namespace/Name-v0, got {id!r}")
 
 
-for _family in (calibration, teams, ucav, skirmish, pursuit, robots, search):
+for _family in (calibration, teams, ucav, skirmish, pursuit, robots, search, mathtext, ensemble):
     ROWS.update(_checked_rows(_family.ROWS))
 
 

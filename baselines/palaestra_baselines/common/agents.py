@@ -2,7 +2,8 @@
 
 A `Roster` turns the arrays of a `palaestra.core.run.simulation.Simulation`, one per role, into arrays over one axis of
 A learning agents: all agents of the game, or those of the teams that learn while opponents play the others. An agent
-that makes several choices in a decision makes one of all their combinations, see `JointChoice`.
+that makes several choices in a decision makes one of all their combinations, see `JointChoice`; one that gives real
+numbers gives all of them side by side, see `JointNumbers`, to methods that learn numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import is_homogeneous
+from palaestra.core.spec.fields import bounds, is_homogeneous
 from palaestra.core.spec.rules import teams_are_alike
-from palaestra.game import Choice, Game, Role
+from palaestra.game import Choice, Continuous, Game, Role
 
 MOST = 4096
 """Combinations that an agent may have."""
@@ -44,15 +45,18 @@ class JointChoice:
         """
         choices = [choice for choice in role.action if isinstance(choice, Choice) and not choice.shape]
         if len(choices) != len(role.action):
-            raise ValueError(f"{game.name}: agents of role {role.name!r} have other actions than single choices")
+            others = ", ".join(repr(f.name) for f in role.action if f not in choices)
+            raise ValueError(
+                f"{game.name}: agents of role {role.name!r} have other actions than single choices, {others}, which "
+                "this method does not learn; real numbers alone are learnt by mappo and by PPO (palaestra.adapters.sb3)"
+            )
         for choice in choices:
             if choice.candidates is not None:
                 raise ValueError(
                     f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
                     "methods do not support: they need a mask of all alternatives"
                 )
-        if not is_homogeneous(role.observation):
-            raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
+        check_observation(game, role)
         self.sizes = tuple(choice.n for choice in choices)
         self.n = prod(self.sizes)
         if self.n > MOST:
@@ -75,6 +79,49 @@ class JointChoice:
         return np.stack(np.unravel_index(numbers, self.sizes), axis=-1)
 
 
+class JointNumbers:
+    """All real numbers of an agent side by side, each scaled so that its range is [-1, 1].
+
+    Attributes:
+        n: How many.
+        noop: 0: the rules put the no-ops where an agent does not act.
+    """
+
+    noop = 0
+
+    def __init__(self, game: Game, role: Role) -> None:
+        """Reads a role's table of actions.
+
+        Raises:
+            ValueError: Its agents make choices, too, or observations differ in dtype.
+        """
+        reals = [f for f in role.action if isinstance(f, Continuous)]
+        if len(reals) != len(role.action):
+            parts = (", ".join(repr(f.name) for f in role.action if (f in reals) == real) for real in (False, True))
+            choices, numbers = parts
+            raise ValueError(
+                f"{game.name}: agents of role {role.name!r} make choices, {choices}, and give numbers, {numbers}: "
+                "composite actions are not learnt; make the game with one of the two"
+            )
+        check_observation(game, role)
+        low, high = (np.concatenate([pair[side].reshape(-1) for pair in map(bounds, reals)]) for side in (0, 1))
+        self.n, self._middle, self._half = len(low), (low + high) / 2.0, (high - low) / 2.0
+
+    def split(self, numbers: np.ndarray) -> np.ndarray:
+        """Actions float64 ``[..., n]`` of scaled numbers ``[..., M]``, the first n of which count; clipped."""
+        return self._middle + self._half * np.clip(numbers[..., : self.n], -1.0, 1.0)
+
+
+def check_observation(game: Game, role: Role) -> None:
+    """Refuses observations that are no vector.
+
+    Raises:
+        ValueError: Fields differ in dtype.
+    """
+    if not is_homogeneous(role.observation):
+        raise ValueError(f"{game.name}: agents of role {role.name!r} see numbers of several kinds")
+
+
 @dataclass(frozen=True)
 class Group:
     """Learning agents that share weights: all of a role, or those of one team where the teams are not alike.
@@ -93,10 +140,11 @@ class Group:
 
 
 class Roster:
-    """The learning agents of a game of discrete actions.
+    """The learning agents of a game, all of which make choices, or all of which give real numbers.
 
     Attributes:
         game: The rules.
+        gives_numbers: Whether actions are real numbers.
         alike: Whether the game has two teams that can change sides: equally many agents of each role, and no mirror
             that says otherwise.
         groups: Agents that share weights, by a name for the weights.
@@ -105,37 +153,39 @@ class Roster:
         slots: int64 [A]: slots of the learning agents in the game.
         team_of: int64 [A]: number of each agent's team.
         sizes: Length of the observation of an agent, by role.
-        joint: All choices of an agent as one, by role.
-        choices: Number of its alternatives, by role.
-        actions: M, the largest number of alternatives of any role.
-        noops: int64 [A]: action of an agent that does not act.
+        joint: All choices, or all numbers, of an agent as one action, by role.
+        choices: Number of its alternatives, or of its numbers, by role.
+        actions: M, the largest of these of any role.
+        noops: int64 [A]: choice of an agent that does not act; 0 where it would give numbers.
     """
 
-    def __init__(self, game: Game, teams: Iterable[str] | None = None) -> None:
+    def __init__(self, game: Game, teams: Iterable[str] | None = None, *, numbers: bool = False) -> None:
         """Reads the tables of a game.
 
         Args:
             game: The rules.
             teams: Names of the teams that learn; all if None.
+            numbers: Whether the method learns real numbers, too.
 
         Raises:
-            ValueError: No such team, an agent that learns has other actions than choices, or observes fields of several
+            ValueError: No such team, an agent that learns has actions of other kinds, or observes fields of several
                 dtypes.
         """
         learning = self._learning_slots(game, teams)
         self.game, first, count = game, 0, 0
+        self.gives_numbers = numbers and gives_numbers(game, learning)
         self.alike = teams_are_alike(game) and (game.mirror is None or game.symmetric_teams)
         self.groups: dict[str, Group] = {}
         self.columns: dict[str, slice] = {}
         self.rows: dict[str, slice | list[int]] = {}
         self.sizes: dict[str, int] = {}
-        self.joint: dict[str, JointChoice] = {}
+        self.joint: dict[str, Any] = {}
         self.choices: dict[str, int] = {}
         noops: list[int] = []
         for role in game.roles:
             rows = [k for k in range(len(role.agents)) if first + k in learning]
             if rows:
-                choice = self.joint[role.name] = JointChoice(game, role)
+                choice = self.joint[role.name] = (JointNumbers if self.gives_numbers else JointChoice)(game, role)
                 self.columns[role.name] = slice(count, count + len(rows))
                 self.rows[role.name] = as_slice(rows)
                 self.sizes[role.name] = sum(f.size for f in role.observation)
@@ -193,24 +243,46 @@ class Roster:
         return (sim.alive & sim.acting)[:, self._index]
 
     def read_legal(self, sim: Simulation) -> np.ndarray:
-        """Bool ``[N, A, M]``: legal alternatives; an agent that does not act has its no-op alone."""
+        """Bool ``[N, A, M]``: legal alternatives; an agent that does not act has its no-op alone.
+
+        Of numbers those that an agent has; none where it does not act.
+        """
         mask = np.zeros((sim.num_envs, self.agents, self.actions), np.bool_)
         for name, columns in self.columns.items():
-            allowed: Any = sim.legal[name] if isinstance(sim.legal, dict) else sim.legal
+            told: Any = None if self.gives_numbers else sim.legal
+            allowed: Any = told[name] if isinstance(told, dict) else told
             mask[:, columns, : self.choices[name]] = (
                 True if allowed is None else self.joint[name].mask(allowed[:, self.rows[name]])
             )
         idle = ~self.read_asked(sim)
         mask[idle] = False
-        mask[idle, np.broadcast_to(self.noops, idle.shape)[idle]] = True
+        if not self.gives_numbers:
+            mask[idle, np.broadcast_to(self.noops, idle.shape)[idle]] = True
         return mask
 
     def write_actions(self, sim: Simulation, actions: np.ndarray) -> None:
-        """Writes the actions ``[N, A]`` into the simulation."""
+        """Writes the actions ``[N, A]``, or scaled numbers ``[N, A, M]``, into the simulation."""
         for name, columns in self.columns.items():
             target = sim.actions if isinstance(sim.actions, np.ndarray) else sim.actions[name]
             split = self.joint[name].split(actions[:, columns])
             target[:, self.rows[name]] = split.reshape(len(actions), -1, *target.shape[2:])
+
+
+def gives_numbers(game: Game, slots: Iterable[int]) -> bool:
+    """Whether agents in these slots give real numbers.
+
+    Raises:
+        ValueError: Some roles do, and others make choices alone.
+    """
+    roles = {role.name: role for role in (game.role_of(slot)[0] for slot in sorted(slots))}
+    does = {name: any(isinstance(f, Continuous) for f in role.action) for name, role in roles.items()}
+    if len(set(does.values())) > 1:
+        real, other = (", ".join(name for name, is_real in does.items() if is_real == kind) for kind in (True, False))
+        raise ValueError(
+            f"{game.name}: agents of role {real} give numbers and those of {other} make choices: one method learns "
+            "either"
+        )
+    return any(does.values())
 
 
 def two_team_roster(game: Game) -> Roster:
@@ -226,9 +298,9 @@ def two_team_roster(game: Game) -> Roster:
     return roster
 
 
-def one_team_roster(kind: type[Roster], game: Game, team: str) -> Roster:
-    """The agents of a team, to learn; raises as `Roster` and its `check_shared` do."""
-    roster = kind(game, [team])
+def one_team_roster(kind: type[Roster], game: Game, team: str, **options: bool) -> Roster:
+    """The agents of a team, to learn; ``options`` and what it raises as of `Roster` and its `check_shared`."""
+    roster = kind(game, [team], **options)
     roster.check_shared()
     return roster
 

@@ -20,13 +20,15 @@ from torch import nn
 from palaestra.core.spec.fields import checked_bounds
 from palaestra.game import Game, ObservationField
 from palaestra.players.choosing import probabilities
-from palaestra_baselines.common.agents import JointChoice, Roster, group_rows
+from palaestra_baselines.common.agents import Roster, group_rows
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
 from palaestra_baselines.common.rollout import Position
 
 Module = TypeVar("Module", bound=nn.Module)
 NEVER = -1e9
 """Utility of an alternative that an agent of this role does not have."""
+DEVIATION = 0.5
+"""Standard deviation of drawn numbers before the training; their range is [-1, 1]."""
 FLATTEST = 0.05
 """Least standard deviation of an input, as a share of its range: an input that hardly ever changes is not magnified."""
 
@@ -99,6 +101,7 @@ class Utilities(nn.Module):
             self.networks[name] = UtilityNetwork(roster.sizes[role], roster.choices[role], group.places, hidden)
         agents = [agent for group in roster.groups.values() for agent in group.agents]
         self.register_buffer("order", torch.from_numpy(np.argsort(agents)))
+        add_deviations(self, roster)
 
     def forward(self, observations: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Utilities ``[..., A, M]`` of observations ``[..., A_role, size]`` by role."""
@@ -188,6 +191,7 @@ class FlatUtilities(nn.Module):
         self.second = nn.GRUCell(first, last) if recurrent else nn.Linear(first, last)
         self.named = nn.Linear(last, roster.actions if outputs is None else outputs)
         self.register_buffer("places", torch.from_numpy(group.places), persistent=False)
+        add_deviations(self, roster)
         self.register_buffer("mean", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
 
@@ -236,6 +240,21 @@ class FlatUtilities(nn.Module):
     def player(self, game: Game, team: str) -> NetworkPlayer:
         """The greedy player of a team by copies of the current weights."""
         return flat_player(self.arrays(), game, team, type(self))
+
+
+def add_deviations(network: nn.Module, roster: Roster) -> None:
+    """Where agents give numbers: a learnt deviation of each, whose mean is what else is a utility.
+
+    The parameter ``log_deviation [A_groups, M]`` has a row for each group, ``group_of`` int64 ``[A]`` its row.
+    """
+    if not roster.gives_numbers:
+        return
+    group_of = np.zeros(roster.agents, np.int64)
+    for number, group in enumerate(roster.groups.values()):
+        group_of[list(group.agents)] = number
+    shape = (len(roster.groups), roster.actions)
+    network.log_deviation = nn.Parameter(torch.full(shape, DEVIATION).log())
+    network.register_buffer("group_of", torch.from_numpy(group_of), persistent=False)
 
 
 def unroll(
@@ -325,14 +344,15 @@ class GreedyPlayer:
     """What greedy players of a team have in common.
 
     Attributes:
-        joint: The choices of each role's agents as one.
+        joint: The choices, or the numbers, of each role's agents as one action.
+        gives_numbers: Whether actions are real numbers: then they are the means, and nothing is scored.
         gives_logits: Whether alternatives are scored by logits of a policy; else by values.
         scores: Of the alternatives in the last decision, ``[n, A_role, M]`` by role; -inf for forbidden ones.
     """
 
-    def __init__(self, joint: Mapping[str, JointChoice]) -> None:
+    def __init__(self, roster: Roster) -> None:
         """Nothing has been decided."""
-        self.joint, self.gives_logits = joint, False
+        self.joint, self.gives_numbers, self.gives_logits = roster.joint, roster.gives_numbers, False
         self.scores = dict[str, np.ndarray]()
 
     @property
@@ -351,7 +371,15 @@ class GreedyPlayer:
         return {"action value": np.where(np.isfinite(table), table, np.nan)}
 
     def best(self, role: str, values: np.ndarray, legal: Any) -> np.ndarray:
-        """Choices of the agents of a role, by values ``[n, A_role, M]`` and what the player is told to be legal."""
+        """Actions of the agents of a role: the numbers ``values [n, A_role, M]``, or the choices of greatest value.
+
+        Args:
+            role: Its name.
+            values: Of the alternatives, or scaled numbers.
+            legal: What the player is told to be legal.
+        """
+        if self.gives_numbers:
+            return self.joint[role].split(values)
         allowed = legal[role] if isinstance(legal, dict) else legal
         self.scores[role] = values if legal is None else np.where(self.joint[role].mask(allowed), values, -np.inf)
         return self.joint[role].split(self.scores[role].argmax(axis=2))
@@ -377,15 +405,12 @@ class UtilityPlayer(GreedyPlayer):
         Raises:
             ValueError: The weights were made for another game.
         """
-        roster = Roster(game)
-        super().__init__(roster.joint)
+        roster = Roster(game, [team], numbers=True)
+        super().__init__(roster)
         self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for name, group in roster.groups.items():
-            own = [row for row, agent in enumerate(group.agents) if agent in game.teams[team]]
-            if not own:
-                continue
             layers = [(weight.T, bias) for weight, bias in arrays_to_layers(arrays, f"{name}.")]
-            role, places = group.role.name, group.places[own]
+            role, places = group.role.name, group.places
             sizes = (layers[0][0].shape[0], layers[-1][0].shape[1])
             if sizes != (roster.sizes[role], roster.choices[role]):
                 raise ValueError(
@@ -396,7 +421,9 @@ class UtilityPlayer(GreedyPlayer):
             if place_bias.ndim != 2 or place_bias.shape[1] != len(layers[0][1]):
                 raise ValueError(f"the policy's {name}.place_bias is {place_bias.shape}, not one row for each place")
             if places.max() >= len(place_bias):
-                raise ValueError(f"the policy is one for teams of {len(place_bias)}; {team} has {len(own)} in {role!r}")
+                raise ValueError(
+                    f"the policy is one for teams of {len(place_bias)}; {team} has {len(places)} in {role!r}"
+                )
             (weight, bias), *rest = layers
             self.layers[role] = [(weight, bias + place_bias[places]), *rest]
 
@@ -442,7 +469,7 @@ class NetworkPlayer(GreedyPlayer):
             roster: The team's agents.
         """
         (self.role,) = roster.sizes
-        super().__init__(roster.joint)
+        super().__init__(roster)
         self.network, self.memory_size = network, roster.agents * network.memory_size
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
@@ -498,7 +525,7 @@ def flat_player(
     Raises:
         ValueError: The weights were made for another game.
     """
-    roster, is_recurrent = Roster(game, [team]), "second.weight_ih" in arrays
+    roster, is_recurrent = Roster(game, [team], numbers=True), "second.weight_ih" in arrays
     names = ("first.weight", "second.weight_hh" if is_recurrent else "second.weight")
     if any(name not in arrays or arrays[name].ndim != 2 for name in names):
         raise ValueError(f"the policy has no matrices {' and '.join(names)}")

@@ -30,7 +30,7 @@ class Position:
 
     Attributes:
         observations: float32 ``[..., A_role, size]`` by role.
-        legal: bool ``[..., A, M]``, see `Roster.read_legal`.
+        legal: bool ``[..., A, M]``, see `Roster.read_legal`: alternatives, or numbers that count.
         alive: bool ``[..., A]``: agents in the match.
         asked: bool ``[..., A]``: agents that act now.
         first: bool ``[...]``: the match starts here.
@@ -66,7 +66,7 @@ class Decision:
     """Actions in all lanes and their results.
 
     Attributes:
-        actions: ``[N, A]``, uint8 where all actions fit, else int32.
+        actions: ``[N, A]``, uint8 where all actions fit, else int32; scaled numbers float32 ``[N, A, M]``.
         rewards: float32 ``[N, T]`` of each team.
         terminated: bool ``[N]``: a rule ended the match; False where the horizon truncated it: the value of its last
             position is then bootstrapped.
@@ -119,7 +119,7 @@ class Collector:
         self.with_state, self.memory_size, self.random_starts = with_state, memory_size, random_starts
         self.seed, self.steps = seed, 0
         self.rng = np.random.default_rng([seed, 1])
-        self._action_dtype = np.uint8 if roster.actions <= 256 else np.int32
+        self._action_dtype = np.float32 if roster.gives_numbers else np.uint8 if roster.actions <= 256 else np.int32
         sim.reset(seed=seed << RUN_BITS)
         if random_starts:
             scatter_starts(sim, np.arange(sim.num_envs), self.rng)
@@ -151,7 +151,7 @@ class Collector:
         """One decision in all lanes.
 
         Args:
-            actions: ``[N, A]``.
+            actions: ``[N, A]``, or scaled numbers ``[N, A, M]``, which are clipped when they are played alone.
             memory: float32 ``[N, A, H]``, recurrent state of the agents after their decision.
 
         Returns:
@@ -250,6 +250,26 @@ def epsilon_greedy(
     return np.where(rng.random(random.shape, np.float32) < epsilon, random, greedy)
 
 
+def random_actions(collector: Collector) -> np.ndarray:
+    """Legal actions int64 ``[N, A]``, or scaled numbers float32 ``[N, A, M]``, drawn uniformly for all lanes."""
+    legal = collector.position.legal
+    if collector.roster.gives_numbers:
+        return np.where(legal, 2.0 * collector.rng.random(legal.shape, np.float32) - 1.0, 0.0).astype(np.float32)
+    return epsilon_greedy(collector.rng, legal, None, 1.0)
+
+
+def draw_numbers(rng: np.random.Generator, legal: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """Scaled numbers float32 ``[N, A, M]`` drawn from normal distributions, not clipped; 0 where they do not count.
+
+    Args:
+        rng: Generator of the random draws.
+        legal: bool ``[N, A, M]``, numbers that count.
+        means: float32 ``[N, A, M]``.
+        deviations: float32, ``[A, M]``.
+    """
+    return np.where(legal, means + deviations * rng.standard_normal(means.shape, np.float32), np.float32(0.0))
+
+
 def draw_actions(rng: np.random.Generator, legal: np.ndarray, logits: np.ndarray) -> np.ndarray:
     """Actions int64 ``[N, A]`` drawn from a softmax over the legal alternatives, as the largest of perturbed logits.
 
@@ -269,7 +289,7 @@ class Batch:
     Attributes:
         before: Positions ``[B, ...]`` before the decisions.
         after: Positions after them: where a match ended, its last one.
-        actions: int64 ``[B, A]``.
+        actions: int64 ``[B, A]``, or float32 ``[B, A, M]``.
         rewards: float32 ``[B, T]`` of each team.
         continues: float32 ``[B]``: 0 where a rule ended the match, else 1.
         weights: float32 ``[B]``: 0 where a lane started its next match, which is no decision, else 1.
@@ -291,7 +311,7 @@ class Sequences:
         positions: Positions ``[L + 1, B, ...]``; ``positions.memory[0]`` is the recurrent state at the beginning.
         keeps: float32 ``[L + 1, B, A, 1]``: an agent's recurrent state before a position is multiplied by this: 0 at
             the start of a match and out of the match, else 1.
-        actions: int64 ``[L, B, A]``.
+        actions: int64 ``[L, B, A]``, or float32 ``[L, B, A, M]``.
         rewards: float32 ``[L, B, T]``.
         continues: float32 ``[L, B]``, as in `Batch`.
         weights: float32 ``[L, B]``, as in `Batch`.
@@ -396,7 +416,8 @@ class Replay:
 
     def _decisions(self, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         actions, rewards, terminated, running = (self._flat[name][index] for name in Decision.__dataclass_fields__)
-        return actions.long(), rewards, 1.0 - terminated.float(), running.float()
+        actions = actions if actions.is_floating_point() else actions.long()
+        return actions, rewards, 1.0 - terminated.float(), running.float()
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint: the rows that have been written."""

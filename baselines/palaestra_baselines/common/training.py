@@ -34,9 +34,10 @@ class LaneArgs(RunArgs):
     """Arguments of all methods, beside those of `RunArgs`.
 
     Attributes:
-        env_id: Game of discrete actions of two teams, zero-sum if both learn.
+        env_id: Game of discrete actions of two teams, zero-sum if both learn; of one team where it learns by itself.
         options: Keywords of the game, ``name=value`` each.
-        team: Name of the team that learns, against ``opponent``; empty if both learn by self-play.
+        team: Name of the team that learns, against ``opponent``; empty if both learn by self-play. The only team of a
+            game learns without an opponent.
         lanes: Matches at once.
         learning_rate: Of Adam, at the start and at the end; falls linearly.
         gamma: Discount per decision.
@@ -157,6 +158,8 @@ class LaneTraining:
     """What a team that learns observes."""
     KEEPS_REPLAY: ClassVar[bool] = False
     """Whether a checkpoint holds the replay."""
+    LEARNS_NUMBERS: ClassVar[bool] = False
+    """Whether the method learns real numbers, too; the others refuse them."""
 
     def __init__(
         self, args: LaneArgs, folder: RunFolder, evaluation: Evaluation | None, rows: int, **recorded: Any
@@ -174,7 +177,10 @@ class LaneTraining:
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
-        self.roster = one_team_roster(self.ROSTER, sim.game, args.team) if args.team else two_team_roster(sim.game)
+        options = {"numbers": True} if self.LEARNS_NUMBERS else {}
+        self.roster = (
+            one_team_roster(self.ROSTER, sim.game, args.team, **options) if args.team else two_team_roster(sim.game)
+        )
         self.replay = Replay(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])
@@ -258,6 +264,8 @@ class LaneTraining:
     def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
         """Share of matches won against the script: of all, and as each team where the teams are not alike."""
         args, teams = self.args, tuple(self.roster.game.teams)
+        if len(teams) == 1:
+            return self._evaluate_alone(player_of(args.team))
         if not args.opponent:
             return {}
         if args.team:
@@ -279,6 +287,14 @@ class LaneTraining:
         returns = table.results["return_a" if is_first else "return_b"]
         wins = table.wins if is_first else table.losses
         return {"win_rate": wins / table.matches, "return": float(returns.mean())}
+
+    def _evaluate_alone(self, player: Opponent) -> dict[str, float]:
+        """Mean return of the only team of a game."""
+        args, options = self.args, keywords(self.args.options)
+        table = evaluate(
+            args.env_id, player, matches=args.matches, seed=EVALUATION_SEED, num_envs=args.matches, **options
+        )
+        return {"return": float(table.results["return_a"].mean())}
 
     def report(self) -> Report:
         """Ends the run."""
@@ -375,14 +391,19 @@ def learn(
 
 
 def opponents_of(args: LaneArgs) -> dict[str, str]:
-    """The player of the team that does not learn.
+    """The player of the team that does not learn; none in a game of one team.
 
     Raises:
-        ValueError: The game has not two teams, none of them has this name, or nobody plays the other.
+        ValueError: None of the teams has this name, nobody plays the other, or somebody is to play where there is none.
     """
     game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    if list(game.teams) == [args.team] and not args.opponent:
+        return {}
     if args.team not in game.teams or len(game.teams) != 2:
-        raise ValueError(f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {args.team!r}")
+        raise ValueError(
+            f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {args.team!r}"
+            + (" (one team learns alone, with --opponent '')" if len(game.teams) == 1 else "")
+        )
     if not args.opponent:
         raise ValueError(f"--team {args.team} learns against a script: say which by --opponent")
     return {team: args.opponent for team in game.teams if team != args.team}
@@ -395,8 +416,10 @@ def learning_command(
     args, report = run_command(kind, method, about, argv, train)
     print(report)
     game, _ = registry.make_game(args.env_id, **keywords(args.options))
-    is_second = args.team == list(game.teams)[1]
-    print(evaluation_hint(args, report.weights, args.opponent or "random", is_second))
+    is_second, opponent = args.team == list(game.teams)[-1], args.opponent or "random"
+    if len(game.teams) == 1:
+        is_second, opponent = False, None
+    print(evaluation_hint(args, report.weights, opponent, is_second))
 
 
 def linear_schedule(ends: tuple[float, float], share: float) -> float:
@@ -404,7 +427,7 @@ def linear_schedule(ends: tuple[float, float], share: float) -> float:
     return ends[0] + (ends[1] - ends[0]) * min(share, 1.0)
 
 
-def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> None:
+def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: float, max_norm: float) -> float:
     """One gradient step.
 
     Args:
@@ -412,13 +435,17 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: fl
         loss: A scalar.
         rate: Learning rate of this step.
         max_norm: A gradient of greater norm, over all parameters, is clipped to it.
+
+    Returns:
+        The norm before.
     """
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)
+    norm = nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)
     optimizer.step()
+    return float(norm)
 
 
 @torch.no_grad()

@@ -131,7 +131,7 @@ def test_the_distributions_of_counted_tokens_return_to_their_places():
     assert (found[~MASK] == 0.0).all()
 
 
-def test_the_mask_leaves_out_what_was_read_paddings_and_if_asked_special_tokens():
+def test_the_mask_leaves_out_what_was_read_and_paddings():
     name = FIRST_RELATION + 20
     ids = torch.tensor([[1, name, SEARCH, name, END, INFO, name, INFO_END, PAD]])
     turn = torch.tensor([[UNSAID, UNSAID, 0, 0, 0, UNSAID, UNSAID, UNSAID, UNSAID]])
@@ -143,5 +143,3 @@ def test_the_mask_leaves_out_what_was_read_paddings_and_if_asked_special_tokens(
 
     assert columns(loss_mask(rollout)) == [2, 3, 4]
     assert columns(loss_mask(rollout, retrieved=True)) == [2, 3, 4, 5, 6, 7]
-    assert columns(loss_mask(rollout, special=False)) == [3]
-    assert columns(loss_mask(rollout, retrieved=True, special=False)) == [3, 6]

@@ -32,12 +32,14 @@ from palaestra_baselines.common.lm.name_tokens import (
     SEARCH,
     TOLD,
     TURN,
+    VOCABULARY,
     NameTokens,
 )
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     UNSAID,
     Rollout,
+    check_fits,
     make_batch,
     measure_all,
     play,
@@ -154,10 +156,12 @@ def test_games_that_the_tokens_cannot_say_are_refused(keywords: dict[str, Any]):
         make_batch(TWO_HOPS, 1, **keywords)
 
 
-def test_matches_longer_than_the_context_are_refused(batch: tuple[Simulation, NameTokens]):
-    batch[1].check_context(57)
+def test_matches_longer_than_the_context_and_other_tokens_are_refused(batch: tuple[Simulation, NameTokens]):
+    check_fits(TinyModel(VOCABULARY, 57), batch[1])
     with pytest.raises(ValueError, match="up to 57 tokens, the model reads 56"):
-        batch[1].check_context(56)
+        check_fits(TinyModel(VOCABULARY, 56), batch[1])
+    with pytest.raises(ValueError, match=f"a model with 30 tokens, the game has {VOCABULARY}"):
+        check_fits(TinyModel(30, 57), batch[1])
 
 
 def test_a_group_has_one_world_and_question_and_lanes_of_their_own(rollout: Rollout):

@@ -98,7 +98,12 @@ class HFModel:
     @torch.no_grad()
     def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
         """Draws a token of each lane, ids int64 ``[B]`` and logarithms of their probabilities."""
-        return draw(with_padding(self._last.log_softmax(-1)), generator, temperature)
+        return draw(self.next_log_probs(), generator, temperature)
+
+    @torch.no_grad()
+    def next_log_probs(self) -> torch.Tensor:
+        """What each lane may say next: logarithms of probabilities float32 ``[B, V + 1]``."""
+        return with_padding(self._last.log_softmax(-1))
 
     def log_probs(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Distributions of M tokens of whole sequences, float32 ``[M, V + 1]``."""
@@ -115,6 +120,29 @@ class HFModel:
         }
 
 
+def check_same_tokens(student: str | Path, teacher: str | Path) -> int:
+    """Looks whether two folders have the same tokenizer, as models must whose probabilities are compared.
+
+    Returns:
+        Number of its tokens, any that are left out of its numbers counted.
+
+    Raises:
+        ValueError: They have not; gives the sizes of both.
+        OSError: There is no tokenizer in a folder.
+    """
+    library = import_transformers()
+    words = [
+        library.AutoTokenizer.from_pretrained(folder, local_files_only=True).get_vocab()
+        for folder in (student, teacher)
+    ]
+    if words[0] != words[1]:
+        raise ValueError(
+            f"the tokenizer of {student} has {len(words[0])} tokens, that of {teacher} {len(words[1])}, and they are "
+            "not the same: give a teacher with the student's tokenizer"
+        )
+    return 1 + max(words[0].values())
+
+
 def with_padding(log_probs: torch.Tensor) -> torch.Tensor:
     """Distributions ``[M, V + 1]`` over tokens of this package of those over a tokenizer's, ``[M, V]``."""
     return torch.cat([torch.full_like(log_probs[:, :1], NEVER), log_probs], 1)
@@ -122,6 +150,10 @@ def with_padding(log_probs: torch.Tensor) -> torch.Tensor:
 
 class TextTokens:
     """Translates between the text of an environment and tokens, with the methods of a `NameTokens`.
+
+    Attributes:
+        tokenizer: Of the model.
+        special: Its special tokens, and the padding.
 
     A turn ends behind a closing tag, at the tokenizer's end of sequence, or after ``longest`` tokens.
     """
@@ -136,7 +168,8 @@ class TextTokens:
         """
         library = import_transformers()
         self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self.io, self.longest, self.turns = AgentIO(sim, (0,), codec="text"), longest, int(sim.game.horizon or 0)
+        self.io, self.longest, self.turns = AgentIO(sim, (0,), codec="text"), longest, int(sim.game.horizon or 1)
+        self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """Nothing is remembered."""
@@ -152,11 +185,7 @@ class TextTokens:
 
     def _encoded(self, special: bool) -> np.ndarray:
         texts = self.io.observe()
-        rows = [self.tokenizer(text, add_special_tokens=special)["input_ids"] for text in texts]
-        table = np.full((len(rows), max(1, *map(len, rows))), PAD)
-        for out, row in zip(table, rows, strict=True):
-            out[: len(row)] = np.array(row, np.int64) + 1
-        return table
+        return padded([self.tokenizer(text, add_special_tokens=special)["input_ids"] for text in texts])
 
     def is_complete(self, turn: Sequence[int]) -> bool:
         """Whether the tokens of a turn are all of it."""
@@ -167,7 +196,34 @@ class TextTokens:
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Turns int64 ``[N, L]`` as the environment takes them, int64 ``[N, 17]``."""
         codec: Any = self.io.codec
-        return codec.decode_many(None, [self._text(turn) for turn in turns.tolist()])
+        texts = [self._text(turn) for turn in turns.tolist()]
+        if hasattr(codec, "decode_many"):
+            return codec.decode_many(None, texts)
+        return np.stack([codec.decode(None, text) for text in texts])
+
+    def demonstrations(self) -> np.ndarray:
+        """Right turns as the environment writes them, int64 ``[N, L]``, an end of sequence behind each.
+
+        Raises:
+            ValueError: It writes none.
+        """
+        info: dict[str, Any] = {}
+        self.io.tell_lanes(info, np.ones(self.io.sim.num_envs, bool))
+        if "demonstration" not in info:
+            raise ValueError(
+                f'{self.io.sim.game.name} has no info["demonstration"], for a model of Hugging Face to learn from: '
+                "take MathText"
+            )
+        rows = [self.tokenizer(text, add_special_tokens=False)["input_ids"] for text in info["demonstration"]]
+        return padded([[*row, self.tokenizer.eos_token_id] for row in rows])
 
     def _text(self, turn: Sequence[int]) -> str:
         return self.tokenizer.decode([token - 1 for token in turn if token != PAD], skip_special_tokens=False)
+
+
+def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Numbers of a tokenizer as tokens int64 ``[N, L]``, paddings behind them."""
+    table = np.full((len(rows), max(1, *map(len, rows))), PAD)
+    for out, row in zip(table, rows, strict=True):
+        out[: len(row)] = np.array(row, np.int64) + 1
+    return table

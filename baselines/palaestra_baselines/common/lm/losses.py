@@ -12,23 +12,22 @@ from typing import Literal
 
 import torch
 
-from palaestra_baselines.common.lm.name_tokens import FIRST_RELATION, PAD
+from palaestra_baselines.common.lm.name_tokens import PAD
 from palaestra_baselines.common.lm.rollouts import Rollout
 
 Level = Literal["token", "turn", "sequence"]
 SMALLEST_DEVIATION = 1e-4
 
 
-def loss_mask(rollout: Rollout, retrieved: bool = False, special: bool = True) -> torch.Tensor:
+def loss_mask(rollout: Rollout, retrieved: bool = False) -> torch.Tensor:
     """Which tokens count, bool ``[B, T]``: those that the model sampled.
 
     Args:
         rollout: Matches.
         retrieved: Also count the tokens of passages, which the model did not choose.
-        special: Count special tokens, which are not names or relations.
     """
     mask = rollout.sampled | rollout.retrieved if retrieved else rollout.sampled
-    return mask & (rollout.ids != PAD) & (special or rollout.ids >= FIRST_RELATION)
+    return mask & (rollout.ids != PAD)
 
 
 def spread(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -53,6 +53,9 @@ class NameTokens:
     keeps with the lanes.
     """
 
+    vocabulary, turn_size, found_size = VOCABULARY, TURN, PASSAGES
+    special = range(FIRST_RELATION)
+
     def __init__(self, game: Game) -> None:
         """Looks at the rules.
 
@@ -78,19 +81,6 @@ class NameTokens:
         """Token of each word of the environment, 0 for words that are none."""
         self.word_of = np.zeros(VOCABULARY, np.int64)
         self.word_of[words[words > 0]] = np.flatnonzero(words)
-
-    def check_context(self, context: int) -> None:
-        """Looks at the length of matches.
-
-        Raises:
-            ValueError: They may have more tokens than a model's context.
-        """
-        longest = self.question_size + self.turns * (TURN + PASSAGES) - PASSAGES
-        if longest > context:
-            raise ValueError(
-                f"matches of max_turns={self.turns} have up to {longest} tokens, the model reads {context}: take fewer "
-                "turns"
-            )
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """What is known of second words before anything was read."""

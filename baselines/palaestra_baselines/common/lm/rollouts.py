@@ -23,7 +23,10 @@ import torch
 
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
+from palaestra_baselines.common.lm.math_tokens import MathTokens
 from palaestra_baselines.common.lm.name_tokens import END, PAD, PASSAGES, TURN, NameTokens
+from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 UNSAID = -1
 """In place of a turn's number at tokens that belong to none."""
@@ -38,9 +41,15 @@ Prefix = Callable[[Simulation], torch.Tensor]
 
 
 class Tokens(Protocol):
-    """What `play_at_own_pace` asks of tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says what."""
+    """Translates between a game and tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says how.
+
+    Attributes:
+        turns: Most turns of a match.
+        special: Tokens that are not of the game's own vocabulary, but mark where its parts begin and end.
+    """
 
     turns: int
+    special: Sequence[int]
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """What is remembered of lanes that have read nothing."""
@@ -61,6 +70,22 @@ class Tokens(Protocol):
     def actions(self, turns: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
         """Turns as the environment takes them."""
         ...
+
+
+class FixedTokens(Tokens, Protocol):
+    """Tokens whose turns, questions and passages have at most a fixed length.
+
+    Attributes:
+        vocabulary: Number of tokens.
+        question_size: Tokens of a question.
+        turn_size: Most tokens of a turn.
+        found_size: Tokens of what a turn finds.
+    """
+
+    vocabulary: int
+    question_size: int
+    turn_size: int
+    found_size: int
 
 
 class Speaker(Protocol):
@@ -147,7 +172,7 @@ def speak(
 def play(
     model: Speaker,
     sim: Simulation,
-    tokens: NameTokens,
+    tokens: FixedTokens,
     seeds: np.ndarray,
     generator: torch.Generator,
     temperature: float = 1.0,
@@ -174,7 +199,8 @@ def play(
         return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), seconds))
 
     alive = torch.ones(sim.num_envs, dtype=torch.bool)
-    columns, turns, labels = converse(model, prompts, alive, tokens.turns, step, generator, temperature)
+    most = tokens.turn_size
+    columns, turns, labels = converse(model, prompts, alive, tokens.turns, step, generator, temperature, most)
     return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
 
 
@@ -280,6 +306,28 @@ def play_at_own_pace(
     return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
 
 
+def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollout:
+    """The demonstrations of an environment of text in each lane, a turn each.
+
+    Args:
+        sim: N lanes.
+        tokens: A `palaestra_baselines.common.lm.hf_model.TextTokens` of them.
+        seeds: uint64 ``[N]``.
+
+    Raises:
+        ValueError: The environment has none.
+    """
+    columns = Columns()
+    sim.reset(seed=seeds)
+    memory = tokens.new_memory(sim.num_envs)
+    columns.read(torch.from_numpy(tokens.questions(rows_of(sim), memory)), retrieved=False)
+    turns = torch.from_numpy(tokens.demonstrations())
+    columns.say(turns, torch.zeros(turns.shape), 0)
+    sim.step(tokens.actions(turns.numpy(), memory)[:, None])
+    counts, labels = torch.ones(sim.num_envs, dtype=torch.int64), outcome_of(sim)[1][:, None]
+    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), counts, labels)
+
+
 def stacked(turns: Sequence[Sequence[int]]) -> np.ndarray:
     """Tokens of unequal numbers as int64 ``[N, L]``, paddings at their ends."""
     table = np.full((len(turns), max(TURN, *map(len, turns))), PAD)
@@ -303,7 +351,7 @@ def measure_all(model: Any, sim: Simulation, tokens: Any, player: Player = play)
     return {name: measure_exact_match(model, sim, tokens, value, player) for name, value in TEMPERATURES.items()}
 
 
-def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, NameTokens]:
+def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, FixedTokens]:
     """Lanes of the token form that wait when their match is over, and what translates them.
 
     Args:
@@ -315,11 +363,39 @@ def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, NameTo
         ValueError: The tiny model cannot read such a game.
     """
     sim = registry.make_batch(id, lanes, autoreset_mode="off", **{"form": "tokens", **keywords})
-    return sim, NameTokens(sim.game)
+    return sim, tokens_of(sim.game)
+
+
+def tokens_of(game: Game) -> FixedTokens:
+    """What translates between a game and a tiny model.
+
+    Raises:
+        ValueError: The tiny model cannot read such a game.
+    """
+    return MathTokens(game) if game.name.startswith("MathText") else NameTokens(game)
+
+
+def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
+    """Looks whether a model can play matches.
+
+    Raises:
+        ValueError: It has other tokens, or their matches may have more of them than it reads.
+    """
+    if len(model.tokens.weight) != tokens.vocabulary:
+        raise ValueError(
+            f"the weights are of a model with {len(model.tokens.weight)} tokens, the game has {tokens.vocabulary}: "
+            "give --base weights that were made for it"
+        )
+    longest = tokens.question_size + tokens.turns * (tokens.turn_size + tokens.found_size) - tokens.found_size
+    if longest > model.context:
+        raise ValueError(
+            f"matches of {tokens.turns} turns have up to {longest} tokens, the model reads {model.context}: take fewer "
+            "or shorter turns"
+        )
 
 
 def rows_of(sim: Simulation) -> np.ndarray:
-    """Observations of the only agent, ``[N, 127]``; a view, valid until the next step."""
+    """Observations of the only agent, ``[N, n]``; a view, valid until the next step."""
     observations: Any = sim.observations
     return observations[:, 0]
 

@@ -144,7 +144,12 @@ class TinyModel(nn.Module):
         Returns:
             Tokens int64 ``[B]``, and the logarithms of their probabilities at temperature 1, float32 ``[B]``.
         """
-        return draw(self._log_probs_of(self._last), generator, temperature)
+        return draw(self.next_log_probs(), generator, temperature)
+
+    @torch.no_grad()
+    def next_log_probs(self) -> torch.Tensor:
+        """What each lane may say next: logarithms of probabilities float32 ``[B, V]``."""
+        return self._log_probs_of(self._last)
 
     def log_probs(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Distributions of M tokens of whole sequences, with gradients.
@@ -202,6 +207,33 @@ def draw(log_probs: torch.Tensor, generator: torch.Generator, temperature: float
         draws = torch.rand((len(below), 1), generator=generator) * below[:, -1:]
         ids = torch.searchsorted(below, draws, right=True)[:, 0].clamp(max=below.shape[1] - 1)
     return ids, log_probs.gather(1, ids[:, None])[:, 0]
+
+
+class Nucleus:
+    """Plays a model by nucleus sampling (Holtzman et al., arXiv 1904.09751).
+
+    Each token is drawn among the most probable ones that together have a probability of at least `top_p`.
+    """
+
+    def __init__(self, model: Any, top_p: float) -> None:
+        """Keeps the model, whose lanes are played.
+
+        Args:
+            model: A `TinyModel`, or what has its calls.
+            top_p: Above 0, at most 1.
+        """
+        self.model, self.top_p = model, top_p
+        self.start, self.force = model.start, model.force
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `TinyModel.sample`; logarithms are those of the model's own probabilities."""
+        log_probs = self.model.next_log_probs()
+        ordered, order = log_probs.sort(-1, descending=True)
+        before = ordered.exp().cumsum(-1) - ordered.exp()
+        is_rare = torch.zeros_like(order, dtype=torch.bool).scatter_(-1, order, before >= self.top_p)
+        ids, _ = draw(log_probs.masked_fill(is_rare, NEVER), generator, temperature)
+        return ids, log_probs.gather(1, ids[:, None])[:, 0]
 
 
 def last_tokens(ids: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Plays SearchQA by the most probable tokens of a tiny model: an `palaestra.core.run.opponents.Opponent`.
+"""Plays a game by the most probable tokens of a tiny model: an `palaestra.core.run.opponents.Opponent`.
 
 The token form and the text form of a game share their arrays, so the same player plays both.
 """
@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from palaestra.game import Game
-from palaestra_baselines.common.lm.name_tokens import PASSAGES, TURN, NameTokens
-from palaestra_baselines.common.lm.rollouts import speak
+from palaestra_baselines.common.lm.rollouts import check_fits, speak, tokens_of
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 
@@ -29,24 +28,25 @@ class TokenPlayer:
         Raises:
             ValueError: The model cannot read such a game, or its matches are too long for it.
         """
-        self.model, self.tokens = model, NameTokens(game)
-        self.tokens.check_context(model.context)
-        self.columns = self.tokens.question_size + self.tokens.turns * (TURN + PASSAGES)
+        self.model, self.tokens = model, tokens_of(game)
+        check_fits(model, self.tokens)
+        self.each = self.tokens.turn_size + self.tokens.found_size
+        self.columns = self.tokens.question_size + self.tokens.turns * self.each
         self.memory_size = self.columns + self.tokens.new_memory(1).shape[1] + 1
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """A turn of each lane, int64 ``[n, 1, 17]``; see `palaestra.core.run.opponents.Opponent`."""
+        """A turn of each lane, int64 ``[n, 1, L]``; see `palaestra.core.run.opponents.Opponent`."""
         rows, lanes = observations[:, 0], np.arange(len(observations))[:, None]
         known = memory.astype(np.int64)
         ids, seconds, turns = known[:, : self.columns], known[:, self.columns : -1], known[:, -1]
-        start = self.tokens.question_size + turns * (TURN + PASSAGES)
+        start = self.tokens.question_size + turns * self.each
         ids[first, : self.tokens.question_size] = self.tokens.questions(rows, seconds)[first]
         found = self.tokens.passages(rows, seconds)
-        ids[lanes[~first], (start[~first] - PASSAGES)[:, None] + np.arange(PASSAGES)] = found[~first]
+        ids[lanes[~first], (start[~first] - found.shape[1])[:, None] + np.arange(found.shape[1])] = found[~first]
         self.model.start(torch.from_numpy(ids))
         speaking = torch.ones(len(rows), dtype=torch.bool)
-        words = speak(self.model, speaking, torch.Generator(), temperature=0.0)[0].numpy()
-        ids[lanes, start[:, None] + np.arange(TURN)] = words
+        words = speak(self.model, speaking, torch.Generator(), 0.0, self.tokens.turn_size)[0].numpy()
+        ids[lanes, start[:, None] + np.arange(words.shape[1])] = words
         known[:, -1] += 1
         memory[:] = known
         return self.tokens.actions(words, seconds)[:, None]

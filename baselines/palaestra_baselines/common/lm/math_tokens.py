@@ -1,0 +1,126 @@
+"""Tokens of a tiny model for MathText: the environment's own, and marks where questions and turns begin and end.
+
+    question   BOS  3 + 5 * 7 ...                      dots fill it up to one length
+    turn       3 + 5 = 8 ; 8 * 7 = 6 ; ANSWER 6 END    all of it, or a step of it
+
+Dots keep all turns at the same positions: the place of a number in a question is then found by its distance, whatever
+the length of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
+from palaestra.mathtext.math_language import ANSWER as ANSWER_WORD
+from palaestra.mathtext.math_language import CLOSE, MINUS, STEP, ZERO
+from palaestra.mathtext.math_language import VOCABULARY as WORDS
+from palaestra.mathtext.math_rules import demonstrations
+from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, FIRST_RELATION, PAD
+
+FIRST_WORD = FIRST_RELATION
+"""Token of the environment's word 1; its words go on from there, but that which opens an answer is `ANSWER`."""
+SHORTEST_QUESTION = 18
+"""Tokens of a question, BOS counted: enough for 8 operations. Games with longer questions have more."""
+
+
+class MathTokens:
+    """Translates between a batch's arrays and tokens; nothing is remembered of lanes."""
+
+    vocabulary, found_size = FIRST_WORD + WORDS - 1, 0
+    special = range(FIRST_WORD)
+
+    def __init__(self, game: Game) -> None:
+        """Looks at the rules."""
+        (role,) = game.roles
+        self.turns = int(game.horizon or 1)
+        self.words = next(field.size for field in role.observation if field.name == "question")
+        self.question_size = max(1 + self.words, SHORTEST_QUESTION)
+        self.turn_size = sum(field.size for field in role.action) + 1
+        self.token_of = np.concatenate([[PAD], FIRST_WORD + np.arange(WORDS - 1)])
+        self.token_of[ANSWER_WORD] = ANSWER
+        self.word_of = np.zeros(self.vocabulary, np.int64)
+        self.word_of[self.token_of] = np.arange(WORDS)
+
+    def new_memory(self, lanes: int) -> np.ndarray:
+        """Nothing is remembered."""
+        return np.zeros((lanes, 0), np.int64)
+
+    def questions(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """The questions, int64 ``[N, question_size]``, of observations int ``[N, n]`` of the token form."""
+        table = np.full((len(observations), self.question_size), DOT)
+        table[:, 0] = BOS
+        words = self.token_of[observations[:, : self.words].astype(np.int64)]
+        table[:, 1 : 1 + self.words] = np.where(words == PAD, DOT, words)
+        return table
+
+    def passages(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """Nothing is found, int64 ``[N, 0]``."""
+        return np.zeros((len(observations), 0), np.int64)
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether the tokens of a turn are all of it."""
+        return len(turn) == self.turn_size or turn[-1] == END
+
+    def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """Turns int64 ``[N, L]`` as the environment takes them: words up to ``END``, none from a mark on."""
+        words = self.word_of[turns[:, : self.turn_size - 1]]
+        return np.where((words > 0).cumprod(1).astype(bool), words, 0)
+
+    def turns_of(self, words: np.ndarray) -> np.ndarray:
+        """Turns as tokens, int64 ``[N, turn_size]``, of words ``[N, turn_size - 1]``: the inverse of `actions`."""
+        turns = np.full((len(words), self.turn_size), PAD)
+        turns[:, :-1] = self.token_of[words]
+        turns[np.arange(len(turns)), (words > 0).sum(1)] = END
+        return turns
+
+
+class WorkedSolutions:
+    """A script with the calls of a language model: it writes the worked solutions of the environment.
+
+    `palaestra_baselines.common.lm.rollouts.play` plays it as a model, in the lanes that it was given.
+    """
+
+    def __init__(self, sim: Simulation, tokens: MathTokens, seed: int = 0, wrong: float = 0.0) -> None:
+        """Has read nothing.
+
+        Args:
+            sim: The lanes that it plays, of MathText with ``turns="one"``.
+            tokens: Translates.
+            seed: Of its errors.
+            wrong: Share of the matches of MathText-Arith in which it adds where it should multiply.
+        """
+        self.sim, self.tokens, self.wrong = sim, tokens, wrong
+        self.rng = np.random.default_rng(seed)
+
+    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
+        """Reads questions: those of the lanes."""
+        words = demonstrations(self.sim.states)
+        if self.wrong:
+            words = np.where(self.rng.random((len(words), 1)) < self.wrong, with_sums(words), words)
+        self.turn = self.tokens.turns_of(words)
+
+    def force(self, ids: torch.Tensor) -> None:
+        """Reads its own tokens, which it knows."""
+
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """The next token of each lane's turn, int64 ``[N]``, and zeros."""
+        ids, self.turn = torch.from_numpy(self.turn[:, 0].copy()), self.turn[:, 1:]
+        return ids, torch.zeros(len(ids))
+
+
+def with_sums(words: np.ndarray) -> np.ndarray:
+    """Worked solutions of MathText-Arith ``[N, L]`` with sums in place of products, and what follows from them."""
+    words, lanes = words.copy(), np.arange(len(words))
+    value = words[:, 0] - ZERO
+    for start in range(0, words.shape[1] - STEP, STEP):
+        sign, number, closing, next_word = (words[:, start + column] for column in (1, 2, STEP - 1, STEP))
+        is_step = closing == CLOSE
+        value = np.where(is_step, (value + np.where(sign == MINUS, -1, 1) * (number - ZERO)) % 10, value)
+        for at in (np.full_like(lanes, start + 4), start + STEP + (next_word == ANSWER_WORD)):
+            words[lanes, at] = np.where(is_step, ZERO + value, words[lanes, at])
+    return words

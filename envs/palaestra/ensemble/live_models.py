@@ -1,0 +1,204 @@
+# pyright: reportMissingImports=false
+"""Causal language models of Hugging Face with tokenizers of their own, and the tokens of all of them.
+
+Nothing is downloaded (``local_files_only``) and no code of a folder is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NO_LIBRARY = 'live models need transformers: pip install "palaestra[text]"'
+END = b""
+"""In place of the bytes of a token: it ends the text."""
+BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+"""How tokenizers of SentencePiece call a byte."""
+SPACE = "\u2581"
+"""How they write a space."""
+
+
+def import_transformers() -> Any:
+    """The library.
+
+    Raises:
+        ImportError: It is not installed; says how to.
+    """
+    try:
+        import transformers
+    except ImportError as error:
+        raise ImportError(NO_LIBRARY) from error
+    return transformers
+
+
+def byte_letters() -> dict[str, int]:
+    """The letters by which byte-level tokenizers write bytes, as GPT-2 does: printable ones stand for themselves."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + k): byte for k, byte in enumerate(others)}
+
+
+def bytes_of_tokens(tokenizer: Any) -> list[bytes | None]:
+    """The bytes that each token of a tokenizer stands for; `END` where it ends a text, None where it is no text.
+
+    Raises:
+        ValueError: The tokenizer is none of the library tokenizers.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(f"{tokenizer.name_or_path}: its tokenizer has no fast form: save it with a tokenizer.json")
+    decoder = json.dumps(json.loads(tokenizer.backend_tokenizer.to_str())["decoder"])
+    letters = byte_letters() if '"ByteLevel"' in decoder else None
+    special = set(tokenizer.all_special_ids)
+    added = tokenizer.added_tokens_decoder
+    found = list[bytes | None]()
+    for number, token in enumerate(tokenizer.convert_ids_to_tokens(range(len(tokenizer)))):
+        if number == tokenizer.eos_token_id:
+            found.append(END)
+        elif number in special or token is None or token == "":
+            found.append(None)
+        elif number in added:
+            found.append(added[number].content.encode())
+        elif letters is not None:
+            found.append(bytes(letters[letter] for letter in token if letter in letters) or None)
+        else:
+            byte = BYTE_TOKEN.fullmatch(token)
+            found.append(bytes([int(byte[1], 16)]) if byte else token.replace(SPACE, " ").encode())
+    return found
+
+
+class Expert:
+    """A model and its tokenizer.
+
+    Attributes:
+        tokenizer: Of the library.
+        tokens: Bytes of each of its tokens, see `bytes_of_tokens`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Loads the tokenizer; the model is loaded when it is first asked.
+
+        Args:
+            folder: Of the model.
+
+        Raises:
+            ImportError: transformers is not installed.
+            ValueError: There is no tokenizer in the folder, or none that fits.
+        """
+        library = import_transformers()
+        self._folder = folder
+        try:
+            self.tokenizer: Any = library.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(f"live: {folder} has no tokenizer of Hugging Face: {error}") from error
+        self.tokens = bytes_of_tokens(self.tokenizer)
+        self._single = {token: number for number, token in enumerate(self.tokens) if token and len(token) == 1}
+
+    @cached_property
+    def network(self) -> Any:
+        """The ``AutoModelForCausalLM`` in float32, in evaluation mode.
+
+        Raises:
+            ValueError: There is no such model in the folder.
+        """
+        import torch
+
+        library = import_transformers()
+        try:
+            model = library.AutoModelForCausalLM.from_pretrained(
+                str(self._folder), local_files_only=True, dtype=torch.float32
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(f"live: {self._folder} has no causal language model: {error}") from error
+        return model.eval()
+
+    def encode(self, text: bytes) -> list[int]:
+        """Ids of a text; bytes at its end that are no complete character are added one by one, where they can be."""
+        complete = text.decode("utf-8", "ignore")
+        ids = list(self.tokenizer(complete)["input_ids"])
+        tail = text[len(complete.encode()) :]
+        return ids + [self._single[tail[i : i + 1]] for i in range(len(tail)) if tail[i : i + 1] in self._single]
+
+    def distribution(self, text: bytes) -> np.ndarray:
+        """Probabilities of the next token, float64 ``[len(tokens)]``; they add up to 1 over those that are text or end.
+
+        The text is read alone: what other lanes read does not change a bit of it.
+        """
+        import torch
+
+        with torch.inference_mode():
+            logits = self.network(input_ids=torch.tensor([self.encode(text)]), use_cache=False).logits[0, -1]
+        numbers = logits.double().numpy()[: len(self.tokens)]
+        numbers = np.where(self._is_text[: len(numbers)], numbers, -np.inf)
+        probs = np.zeros(len(self.tokens))
+        probs[: len(numbers)] = np.exp(numbers - numbers.max())
+        return probs / probs.sum()
+
+    @cached_property
+    def _is_text(self) -> np.ndarray:
+        return np.array([token is not None for token in self.tokens])
+
+
+def tokens_of_all(experts: Sequence[Expert]) -> tuple[bytes, ...]:
+    """The tokens of all vocabularies: `END`, then each once, by their bytes."""
+    return (END, *sorted({token for expert in experts for token in expert.tokens if token}))
+
+
+def places_of(expert: Expert, tokens: Sequence[bytes]) -> np.ndarray:
+    """Where the tokens of an expert stand among those of all, int64; 0 for those without text, which have no mass."""
+    numbers = {token: number for number, token in enumerate(tokens)}
+    return np.array([numbers[token] if token else 0 for token in expert.tokens], np.int64)
+
+
+def load_expert(folder: str | Path) -> Expert:
+    """The expert of a folder; loaded once a process for the same files.
+
+    Raises:
+        ImportError: transformers is not installed.
+        ValueError: No such folder, or no tokenizer in it.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise ValueError(f"live: there is no folder {str(folder)!r}: give folders of causal language models")
+    import_transformers()
+    return _expert(path.resolve(), digest_of_folder(path))
+
+
+@lru_cache(maxsize=16)
+def _expert(folder: Path, digest: str) -> Expert:
+    return Expert(folder)
+
+
+def digest_of_folder(folder: Path) -> str:
+    """SHA-256 of the names and contents of all files."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class ModelsDigest:
+    """Says which models write: `palaestra.game.Game.model_digest`."""
+
+    folders: tuple[str, ...]
+
+    def __call__(self) -> str:
+        """Digests of the folders."""
+        return " ".join(digest_of_folder(Path(folder)) for folder in self.folders)
+
+
+def library_version() -> str:
+    """Versions of the libraries: `palaestra.game.Game.engine_version`."""
+    import torch
+
+    return f"transformers-{import_transformers().__version__} torch-{torch.__version__}"
