@@ -22,6 +22,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+import ensemble_speed
 import exact_claims
 import math_speed
 import pursuit_speed
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zi (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zj (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -346,6 +347,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zg": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
     "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
     "zi": (math_speed.turns, "MathText, tokens, turns a second", math_speed.BAR, True),
+    "zj": (ensemble_speed.decisions, "LLMEnsemble, decisions a second", ensemble_speed.BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

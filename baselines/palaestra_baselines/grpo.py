@@ -199,8 +199,8 @@ class Run:
         self.model: Any
         self.tokens: Any
         if args.model:
-            self.model, self.player = HFModel(args.model), play_at_own_pace
             self.sim, self.tokens = self._text_batch(matches)
+            self.model, self.player = HFModel(args.model, self.tokens.size), play_at_own_pace
             self.questions = self._text_batch(args.questions)
         else:
             self.model, self.player = load_base(args.base), play

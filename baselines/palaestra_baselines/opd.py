@@ -1,6 +1,6 @@
 """On-policy distillation: a student samples, and at each of its tokens comes nearer to a teacher's distribution.
 
-"On-policy distillation revisited" (arXiv 2603.25562): the student's own rollouts are evaluated by a teacher with the
+Fu et al., "Revisiting On-Policy Distillation" (arXiv 2603.25562): the student's own rollouts are evaluated by a teacher with the
 same tokens. The usual loss takes the sampled token alone (``--loss sampled``): its advantage is the difference of the
 two logarithms, an estimate of the reverse KL divergence that is noisy, and worst where teacher and student disagree::
 
@@ -138,7 +138,6 @@ class Run(grpo.Run):
 
     Attributes:
         teacher: The teacher.
-        width: Tokens that both have; models of one tokenizer may have further outputs that are no tokens.
     """
 
     method = METHOD
@@ -151,21 +150,20 @@ class Run(grpo.Run):
         """
         super().__init__(args)
         if args.model:
-            self.width = 1 + check_same_tokens(args.model, args.teacher)
-            self.teacher: Any = HFModel(args.teacher).requires_grad_(False)
+            check_same_tokens(args.model, args.teacher)
+            self.teacher: Any = HFModel(args.teacher, self.tokens.size).requires_grad_(False)
         else:
             self.teacher = load_base(args.teacher).requires_grad_(False)
             check_fits(self.teacher, self.tokens)
-            self.width = self.tokens.vocabulary
         if args.top_p < 1.0:
             self.speaker = Nucleus(self.model, args.top_p)
         self.seen |= {"support_mass": 0.0, "kl": 0.0, "gradient_norm": 0.0}
 
     def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
         """Learns from the teacher at the tokens that were sampled."""
-        args, mask = self.args, loss_mask(rollout) & (rollout.ids < self.width)
+        args, mask = self.args, loss_mask(rollout)
         with torch.no_grad():
-            teacher = self.teacher.log_probs(rollout.ids, mask)[:, : self.width]
+            teacher = self.teacher.log_probs(rollout.ids, mask)
         barred = torch.zeros(teacher.shape[1], dtype=torch.bool)
         if args.mask_special == "yes":
             barred[list(self.tokens.special)] = True
@@ -173,7 +171,7 @@ class Run(grpo.Run):
             mask, teacher = mask.masked_scatter(mask, kept), teacher[kept]
         support = support_of(teacher, args.top_k, barred, rollout.ids[mask] if args.append_sampled == "yes" else None)
         for number in range(args.passes):
-            student = self.model.log_probs(rollout.ids, mask)[:, : self.width]
+            student = self.model.log_probs(rollout.ids, mask)
             if number == 0:
                 mass = student.detach().exp().masked_fill(~support, 0.0).sum(1).mean()
                 self.seen |= {"support_mass": float(mass), "kl": float(reverse_kl(student.detach(), teacher))}

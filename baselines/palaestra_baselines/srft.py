@@ -161,6 +161,7 @@ class Run(grpo.Run):
         self.taught, self.script = 0, None
         if args.model:
             self.shown, self.shown_tokens = self._text_batch(args.groups)
+            self.demonstrate(np.arange(args.groups, dtype=np.uint64))  # refuses what has none before it is played
         else:
             self.shown, tokens = make_batch(args.env_id, args.groups, **keywords(args.options))
             is_math = isinstance(tokens, MathTokens)

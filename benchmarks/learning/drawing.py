@@ -76,6 +76,17 @@ STYLES: dict[str, Style] = {
     "pi-Play, partial": Style(GREEN, DOTTED, "^"),
     "pi-Play, answer": Style(BLUE, DASH_DOT, "v"),
     "pi-Play, none": Style(PURPLE, SHORT, "P"),
+    "OPD, sampled token": Style(ORANGE, SOLID, "v"),
+    "OPD, K 16": Style(BLUE, LONG, "o"),
+    "OPD, K 4": Style(GREEN, DASHED, "^"),
+    "OPD, full vocabulary": Style(BLACK, DASH_DOT, "D"),
+    "OPD, K 4, not renormalised": Style(VERMILLION, SHORT, "X"),
+    "OPD, K 16, not renormalised": Style(PURPLE, DASH_DOT_DOT, "P"),
+    "SRFT": Style(VERMILLION, SOLID, "^"),
+    "SFT": Style(GREEN, DASH_DOT, "v"),
+    "SFT then GRPO": Style(BLUE, LONG, "D"),
+    "SRFT, weights 1": Style(ORANGE, SHORT, "P"),
+    "SRFT, exp(+H)": Style(PURPLE, DASH_DOT_DOT, "X"),
 }
 """Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
 GREY = "0.4"

@@ -29,7 +29,7 @@ The scripts, and the share of right tokens in 4,096 matches by default (95% inte
 5. ``oracle`` (0.93): all weight on the best expert of the span. It knows the domain and the skills; of recorded experts
    it takes the one with the most right tokens in the span.
 
-Random weights reach 0.54, all weight on the expert that is best where the features are largest reaches 0.90.
+Random weights reach 0.54, all weight on the expert that is best where the features are largest reaches 0.92.
 
 ## Action Space
 

@@ -18,9 +18,9 @@ import torch
 
 from palaestra import registry
 from palaestra.search.turn_codec import parse
-from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens
-from palaestra_baselines.common.lm.losses import chosen, loss_mask
+from palaestra_baselines import grpo, opd, srft
+from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, check_same_tokens
+from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
 from palaestra_baselines.common.lm.name_tokens import CONTEXT, PAD
 from palaestra_baselines.common.lm.rollouts import Rollout, play_at_own_pace
 from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyModel
@@ -40,21 +40,31 @@ def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytes
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved Llama of random numbers with a byte-level tokenizer, the tags among its tokens."""
+    prompts = [gymnasium.make(ID, form="text").reset(seed=seed)[0] for seed in range(20)]
+    return saved_llama(tmp_path_factory.mktemp("llama"), tokenizer_of(prompts, 120))
+
+
+def tokenizer_of(texts: list[str], size: int) -> Any:
+    """A byte-level tokenizer of so many tokens and the tags."""
     transformers: Any = pytest.importorskip("transformers", reason="pip install transformers==5.24.0")
     tokenizers: Any = pytest.importorskip("tokenizers")
-    prompts = [gymnasium.make(ID, form="text").reset(seed=seed)[0] for seed in range(20)]
     plain = tokenizers.Tokenizer(tokenizers.models.BPE())
     plain.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     plain.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=120, special_tokens=["<pad>", "<end>"], show_progress=False)
-    plain.train_from_iterator(prompts, trainer)
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=size, special_tokens=["<pad>", "<end>"], show_progress=False)
+    plain.train_from_iterator(texts, trainer)
     words = transformers.PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="<pad>", eos_token="<end>")
     words.add_tokens(TAGS)
+    return words
+
+
+def saved_llama(path: Path, words: Any, seed: int = 0, spare: int = 0) -> Path:
+    """Saves a Llama of random numbers and a tokenizer; ``spare`` of its outputs are no tokens."""
+    transformers: Any = pytest.importorskip("transformers", reason="pip install transformers==5.24.0")
     sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     ids = {"pad_token_id": words.pad_token_id, "eos_token_id": words.eos_token_id, "bos_token_id": None}
-    torch.manual_seed(0)
-    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=len(words), **sizes, **ids))
-    path = tmp_path_factory.mktemp("llama")
+    torch.manual_seed(seed)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=len(words) + spare, **sizes, **ids))
     model.save_pretrained(path)
     words.save_pretrained(path)
     return path
@@ -62,7 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def play(folder: Path) -> tuple[HFModel, TextTokens, Rollout]:
     sim = registry.make_batch(ID, LANES, autoreset_mode="off", form="text", prompt="plain")
-    model, tokens = HFModel(folder), TextTokens(sim, folder, TURN_TOKENS)
+    tokens = TextTokens(sim, folder, TURN_TOKENS)
+    model = HFModel(folder, tokens.size)
     seeds = np.repeat(np.arange(LANES // GROUP, dtype=np.uint64), GROUP)
     return model, tokens, play_at_own_pace(model, sim, tokens, seeds, torch.Generator().manual_seed(1))
 
@@ -141,3 +152,143 @@ def test_it_is_trained_and_resumed(folder: Path, tmp_path: Path, masked: Any):
     assert len(read_rows(tmp_path / "seed_0" / "log.csv")) >= 3
     before, after = HFModel(folder).state_dict(), HFModel(report.weights).state_dict()
     assert max((before[name] - after[name]).abs().max().item() for name in before) > 1e-4
+
+
+# -- distillation ------------------------------------------------------------------------------------------------------
+
+FEW: dict[str, Any] = {
+    "groups": 2,
+    "group": 2,
+    "questions": 2,
+    "turn_tokens": TURN_TOKENS,
+    "evaluations": 1,
+    "quiet": True,
+}
+FEW |= {"options": ("prompt=plain",)}
+
+
+def words_of(folder: Path) -> Any:
+    """The tokenizer in a folder."""
+    transformers: Any = pytest.importorskip("transformers", reason="pip install transformers==5.24.0")
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("loss", "spare"),
+    [("top_k", {}), ("full", {}), ("sampled", {}), ("top_k", {"teacher": 8}), ("full", {"student": 8})],
+    ids=str,
+)
+def test_a_student_comes_nearer_to_a_teacher_whatever_outputs_are_no_tokens(
+    folder: Path, tmp_path: Path, loss: Any, spare: dict[str, int]
+):
+    words = words_of(folder)
+    student = saved_llama(tmp_path / "student", words, 0, spare.get("student", 0))
+    teacher = saved_llama(tmp_path / "teacher", words, 1, spare.get("teacher", 0))
+    args = opd.Args(
+        **FEW, model=str(student), teacher=str(teacher), loss=loss, total_steps=40, directory=tmp_path / "run"
+    )
+    report = opd.train(args)
+    assert report.updates >= 3
+    rows = read_rows(tmp_path / "run" / "seed_0" / "log.csv")
+    assert 0.0 < rows[-1]["support_mass"] < 1.0
+    assert rows[-1]["kl"] > 0.0
+    size = len(words)
+    before, after = HFModel(student, size), HFModel(report.weights, size)
+    assert len(after.network.lm_head.weight) == size + spare.get("student", 0)
+    _, _, rollout = play(student)
+    mask = loss_mask(rollout)
+    with torch.no_grad():
+        told, old, new = (model.log_probs(rollout.ids, mask) for model in (HFModel(teacher, size), before, after))
+    assert (new - old).abs().max() > 1e-4
+    if loss != "sampled":
+        assert reverse_kl(new, told) < reverse_kl(old, told)
+
+
+@pytest.mark.peers
+def test_outputs_that_are_no_tokens_are_never_drawn(folder: Path, tmp_path: Path):
+    words = words_of(folder)
+    model, whole = (HFModel(saved_llama(tmp_path, words, spare=500), size) for size in (len(words), None))
+    ids = torch.arange(1, 41).reshape(4, 10)
+    at = torch.ones(4, 10, dtype=torch.bool)
+    at[:, 0] = False
+    with torch.no_grad():
+        found, all_outputs = model.log_probs(ids, at), whole.log_probs(ids, at)
+    assert found.shape[1] == 1 + len(words)
+    torch.testing.assert_close(found.exp().sum(1), torch.ones(len(found)))
+    torch.testing.assert_close(found, all_outputs[:, : 1 + len(words)].log_softmax(1))
+    model.start(ids)
+    assert max(int(model.sample(torch.Generator().manual_seed(seed))[0].max()) for seed in range(50)) <= len(words)
+
+
+@pytest.mark.peers
+def test_a_teacher_with_another_tokenizer_is_refused_with_both_sizes(folder: Path, tmp_path: Path):
+    other = saved_llama(tmp_path, tokenizer_of(["the same letters in other words"], 60))
+    sizes = [len(words_of(path)) for path in (folder, other)]
+    assert sizes[0] != sizes[1]
+    args = opd.Args(**FEW, model=str(folder), teacher=str(other), directory=tmp_path / "run")
+    with pytest.raises(ValueError, match=rf"{folder} has {sizes[0]} tokens, that of {other} {sizes[1]}"):
+        opd.Run(args)
+
+
+@pytest.mark.peers
+def test_tokenizers_of_one_size_with_other_words_are_told_apart(folder: Path, tmp_path: Path):
+    words = words_of(folder)
+    changed = tokenizer_of(["ab"], 4)
+    changed.add_tokens([f"word{number}" for number in range(len(words) - len(changed))])
+    assert len(changed) == len(words)
+    other = saved_llama(tmp_path, changed)
+    with pytest.raises(ValueError, match="not the same"):
+        check_same_tokens(folder, other)
+
+
+# -- demonstrations as text --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def calculator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved Llama of random numbers whose tokenizer has the symbols of MathText."""
+    text = [f"{solution} <answer>7</answer> 1 + 2 * 3 - 4 = 5; 6 7 8 9 0" for solution in ("2 + 3 = 5;", "9 * 7 = 3;")]
+    return saved_llama(tmp_path_factory.mktemp("calculator"), tokenizer_of(text, 60))
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("schedule", ["single", "sft", "sft_then_grpo"])
+def test_a_model_learns_worked_solutions_from_the_text_of_the_environment(
+    calculator: Path, tmp_path: Path, schedule: Any
+):
+    args = srft.Args(**FEW, model=str(calculator), schedule=schedule, total_steps=12, directory=tmp_path)
+    run = srft.Run(args)
+    shown = run.demonstrate(np.arange(args.groups, dtype=np.uint64))
+    assert (shown.exact_match == 1.0).all()
+    report = srft.train(args)
+    assert report.updates == {"single": 3, "sft": 3, "sft_then_grpo": 6}[schedule]
+    mask = loss_mask(shown)
+    with torch.no_grad():
+        old, new = (
+            chosen(HFModel(path).log_probs(shown.ids, mask), shown.ids, mask).sum()
+            for path in (calculator, report.weights)
+        )
+    assert new > old
+
+
+@pytest.mark.peers
+def test_demonstrations_are_the_text_of_the_script_and_end_with_an_end_of_sequence(calculator: Path, tmp_path: Path):
+    args = srft.Args(**FEW, model=str(calculator), directory=tmp_path)
+    run = srft.Run(args)
+    shown = run.demonstrate(np.arange(args.groups, dtype=np.uint64))
+    words = words_of(calculator)
+    for lane in range(args.groups):
+        question, info = gymnasium.make(srft.ARITH, form="text", prompt="plain").reset(seed=lane)
+        said = (shown.ids[lane][shown.turn[lane] == 0] - 1).tolist()
+        assert said[-1] == words.eos_token_id
+        assert words.decode(said[:-1]) == info["demonstration"]
+        read = (shown.ids[lane][(shown.turn[lane] < 0) & (shown.ids[lane] != PAD)] - 1).tolist()
+        assert words.decode(read) == question
+
+
+@pytest.mark.peers
+def test_without_demonstrations_as_text_it_is_refused_before_it_learns(folder: Path, tmp_path: Path):
+    args = srft.Args(**FEW, model=str(folder), env_id=ID, directory=tmp_path)
+    with pytest.raises(ValueError, match=r'SearchQA has no info\["demonstration"\].*take MathText'):
+        srft.Run(args)

@@ -197,7 +197,9 @@ def test_special_tokens_are_neither_learnt_nor_compared_where_they_are_masked(
         assert torch.equal(seen["mask"], names)
     else:
         assert not seen["support"][:, :FIRST_RELATION].any()
-        assert seen["support"].sum(1).unique().tolist() == ([16] if loss == "top_k" else [run.width - FIRST_RELATION])
+        assert seen["support"].sum(1).unique().tolist() == (
+            [16] if loss == "top_k" else [run.tokens.vocabulary - FIRST_RELATION]
+        )
 
 
 def test_the_teacher_does_not_learn(run: opd.Run):

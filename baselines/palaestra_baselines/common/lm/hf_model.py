@@ -46,16 +46,22 @@ class HFModel:
 
     Attributes:
         network: The ``AutoModelForCausalLM``, in evaluation mode: dropout would change what ratios mean.
+        size: V, tokens of the tokenizer; None: all outputs are tokens. Models may have further outputs, which have no
+            part in distributions and are never drawn.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, size: int | None = None) -> None:
         """Loads the weights in float32.
+
+        Args:
+            folder: Of the model.
+            size: See above.
 
         Raises:
             ImportError: transformers is not installed.
             OSError: There is no model in the folder.
         """
-        library = import_transformers()
+        library, self.size = import_transformers(), size
         self.network: Any = library.AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32
         ).eval()
@@ -93,7 +99,7 @@ class HFModel:
         read = self.network(**self._inputs(self._ids, past), **{self._cache_name: self._cache}, use_cache=True)
         self._cache = read[self._cache_name]
         last, lanes = last_tokens(ids)[:, -1], torch.arange(len(ids))
-        self._last = torch.where((last >= 0)[:, None], read.logits[lanes, last].float(), self._last)
+        self._last = torch.where((last >= 0)[:, None], read.logits[lanes, last, : self.size].float(), self._last)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -109,7 +115,7 @@ class HFModel:
         """Distributions of M tokens of whole sequences, float32 ``[M, V + 1]``."""
         rows, columns = at.nonzero(as_tuple=True)
         logits = self.network(**self._inputs(ids, 0), use_cache=False).logits
-        return with_padding(logits[rows, last_tokens(ids)[rows, columns - 1]].float().log_softmax(-1))
+        return with_padding(logits[rows, last_tokens(ids)[rows, columns - 1], : self.size].float().log_softmax(-1))
 
     def _inputs(self, ids: torch.Tensor, past: int) -> dict[str, torch.Tensor]:
         is_token = ids != PAD
@@ -120,11 +126,8 @@ class HFModel:
         }
 
 
-def check_same_tokens(student: str | Path, teacher: str | Path) -> int:
+def check_same_tokens(student: str | Path, teacher: str | Path) -> None:
     """Looks whether two folders have the same tokenizer, as models must whose probabilities are compared.
-
-    Returns:
-        Number of its tokens, any that are left out of its numbers counted.
 
     Raises:
         ValueError: They have not; gives the sizes of both.
@@ -140,7 +143,6 @@ def check_same_tokens(student: str | Path, teacher: str | Path) -> int:
             f"the tokenizer of {student} has {len(words[0])} tokens, that of {teacher} {len(words[1])}, and they are "
             "not the same: give a teacher with the student's tokenizer"
         )
-    return 1 + max(words[0].values())
 
 
 def with_padding(log_probs: torch.Tensor) -> torch.Tensor:
@@ -153,6 +155,7 @@ class TextTokens:
 
     Attributes:
         tokenizer: Of the model.
+        size: Number of its tokens, any that are left out of its numbers counted.
         special: Its special tokens, and the padding.
 
     A turn ends behind a closing tag, at the tokenizer's end of sequence, or after ``longest`` tokens.
@@ -169,6 +172,7 @@ class TextTokens:
         library = import_transformers()
         self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.io, self.longest, self.turns = AgentIO(sim, (0,), codec="text"), longest, int(sim.game.horizon or 1)
+        self.size = 1 + max(self.tokenizer.get_vocab().values())
         self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
 
     def new_memory(self, lanes: int) -> np.ndarray:

@@ -69,7 +69,9 @@ class MathTokens:
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Turns int64 ``[N, L]`` as the environment takes them: words up to ``END``, none from a mark on."""
         words = self.word_of[turns[:, : self.turn_size - 1]]
-        return np.where((words > 0).cumprod(1).astype(bool), words, 0)
+        actions = np.zeros((len(turns), self.turn_size - 1), np.int64)
+        actions[:, : words.shape[1]] = np.where((words > 0).cumprod(1).astype(bool), words, 0)
+        return actions
 
     def turns_of(self, words: np.ndarray) -> np.ndarray:
         """Turns as tokens, int64 ``[N, turn_size]``, of words ``[N, turn_size - 1]``: the inverse of `actions`."""

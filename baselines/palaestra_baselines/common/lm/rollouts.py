@@ -45,11 +45,14 @@ class Tokens(Protocol):
 
     Attributes:
         turns: Most turns of a match.
-        special: Tokens that are not of the game's own vocabulary, but mark where its parts begin and end.
     """
 
     turns: int
-    special: Sequence[int]
+
+    @property
+    def special(self) -> Sequence[int]:
+        """Tokens that are not of the game's own vocabulary, but mark where its parts begin and end."""
+        ...
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """What is remembered of lanes that have read nothing."""
@@ -384,7 +387,7 @@ def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
     if len(model.tokens.weight) != tokens.vocabulary:
         raise ValueError(
             f"the weights are of a model with {len(model.tokens.weight)} tokens, the game has {tokens.vocabulary}: "
-            "give --base weights that were made for it"
+            "give weights that were made for it"
         )
     longest = tokens.question_size + tokens.turns * (tokens.turn_size + tokens.found_size) - tokens.found_size
     if longest > model.context:
