@@ -57,7 +57,7 @@ class Place:
 
 PLACES = {
     "opd": Place("SearchQA-2Hop, base noisy", TWO_HOPS, "noisy", 8, 30, (0, 5, 10, 15, 20, 25, 30), 3.0),
-    "srft": Place("MathText-Arith, base sums", ARITH, "sums", 16, 80, (0, 10, 20, 30, 40, 50, 60, 70, 80), 1.0),
+    "srft": Place("MathText-Arith, base sums", ARITH, "sums", 16, 60, (0, 10, 20, 30, 40, 50, 60), 1.0),
     "right": Place("MathText-Arith, base worked", ARITH, "worked", 16, 60, tuple(range(0, 61, 3)), 1.0),
 }
 SAMPLED, TOP_16, TOP_4 = "OPD, sampled token", "OPD, K 16", "OPD, K 4"
