@@ -1,8 +1,9 @@
 """On-policy distillation: a student samples, and at each of its tokens comes nearer to a teacher's distribution.
 
-Fu et al., "Revisiting On-Policy Distillation" (arXiv 2603.25562): the student's own rollouts are evaluated by a teacher with the
-same tokens. The usual loss takes the sampled token alone (``--loss sampled``): its advantage is the difference of the
-two logarithms, an estimate of the reverse KL divergence that is noisy, and worst where teacher and student disagree::
+Fu et al., "Revisiting On-Policy Distillation" (arXiv 2603.25562): the student's own rollouts are evaluated by a
+teacher with the same tokens. The usual loss takes the sampled token alone (``--loss sampled``): its advantage is the
+difference of the two logarithms, an estimate of the reverse KL divergence that is noisy, and worst where teacher and
+student disagree::
 
     sampled             -mean log pi(y) * sg(log q(y) - log pi(y))
 

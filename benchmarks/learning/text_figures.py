@@ -239,8 +239,8 @@ def text_bases(args: FigureArgs) -> None:
     """Exact match of the bases with each prefix."""
     rows = list[dict[str, Any]]()
     seeds = np.arange(EVALUATION_SEED, EVALUATION_SEED + QUESTIONS, dtype=np.uint64)
-    for base, recipe in RECIPES.items():
-        model, (sim, tokens) = load_base(base), make_batch(recipe.env_id, QUESTIONS)
+    for base in EVERYWHERE:
+        model, (sim, tokens) = load_base(base), make_batch(RECIPES[base].env_id, QUESTIONS)
         for number, form in enumerate(FORMS):
             prefix = partial(prefixes, tokens=tokens, forms=np.full(QUESTIONS, number))
             played = {

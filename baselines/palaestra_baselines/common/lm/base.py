@@ -66,12 +66,12 @@ class Recipe:
         env_id: Environment of the demonstrations.
         hops: Facts that their questions need, the fewest and the most; None for what the environment asks.
         shortcut: See `palaestra_baselines.common.lm.demonstrations.Demonstrator`.
-        noise: Likewise.
+        noise: Likewise; of MathText the share of wrong solutions, see
+            `palaestra_baselines.common.lm.math_tokens.WorkedSolutions`.
         told: Share of the demonstrations with a prefix, equal parts of each of
             `palaestra_baselines.common.lm.privileged.FORMS`.
         last: How often the best passage is surely shown last, and else passages in any order: a share. None shows
             them by rank, as the environment does.
-        wrong: See `palaestra_baselines.common.lm.math_tokens.WorkedSolutions`.
         steps: Gradient steps.
         lanes: Demonstrations of a gradient step, each of a world of its own.
         learning_rate: Of Adam.
@@ -85,7 +85,6 @@ class Recipe:
     noise: float = 0.0
     told: float = 0.8
     last: float | None = None
-    wrong: float = 0.0
     steps: int = 300
     lanes: int = 64
     learning_rate: float = 2e-3
@@ -98,7 +97,7 @@ RECIPES = {
     "early": Recipe(last=0.4, steps=1000, learning_rate=3e-3),
     "noisy": Recipe(hops=(1, 3), noise=0.6, steps=900),
     "teacher": Recipe("palaestra/SearchQA-2Hop-v0", told=0.0, steps=130),
-    "sums": Recipe(ARITH, wrong=0.9, steps=1500, learning_rate=1e-3),
+    "sums": Recipe(ARITH, noise=0.9, steps=1500, learning_rate=1e-3),
     "worked": Recipe(ARITH, steps=800),
 }
 
@@ -133,7 +132,7 @@ class Demonstrations:
         self.recipe, self.sim, self.tokens = recipe, sim, tokens
         self.script: Speaker
         if isinstance(tokens, MathTokens):
-            self.script = WorkedSolutions(sim, tokens, recipe.seed, recipe.wrong)
+            self.script = WorkedSolutions(sim, tokens, recipe.seed, recipe.noise)
         else:
             self.script = Demonstrator(recipe.seed, recipe.shortcut, recipe.noise)
         self.read = tokens if recipe.last is None else Unranked(sim.game, recipe.seed, recipe.last)

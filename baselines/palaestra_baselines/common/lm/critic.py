@@ -39,6 +39,8 @@ from palaestra_baselines.common.training import gradient_step
 
 FILE = "weights/lm_critic.safetensors"
 STEPS, LANES, LEARNING_RATE, WARMUP, MAX_GRADIENT_NORM = 1600, 96, 2e-3, 20, 1.0
+BASES = ("shortcut", "early", "noisy")
+"""Whose matches it learns to label."""
 PLAYERS = ("noisy", "demonstrator", "noisy", "early", "noisy", "shortcut")
 """Whose matches are labelled, in turn: bases, each in its own environment, and the demonstrator in that of `noisy`."""
 NOISE = 0.5
@@ -114,8 +116,8 @@ def train_critic(steps: int = STEPS, seed: int = 0, quiet: bool = True) -> tuple
     """
     torch.set_num_threads(1)
     critic, rng = TinyModel(VOCABULARY, CONTEXT, seed), np.random.default_rng(seed)
-    batches = {name: make_batch(recipe.env_id, LANES) for name, recipe in RECIPES.items()}
-    bases: dict[str, Any] = {name: load_base(name) for name in RECIPES}
+    batches: dict[str, Any] = {name: make_batch(RECIPES[name].env_id, LANES) for name in BASES}
+    bases: dict[str, Any] = {name: load_base(name) for name in BASES}
     players = {**bases, "demonstrator": Demonstrator(seed, noise=NOISE)}
     places = {**batches, "demonstrator": batches["noisy"]}
     optimizer = torch.optim.Adam(critic.parameters(), betas=(0.9, 0.95), fused=True)
