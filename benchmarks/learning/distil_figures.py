@@ -140,7 +140,7 @@ def start(place: str, name: str, seed: int) -> grpo.Run:
         **arm.arguments,
     )
     args.check()
-    run = (module.Run if arm.module else EntropyRun)(args)
+    run: Any = (module.Run if arm.module else EntropyRun)(args)
     if arm.swaps:
         weight = run.teacher.tokens.weight
         weight[[END, GOOD]] = weight[[GOOD, END]].clone()

@@ -119,8 +119,7 @@ def test_weights_are_learnt_in_a_minute(agents: str, tmp_path: Path):
     report = rlae.train(args)
     assert report.cpu_s < 60.0
     static, oracle = (
-        evaluate(args.env_id, script, matches=4096).results["return_a"].mean()
-        for script in ("static", "oracle")
+        evaluate(args.env_id, script, matches=4096).results["return_a"].mean() for script in ("static", "oracle")
     )
     share = (report.log[-1]["return"] - static) / (oracle - static)
     assert share > {"one": 0.9, "each": 0.8}[agents]
