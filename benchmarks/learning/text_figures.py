@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import RECIPES, load_base
 from palaestra_baselines.common.lm.examination import examine
-from palaestra_baselines.common.lm.name_tokens import NameTokens
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -241,8 +240,7 @@ def text_bases(args: FigureArgs) -> None:
     rows = list[dict[str, Any]]()
     seeds = np.arange(EVALUATION_SEED, EVALUATION_SEED + QUESTIONS, dtype=np.uint64)
     for base in EVERYWHERE:
-        model, batch = load_base(base), make_batch(RECIPES[base].env_id, QUESTIONS)
-        sim, tokens = batch[0], cast(NameTokens, batch[1])
+        model, (sim, tokens) = load_base(base), make_batch(RECIPES[base].env_id, QUESTIONS)
         for number, form in enumerate(FORMS):
             prefix = partial(prefixes, tokens=tokens, forms=np.full(QUESTIONS, number))
             played = {

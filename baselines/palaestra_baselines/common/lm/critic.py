@@ -116,7 +116,7 @@ def train_critic(steps: int = STEPS, seed: int = 0, quiet: bool = True) -> tuple
     """
     torch.set_num_threads(1)
     critic, rng = TinyModel(VOCABULARY, CONTEXT, seed), np.random.default_rng(seed)
-    batches: dict[str, tuple[Simulation, Any]] = {name: make_batch(RECIPES[name].env_id, LANES) for name in BASES}
+    batches = {name: make_batch(RECIPES[name].env_id, LANES) for name in BASES}
     bases: dict[str, Any] = {name: load_base(name) for name in BASES}
     players = {**bases, "demonstrator": Demonstrator(seed, noise=NOISE)}
     places = {**batches, "demonstrator": batches["noisy"]}

@@ -354,8 +354,8 @@ def measure_all(model: Any, sim: Simulation, tokens: Any, player: Player = play)
     return {name: measure_exact_match(model, sim, tokens, value, player) for name, value in TEMPERATURES.items()}
 
 
-def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, FixedTokens]:
-    """Lanes of the token form that wait when their match is over, and what translates them.
+def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, Any]:
+    """Lanes of the token form that wait when their match is over, and what translates them, see `tokens_of`.
 
     Args:
         id: Registered id.
