@@ -108,8 +108,8 @@ LEGEND_HEIGHT = 0.25
 """Inches that a row of a legend below the panels needs."""
 LEGEND_COLUMNS = 5
 """Most names in such a row."""
-LEGEND_LETTERS, LINE_LETTERS = 115, 8
-"""Letters of a row of a legend, at most, and what a line takes."""
+LEGEND_LETTERS, LINE_LETTERS = 12.6, 8
+"""Letters of a row of a legend in an inch of the picture, at most, and what a line takes."""
 FORMATS: dict[str, dict[str, str | None]] = {"png": {"Software": None}, "svg": {"Creator": None, "Date": None}}
 """What else pictures would say of their making, by format: the same table gives the same bytes."""
 SETTINGS: dict[str, Any] = {
@@ -351,6 +351,15 @@ def scale_axes(axis: Axes, panel: Panel, unit: int) -> None:
     axis.grid(alpha=0.3)
 
 
+def legend_rows(names: Sequence[str], inches: float) -> int:
+    """The fewest rows of a legend that is not wider than its picture; a column is as wide as its longest name."""
+    for rows in range(-(-len(names) // LEGEND_COLUMNS), len(names)):
+        columns = np.array_split(np.array([len(name) + LINE_LETTERS for name in names]), -(-len(names) // rows))
+        if sum(int(column.max()) for column in columns) <= LEGEND_LETTERS * inches:
+            return rows
+    return len(names)
+
+
 def add_legend(figure: Figure, panels: Sequence[Panel]) -> int:
     """Adds the legend of all panels, which says what lines and bands are; returns its rows below the panels."""
     handles = [axis.get_legend_handles_labels() for axis in figure.axes]
@@ -358,8 +367,7 @@ def add_legend(figure: Figure, panels: Sequence[Panel]) -> int:
     names = [*dict.fromkeys(name for panel in panels for name in panel.curves), *line_names(panels)]
     said = list(dict.fromkeys(describe_curves(curve.seeds) for panel in panels for curve in panel.curves.values()))
     is_single = len(panels) == 1
-    letters = sum(len(name) + LINE_LETTERS for name in names)
-    rows = len(names) if is_single else max(-(-len(names) // LEGEND_COLUMNS), -(-letters // LEGEND_LETTERS))
+    rows = len(names) if is_single else legend_rows(names, figure.get_figwidth())
     figure.legend(
         [entries[name] for name in names],
         names,
