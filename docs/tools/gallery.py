@@ -168,9 +168,10 @@ def draw_sheet(name: str, root: Path = Path()) -> Any:
 
 def write_sheet(name: str, root: Path = Path()) -> Path:
     """Draws a sheet into ``docs/images`` under ``root``. Returns the file."""
+    image_module, _, _ = import_pillow()
     path = root / FOLDER.parent / f"{name}.png"
-    palette = draw_sheet(name, root).quantize(2 * COLORS, kmeans=1, dither=0)  # kmeans keeps rare colours: signals
-    palette.save(path, optimize=True)
+    coverage = image_module.Quantize.MAXCOVERAGE  # keeps rare colours: signals
+    draw_sheet(name, root).quantize(2 * COLORS, method=coverage, dither=0).save(path, optimize=True)
     return path
 
 
