@@ -76,7 +76,7 @@ class Args(RunArgs):
     Attributes:
         env_id: Environment of text search.
         options: Keywords of the game, ``name=value`` each.
-        base: Weights to start from: shortcut, early, noisy, or a file.
+        base: Weights to start from: a bundled base by its name, as shortcut, or a file.
         model: Folder of a causal model of Hugging Face and its tokenizer, to be trained instead.
         turn_tokens: Most tokens of a turn of such a model.
         groups: Questions of a rollout.
