@@ -14,8 +14,10 @@ from palaestra.testing import check, golden
 from palaestra.testing.players import Player
 
 ROOT = Path(__file__).parents[1]
-GENERAL = ("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit", "MaHopper")
-EXAMPLES = (*GENERAL, "SearchQA-2Hop", "MathText-Arith", "LLMEnsemble")
+EXAMPLES = (
+    *("CartPole", "TeamMatrix", "UcavTrack", "Skirmish-3m", "GraphPursuit", "MaHopper"),
+    *("SearchQA-2Hop", "MathText-Arith", "LLMEnsemble"),
+)
 
 pins = dict(line.split("==") for line in (ROOT / "constraints-lowest.txt").read_text().splitlines() if "==" in line)
 for package in ("gymnasium", "numba", "numpy", "pettingzoo", "jsbsim", "mujoco"):
