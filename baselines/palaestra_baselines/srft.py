@@ -16,8 +16,8 @@ reshapes the probabilities of demonstrations to p / (p + 0.1), which we do not. 
 1, as the paper's ablation does. Ours: means are over tokens, of all answers together; a rollout is learnt from in one
 pass, as the third part has no ratio.
 
-Nothing bounds ``log pi`` of wrong answers from below, so it might spoil a policy that is hardly ever wrong; with clipped
-gradients it did not in 8 of 8 runs, see the guide.
+Nothing bounds ``log pi`` of wrong answers from below, so it might spoil a policy that is hardly ever wrong; with
+clipped gradients it did not in 8 of 8 runs, see the guide.
 
 ``--schedule sft`` learns from the demonstrations alone, ``sft_then_grpo`` from the demonstrations of the whole run
 first and from as many rollouts afterwards: what SRFT is compared with, at equal demonstrations and rollouts::
