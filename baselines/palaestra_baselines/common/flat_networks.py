@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.spec.fields import checked_bounds
+from palaestra.core.spec.fields import bounds
 from palaestra.game import Game, ObservationField
 from palaestra.players.choosing import probabilities
 from palaestra_baselines.common.agents import Roster, group_rows
@@ -311,12 +311,14 @@ def masked_log_softmax(logits: torch.Tensor, legal: torch.Tensor) -> torch.Tenso
 
 
 def ranges(fields: Iterable[ObservationField]) -> list[np.ndarray]:
-    """Widths of the ranges of all numbers of an observation; 1 where a range is a point."""
+    """Widths of the ranges of all numbers of an observation; 1 where a range is a point or has no end.
+
+    What `checked` of a field without an end says is what is possible, not what is usual.
+    """
     found = []
     for f in fields:
-        low, high = checked_bounds(f)
-        width = np.broadcast_to(high - low, f.shape).reshape(-1)
-        found.append(np.where(width == 0.0, 1.0, width))
+        width = np.broadcast_to(np.subtract(*reversed(bounds(f))), f.shape).reshape(-1)
+        found.append(np.where((width == 0.0) | np.isinf(width), 1.0, width))
     return found
 
 
