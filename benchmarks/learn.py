@@ -10,6 +10,7 @@
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
+    python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
@@ -31,6 +32,7 @@ from learning import (
     pursuit_figures,
     rlae_figures,
     search_figures,
+    seqwm_figures,
     skirmish_figures,
     team_figures,
     text_figures,
@@ -55,6 +57,10 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "text_learning": text_figures.text_learning,
     "text_distil": distil_figures.text_distil,
     "rlae": rlae_figures.rlae_figure,
+    "seqwm_copy": seqwm_figures.seqwm_copy,
+    "seqwm_tasks": seqwm_figures.seqwm_tasks,
+    "seqwm_modes": seqwm_figures.seqwm_modes,
+    "seqwm_tuning": seqwm_figures.seqwm_tuning,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -69,6 +75,9 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
     **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
     "rlae": rlae_figures.draw_rlae,
+    "seqwm_copy": seqwm_figures.draw_copy,
+    **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
+    "seqwm_modes": seqwm_figures.draw_modes,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

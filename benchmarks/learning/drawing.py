@@ -87,6 +87,12 @@ STYLES: dict[str, Style] = {
     "SFT then GRPO": Style(BLUE, LONG, "D"),
     "SRFT, weights 1": Style(ORANGE, SHORT, "P"),
     "SRFT, exp(+H)": Style(PURPLE, DASH_DOT_DOT, "X"),
+    "PPO (SB3)": Style(GREEN, LONG, "^"),
+    "SeqWM": Style(VERMILLION, SOLID, "D"),
+    "SeqWM, random order": Style(ORANGE, DASHED, "o"),
+    "SeqWM, centralised": Style(SKY, LONG, "s"),
+    "SeqWM, decentralised": Style(BLACK, DOTTED, "^"),
+    "SeqWM, own latent": Style(PURPLE, DASH_DOT, "v"),
 }
 """Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
 GREY = "0.4"

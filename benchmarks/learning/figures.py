@@ -51,7 +51,7 @@ class Method:
 
     Attributes:
         title: Its name in figures.
-        module: Its module in `palaestra_baselines`.
+        module: Its module, see `method_module`.
         arguments: What it is given everywhere.
         options: Keywords of the game that it needs.
     """
@@ -63,7 +63,7 @@ class Method:
 
     def make_args(self, **given: Any) -> Any:
         """Arguments of a training."""
-        return importlib.import_module(f"palaestra_baselines.{self.module}").Args(**given)
+        return method_module(self.module).Args(**given)
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,13 @@ def train_entries(
 
 def train_one(method: str, run: Any, evaluation: Any) -> None:
     """Trains a run to its end, from its checkpoint where there is one, and marks it as complete."""
-    report = importlib.import_module(f"palaestra_baselines.{method}").train(continued(run), evaluation)
+    report = method_module(method).train(continued(run), evaluation)
     mark_finished(run, steps=report.steps, updates=report.updates, cpu_s=report.cpu_s)
+
+
+def method_module(method: str) -> Any:
+    """The module of a method, which has ``Args`` and ``train``: of `palaestra_baselines`, or a full name with a dot."""
+    return importlib.import_module(method if "." in method else f"palaestra_baselines.{method}")
 
 
 def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:

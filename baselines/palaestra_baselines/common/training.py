@@ -431,7 +431,7 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: fl
     """One gradient step.
 
     Args:
-        optimizer: Of the parameters.
+        optimizer: Of the parameters; a group may have a ``"share"`` of the learning rate.
         loss: A scalar.
         rate: Learning rate of this step.
         max_norm: A gradient of greater norm, over all parameters, is clipped to it.
@@ -440,7 +440,7 @@ def gradient_step(optimizer: torch.optim.Optimizer, loss: torch.Tensor, rate: fl
         The norm before.
     """
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("share", 1.0)
     optimizer.zero_grad()
     loss.backward()
     norm = nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)

@@ -1,0 +1,365 @@
+"""The figures of SeqWM and the PPO beside it: short runs in a game of one number, made-up curves, tables, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+pytest.importorskip("torch")
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("safetensors")
+pytest.importorskip("tyro")
+pytest.importorskip("matplotlib")
+pytest.importorskip("mujoco")
+
+import games.copy_game
+import torch
+
+from learning import drawing, figures, ppo_runs, seqwm_figures
+from learning.figures import FigureArgs, write_rows
+from learning.seqwm_figures import (
+    ARMS,
+    CENTRALISED,
+    DECENTRALISED,
+    MAPPO,
+    MODES,
+    OWN_LATENT,
+    PPO,
+    SEQWM,
+    SETTINGS,
+    TASKS,
+)
+from palaestra.game import Continuous
+from palaestra_baselines.common.policy_file import read_policy
+from palaestra_baselines.common.run_folder import LOG, WEIGHTS, read_rows
+
+LANES, ROLLOUT = 4, 7
+"""Rollouts end within the matches of ten decisions."""
+
+
+def small(folder: Path, **more: Any) -> ppo_runs.Args:
+    given: dict[str, Any] = {"env_id": "tests/Copy-v0", "team": "team", "lanes": LANES, "rollout": ROLLOUT, **more}
+    given = {"epochs": 2, "minibatches": 2, "matches": 8, "evaluations": 2, "hidden": (8,), "total_steps": 112, **given}
+    return ppo_runs.Args(directory=folder, quiet=True, **given)
+
+
+@pytest.fixture
+def learnt(tmp_path: Path) -> tuple[Any, ppo_runs.Lanes]:
+    """A model after two rollouts, and its lanes."""
+    args = small(tmp_path)
+    lanes = ppo_runs.Lanes(args)
+    model = ppo_runs.make_model(args, lanes)
+    for _ in range(2):
+        model.learn(2 * LANES * ROLLOUT)
+    return model, lanes
+
+
+# -- PPO ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_a_resumed_run_goes_on_bitwise(normalise: bool, tmp_path: Path):
+    runs = [small(tmp_path / name, normalise=normalise, seed=3) for name in ("whole", "broken")]
+    whole, broken = runs
+    ppo_runs.train(whole)
+    seen: list[Any] = []
+
+    def breaks(player_of: Any) -> dict[str, float]:
+        seen.append(player_of("team"))
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return ppo_runs.mean_return(broken, seen[-1])
+
+    with pytest.raises(KeyboardInterrupt):
+        ppo_runs.train(broken, breaks)
+    ppo_runs.train(replace(broken, resume=True))
+    (arrays, _), (others, notes) = (read_policy(run.folder / WEIGHTS) for run in runs)
+    assert len(seen) == 3
+    assert notes["steps"] == 112
+    assert arrays.keys() == others.keys()
+    assert all(np.array_equal(arrays[name], others[name]) for name in arrays)
+    assert ("mean" in arrays) == normalise
+    logs = [[{k: v for k, v in row.items() if k != "cpu_s"} for row in read_rows(run.folder / LOG)] for run in runs]
+    assert logs[0] == logs[1]
+    assert [row["steps"] for row in logs[0]] == [0, 56, 112]  # a decision of two agents counts once
+    assert [row["updates"] for row in logs[0]] == [0, 2 * 2 * 2, 4 * 2 * 2]
+
+
+def test_matches_go_on_from_rollout_to_rollout(learnt: tuple[Any, ppo_runs.Lanes]):
+    _, lanes = learnt
+    assert (lanes.sim.states["steps"] == 2 * ROLLOUT % 10).all()
+    lanes.reset()
+    assert (lanes.sim.states["steps"] == 2 * ROLLOUT % 10).all()
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_the_player_plays_the_means_of_the_policy_by_statistics_that_stay(normalise: bool, tmp_path: Path):
+    args = small(tmp_path, normalise=normalise)
+    lanes = ppo_runs.Lanes(args)
+    model = ppo_runs.make_model(args, lanes)
+    model.lr_schedule = lambda _: 0.1
+    model.learn(8 * LANES * ROLLOUT)
+    player = ppo_runs.MeanPlayer(ppo_runs.policy_arrays(model, lanes), lanes.sim.game, "team")
+    shown: Any = np.linspace(-30.0, 30.0, 42, dtype=np.float32).reshape(-1, 2, 1)
+    rows = shown.reshape(-1, 1)
+    wanted = model.predict(lanes.venv.normalize_obs(rows) if normalise else rows, deterministic=True)[0]  # type: ignore[attr-defined]
+    played = player.act(shown, None, None, None, None, None)
+    np.testing.assert_allclose(played, wanted.reshape(-1, 2, 1), atol=1e-5)
+    assert np.ptp(played) > 0.01
+    model.learn(8 * LANES * ROLLOUT)
+    np.testing.assert_array_equal(player.act(shown, None, None, None, None, None), played)
+
+
+def test_the_player_gives_numbers_in_ranges_of_any_place(learnt: tuple[Any, ppo_runs.Lanes]):
+    model, lanes = learnt
+    game = lanes.sim.game
+    role = replace(game.roles[0], action=(Continuous("number", (), 2.0, 6.0, noop=2.0),))
+    lanes.action_space = Box(2.0, 6.0, (1,))
+    with torch.no_grad():
+        model.policy.action_net.bias.fill_(4.0)
+        model.policy.action_net.weight.mul_(300.0)
+    player = ppo_runs.MeanPlayer(ppo_runs.policy_arrays(model, lanes), replace(game, roles=(role,)), "team")
+    shown: Any = np.linspace(-1.0, 1.0, 20, dtype=np.float32).reshape(-1, 2, 1)
+    model.policy.action_space = lanes.action_space  # to which predict clips
+    means = model.predict(lanes.venv.normalize_obs(shown.reshape(-1, 1)), deterministic=True)[0]  # type: ignore[attr-defined]
+    played = player.act(shown, None, None, None, None, None)
+    np.testing.assert_allclose(played.reshape(-1, 1), means, atol=1e-5)
+    assert np.ptp(played) > 0.5
+
+
+def test_rewards_are_scaled_and_the_first_deviation_is_a_share_of_the_range(tmp_path: Path):
+    plain, scaled = (ppo_runs.Lanes(small(tmp_path, reward_scale=scale)) for scale in (1.0, 10.0))
+    paid = []
+    for lanes in (plain, scaled):
+        lanes.seed(0)
+        lanes.reset()
+        paid.append(lanes.step(np.zeros((2 * LANES, 1), np.float32))[1])
+    np.testing.assert_allclose(paid[1], 10.0 * paid[0], rtol=1e-6)
+    assert (paid[0] > 0.0).all()
+    model = ppo_runs.make_model(small(tmp_path, deviation=0.25), plain)
+    assert model.policy.log_std.exp().tolist() == pytest.approx([0.25])  # type: ignore[operator]
+
+
+def test_games_of_other_teams_and_choices_are_refused_by_name(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"Copy has the teams team .* got --team 'robot'"):
+        small(tmp_path, team="robot").check()
+    with pytest.raises(ValueError, match="agents make choices"):
+        small(tmp_path, env_id="palaestra/CartPole-v0", team="cart").check()
+    with pytest.raises(ValueError, match="--minibatches must divide the 56 decisions"):
+        small(tmp_path, minibatches=3).check()
+
+
+def test_a_method_is_named_by_its_module_or_by_a_full_name():
+    assert figures.method_module("learning.ppo_runs") is ppo_runs
+    assert figures.method_module("mappo").METHOD == "mappo"
+
+
+# -- areas and verdicts ------------------------------------------------------------------------------------------------
+
+
+def test_the_area_is_the_mean_over_the_decisions_and_nothing_after_them_counts():
+    log = [{"steps": s, "return": r} for s, r in ((0, 0.0), (50, 1.0), (150, 3.0))]
+    assert seqwm_figures.area(log, 100.0) == pytest.approx((0.5 * 50 + 1.5 * 50) / 100)
+    assert seqwm_figures.area(log[:2], 50.0) == 0.5
+    assert seqwm_figures.area(log, 50.0) == 0.5
+
+
+def result(task: str, method: str, low: float, high: float, cpu_s: float = 60.0) -> dict[str, Any]:
+    return {"task": task, "method": method, "area": (low + high) / 2, "low": low, "high": high, "cpu_s": cpu_s}
+
+
+def test_seqwm_is_ahead_where_its_interval_lies_above_both_others():
+    rows = [result("QuadGate2", PPO, 0.0, 0.4), result("QuadGate2", MAPPO, 0.1, 0.2, 121.0)]
+    verdict = lambda low: seqwm_figures.with_verdicts([*rows, result("QuadGate2", SEQWM, low, 0.9, 361.0)])  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seqwm_figures, "CLAIMED_ON", ("QuadGate2",))
+        ppo, mappo, own, either = (row["verdict"] for row in verdict(0.5))
+        assert (ppo, mappo) == ("at most 2 min: holds", "at most 2 min: MISSED")
+        assert own == f"at most 6 min: MISSED  area above {PPO} and {MAPPO}: holds"
+        assert either.endswith("one of them: holds")
+        *_, own, either = (row["verdict"] for row in verdict(0.4))
+        assert own.endswith(f"{MAPPO}: MISSED")
+        assert either.endswith("one of them: MISSED")
+        assert seqwm_figures.with_verdicts([{**row} for row in verdict(0.5)[:-1]])[-1]["task"] == "QuadGate2"
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "cpu_s", "verdict"),
+    [
+        (SEQWM, 0.9, 60.0, "at least 0.9: holds  at most 60 s: holds"),
+        (CENTRALISED, 0.89, 61.0, "at least 0.9: MISSED  at most 60 s: MISSED"),
+        (DECENTRALISED, 0.77, 1.0, "0.72 to 0.76: MISSED  at most 60 s: holds"),
+        (DECENTRALISED, 0.75, 1.0, "0.72 to 0.76: holds  at most 60 s: holds"),
+        (OWN_LATENT, 0.1, 1.0, "at most 60 s: holds"),
+    ],
+)
+def test_scores_of_copy_are_held_against_their_bars(name: str, score: float, cpu_s: float, verdict: str):
+    logs = [[{"score": 0.0, "cpu_s": 0.0}, {"score": score, "cpu_s": cpu_s - seed}] for seed in range(5)]
+    row = seqwm_figures.copy_result(name, logs, np.full(5, 0.5))
+    assert (row["score"], row["actor"], row["cpu_s"], row["verdict"]) == (pytest.approx(score), 0.5, cpu_s, verdict)
+
+
+def test_success_counts_matches_whose_task_is_done():
+    reasons = {0: "", 1: "horizon", 2: "done", 3: "fallen"}
+    table = SimpleNamespace(
+        game=SimpleNamespace(end_reason=reasons.get), results={"end_reason": np.array([2, 1, 3, 2])}
+    )
+    assert seqwm_figures.success(table) == 0.5
+
+
+def test_the_score_of_copy_is_the_mean_reward_of_a_decision():
+    blind = lambda seen: np.zeros((*seen.shape[:2], 1))  # noqa: E731
+    assert seqwm_figures.copy_score(blind, 512) == pytest.approx(0.5, abs=0.01)
+    assert seqwm_figures.copy_score(lambda seen: seen, 512) == pytest.approx(games.copy_game.BLIND, abs=0.01)
+
+
+# -- runs and tables ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_arm_and_setting_is_a_run_that_its_method_takes(task: str, tmp_path: Path):
+    args = FigureArgs(runs=tmp_path)
+    made = [seqwm_figures.run_of(args, task, method, 0) for method in ARMS]
+    if task == seqwm_figures.TUNED_ON:
+        made += [seqwm_figures.tuning_run(args, method, name) for method in SETTINGS for name in SETTINGS[method]]
+        assert {len(settings) for settings in SETTINGS.values()} == {8}
+    for run in made:
+        run.check()
+        assert run.total_steps == seqwm_figures.DECISIONS
+    assert len({run.folder for run in made}) == len(made)
+
+
+def trained(monkeypatch: pytest.MonkeyPatch, make: Any, tmp_path: Path, **more: Any) -> list[tuple[str, Any, Any]]:
+    """What a figure would train."""
+    asked: list[Any] = []
+
+    def train_all(title: str, runs: Any, workers: int) -> None:
+        asked.extend(runs)
+        raise InterruptedError
+
+    monkeypatch.setattr(seqwm_figures, "train_all", train_all)
+    with pytest.raises(InterruptedError):
+        make(FigureArgs(runs=tmp_path, **more))
+    return asked
+
+
+def test_runs_of_the_mode_seq_serve_both_figures_and_first_seeds_come_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    tasks = trained(monkeypatch, seqwm_figures.seqwm_tasks, tmp_path, seeds=2)
+    modes = trained(monkeypatch, seqwm_figures.seqwm_modes, tmp_path, seeds=2)
+    assert [run.seed for _, run, _ in tasks] == [0] * 9 + [1] * 9
+    assert [(run.seed, run.mode) for _, run, _ in modes[:4]] == [(0, mode) for mode in MODES.values()]
+    done = {run.folder: run.settings for _, run, _ in tasks}
+    assert [done.get(run.folder) == run.settings for _, run, _ in modes] == [True, False, False, False] * 2
+
+
+def test_copy_has_five_seeds_of_four_arms_whatever_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    asked = trained(monkeypatch, seqwm_figures.seqwm_copy, tmp_path, seeds=2)
+    assert [run.seed for _, run, _ in asked] == [seed for seed in range(5) for _ in range(4)]
+    assert {module for module, _, _ in asked} == {"learning.seqwm_figures"}
+    assert [(run.mode, run.actor_sees) for _, run, _ in asked[:4]] == [
+        *(("seq", "earlier"), ("centralised", "earlier"), ("decentralised", "earlier"), ("seq", "own"))
+    ]
+    asked[0][1].check()
+
+
+def test_a_table_of_settings_names_the_best_of_each_method(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(seqwm_figures, "train_all", lambda *_: None)
+    good = seqwm_figures.folder_of("gamma 0.96")
+
+    def curve(log: Path) -> list[dict[str, float]]:
+        end = 2.0 if good == log.parents[1].name else 1.0
+        return [{"steps": s, "return": r, "success": 0.5, "cpu_s": s / 1e3} for s, r in ((0.0, 0.0), (5e4, end))]
+
+    monkeypatch.setattr(seqwm_figures, "read_rows", curve)
+    seqwm_figures.seqwm_tuning(FigureArgs(runs=tmp_path, figures=tmp_path))
+    rows = drawing.read_table(tmp_path / "seqwm_tuning.csv")
+    assert [(row["method"], row["setting"]) for row in rows] == [
+        (m, n) for m, by_name in SETTINGS.items() for n in by_name
+    ]
+    assert list(rows[0]) == ["method", "setting", "area", "return", "success", "cpu_s"]
+    assert {row["area"] for row in rows} == {"0.5", "1"}
+    assert f"{PPO}: gamma 0.96 has the greatest area" in capsys.readouterr().out
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, draw: Any) -> Any:
+    """Panels that are drawn from a table; a picture is made of them."""
+    seen: list[Any] = []
+    monkeypatch.setattr(drawing, "draw", lambda table, panels: seen.append((table.name, panels)))
+    draw()
+    ((name, panels),) = seen
+    drawing.make_picture(panels)
+    return name, panels
+
+
+def arms(tasks: Any, methods: Any) -> list[seqwm_figures.Trained]:
+    runs = [SimpleNamespace(seed=seed) for seed in range(3)]
+    log = [{"steps": s, "return": s / 5e4, "success": 0.5, "cpu_s": s / 1e3, "loss": 1.0} for s in (0.0, 5e4)]
+    made: Any = (runs, [log, log, log])
+    return [seqwm_figures.Trained(task, method, *made) for task in tasks for method in methods]
+
+
+def lines(tasks: Any) -> Mapping[str, Any]:
+    return {
+        t: {"script": {"return": 2.0, "success": 1.0}, "random play": {"return": 0.1, "success": 0.0}} for t in tasks
+    }
+
+
+@pytest.mark.parametrize(("name", "last"), [("seqwm_tasks", 5e4), ("seqwm_tasks_cpu", 50.0)])
+def test_pictures_of_tasks_are_drawn_from_their_table(
+    name: str, last: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    rows = seqwm_figures.table_rows(arms(TASKS, (PPO, MAPPO, SEQWM)), lines(TASKS))
+    write_rows(tmp_path / f"{name}.csv", rows)
+    assert list(rows[0]) == ["task", "method", "mode", "seed", "steps", "return", "success", "cpu_s"]
+    file, panels = drawn(monkeypatch, lambda: seqwm_figures.draw_tasks(name, tmp_path))
+    assert file == f"{name}.csv"
+    assert [panel.title for panel in panels] == list(TASKS)
+    for panel in panels:
+        assert list(panel.curves) == [PPO, MAPPO, SEQWM]
+        assert panel.curves[PPO].x.tolist() == [0.0, last]
+        assert panel.lines == {"script": 2.0, "random play": 0.1}
+
+
+def test_the_picture_of_modes_is_drawn_from_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    where = [seqwm_figures.MODES_ON]
+    write_rows(tmp_path / "seqwm_modes.csv", seqwm_figures.table_rows(arms(where, MODES), lines(where)))
+    _, (panel,) = drawn(monkeypatch, lambda: seqwm_figures.draw_modes(tmp_path))
+    assert list(panel.curves) == list(MODES)
+    assert panel.curves[SEQWM].middle.tolist() == [0.0, 1.0]
+
+
+def test_results_have_areas_last_evaluations_and_of_seqwm_the_actors_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(seqwm_figures, "actors_alone", lambda _: {"actor_return": 0.25})
+    ppo, own = map(seqwm_figures.result, arms(["HandOver"], (PPO, SEQWM)))
+    assert (ppo["area"], ppo["return"], ppo["success"], ppo["cpu_s"]) == (0.5, 1.0, 0.5, 50.0)
+    assert "actor_return" not in ppo
+    assert own["actor_return"] == 0.25
+
+
+def test_the_figure_of_copy_has_a_table_results_and_a_picture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(seqwm_figures, "train_all", lambda *_: None)
+    monkeypatch.setattr(seqwm_figures, "actor_score", lambda _: 0.4)
+    log = [{"steps": s, "score": 0.5 + s / 5e4, "cpu_s": s / 1e3} for s in (0.0, 2e4)]
+    monkeypatch.setattr(seqwm_figures, "read_rows", lambda _: log)
+    make = lambda: seqwm_figures.seqwm_copy(FigureArgs(runs=tmp_path, figures=tmp_path))  # noqa: E731
+    _, (panel,) = drawn(monkeypatch, make)
+    assert list(panel.curves) == list(seqwm_figures.COPY_ARMS)
+    assert panel.lines == {
+        "best": 1.0,
+        "best without communication": 0.75,
+        "random play": pytest.approx(1 / 3, abs=0.01),
+    }
+    rows = drawing.read_table(tmp_path / "seqwm_copy_results.csv")
+    assert [row["method"] for row in rows] == [*seqwm_figures.COPY_ARMS, *panel.lines]
+    assert (rows[0]["score"], rows[0]["actor"]) == ("0.9", "0.4")
