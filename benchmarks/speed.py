@@ -25,6 +25,7 @@ import numpy as np
 import ensemble_speed
 import exact_claims
 import math_speed
+import plan_speed
 import pursuit_speed
 import robots_speed
 import search_speed
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zj (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zk (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -348,6 +349,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
     "zi": (math_speed.turns, "MathText, tokens, turns a second", math_speed.BAR, True),
     "zj": (ensemble_speed.decisions, "LLMEnsemble, decisions a second", ensemble_speed.BAR, True),
+    "zk": (plan_speed.planning, "SeqWM, planned decisions a second", plan_speed.BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

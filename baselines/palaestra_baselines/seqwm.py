@@ -6,23 +6,23 @@ sees the planned actions of agents 1 to k; a planner that samples (`palaestra_ba
 actions of all. Other modes differ in masks alone: an order drawn for each decision (``random``), everybody's actions
 (``centralised``), nobody's (``decentralised``, where critic and elites are each agent's own, too).
 
-From sequences of H decisions z_0 = encoder(o_0) is rolled out by the recorded actions; with rho = 0.5, sums over agents
-and means over rows before the end of a match,
+A rollout z_0 = encoder(o_0), z_{t+1} by the recorded actions, of H decisions gives, with rho = 0.5, sums over agents
+and means over rows (decisions after the end of a match count as 0),
 
     consistency: 20 / H sum_t rho^t mean (z_{t+1} - sg(encoder(o_{t+1})))^2
     reward:     0.1 / H sum_t rho^t CE(r(z_t, a_t), two-hot r_t)
-    value:      0.1 / H sum_t rho^t CE(Q(z_t, a_t), two-hot y_t),  mean of both critics,
-                y_t = r_t + gamma c_t min Q'(e, actor(e)),  e = encoder(o_{t+1})
+    value:      0.1 / H sum_t rho^t CE(Q(z_t, a_t), two-hot y_t), mean of both critics, y by `value_targets` from
+                V(o) = min Q'(e, actor(e)), e = encoder(o)
     actor:      mean_t rho^t (coefficient * log pi(a | sg z_t) - Q(sg z_t, a) / range of values)
 
-c_t is 0 where a rule ended the match and 1 where the horizon truncated it: that is worth the value of its last
-position. Q' are target networks, sg stops gradients. The actor's loss moves actors alone.
+A match that a rule ended is worth 0, one that the horizon truncated the value of its last position. Q' is the critic of
+the target networks, sg stops gradients; the actor's loss moves actors alone. The target networks play evaluations.
 
-Ours, beside the small default size: actors see the actions of earlier agents, too. With ``--actor-sees own``, as in the
-paper's code, an agent that sees nothing of its own plays 0, the elites gather there, its reward model hardly meets
-anything else, and what earlier agents tell it is not used: the game Copy of ``python benchmarks/learn.py seqwm_copy``.
-Inputs are scaled by the random decisions at the beginning. Actors learn all at once, not one after another. The weights
-of the elites are relative to the range of values. Networks have fewer layers where the paper's code differs by task::
+Ours, beside the default size: actors see the actions of earlier agents. With ``--actor-sees own``, as in the paper's
+code, an agent that sees nothing of its own plays 0, the elites gather there, its reward model hardly meets anything
+else, and what earlier agents tell it is not used (``python benchmarks/learn.py seqwm_copy``). Targets have the rewards
+of ``--value-steps`` decisions, inputs are scaled by the random decisions at the beginning, actors learn all at once,
+learning rate and entropy are higher, and the weights of the elites are relative to the range of values::
 
     palaestra train seqwm --env-id palaestra/QuadPushBox-v0
 """
@@ -45,7 +45,7 @@ from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords
 from palaestra_baselines.common.planning import PlanningPlayer, decide, design_of, draws_size, make_player
 from palaestra_baselines.common.policy_file import policy_for, read_policy
-from palaestra_baselines.common.rollout import Sequences, random_actions
+from palaestra_baselines.common.rollout import Sequences, random_actions, value_targets
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import (
     Evaluation,
@@ -105,7 +105,7 @@ class Args(LaneArgs):
     opponent: str = ""
     total_steps: int = 50_000
     lanes: int = 32
-    learning_rate: tuple[float, float] = (5e-4, 5e-4)
+    learning_rate: tuple[float, float] = (1e-3, 3e-4)
     gamma: float = 0.96
     hidden: tuple[int, ...] = ()
     max_gradient_norm: float = 20.0
@@ -127,13 +127,13 @@ class Args(LaneArgs):
     iterations: int = 0
     deviation: float = 0.0
     batch_size: int = 0
-    temperature: float = 0.5
+    temperature: float = 0.1
     value_steps: int = 3
     reward_scale: float = 10.0
     decisions_per_update: int = 4
     warmup_steps: int = 2_000
     replay_size: int = 200_000
-    entropy: float = 1e-4
+    entropy: float = 0.02
     tau: float = 0.01
     range_share: float = 0.01
     directory: Path = Path("runs/seqwm")
@@ -263,32 +263,8 @@ def actor_loss(
     return (weights * losses).mean(), values.detach()
 
 
-def value_targets(
-    rewards: torch.Tensor, values: torch.Tensor, batch: Sequences, gamma: float, steps: int
-) -> torch.Tensor:
-    """Targets ``[G, L, B]`` of values from rewards of n decisions, and the value of the position after them.
-
-        y_t = r_t + gamma c_t V_{t+1} for n = 1, else r_t + gamma c_t (that of t + 1 for n - 1)
-
-    Where decision t was the last one of a match it is V_{t+1} for every n.
-
-    Args:
-        rewards: ``[L + n - 1, B]``.
-        values: ``[G, L + n - 1, B]``, of the positions after the decisions.
-        batch: Says where matches end.
-        gamma: Discount per decision.
-        steps: n.
-    """
-    after, discounts, goes_on = values, gamma * batch.continues, batch.weights > 0.0
-    for n in range(steps):
-        length = len(rewards) - n
-        targets = rewards[:length] + discounts[:length] * after
-        after = torch.where(goes_on[1:length], targets[:, 1:], values[:, : length - 1])
-    return targets
-
-
 def decay(batch: Sequences, length: int) -> torch.Tensor:
-    """rho^t of the first positions of sequences, ``[L + 1, B]``; 0 from the end of a match on."""
+    """rho^t of the first positions of sequences, ``[L + 1, B]``; 0 where the match before has ended."""
     in_match = batch.weights[:length].cumprod(0)
     in_match = torch.cat([in_match, in_match[-1:]])
     return in_match * RHO ** torch.arange(len(in_match))[:, None]
@@ -303,14 +279,14 @@ class Learner:
     Attributes:
         args: Arguments of the run.
         model: The world models.
-        target: Target networks of the critics.
+        target: Target networks of all: its critics give targets, and it is what is evaluated and saved.
         optimizers: Of the model, and of the actors.
     """
 
     def __init__(self, args: Args, roster: Roster) -> None:
         """Random weights from torch's generator."""
         self.args, self.model = args, WorldModel(roster, args.design)
-        self.target = copy.deepcopy(self.model.critics).requires_grad_(False)
+        self.target = copy.deepcopy(self.model).requires_grad_(False)
         groups = [
             {"params": self.model.parameters_of("encoder"), "share": ENCODER_SHARE},
             {"params": self.model.parameters_of("transitions", "critics")},
@@ -322,7 +298,7 @@ class Learner:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player."""
-        return self.model.arrays()
+        return self.target.arrays()
 
     def notes(self) -> dict[str, Any]:
         """Further metadata of a policy file."""
@@ -348,7 +324,7 @@ class Learner:
         first, second = noise.split([total * count, (length + 1) * count], 1)
         places = self.places(rng, count)
         rewards = batch.rewards[..., team] * args.reward_scale
-        loss, parts, latents = model_loss(model, self.target, batch, rewards, places, first)
+        loss, parts, latents = model_loss(model, self.target.critics, batch, rewards, places, first)
         gradient_step(self.optimizers[0], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(False)
         rows, weights = latents.flatten(1, 2), decay(batch, length).flatten()
@@ -357,8 +333,9 @@ class Learner:
         )
         gradient_step(self.optimizers[1], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(True)
-        model.track_range(values, args.range_share)
-        polyak_update(self.target, model.critics, args.tau)
+        model.track_range(values[:, weights > 0.0], args.range_share)
+        polyak_update(self.target, model, args.tau)
+        self.target.value_range.copy_(model.value_range)
         return [*parts.values(), loss]
 
 
@@ -403,7 +380,8 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
             if training.collector.steps < args.warmup_steps:
                 continue
             if training.updates == 0:
-                model.standardise(training.replay.observed())
+                for network in (model, target):
+                    network.standardise(training.replay.observed())
             rate = linear_schedule(args.learning_rate, training.progress)
             while (training.updates + 1) * args.decisions_per_update <= training.collector.steps:
                 batch = training.replay.sample_sequences(

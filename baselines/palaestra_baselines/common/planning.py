@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -25,8 +25,7 @@ from palaestra.game import Game
 from palaestra.players.choosing import Chance
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import fitting_network, load_arrays
-from palaestra_baselines.common.run_folder import check_numbers
-from palaestra_baselines.common.world_models import Design, Masks, WorldModel
+from palaestra_baselines.common.world_models import Design, Masks, Mode, Sight, WorldModel
 
 LEAST_DEVIATION = 0.05
 """Of the numbers of a plan."""
@@ -157,7 +156,9 @@ def search(
         index = index.expand(agents, -1, -1)[None, ..., None].expand(design.horizon, -1, -1, -1, numbers)
         elites, shares = plans.gather(3, index), weights[None, ..., None]
         mean = (shares * elites).sum(-2, keepdim=True)
-        deviation = (shares * (elites - mean) ** 2).sum(-2, keepdim=True).sqrt().clamp(LEAST_DEVIATION, design.deviation)
+        deviation = (
+            (shares * (elites - mean) ** 2).sum(-2, keepdim=True).sqrt().clamp(LEAST_DEVIATION, design.deviation)
+        )
     uniforms = 0.5 * (1.0 + torch.erf(draws.choice.T * 0.5**0.5))[: len(weights)]
     chosen = (weights.cumsum(-1) <= uniforms[..., None]).sum(-1).clamp(max=design.elites - 1)  # [G, n]
     actions = elites[0].gather(2, chosen.expand(agents, -1)[..., None, None].expand(-1, -1, 1, numbers))[:, :, 0]
@@ -262,15 +263,28 @@ def make_player(arrays: Mapping[str, np.ndarray], design: Design, game: Game, te
 
 
 def design_of(notes: Any) -> Design:
-    """The design in the metadata of a policy file.
+    """The design in the metadata of a policy file, which may be anybody's.
 
     Raises:
         ValueError: It is none, or a word or number of it cannot be.
     """
-    try:
-        design = Design(**{name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()})
-        check_numbers({**asdict(design), "plan": True}, (), ("gamma",))
-        design.check()
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"the metadata hold no design of world models ({error})") from error
+    if not isinstance(notes, dict) or set(notes) != {f.name for f in fields(Design)}:
+        raise ValueError("the metadata hold no design of world models: it was not saved by this version of seqwm")
+    for f in fields(Design):
+        value, words = notes[f.name], {"mode": get_args(Mode), "actor_sees": get_args(Sight)}.get(f.name)
+        numbers = value if isinstance(value, list) else [value]
+        if words:
+            fits = value in words
+        elif f.type == "bool":
+            fits = isinstance(value, bool)
+        elif f.type == "float":
+            fits = type(value) in (int, float) and value <= 80.0 and (value > 0.0 or f.name == "gamma")
+        else:
+            fits = isinstance(value, list) == (f.type != "int") and all(
+                type(x) is int and 1 <= x <= MOST for x in numbers
+            )
+        if not fits or not numbers:
+            raise ValueError(f"{f.name} of the policy's design is {value!r}")
+    design = Design(**{name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()})
+    design.check()
     return design

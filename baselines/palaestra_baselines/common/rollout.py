@@ -460,3 +460,27 @@ def generalised_advantages(
         carried = weights[t] * (deltas[t] + decays[t] * carried)
         advantages[t] = carried
     return advantages
+
+
+def value_targets(
+    rewards: torch.Tensor, values: torch.Tensor, batch: Sequences, gamma: float, steps: int
+) -> torch.Tensor:
+    """Targets ``[G, L, B]`` of values from rewards of n decisions, and the value of the position after them.
+
+        y_t = r_t + gamma c_t V_{t+1} for n = 1, else r_t + gamma c_t (that of t + 1 for n - 1)
+
+    Where decision t was the last one of a match it is V_{t+1} for every n.
+
+    Args:
+        rewards: ``[L + n - 1, B]``.
+        values: ``[G, L + n - 1, B]``, of the positions after the decisions.
+        batch: Says where matches end.
+        gamma: Discount per decision.
+        steps: n.
+    """
+    after, discounts, goes_on = values, gamma * batch.continues, batch.weights > 0.0
+    for n in range(steps):
+        length = len(rewards) - n
+        targets = rewards[:length] + discounts[:length] * after
+        after = torch.where(goes_on[1:length], targets[:, 1:], values[:, : length - 1])
+    return targets

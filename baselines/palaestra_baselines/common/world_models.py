@@ -110,7 +110,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "actor_samples": 8,
         "elites": 6,
         "iterations": 2,
-        "deviation": 0.5,
+        "deviation": 1.0,
         "batch_size": 128,
     },
     "published": {
@@ -146,25 +146,30 @@ def symexp(values: torch.Tensor) -> torch.Tensor:
 
 
 class TwoHot:
-    """Numbers as weights of the two nearest of equally wide bins of their symlog."""
+    """Numbers as weights of the two nearest bins, which are equally far apart in symlog.
+
+    The weights are those by which the bins' values have the number as their mean, so that the mean of a distribution is
+    unbiased (Hafner et al., arXiv 2301.04104). TD-MPC2 takes the symexp of the mean of symlog, which hides what is rare
+    and bad: a fall of -10 in every tenth decision, beside 1 in all others, is worth 0.47 there, and -0.1 here.
+    """
 
     def __init__(self, bins: int, largest: float) -> None:
-        """Bins from -``largest`` to ``largest``."""
-        self.largest, self.support = largest, torch.linspace(-largest, largest, bins)
+        """Bins whose symlog is -``largest`` to ``largest``."""
+        self.values = symexp(torch.linspace(-largest, largest, bins))
 
     def encode(self, values: torch.Tensor) -> torch.Tensor:
         """Weights ``[..., bins]`` that add up to 1, of values ``[...]``; those out of range get the outermost bin."""
-        bins = len(self.support)
-        places = (symlog(values).clamp(-self.largest, self.largest) + self.largest) * ((bins - 1) / (2 * self.largest))
-        lower = places.floor().clamp(max=bins - 2)
-        share = (places - lower)[..., None]
+        bins = len(self.values)
+        values = values.clamp(self.values[0], self.values[-1])
+        lower = (torch.searchsorted(self.values, values.contiguous(), right=True) - 1).clamp(0, bins - 2)
+        below = self.values[lower]
+        share = ((values - below) / (self.values[lower + 1] - below))[..., None]
         target = torch.zeros(*values.shape, bins)
-        index = lower.long()[..., None]
-        return target.scatter_(-1, index, 1.0 - share).scatter_(-1, index + 1, share)
+        return target.scatter_(-1, lower[..., None], 1.0 - share).scatter_(-1, lower[..., None] + 1, share)
 
     def decode(self, logits: torch.Tensor) -> torch.Tensor:
-        """Values ``[...]``: symexp of the mean under the softmax of logits ``[..., bins]``."""
-        return symexp(logits.softmax(-1) @ self.support)
+        """Values ``[...]``: means of the bins under the softmax of logits ``[..., bins]``."""
+        return logits.softmax(-1) @ self.values
 
     def loss(self, logits: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Cross-entropy ``[...]`` of logits ``[..., bins]`` and the weights of values ``[...]``."""
@@ -389,7 +394,7 @@ class WorldModel(nn.Module):
         passes = int(masks.actors.sum(1).max()) + 1
         for number in range(passes):
             with torch.set_grad_enabled(torch.is_grad_enabled() and number == passes - 1):
-                actions, logs = self._act_once(latents, actions.detach(), masks, noise)
+                actions, logs = self._act_once(latents, actions, masks, noise)
         return actions, logs
 
     def _act_once(
