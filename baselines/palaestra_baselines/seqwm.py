@@ -157,10 +157,11 @@ class Args(LaneArgs):
         """
         super().check()
         self.design.check()
-        if self.warmup_steps < self.lanes * (self.horizon + 1):
+        least = self.lanes * (self.horizon + self.value_steps)
+        if self.warmup_steps < least:
             raise ValueError(
-                f"--warmup-steps {self.warmup_steps} give no sequence of --horizon {self.horizon} in each of "
-                f"{self.lanes} lanes: at least {self.lanes * (self.horizon + 1)}"
+                f"--warmup-steps {self.warmup_steps} are too few for sequences of --horizon {self.horizon} and "
+                f"--value-steps {self.value_steps} in {self.lanes} lanes: at least {least}"
             )
         if self.replay_size < self.warmup_steps:
             raise ValueError(f"--replay-size {self.replay_size} is less than --warmup-steps {self.warmup_steps}")

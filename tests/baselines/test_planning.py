@@ -182,6 +182,7 @@ def test_the_second_agent_acts_without_the_observation_of_the_first_where_it_is_
     changes: dict[str, Any], alone: bool
 ):
     model, lanes, rng = random_model(make_roster(), **changes), 5, torch.Generator().manual_seed(1)
+    model.value_range.fill_(10.0)  # all elites have weight
     before, other_before = torch.zeros(lanes, 2, 2), torch.zeros(lanes, 2, 2)
     same = []
     for decision in range(4):

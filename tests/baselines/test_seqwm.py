@@ -104,7 +104,7 @@ def test_targets_of_values_end_at_a_rule_and_go_on_by_the_lesser_target_value_af
 
 
 def test_rewards_are_learnt_by_the_decision_that_earned_them_and_losses_add_up_by_their_weights():
-    model = random_model(make_roster())
+    model = random_model(make_roster(), horizon=3)
     with torch.no_grad():
         model.transitions.reward.weight.zero_()
     chances = model.transitions.reward.bias.detach().log_softmax(-1)[:, 0]  # [A, bins]
@@ -164,7 +164,7 @@ def test_the_loss_of_the_actors_weighs_values_by_their_range_and_moves_actors_al
 
 
 @pytest.mark.parametrize("mode", ["seq", "decentralised"])
-def test_each_optimizer_moves_its_own_networks_and_the_target_follows_the_critics_by_its_share(
+def test_each_optimizer_moves_its_own_networks_and_the_target_that_plays_follows_by_its_share(
     mode: Any, monkeypatch: pytest.MonkeyPatch
 ):
     args = seqwm.Args(**{**TINY, "mode": mode, "tau": 0.25, "learning_rate": (1e-2, 1e-2)})
@@ -185,11 +185,13 @@ def test_each_optimizer_moves_its_own_networks_and_the_target_follows_the_critic
     losses = learner.update(copy_sequences(), 0, 1e-2, np.random.default_rng(0))
     assert moved == [{"encoder", "transitions", "critics"}, {"actor"}]
     assert rates == [[pytest.approx(0.3e-2), 1e-2], [1e-2]]
-    for old, new, online in zip(before, learner.target.parameters(), model.critics.parameters(), strict=True):
+    for old, new, online in zip(before, learner.target.parameters(), model.parameters(), strict=True):
         torch.testing.assert_close(new, old + 0.25 * (online - old))
     assert all(p.requires_grad for p in model.critics.parameters())
     assert len(losses) == len(seqwm.PlanTraining.LOSSES)
-    assert model.value_range.item() > 0.05
+    assert model.value_range.item() == learner.target.value_range.item() > 0.05
+    for name, array in learner.arrays().items():
+        np.testing.assert_array_equal(array, learner.target.state_dict()[name].numpy())
 
 
 def design_of(args: seqwm.Args) -> dict[str, Any]:
@@ -211,14 +213,14 @@ def copy_sequences(weights: Any = None, seed: int = 0) -> Any:
 def test_positions_weigh_less_and_less_and_nothing_from_the_end_of_a_match_on():
     batch = random_sequences(4, 3, weights=[[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, 1]])
     expected = [[1.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.0, 0.0], [0.125, 0.0, 0.0], [0.0625, 0.0, 0.0]]
-    assert decay(batch).tolist() == expected
+    assert decay(batch, 4).tolist() == expected
 
 
 def test_what_happens_after_the_end_of_a_match_changes_neither_losses_nor_gradients():
     ended = [[1.0] * 4, [0.0] * 4, [1.0] * 4]  # the second row is the last position of the first match
     found = []
     for seed in (1, 2):
-        model, batch = random_model(make_roster()), random_sequences(weights=ended)
+        model, batch = random_model(make_roster(), horizon=3), random_sequences(weights=ended)
         other = random_sequences(seed=seed)
         seen = batch.positions.observations["walker"]
         seen[2:] = other.positions.observations["walker"][2:]
@@ -227,7 +229,7 @@ def test_what_happens_after_the_end_of_a_match_changes_neither_losses_nor_gradie
         loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         noise = torch.randn(2, 16, 1, generator=torch.Generator().manual_seed(0))
-        second, _ = actor_loss(model, latents.flatten(1, 2), decay(batch).flatten(), IN_ORDER, noise, 1e-3)
+        second, _ = actor_loss(model, latents.flatten(1, 2), decay(batch, 3).flatten(), IN_ORDER, noise, 1e-3)
         found.append((loss, second, gradients))
     assert torch.equal(found[0][0], found[1][0])
     assert torch.equal(found[0][1], found[1][1])
@@ -236,7 +238,7 @@ def test_what_happens_after_the_end_of_a_match_changes_neither_losses_nor_gradie
 
 
 def test_a_lane_that_starts_a_match_plans_from_zero_and_others_from_the_plan_before(tmp_path: Path):
-    args = seqwm.Args(**{**TINY, "team": "team", "warmup_steps": 24}, directory=tmp_path)
+    args = seqwm.Args(**{**TINY, "team": "team", "warmup_steps": 24, "value_steps": 1}, directory=tmp_path)
     with RunFolder(args, "seqwm") as folder:
         training = seqwm.PlanTraining(args, folder, None, 20, memory_size=2)
         learner = Learner(args, training.roster)
@@ -261,7 +263,7 @@ def test_a_lane_that_starts_a_match_plans_from_zero_and_others_from_the_plan_bef
 
 
 def test_the_planner_begins_with_what_the_collector_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    args = seqwm.Args(**{**TINY, "team": "team", "warmup_steps": 24}, directory=tmp_path)
+    args = seqwm.Args(**{**TINY, "team": "team", "warmup_steps": 24, "value_steps": 1}, directory=tmp_path)
     given, found = list[Any](), list[Any]()
     decide = seqwm.decide
 
@@ -289,7 +291,7 @@ def test_the_planner_begins_with_what_the_collector_remembers(tmp_path: Path, mo
 def test_dynamics_and_reward_of_a_point_mass_are_learnt():
     torch.manual_seed(0)
     rng, roster = np.random.default_rng(0), make_roster(1, 2, 2)
-    learner = Learner(seqwm.Args(horizon=1), roster)
+    learner = Learner(seqwm.Args(horizon=1, value_steps=1), roster)
     position = rng.uniform(-1.0, 1.0, (4096, 2))
     velocity = rng.uniform(-1.0, 1.0, (4096, 2))
     after = position + 0.2 * velocity
@@ -304,7 +306,7 @@ def test_dynamics_and_reward_of_a_point_mass_are_learnt():
         batch = make_sequences(seen[:, rows, None], actions[:, rows, None], rewards[:, rows], one, one)
         noise = torch.zeros(1, 128, 2)
         places = torch.zeros(1, 1, dtype=torch.long)
-        loss, losses, _ = model_loss(learner.model, learner.target, batch, batch.rewards[..., 0], places, noise)
+        loss, losses, _ = model_loss(learner.model, learner.target.critics, batch, batch.rewards[..., 0], places, noise)
         seqwm.gradient_step(learner.optimizers[0], loss, 1e-2 * (1.0 - step / 400), 20.0)
         first = first or losses["consistency"].item()
     assert losses["consistency"].item() < 0.1 * first
@@ -349,7 +351,8 @@ def test_the_bounds_of_copy_are_exact_and_its_matches_are_truncated(rules: Any):
 def test_agents_that_plan_one_after_another_learn_to_pass_on_what_the_first_alone_sees(tmp_path: Path):
     args = seqwm.Args(
         **{"env_id": COPY, "horizon": 1, "gamma": 0.5, "deviation": 2.0, "total_steps": 4_000, "evaluations": 1},
-        **{"learning_rate": (1e-3, 1e-3), "decisions_per_update": 8, "matches": 8, "quiet": True},
+        **{"learning_rate": (1e-3, 1e-3), "temperature": 0.5, "entropy": 1e-4, "value_steps": 1},
+        **{"decisions_per_update": 8, "matches": 8, "quiet": True},
         directory=tmp_path,
     )
     report = seqwm.train(args)
@@ -425,6 +428,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_a_policy_file_plays_what_the_run_evaluated_with_its_planner_or_its_actor(trained: Any):
     _, report = trained
     game, returns = copy_game.game(), []
+    assert (
+        evaluate(COPY, str(report.weights), matches=4, seed=2**30, num_envs=4).mean_return == report.log[-1]["return"]
+    )
     for plan in (None, True, False):
         player = load_policy(report.weights, game, "team", plan=plan)
         assert player.model.design.plan == (plan is not False)
@@ -459,9 +465,24 @@ def edited(report: Any, path: Path, **changes: Any) -> Path:
     ("changes", "message"),
     [
         ({"mode": "decentralised"}, "the weights do not fit"),
-        ({"horizon": -1}, "--horizon must be greater than 0, got -1"),
-        ({"gamma": 1.5}, "--gamma must be between 0 and 1, got 1.5"),
+        ({"horizon": -1}, "horizon of the policy's design is -1"),
+        ({"horizon": 1.5}, "horizon of the policy's design is 1.5"),
+        ({"horizon": True}, "horizon of the policy's design is True"),
+        ({"horizon": [1]}, "horizon of the policy's design is "),
+        ({"iterations": 1 << 20}, "iterations of the policy's design is 1048576"),
+        ({"hidden": 5}, "hidden of the policy's design is 5"),
+        ({"hidden": ["a"]}, "hidden of the policy's design is "),
+        ({"hidden": []}, "hidden of the policy's design is "),
+        ({"encoder": [16.5]}, "encoder of the policy's design is "),
+        ({"temperature": "a"}, "temperature of the policy's design is 'a'"),
+        ({"temperature": 0.0}, "temperature of the policy's design is 0.0"),
+        ({"gamma": None}, "gamma of the policy's design is None"),
+        ({"largest": 1e30}, "largest of the policy's design is 1e"),
+        ({"mode": "foo"}, "mode of the policy's design is 'foo'"),
+        ({"actor_sees": 3}, "actor_sees of the policy's design is 3"),
+        ({"plan": "no"}, "plan of the policy's design is 'no'"),
         ({"elites": 9}, "--elites 9 are more than --samples 8"),
+        ({"samples": 60000}, "its planner draws more than"),
         ({"strange": 1}, "the metadata hold no design of world models"),
     ],
 )
@@ -507,7 +528,7 @@ TAG = "palaestra/TeamTag-2v2-v0"
         ({"horizon": -1}, "--horizon must be greater than 0, got -1"),
         ({"latent": 12}, "--latent must be a multiple of 8, got 12"),
         ({"gamma": 1.5}, "--gamma must be between 0 and 1, got 1.5"),
-        ({"warmup_steps": 23}, "--warmup-steps 23 give no sequence of --horizon 2 .* at least 24"),
+        ({"warmup_steps": 23}, "--warmup-steps 23 are too few for .* at least 40"),
         ({"replay_size": 63}, "--replay-size 63 is less than --warmup-steps 64"),
     ],
 )

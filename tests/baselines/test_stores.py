@@ -22,6 +22,7 @@ from palaestra_baselines.common.rollout import (
     Sequences,
     epsilon_greedy,
     generalised_advantages,
+    value_targets,
 )
 
 
@@ -149,3 +150,30 @@ def test_lambda_one_gives_returns_and_lambda_zero_gives_one_step_errors():
     assert advantages([1.0] * 3, [1.0] * 3, gae_lambda=0.0) == [1.0, 2.0, 4.0]
     returns = 1.0 + 0.5 * (2.0 + 0.5 * (4.0 + 0.5 * 80.0))
     assert advantages([1.0] * 3, [1.0] * 3, gae_lambda=1.0)[0] == returns - 10.0
+
+
+# -- targets of values -------------------------------------------------------------------------------------------------
+
+
+def targets(continues: list[float], weights: list[float], steps: int) -> list[list[float]]:
+    """Targets of two groups: the values of the second are 100 times those of the first."""
+    rewards = torch.tensor([1.0, 2.0, 4.0])[:, None]
+    values = torch.tensor([[8.0, 16.0, 32.0], [800.0, 1600.0, 3200.0]])[..., None]
+    return value_targets(rewards, values, rollout_of(continues, weights), 0.5, steps)[..., 0].tolist()
+
+
+def test_targets_add_up_the_rewards_of_their_decisions_and_the_value_after_them():
+    one = [1.0] * 3
+    assert targets(one, one, 1) == [[1.0 + 4.0, 2.0 + 8.0, 4.0 + 16.0], [1.0 + 400.0, 2.0 + 800.0, 4.0 + 1600.0]]
+    assert targets(one, one, 2) == [[1.0 + 1.0 + 4.0, 2.0 + 2.0 + 8.0], [2.0 + 400.0, 4.0 + 800.0]]
+    assert targets(one, one, 3) == [[1.0 + 1.0 + 1.0 + 4.0], [3.0 + 400.0]]
+
+
+def test_a_target_ends_where_a_rule_ends_the_match():
+    assert targets([1.0, 0.0, 1.0], [1.0, 1.0, 0.0], 3) == [[2.0], [2.0]]
+    assert targets([0.0, 1.0, 1.0], [1.0, 0.0, 1.0], 3) == [[1.0], [1.0]]
+
+
+def test_a_target_takes_the_value_of_the_last_position_of_a_match_that_was_cut_for_any_number_of_decisions():
+    assert targets([1.0] * 3, [1.0, 0.0, 1.0], 3) == [[1.0 + 4.0], [401.0]]
+    assert targets([1.0] * 3, [1.0, 1.0, 0.0], 3) == [[1.0 + 1.0 + 4.0], [402.0]]

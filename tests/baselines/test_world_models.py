@@ -44,10 +44,16 @@ def decoded(values: torch.Tensor) -> torch.Tensor:
 def test_numbers_come_back_from_their_categories_within_the_range_and_at_the_edges_of_bins():
     inside = torch.linspace(-19.0, 19.0, 401)
     torch.testing.assert_close(decoded(inside), inside, rtol=1e-4, atol=1e-4)
-    edges = symexp(CATEGORIES.support)
+    edges = CATEGORIES.values
     torch.testing.assert_close(decoded(edges), edges, rtol=1e-4, atol=1e-5)
     assert CATEGORIES.encode(edges).argmax(-1).tolist() == list(range(21))
     assert CATEGORIES.encode(edges).amax(-1).min() > 0.999
+
+
+def test_the_mean_of_what_is_rare_and_bad_is_unbiased():
+    rewards = torch.tensor([1.0] * 9 + [-10.0])
+    chances = CATEGORIES.encode(rewards).mean(0)
+    assert CATEGORIES.decode(chances.clamp(min=1e-30).log()).item() == pytest.approx(-0.1, abs=1e-4)
 
 
 def test_numbers_out_of_range_get_the_outermost_bin():

@@ -278,7 +278,7 @@ def design_of(notes: Any) -> Design:
         elif f.type == "bool":
             fits = isinstance(value, bool)
         elif f.type == "float":
-            fits = type(value) in (int, float) and value <= 80.0 and (value > 0.0 or f.name == "gamma")
+            fits = type(value) in (int, float) and 0.0 <= value <= 80.0 and (value > 0.0 or f.name == "gamma")
         else:
             fits = isinstance(value, list) == (f.type != "int") and all(
                 type(x) is int and 1 <= x <= MOST for x in numbers
