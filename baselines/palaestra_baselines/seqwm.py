@@ -2,9 +2,9 @@
 
 Zhao et al., "Empowering Multi-Robot Cooperation via Sequential World Models" (arXiv 2509.13095). Each agent has an
 encoder, dynamics, a reward model and an actor (`palaestra_baselines.common.world_models`). In the mode ``seq`` agent k
-sees the planned actions of agents 1 to k; a planner that samples (`palaestra_baselines.common.planning`) chooses the
-actions of all. Other modes differ in masks alone: an order drawn for each decision (``random``), everybody's actions
-(``centralised``), nobody's (``decentralised``, where critic and elites are each agent's own, too).
+sees the planned actions of agents 1 to k; a planner (`palaestra_baselines.common.planning`) chooses the actions of all.
+Other modes differ in masks: an order drawn for each decision (``random``), everybody's actions (``centralised``),
+nobody's (``decentralised``, where critic and elites are each agent's own, too).
 
 A rollout z_0 = encoder(o_0), z_{t+1} by the recorded actions, of H decisions gives, with rho = 0.5, sums over agents
 and means over rows (decisions after the end of a match count as 0),
@@ -18,11 +18,10 @@ and means over rows (decisions after the end of a match count as 0),
 A match that a rule ended is worth 0, one that the horizon truncated the value of its last position. Q' is the critic of
 the target networks, sg stops gradients; the actor's loss moves actors alone. The target networks play evaluations.
 
-Ours, beside the default size: actors see the actions of earlier agents. With ``--actor-sees own``, as in the paper's
-code, an agent that sees nothing of its own plays 0, the elites gather there, its reward model hardly meets anything
-else, and what earlier agents tell it is not used (``python benchmarks/learn.py seqwm_copy``). Targets have the rewards
-of ``--value-steps`` decisions, inputs are scaled by the random decisions at the beginning, actors learn all at once,
-learning rate and entropy are higher, and the weights of the elites are relative to the range of values::
+Ours: actors see the actions of earlier agents. With ``--actor-sees own``, as in the paper's code, an agent that sees
+nothing of its own plays 0, the elites gather there, its reward model hardly meets anything else, and what it is told is
+not used (``python benchmarks/learn.py seqwm_copy``). Targets have the rewards of ``--value-steps`` decisions, inputs
+are scaled by the first, random decisions, actors learn all at once, sizes, learning rate and entropy differ::
 
     palaestra train seqwm --env-id palaestra/QuadPushBox-v0
 """
@@ -62,8 +61,8 @@ from palaestra_baselines.common.world_models import SIZES, Design, Mode, Sight, 
 METHOD = "seqwm"
 RHO, CONSISTENCY, REWARD, VALUE = 0.5, 20.0, 0.1, 0.1
 """Weight of a decision over that of the one before; weights of the losses of the model."""
-ENCODER_SHARE = 0.3
-"""Learning rate of the encoders, as a share of that of all others."""
+ENCODER_SHARE, RANGE_SHARE = 0.3, 0.01
+"""Learning rate of the encoders, as a share of that of all others; how far the range of values moves in a step."""
 
 
 @dataclass
@@ -95,17 +94,16 @@ class Args(LaneArgs):
         replay_size: Decisions that are kept.
         entropy: Coefficient of the entropy of the actors.
         tau: Coefficient of Polyak averaging of the target networks, at each gradient step.
-        range_share: How far the running range of values moves at each gradient step.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "entropy")
-    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "range_share")
+    SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau")
 
     env_id: str = "palaestra/QuadPushBox-v0"
     opponent: str = ""
     total_steps: int = 50_000
     lanes: int = 32
-    learning_rate: tuple[float, float] = (1e-3, 3e-4)
+    learning_rate: tuple[float, float] = (1e-3, 1e-4)
     gamma: float = 0.96
     hidden: tuple[int, ...] = ()
     max_gradient_norm: float = 20.0
@@ -133,9 +131,8 @@ class Args(LaneArgs):
     decisions_per_update: int = 4
     warmup_steps: int = 2_000
     replay_size: int = 200_000
-    entropy: float = 0.02
+    entropy: float = 0.01
     tau: float = 0.01
-    range_share: float = 0.01
     directory: Path = Path("runs/seqwm")
 
     def __post_init__(self) -> None:
@@ -175,10 +172,8 @@ def learning_team(args: Args) -> tuple[str, Roster]:
     """
     game, _ = registry.make_game(args.env_id, **keywords(args.options))
     if not args.team and len(game.teams) > 1:
-        raise ValueError(
-            f"{game.name} has the teams {', '.join(game.teams)}: say by --team which one learns, and by --opponent "
-            "against which script; SeqWM does not learn both"
-        )
+        names = ", ".join(game.teams)
+        raise ValueError(f"{game.name} has the teams {names}: say by --team which one learns, by --opponent who plays")
     team = args.team or next(iter(game.teams))
     roster = Roster(game, [team], numbers=True)
     if not roster.gives_numbers:
@@ -218,8 +213,7 @@ def model_loss(
         following, _ = model.act(encoded, masks.tiled(total), noise)
         values = model.two_hot.decode(target(encoded, following)).amin(0).unflatten(1, (total, count))
         y = value_targets(rewards, values, batch, model.design.gamma, total - length + 1)
-    rewards = rewards[:length]
-    encoded = encoded.unflatten(1, (total, count))[:, :length]
+    rewards, encoded = rewards[:length], encoded.unflatten(1, (total, count))[:, :length]
     latents, logits = [model.encode(observed[:, 0])], []
     for t in range(length):
         following, reward = model.step(latents[-1], actions[:, t], masks)
@@ -278,7 +272,6 @@ class Learner:
     """Networks and optimizers of a run.
 
     Attributes:
-        args: Arguments of the run.
         model: The world models.
         target: Target networks of all: its critics give targets, and it is what is evaluated and saved.
         optimizers: Of the model, and of the actors.
@@ -288,21 +281,17 @@ class Learner:
         """Random weights from torch's generator."""
         self.args, self.model = args, WorldModel(roster, args.design)
         self.target = copy.deepcopy(self.model).requires_grad_(False)
-        groups = [
-            {"params": self.model.parameters_of("encoder"), "share": ENCODER_SHARE},
-            {"params": self.model.parameters_of("transitions", "critics")},
-        ]
-        self.optimizers = (
-            torch.optim.Adam(groups, fused=True),
-            torch.optim.Adam(self.model.parameters_of("actor"), fused=True),
-        )
+        encoders = {"params": self.model.parameters_of("encoder"), "share": ENCODER_SHARE}
+        others = {"params": self.model.parameters_of("transitions", "critics")}
+        actors = self.model.parameters_of("actor")
+        self.optimizers = torch.optim.Adam([encoders, others], fused=True), torch.optim.Adam(actors, fused=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player."""
         return self.target.arrays()
 
     def notes(self) -> dict[str, Any]:
-        """Further metadata of a policy file."""
+        """Metadata of a policy file."""
         return {"design": dataclasses.asdict(self.args.design)}
 
     def player(self, game: Game, team: str) -> PlanningPlayer:
@@ -312,9 +301,8 @@ class Learner:
     def places(self, rng: np.random.Generator, rows: int) -> torch.Tensor:
         """Places of the agents in the order: ``[A, 1]``, or drawn for each row ``[A, rows]``."""
         agents = self.model.roster.agents
-        if self.args.mode != "random":
-            return torch.arange(agents)[:, None]
-        return torch.from_numpy(rng.random((agents, rows)).argsort(0).argsort(0))
+        drawn = rng.random((agents, rows)).argsort(0).argsort(0) if self.args.mode == "random" else None
+        return torch.arange(agents)[:, None] if drawn is None else torch.from_numpy(drawn)
 
     def update(self, batch: Sequences, team: int, rate: float, rng: np.random.Generator) -> list[torch.Tensor]:
         """A gradient step of all networks; returns losses: consistency, reward, value, actor."""
@@ -322,19 +310,17 @@ class Learner:
         length, (total, count) = args.horizon, batch.weights.shape
         agents, _, numbers = model.counts.shape
         noise = torch.from_numpy(rng.standard_normal((agents, (total + length + 1) * count, numbers), np.float32))
-        first, second = noise.split([total * count, (length + 1) * count], 1)
-        places = self.places(rng, count)
+        first, second, places = noise[:, : total * count], noise[:, total * count :], self.places(rng, count)
         rewards = batch.rewards[..., team] * args.reward_scale
         loss, parts, latents = model_loss(model, self.target.critics, batch, rewards, places, first)
         gradient_step(self.optimizers[0], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(False)
         rows, weights = latents.flatten(1, 2), decay(batch, length).flatten()
-        loss, values = actor_loss(
-            model, rows, weights, places.repeat(1, length + 1 if places.shape[1] > 1 else 1), second, args.entropy
-        )
+        places = places.repeat(1, length + 1 if args.mode == "random" else 1)
+        loss, values = actor_loss(model, rows, weights, places, second, args.entropy)
         gradient_step(self.optimizers[1], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(True)
-        model.track_range(values[:, weights > 0.0], args.range_share)
+        model.track_range(values[:, weights > 0.0], RANGE_SHARE)
         polyak_update(self.target, model, args.tau)
         self.target.value_range.copy_(model.value_range)
         return [*parts.values(), loss]
@@ -349,8 +335,7 @@ class PlanTraining(LaneTraining):
 
     def play(self, model: WorldModel) -> None:
         """One decision in all lanes: at random while the run warms up, then planned, or drawn by the actor."""
-        collector = self.collector
-        position = collector.position
+        collector, position = self.collector, self.collector.position
         if collector.steps < self.args.warmup_steps:
             collector.play(random_actions(collector), np.zeros_like(position.memory))
             return
@@ -362,11 +347,7 @@ class PlanTraining(LaneTraining):
 
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`.
-
-    Raises:
-        ValueError: Agents make choices, or two teams are to learn.
-    """
+    """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`, errors as of `learning_team`."""
     team, roster = learning_team(args)
     args = dataclasses.replace(args, team=team)
     with RunFolder(args, METHOD) as folder:
@@ -405,8 +386,7 @@ def load_policy(path: Path, game: Game, team: str, plan: bool | None = None) -> 
         FileError: The file is no saved policy, or one of another game.
     """
     with policy_for(path, game, team) as arrays:
-        notes = read_policy(path)[1].get("design")
-        design = design_of(notes)
+        design = design_of(read_policy(path)[1].get("design"))
         return make_player(arrays, design if plan is None else dataclasses.replace(design, plan=plan), game, team)
 
 

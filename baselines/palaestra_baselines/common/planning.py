@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -33,6 +33,8 @@ CHUNK = 16
 """Matches that a player plans at once, filled up: what it plays does not depend on how many are played beside it."""
 MOST = 1 << 16
 """Most numbers of the draws of a plan that a player from a file may have."""
+WORDS: dict[str, tuple[str, ...]] = {"mode": get_args(Mode), "actor_sees": get_args(Sight)}
+"""What fields of a design that are words may be."""
 
 
 class Plan(NamedTuple):
@@ -147,6 +149,7 @@ def search(
     counts = model.counts[:, :, None]
     own = actor_plans(model, latents, masks, draws.actor)
     own_worth = worth_of(model, latents, masks, own)
+    elites = weights = best = torch.empty(0)
     for noise in draws.samples:
         drawn = (mean + deviation * noise).clamp(-1.0, 1.0) * counts  # [H, A, n, S - P, M]
         plans = torch.cat([own, drawn], -2)
@@ -271,20 +274,22 @@ def design_of(notes: Any) -> Design:
     if not isinstance(notes, dict) or set(notes) != {f.name for f in fields(Design)}:
         raise ValueError("the metadata hold no design of world models: it was not saved by this version of seqwm")
     for f in fields(Design):
-        value, words = notes[f.name], {"mode": get_args(Mode), "actor_sees": get_args(Sight)}.get(f.name)
-        numbers = value if isinstance(value, list) else [value]
-        if words:
-            fits = value in words
-        elif f.type == "bool":
-            fits = isinstance(value, bool)
-        elif f.type == "float":
-            fits = type(value) in (int, float) and 0.0 <= value <= 80.0 and (value > 0.0 or f.name == "gamma")
-        else:
-            fits = isinstance(value, list) == (f.type != "int") and all(
-                type(x) is int and 1 <= x <= MOST for x in numbers
-            )
-        if not fits or not numbers:
-            raise ValueError(f"{f.name} of the policy's design is {value!r}")
-    design = Design(**{name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()})
+        if not is_possible(f, notes[f.name]):
+            raise ValueError(f"{f.name} of the policy's design is {notes[f.name]!r}")
+    given: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()}
+    design = Design(**given)
     design.check()
     return design
+
+
+def is_possible(f: Field[Any], value: Any) -> bool:
+    """Whether a value from JSON has kind and size of this field of a design."""
+    if f.name in WORDS:
+        return value in WORDS[f.name]
+    if f.type == "bool":
+        return isinstance(value, bool)
+    if f.type == "float":
+        return type(value) in (int, float) and 0.0 <= value <= 80.0 and (value > 0.0 or f.name == "gamma")
+    sizes = value if isinstance(value, list) else [value]
+    is_kind = isinstance(value, list) == (f.type != "int") and bool(sizes)
+    return is_kind and all(type(size) is int and 1 <= size <= MOST for size in sizes)

@@ -478,7 +478,8 @@ def value_targets(
         gamma: Discount per decision.
         steps: n.
     """
-    after, discounts, goes_on = values, gamma * batch.continues, batch.weights > 0.0
+    after, targets = values, rewards
+    discounts, goes_on = gamma * batch.continues, batch.weights > 0.0
     for n in range(steps):
         length = len(rewards) - n
         targets = rewards[:length] + discounts[:length] * after
