@@ -520,7 +520,7 @@ TAG = "palaestra/TeamTag-2v2-v0"
     [
         ({"env_id": TAG, "team": "blue", "opponent": "random"}, "TeamTag: agents make choices, .* mappo or qmix"),
         ({"env_id": "palaestra/TeamPong-v0", "team": "left"}, "agents make choices|has no team"),
-        ({"env_id": TAG, "options": ("actions=continuous",)}, "TeamTag has the teams .* say by --team .* --opponent who"),
+        ({"env_id": TAG, "options": ("actions=continuous",)}, "TeamTag has the teams .* say by --team .* who plays"),
         ({"env_id": TAG, "options": ("actions=continuous",), "team": "blue"}, "say which by --opponent"),
         ({"team": "red"}, "Copy has no team 'red': choose from team"),
         ({"actor_samples": 9}, "--actor-samples 9 are more than --samples 8"),
