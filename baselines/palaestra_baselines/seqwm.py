@@ -18,10 +18,10 @@ and means over rows (decisions after the end of a match count as 0),
 A match that a rule ended is worth 0, one that the horizon truncated the value of its last position. Q' is the critic of
 the target networks, sg stops gradients; the actor's loss moves actors alone. The target networks play evaluations.
 
-Ours: actors see the actions of earlier agents. With ``--actor-sees own``, as in the paper's code, an agent that sees
-nothing of its own plays 0, the elites gather there, its reward model hardly meets anything else, and what it is told is
-not used (``python benchmarks/learn.py seqwm_copy``). Targets have the rewards of ``--value-steps`` decisions, inputs
-are scaled by the first, random decisions, actors learn all at once, sizes, learning rate and entropy differ::
+Ours: actors see the actions of earlier agents; ``--actor-sees own`` hides them, as in the paper's code, and ``python
+benchmarks/learn.py seqwm_copy`` compares. Targets have the rewards of ``--value-steps`` decisions, inputs are scaled by
+the first, random decisions, actors learn all at once; sizes, learning rate, entropy and the range of the actors'
+deviations differ::
 
     palaestra train seqwm --env-id palaestra/QuadPushBox-v0
 """

@@ -138,7 +138,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 }
 """Settings that were tried, by method and name: arguments beside `SHARED`."""
 CHOSEN = {PPO: "base", MAPPO: "base", SEQWM: "base"}
-"""The setting of each method with the greatest area in ``seqwm_tuning.csv``."""
+"""The setting of each method that is compared; `seqwm_tuning` says which one has the greatest area."""
 MODULES = {PPO: "learning.ppo_runs", MAPPO: "mappo", SEQWM: "seqwm"}
 ARMS: dict[str, Method] = {
     **{name: Method(name, MODULES[name], SETTINGS[name][CHOSEN[name]]) for name in (PPO, MAPPO)},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,13 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")
+pytest.importorskip("tyro")
 
 import torch
 from games import aim, copy_game
 from games.point_plan import ExactModel, exact_worth, make_design, make_roster, random_model
 
+from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.planning import (
@@ -30,7 +34,9 @@ from palaestra_baselines.common.planning import (
     split_draws,
     worth_of,
 )
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.world_models import WorldModel
+from palaestra_baselines.seqwm import load_policy
 
 START = np.array([0.2, -0.2])
 MANY: dict[str, Any] = {"samples": 128, "actor_samples": 8, "elites": 16, "iterations": 6, "temperature": 0.1}
@@ -369,3 +375,72 @@ def test_weights_of_another_design_and_planners_without_bounds_are_refused(
     arrays, design = change(model)
     with pytest.raises(ValueError, match=message):
         make_player(arrays, design, copy_game.game(), "team")
+
+
+# -- policy files ------------------------------------------------------------------------------------------------------
+
+
+def saved(path: Path, design: Any) -> Path:
+    """A policy file of random weights of the small design, that says to be of another."""
+    model = random_model(Roster(copy_game.game(), ["team"], numbers=True))
+    save_policy(path, model.arrays(), method="seqwm", env_id="tests/Copy-v0", args={}, design=design)
+    return path
+
+
+OF_DESIGN = "of the policy's design is"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mode": "decentralised"}, "the weights do not fit"),
+        ({"horizon": -1}, f"horizon {OF_DESIGN} -1 "),
+        ({"horizon": 1.5}, f"horizon {OF_DESIGN} 1.5 "),
+        ({"horizon": True}, f"horizon {OF_DESIGN} True "),
+        ({"horizon": [1]}, rf"horizon {OF_DESIGN} \[1\] "),
+        ({"latent": 16.0}, f"latent {OF_DESIGN} 16.0 "),
+        ({"latent": 12}, "--latent must be a multiple of 8, got 12"),
+        ({"iterations": 1000.0}, f"iterations {OF_DESIGN} 1000.0 "),
+        ({"iterations": 1 << 20}, f"iterations {OF_DESIGN} 1048576 "),
+        ({"hidden": 5}, f"hidden {OF_DESIGN} 5 "),
+        ({"hidden": ["a"]}, rf"hidden {OF_DESIGN} \['a'\] "),
+        ({"hidden": []}, rf"hidden {OF_DESIGN} \[\] "),
+        ({"hidden": [0]}, rf"hidden {OF_DESIGN} \[0\] "),
+        ({"encoder": [16.5]}, rf"encoder {OF_DESIGN} \[16.5\] "),
+        ({"temperature": "a"}, f"temperature {OF_DESIGN} 'a' "),
+        ({"temperature": 0.0}, f"temperature {OF_DESIGN} 0.0 "),
+        ({"temperature": True}, f"temperature {OF_DESIGN} True "),
+        ({"deviation": float("nan")}, f"deviation {OF_DESIGN} nan "),
+        ({"deviation": float("inf")}, f"deviation {OF_DESIGN} inf "),
+        ({"gamma": None}, f"gamma {OF_DESIGN} None "),
+        ({"gamma": -0.1}, f"gamma {OF_DESIGN} -0.1 "),
+        ({"gamma": 1.5}, f"gamma {OF_DESIGN} 1.5 "),
+        ({"temperature": 1e-300}, f"temperature {OF_DESIGN} 1e-300 "),
+        ({"largest": 1e30}, rf"largest {OF_DESIGN} 1e\+30 "),
+        ({"mode": "foo"}, f"mode {OF_DESIGN} 'foo' "),
+        ({"mode": 3}, f"mode {OF_DESIGN} 3 "),
+        ({"mode": ["seq"]}, rf"mode {OF_DESIGN} \['seq'\] "),
+        ({"actor_sees": "x"}, f"actor_sees {OF_DESIGN} 'x' "),
+        ({"plan": "no"}, f"plan {OF_DESIGN} 'no' "),
+        ({"plan": 1}, f"plan {OF_DESIGN} 1 "),
+        ({"elites": 17}, "--elites 17 are more than --samples 16"),
+        ({"samples": 60_000}, "its planner draws more than 65536 numbers"),
+        ({"strange": 1}, "the metadata hold no design of world models"),
+    ],
+)
+def test_files_of_designs_that_cannot_be_are_refused_in_a_line(tmp_path: Path, changes: dict[str, Any], message: str):
+    path = saved(tmp_path / "policy.safetensors", {**dataclasses.asdict(make_design()), **changes})
+    with pytest.raises(FileError, match=message) as error:
+        load_policy(path, copy_game.game(), "team")
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_has_all_fields_of_a_design_and_its_numbers_are_those_that_play(tmp_path: Path):
+    design = dataclasses.asdict(make_design(gamma=0, temperature=1, horizon=3))
+    player = load_policy(saved(tmp_path / "policy.safetensors", design), copy_game.game(), "team")
+    assert player.model.design == make_design(gamma=0, temperature=1, horizon=3)
+    for notes in ({name: x for name, x in design.items() if name != "gamma"}, list(design), "seq", None):
+        path = saved(tmp_path / "other.safetensors", notes)
+        with pytest.raises(FileError, match="the metadata hold no design of world models"):
+            load_policy(path, copy_game.game(), "team")

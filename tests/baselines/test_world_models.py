@@ -266,6 +266,8 @@ def test_the_range_of_values_moves_by_a_share_towards_five_to_ninety_five_percen
     for _ in range(60):
         model.track_range(torch.ones(1, 9), 0.25)
     assert model.value_range.item() == pytest.approx(LEAST_RANGE)
+    model.track_range(torch.ones(1, 0), 0.25)  # of a batch without a decision
+    assert model.value_range.item() == pytest.approx(LEAST_RANGE)
 
 
 def test_the_published_size_has_the_published_numbers_and_about_five_and_a_half_million_weights():

@@ -176,8 +176,6 @@ def search(
 def actor_plans(model: WorldModel, latents: torch.Tensor, masks: Masks, noise: torch.Tensor) -> torch.Tensor:
     """Plans ``[H, A, n, P, M]`` that the actor plays in the model, by draws of the same shape."""
     number = noise.shape[-2]
-    if not number:
-        return noise
     many, sees, plans = latents.repeat_interleave(number, 1), masks.repeated(number), []
     for step, part in enumerate(noise):
         actions, _ = model.act(many, sees, part.flatten(1, 2))
@@ -289,7 +287,8 @@ def is_possible(f: Field[Any], value: Any) -> bool:
     if f.type == "bool":
         return isinstance(value, bool)
     if f.type == "float":
-        return type(value) in (int, float) and 0.0 <= value <= 80.0 and (value > 0.0 or f.name == "gamma")
+        low, high = (0.0, 1.0) if f.name == "gamma" else (1e-6, 80.0)
+        return type(value) in (int, float) and low <= value <= high
     sizes = value if isinstance(value, list) else [value]
     is_kind = isinstance(value, list) == (f.type != "int") and bool(sizes)
     return is_kind and all(type(size) is int and 1 <= size <= MOST for size in sizes)

@@ -34,7 +34,7 @@ class LaneArgs(RunArgs):
     """Arguments of all methods, beside those of `RunArgs`.
 
     Attributes:
-        env_id: Game of discrete actions of two teams, zero-sum if both learn; of one team where it learns by itself.
+        env_id: Game of two teams, zero-sum if both learn; of one team where it learns by itself.
         options: Keywords of the game, ``name=value`` each.
         team: Name of the team that learns, against ``opponent``; empty if both learn by self-play. The only team of a
             game learns without an opponent.
