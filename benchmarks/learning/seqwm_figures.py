@@ -127,13 +127,13 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
     SEQWM: {
         "base": {},
-        "rate 1e-3": {"learning_rate": (1e-3, 1e-3)},
-        "horizon 1": {"horizon": 1},
-        "horizon 3": {"horizon": 3},
+        "entropy 3e-3": {"entropy": 3e-3},
         "gamma 0.98": {"gamma": 0.98},
-        "2 decisions an update": {"decisions_per_update": 2},
-        "entropy 1e-3": {"entropy": 1e-3},
-        "reward scale 1": {"reward_scale": 1.0},
+        "5 value steps": {"value_steps": 5},
+        "horizon 3": {"horizon": 3},
+        "deviation 0.5": {"deviation": 0.5},
+        "rate 2e-3": {"learning_rate": (2e-3, 2e-4)},
+        "entropy 3e-3, deviation 0.5": {"entropy": 3e-3, "deviation": 0.5},
     },
 }
 """Settings that were tried, by method and name: arguments beside `SHARED`."""

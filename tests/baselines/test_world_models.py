@@ -88,7 +88,7 @@ def test_symexp_is_the_inverse_of_symlog():
 
 def test_groups_of_a_latent_add_up_to_one():
     latents = sim_norm(5.0 * torch.randn(2, 3, 4 * GROUP, generator=torch.Generator().manual_seed(0)))
-    torch.testing.assert_close(latents.unflatten(-1, (4, GROUP)).sum(-1), torch.ones(2, 3, 4))
+    torch.testing.assert_close(latents.unflatten(-1, (GROUP, 4)).sum(-2), torch.ones(2, 3, 4))
     assert latents.min() >= 0.0
     assert latents.std() > 0.1
 
