@@ -75,6 +75,9 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
     **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
     "rlae": rlae_figures.draw_rlae,
+    "seqwm_copy": seqwm_figures.draw_copy,
+    **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
+    "seqwm_modes": seqwm_figures.draw_modes,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -335,10 +335,14 @@ def install(run: RunArgs, assets: Path, name: str) -> None:
 
 
 def install_best(
-    runs: Sequence[RunArgs], logs: Sequence[Sequence[Mapping[str, float]]], assets: Path, name: str
+    runs: Sequence[RunArgs],
+    logs: Sequence[Sequence[Mapping[str, float]]],
+    assets: Path,
+    name: str,
+    by: str = "win_rate",
 ) -> None:
-    """Copies the weights of the run that won most matches in its last evaluation to the assets."""
-    install(runs[int(np.argmax([log[-1]["win_rate"] for log in logs]))], assets, name)
+    """Copies the weights of the run that has most of a column in its last evaluation to the assets."""
+    install(runs[int(np.argmax([log[-1][by] for log in logs]))], assets, name)
 
 
 def verdicts(asked: Iterable[tuple[str, bool]]) -> str:

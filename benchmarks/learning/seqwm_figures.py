@@ -29,6 +29,7 @@ from learning.figures import (
     FigureArgs,
     Method,
     bootstrap_interval,
+    install_best,
     interquartile_mean,
     train_all,
     verdicts,
@@ -59,19 +60,21 @@ class Task:
         env_id: Where.
         team: The only team.
         script: The scripted player.
+        weights: Name of the weights of SeqWM that are shipped.
         options: Keywords of the game.
     """
 
     env_id: str
     team: str
     script: str
+    weights: str
     options: tuple[str, ...] = ()
 
 
 TASKS = {
-    "QuadGate2": Task("palaestra/QuadGate2-v0", "robot", "turns"),
-    "QuadPushBox": Task("palaestra/QuadPushBox-v0", "robot", "push"),
-    "HandOver": Task("palaestra/HandOver-v0", "hand", "hold", ("commands=grip",)),
+    "QuadGate2": Task("palaestra/QuadGate2-v0", "robot", "turns", "seqwm_quad_gate2"),
+    "QuadPushBox": Task("palaestra/QuadPushBox-v0", "robot", "push", "seqwm_quad_push_box"),
+    "HandOver": Task("palaestra/HandOver-v0", "hand", "hold", "seqwm_hand_over", ("commands=grip",)),
 }
 TUNED_ON = MODES_ON = "QuadPushBox"
 CLAIMED_ON = ("QuadPushBox", "QuadGate2")
@@ -327,8 +330,11 @@ AXES = {"seqwm_tasks": ("steps", "decisions"), "seqwm_tasks_cpu": ("cpu_s", "pro
 
 
 def seqwm_tasks(args: FigureArgs) -> None:
-    """Return of three methods on all tasks, over decisions and over processor time."""
+    """Return of three methods on all tasks, over decisions and over processor time; installs weights of SeqWM."""
     arms = train_arms(args, "seqwm_tasks", TASKS, (PPO, MAPPO, SEQWM))
+    for arm in arms:
+        if arm.method == SEQWM:
+            install_best(arm.runs, arm.logs, args.assets, TASKS[arm.task].weights, "return")
     lines = {task: lines_of(task) for task in TASKS}
     rows = table_rows(arms, lines)
     for name in AXES:
@@ -428,7 +434,7 @@ COPY_ARMS: dict[str, dict[str, Any]] = {
 }
 COPY_LEARNS: dict[str, Any] = {
     **{"total_steps": 20_000, "evaluations": 10, "matches": COPY_MATCHES},
-    **{"horizon": 1, "gamma": 0.5},
+    **{"horizon": 1, "gamma": 0.5, "value_steps": 1, "decisions_per_update": 8},
 }
 COPY_BARS = {SEQWM: (0.9, 1.0), CENTRALISED: (0.9, 1.0), DECENTRALISED: (0.72, 0.76)}
 """Least and greatest score."""
