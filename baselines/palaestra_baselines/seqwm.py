@@ -56,7 +56,7 @@ from palaestra_baselines.common.training import (
     linear_schedule,
     polyak_update,
 )
-from palaestra_baselines.common.world_models import SIZES, Design, Mode, Sight, WorldModel
+from palaestra_baselines.common.world_models import SIZES, Design, Masks, Mode, Sight, WorldModel
 
 METHOD = "seqwm"
 RHO, CONSISTENCY, REWARD, VALUE = 0.5, 20.0, 0.1, 0.1
@@ -189,7 +189,7 @@ def model_loss(
     target: nn.Module,
     batch: Sequences,
     rewards: torch.Tensor,
-    places: torch.Tensor,
+    masks: Masks,
     noise: torch.Tensor,
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor], torch.Tensor]:
     """Loss of encoders, transitions and critics; see the module.
@@ -199,7 +199,7 @@ def model_loss(
         target: Target networks of the critics.
         batch: L decisions of B sequences.
         rewards: ``[L, B]``, as they are learnt.
-        places: ``[A, B or 1]``, of the agents in the order.
+        masks: Who sees whom in each sequence.
         noise: ``[A, L * B, M]``, standard normal draws of the actors.
 
     Returns:
@@ -207,7 +207,7 @@ def model_loss(
     """
     length, (total, count) = model.design.horizon, rewards.shape
     observed = model.read(batch.positions.observations).unflatten(1, (total + 1, count))
-    actions, masks = batch.actions.permute(2, 0, 1, 3)[:, :length], model.masks(places)
+    actions = batch.actions.permute(2, 0, 1, 3)[:, :length]
     with torch.no_grad():
         encoded = model.encode(observed[:, 1:].flatten(1, 2))
         following, _ = model.act(encoded, masks.tiled(total), noise)
@@ -237,7 +237,7 @@ def actor_loss(
     model: WorldModel,
     latents: torch.Tensor,
     weights: torch.Tensor,
-    places: torch.Tensor,
+    masks: Masks,
     noise: torch.Tensor,
     entropy: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -247,11 +247,11 @@ def actor_loss(
         model: The world models; critics should not require gradients.
         latents: ``[A, R, latent]`` without gradient.
         weights: ``[R]``.
-        places: ``[A, R or 1]``, of the agents in the order.
+        masks: Who sees whom in each row.
         noise: ``[A, R, M]``, standard normal draws.
         entropy: Coefficient of the entropy.
     """
-    actions, logs = model.act(latents, model.masks(places), noise)
+    actions, logs = model.act(latents, masks, noise)
     values = model.values(latents, actions).mean(0)
     assert logs is not None
     losses = entropy * logs.sum(0) - values.sum(0) / model.value_range
@@ -298,11 +298,12 @@ class Learner:
         """The player of a team by copies of the current weights, without exploration."""
         return make_player(self.arrays(), self.args.design, game, team)
 
-    def places(self, rng: np.random.Generator, rows: int) -> torch.Tensor:
-        """Places of the agents in the order: ``[A, 1]``, or drawn for each row ``[A, rows]``."""
+    def masks(self, rng: np.random.Generator, rows: int) -> Masks:
+        """Who sees whom: the same in all rows, or by an order that is drawn for each."""
         agents = self.model.roster.agents
-        drawn = rng.random((agents, rows)).argsort(0).argsort(0) if self.args.mode == "random" else None
-        return torch.arange(agents)[:, None] if drawn is None else torch.from_numpy(drawn)
+        if self.args.mode != "random":
+            return self.model.masks(torch.arange(agents)[:, None])
+        return self.model.masks(torch.from_numpy(rng.random((agents, rows)).argsort(0).argsort(0)))
 
     def update(self, batch: Sequences, team: int, rate: float, rng: np.random.Generator) -> list[torch.Tensor]:
         """A gradient step of all networks; returns losses: consistency, reward, value, actor."""
@@ -310,14 +311,13 @@ class Learner:
         length, (total, count) = args.horizon, batch.weights.shape
         agents, _, numbers = model.counts.shape
         noise = torch.from_numpy(rng.standard_normal((agents, (total + length + 1) * count, numbers), np.float32))
-        first, second, places = noise[:, : total * count], noise[:, total * count :], self.places(rng, count)
+        first, second, masks = noise[:, : total * count], noise[:, total * count :], self.masks(rng, count)
         rewards = batch.rewards[..., team] * args.reward_scale
-        loss, parts, latents = model_loss(model, self.target.critics, batch, rewards, places, first)
+        loss, parts, latents = model_loss(model, self.target.critics, batch, rewards, masks, first)
         gradient_step(self.optimizers[0], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(False)
         rows, weights = latents.flatten(1, 2), decay(batch, length).flatten()
-        places = places.repeat(1, length + 1 if args.mode == "random" else 1)
-        loss, values = actor_loss(model, rows, weights, places, second, args.entropy)
+        loss, values = actor_loss(model, rows, weights, masks.tiled(length + 1), second, args.entropy)
         gradient_step(self.optimizers[1], loss, rate, args.max_gradient_norm)
         model.critics.requires_grad_(True)
         model.track_range(values[:, weights > 0.0], RANGE_SHARE)

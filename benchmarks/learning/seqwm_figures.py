@@ -136,11 +136,11 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "horizon 3": {"horizon": 3},
         "deviation 0.5": {"deviation": 0.5},
         "rate 2e-3": {"learning_rate": (2e-3, 2e-4)},
-        "entropy 3e-3, deviation 0.5": {"entropy": 3e-3, "deviation": 0.5},
+        "entropy 2e-2": {"entropy": 2e-2},
     },
 }
 """Settings that were tried, by method and name: arguments beside `SHARED`."""
-CHOSEN = {PPO: "base", MAPPO: "base", SEQWM: "base"}
+CHOSEN = {PPO: "rate 1e-3, gamma 0.96, rollout 32", MAPPO: "rate 1e-3, gamma 0.96, rollout 32", SEQWM: "base"}
 """The setting of each method that is compared; `seqwm_tuning` says which one has the greatest area."""
 MODULES = {PPO: "learning.ppo_runs", MAPPO: "mappo", SEQWM: "seqwm"}
 ARMS: dict[str, Method] = {

@@ -63,8 +63,8 @@ def loss_of(model: Any, target: Any, batch: Any, seed: int = 0) -> Any:
     """The loss of a model, whose agents act in order."""
     length, rows = batch.weights.shape
     noise = torch.randn(len(model.counts), length * rows, 1, generator=torch.Generator().manual_seed(seed))
-    places = torch.arange(len(model.counts))[:, None]
-    return model_loss(model, target, batch, batch.rewards[..., 0], places, noise)
+    masks = model.masks(torch.arange(len(model.counts))[:, None])
+    return model_loss(model, target, batch, batch.rewards[..., 0], masks, noise)
 
 
 def networks_with_gradients(model: Any) -> set[str]:
@@ -233,10 +233,10 @@ def test_a_step_learns_scaled_rewards_in_the_order_of_each_sequence_and_the_rang
         batch.actions[1:, :3] = actions
         learner.update(batch, 0, 1e-2, np.random.default_rng(0))
         ranges.append(learner.model.value_range.item())
-        (_, _, _, rewards, places, _), (_, _, weights, orders, _, entropy) = asked[-2:]
+        (_, _, _, rewards, masks, _), (_, _, weights, repeated, _, entropy) = asked[-2:]
         torch.testing.assert_close(rewards, 4.0 * batch.rewards[..., 0])
-        assert sorted(places[:, 0].tolist()) == [0, 1]
-        assert torch.equal(orders, torch.cat([places] * 3, 1))
+        assert {tuple(row.tolist()) for row in masks.models.flatten(0, 1).T} == {(0, 0, 1, 0), (0, 1, 0, 0)}
+        assert torch.equal(repeated.actors, torch.cat([masks.actors] * 3, -1))
         assert torch.equal(weights, decay(batch, 2).flatten())
         assert entropy == args.entropy
     assert ranges[0] == ranges[1] > 0.05
@@ -353,8 +353,8 @@ def test_dynamics_and_reward_of_a_point_mass_are_learnt():
         one = torch.ones(1, 128)
         batch = make_sequences(seen[:, rows, None], actions[:, rows, None], rewards[:, rows], one, one)
         noise = torch.zeros(1, 128, 2)
-        places = torch.zeros(1, 1, dtype=torch.long)
-        loss, losses, _ = model_loss(learner.model, learner.target.critics, batch, batch.rewards[..., 0], places, noise)
+        masks = learner.model.masks(torch.zeros(1, 1, dtype=torch.long))
+        loss, losses, _ = model_loss(learner.model, learner.target.critics, batch, batch.rewards[..., 0], masks, noise)
         seqwm.gradient_step(learner.optimizers[0], loss, 1e-2 * (1.0 - step / 400), 20.0)
         first = first or losses["consistency"].item()
     assert losses["consistency"].item() < 0.1 * first
