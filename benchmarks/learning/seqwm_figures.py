@@ -133,7 +133,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "entropy 3e-3": {"entropy": 3e-3},
         "gamma 0.98": {"gamma": 0.98},
         "5 value steps": {"value_steps": 5},
-        "horizon 3": {"horizon": 3},
+        "2 value steps": {"value_steps": 2},
         "deviation 0.5": {"deviation": 0.5},
         "rate 2e-3": {"learning_rate": (2e-3, 2e-4)},
         "entropy 2e-2": {"entropy": 2e-2},
