@@ -140,7 +140,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """Settings that were tried, by method and name: arguments beside `SHARED`."""
-CHOSEN = {PPO: "rate 1e-3, gamma 0.96, rollout 32", MAPPO: "rate 1e-3, gamma 0.96, rollout 32", SEQWM: "base"}
+CHOSEN = {PPO: "rate 1e-3, gamma 0.96, rollout 32", MAPPO: "rate 1e-3, gamma 0.96, rollout 32", SEQWM: "rate 2e-3"}
 """The setting of each method that is compared; `seqwm_tuning` says which one has the greatest area."""
 MODULES = {PPO: "learning.ppo_runs", MAPPO: "mappo", SEQWM: "seqwm"}
 ARMS: dict[str, Method] = {
