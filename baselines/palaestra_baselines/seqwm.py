@@ -103,7 +103,7 @@ class Args(LaneArgs):
     opponent: str = ""
     total_steps: int = 50_000
     lanes: int = 32
-    learning_rate: tuple[float, float] = (1e-3, 1e-4)
+    learning_rate: tuple[float, float] = (2e-3, 2e-4)
     gamma: float = 0.96
     hidden: tuple[int, ...] = ()
     max_gradient_norm: float = 20.0

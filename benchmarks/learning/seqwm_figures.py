@@ -129,14 +129,14 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     SEQWM: {
-        "base": {},
-        "entropy 3e-3": {"entropy": 3e-3},
-        "gamma 0.98": {"gamma": 0.98},
-        "5 value steps": {"value_steps": 5},
-        "2 value steps": {"value_steps": 2},
-        "deviation 0.5": {"deviation": 0.5},
+        "base": FAST,
+        "entropy 3e-3": {**FAST, "entropy": 3e-3},
+        "gamma 0.98": {**FAST, "gamma": 0.98},
+        "5 value steps": {**FAST, "value_steps": 5},
+        "2 value steps": {**FAST, "value_steps": 2},
+        "deviation 0.5": {**FAST, "deviation": 0.5},
         "rate 2e-3": {"learning_rate": (2e-3, 2e-4)},
-        "entropy 2e-2": {"entropy": 2e-2},
+        "entropy 2e-2": {**FAST, "entropy": 2e-2},
     },
 }
 """Settings that were tried, by method and name: arguments beside `SHARED`."""

@@ -176,8 +176,9 @@ def test_the_loss_of_the_actors_weighs_values_by_their_range_and_moves_actors_al
     model.critics.requires_grad_(False)
     latents, noise = torch.rand(2, 6, 16, generator=draw), torch.randn(2, 6, 1, generator=draw)
     weights = torch.tensor([1.0, 0.5, 0.0, 1.0, 0.25, 1.0])
-    loss, values = actor_loss(model, latents, weights, IN_ORDER, noise, 0.3)
-    actions, logs = model.act(latents, model.masks(IN_ORDER), noise)
+    masks = model.masks(IN_ORDER)
+    loss, values = actor_loss(model, latents, weights, masks, noise, 0.3)
+    actions, logs = model.act(latents, masks, noise)
     assert logs is not None
     expected = model.values(latents, actions).mean(0).sum(0)
     torch.testing.assert_close(values[0], expected.detach())
@@ -277,7 +278,8 @@ def test_what_happens_after_the_end_of_a_match_changes_neither_losses_nor_gradie
         loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         noise = torch.randn(2, 16, 1, generator=torch.Generator().manual_seed(0))
-        second, _ = actor_loss(model, latents.flatten(1, 2), decay(batch, 3).flatten(), IN_ORDER, noise, 1e-3)
+        weights, masks = decay(batch, 3).flatten(), model.masks(IN_ORDER)
+        second, _ = actor_loss(model, latents.flatten(1, 2), weights, masks, noise, 1e-3)
         found.append((loss, second, gradients))
     assert torch.equal(found[0][0], found[1][0])
     assert torch.equal(found[0][1], found[1][1])
