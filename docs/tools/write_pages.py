@@ -11,7 +11,7 @@ import argparse
 import ast
 import csv
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import gallery
@@ -162,6 +162,55 @@ def pursuit_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def robots_table(root: Path, name: str) -> str:
+    """Table of SeqWM and of methods beside it on robots, from the results that ``learn.py seqwm`` has written.
+
+    Args:
+        root: Of the repository.
+        name: Of the figure.
+    """
+    by_task = _grouped((row for row in _rows(root, f"{name}_results.csv") if row["return"]), "task")
+    if not by_task:
+        return "No results yet."
+    lines = [
+        "| task | player | area under the curve | return | success | return of the actor alone | its success | "
+        "processor |",
+        "|---" * 8 + "|",
+    ]
+    for row in (row for rows in by_task.values() for row in rows):
+        shown = [f"{float(row[x]):.2f}" if row[x] else "" for x in ("return", "success", "actor_return")]
+        shown.append(f"{float(row['actor_success']):.2f}" if row["actor_success"] else "")
+        minutes = f"{float(row['cpu_s']) / 60:.1f} min" if row["cpu_s"] else ""
+        lines.append(f"| {' | '.join([row['task'], row['method'], _interval(row, 'area'), *shown, minutes])} |")
+    return "\n".join(lines)
+
+
+def copy_table(root: Path) -> str:
+    """Table of the modes of SeqWM in the copy game, from the results of ``learn.py seqwm_copy``."""
+    rows = _rows(root, "seqwm_copy_results.csv")
+    if not rows:
+        return "No results yet."
+    lines = ["| player | reward of a decision | of the actor alone | processor |", "|---" * 4 + "|"]
+    for row in rows:
+        shown = [f"{float(row['actor']):.3f}", f"{float(row['cpu_s']):.0f} s"] if row["actor"] else ["", ""]
+        lines.append(f"| {' | '.join([row['method'], _interval(row, 'score', 3), *shown])} |")
+    return "\n".join(lines)
+
+
+def settings_table(root: Path) -> str:
+    """Table of the settings that were tried for SeqWM and the methods beside it, by ``learn.py seqwm_tuning``."""
+    by_method = _grouped(_rows(root, "seqwm_tuning.csv"), "method")
+    if not by_method:
+        return "No results yet."
+    lines = ["| method | setting: area under the curve |", "|---|---|"]
+    for (method,), rows in by_method.items():
+        best = max(float(row["area"]) for row in rows)
+        shown = [(row["setting"], float(row["area"])) for row in rows]
+        cells = (f"{name}: **{area:.2f}**" if area == best else f"{name}: {area:.2f}" for name, area in shown)
+        lines.append(f"| {method} | {'; '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -253,6 +302,10 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "more battles": lambda: more_battles_table(root),
         "duel": lambda: duel_table(root),
         "pursuit": lambda: pursuit_table(root),
+        "robots": lambda: robots_table(root, "seqwm_tasks"),
+        "modes": lambda: robots_table(root, "seqwm_modes"),
+        "copy": lambda: copy_table(root),
+        "settings": lambda: settings_table(root),
     }
 
 
@@ -325,6 +378,14 @@ def _cell(rows: Sequence[dict[str, str]]) -> str:
     seeds = f"{won[0]:.2f} to {won[-1]:.2f}" if len(rows) > 1 else "one seed"
     seeds += ", two seeds" if len(rows) == 2 else ""
     return f"{shown} ({seeds}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
+
+
+def _interval(row: Mapping[str, str], column: str, digits: int = 2) -> str:
+    """A number with its interval, if it has one, or nothing."""
+    if not row.get(column):
+        return ""
+    shown = f"{float(row[column]):.{digits}f}"
+    return f"{shown} [{float(row['low']):.{digits}f}, {float(row['high']):.{digits}f}]" if row["low"] else shown
 
 
 def _moves(slower: float) -> str:

@@ -348,6 +348,41 @@ def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
     ]
 
 
+def test_the_tables_of_robots_have_a_block_for_each_task_with_its_script(tmp_path: Path):
+    assert docs.robots_table(tmp_path, "seqwm_tasks") == "No results yet."
+    rows = (
+        "task,method,area,low,high,return,success,actor_return,actor_success,cpu_s,verdict\n"
+        "A,SeqWM,1.25,1,1.5,2,0.5,-0.5,0.25,240,ahead: holds\nB,MAPPO,0.5,0.25,0.75,1,0,,,60,\n"
+        "A or B,SeqWM,,,,,,,,,ahead: holds\nA,script,,,,3.25,1,,,,"
+    )
+    write_results(tmp_path, seqwm_tasks_results=rows)
+    assert docs.robots_table(tmp_path, "seqwm_tasks").splitlines()[2:] == [
+        "| A | SeqWM | 1.25 [1.00, 1.50] | 2.00 | 0.50 | -0.50 | 0.25 | 4.0 min |",
+        "| A | script |  | 3.25 | 1.00 |  |  |  |",
+        "| B | MAPPO | 0.50 [0.25, 0.75] | 1.00 | 0.00 |  |  | 1.0 min |",
+    ]
+
+
+def test_the_table_of_the_copy_game_has_its_bounds_below_the_modes(tmp_path: Path):
+    assert docs.copy_table(tmp_path) == "No results yet."
+    rows = "method,score,low,high,actor,cpu_s,verdict\nSeqWM,0.9754,0.97,0.98,0.9,30.4,\nbest,1,,,,,"
+    write_results(tmp_path, seqwm_copy_results=rows)
+    assert docs.copy_table(tmp_path).splitlines()[2:] == [
+        "| SeqWM | 0.975 [0.970, 0.980] | 0.900 | 30 s |",
+        "| best | 1.000 |  |  |",
+    ]
+
+
+def test_the_settings_that_were_tried_stand_in_a_row_for_each_method_with_the_best_in_bold(tmp_path: Path):
+    assert docs.settings_table(tmp_path) == "No results yet."
+    rows = 'method,setting,area\nPPO,base,0.5\nPPO,"a, b",0.75\nSeqWM,base,1.25'
+    write_results(tmp_path, seqwm_tuning=rows)
+    assert docs.settings_table(tmp_path).splitlines()[2:] == [
+        "| PPO | base: 0.50; a, b: **0.75** |",
+        "| SeqWM | base: **1.25** |",
+    ]
+
+
 def test_a_picture_shows_something_that_happens_while_both_sides_are_there():
     events, there = np.zeros(100, bool), np.ones((100, 2))
     assert docs.gallery.choose(events, there) == 60
