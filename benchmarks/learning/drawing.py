@@ -104,7 +104,7 @@ SHARE_MARGIN = 0.03
 """Room below 0 and above 1 in pictures of shares, so that lines there are seen."""
 UNITS = ((1_000_000, 1_000_000, " (millions)"), (10_000, 1_000, " (thousands)"), (0, 1, ""))
 """What x is counted in and its name, from a largest x on."""
-LENGTHS = 10.0
+LENGTHS = 12.0
 """Where the longest curve of a panel is so many times as long as the shortest, x is logarithmic: 0 is left out."""
 COLUMNS = 3
 """Most panels in a row of a picture."""
