@@ -161,7 +161,7 @@ def test_x_is_counted_in_units_that_the_label_names(last: float, label: str, tic
 def test_x_is_logarithmic_where_one_curve_is_much_longer():
     scales = [
         make_picture([Panel("game", "won", {"MAPPO": curve(), "ARAC": curve(last=last)})]).axes[0].get_xscale()
-        for last in (100.0, 101.0)
+        for last in (120.0, 121.0)
     ]
     assert scales == ["linear", "log"]
 
