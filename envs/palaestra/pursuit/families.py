@@ -114,9 +114,12 @@ def path(sizes: Sequence[int], seed: int) -> list[Drawing]:
 
 
 def on_circle(count: int, radius: float = 1.0, turn: float = 0.0) -> np.ndarray:
-    """Places evenly on a circle, ``[count, 2]``; the first one at the top."""
-    angle = 2.0 * math.pi * (np.arange(count) + turn) / count
-    return radius * np.column_stack([np.sin(angle), np.cos(angle)])
+    """Places evenly on a circle, ``[count, 2]``; the first one at the top.
+
+    Places are a part of the rules: sines are those of the C library, since NumPy's differ between processors.
+    """
+    angles = [2.0 * math.pi * (k + turn) / count for k in range(count)]
+    return radius * np.array([(math.sin(angle), math.cos(angle)) for angle in angles])
 
 
 def cycle(sizes: Sequence[int], seed: int) -> list[Drawing]:
@@ -148,10 +151,10 @@ def cube(sizes: Sequence[int], seed: int) -> list[Drawing]:
     nodes = 1 << dimension
     edges = [(k, k ^ (1 << b)) for k in range(nodes) for b in range(dimension) if not k >> b & 1]
     # each dimension is a direction of its own in the plane, shorter from the third on
-    angle = math.pi * (np.arange(dimension) + 0.25) / dimension
-    way = np.column_stack([np.cos(angle), np.sin(angle)]) * 0.8 ** np.arange(dimension)[:, None]
+    angles = [math.pi * (k + 0.25) / dimension for k in range(dimension)]
+    way = np.array([(0.8**k * math.cos(angle), 0.8**k * math.sin(angle)) for k, angle in enumerate(angles)])
     bits = np.arange(nodes)[:, None] >> np.arange(dimension) & 1
-    return [Drawing(nodes, edges, bits @ way)]
+    return [Drawing(nodes, edges, (bits[..., None] * way).sum(1))]
 
 
 def complete(sizes: Sequence[int], seed: int) -> list[Drawing]:
