@@ -178,8 +178,8 @@ def robots_table(root: Path, name: str) -> str:
         "|---" * 8 + "|",
     ]
     for row in (row for rows in by_task.values() for row in rows):
-        shown = [f"{float(row[x]):.2f}" if row[x] else "" for x in ("return", "success", "actor_return")]
-        shown.append(f"{float(row['actor_success']):.2f}" if row["actor_success"] else "")
+        columns = ("return", "success", "actor_return", "actor_success")
+        shown = [f"{float(row[name]):.2f}" if row[name] else "" for name in columns]
         minutes = f"{float(row['cpu_s']) / 60:.1f} min" if row["cpu_s"] else ""
         lines.append(f"| {' | '.join([row['task'], row['method'], _interval(row, 'area'), *shown, minutes])} |")
     return "\n".join(lines)
@@ -384,8 +384,8 @@ def _interval(row: Mapping[str, str], column: str, digits: int = 2) -> str:
     """A number with its interval, if it has one, or nothing."""
     if not row.get(column):
         return ""
-    shown = f"{float(row[column]):.{digits}f}"
-    return f"{shown} [{float(row['low']):.{digits}f}, {float(row['high']):.{digits}f}]" if row["low"] else shown
+    shown, low, high = (f"{float(row[x]):z.{digits}f}" if row[x] else "" for x in (column, "low", "high"))
+    return f"{shown} [{low}, {high}]" if low else shown
 
 
 def _moves(slower: float) -> str:

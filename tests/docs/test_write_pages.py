@@ -352,14 +352,14 @@ def test_the_tables_of_robots_have_a_block_for_each_task_with_its_script(tmp_pat
     assert docs.robots_table(tmp_path, "seqwm_tasks") == "No results yet."
     rows = (
         "task,method,area,low,high,return,success,actor_return,actor_success,cpu_s,verdict\n"
-        "A,SeqWM,1.25,1,1.5,2,0.5,-0.5,0.25,240,ahead: holds\nB,MAPPO,0.5,0.25,0.75,1,0,,,60,\n"
+        "A,SeqWM,1.25,1,1.5,2,0.5,-0.5,0.25,240,ahead: holds\nB,MAPPO,-0.001,-0.002,0.75,1,0,,,60,\n"
         "A or B,SeqWM,,,,,,,,,ahead: holds\nA,script,,,,3.25,1,,,,"
     )
     write_results(tmp_path, seqwm_tasks_results=rows)
     assert docs.robots_table(tmp_path, "seqwm_tasks").splitlines()[2:] == [
         "| A | SeqWM | 1.25 [1.00, 1.50] | 2.00 | 0.50 | -0.50 | 0.25 | 4.0 min |",
         "| A | script |  | 3.25 | 1.00 |  |  |  |",
-        "| B | MAPPO | 0.50 [0.25, 0.75] | 1.00 | 0.00 |  |  | 1.0 min |",
+        "| B | MAPPO | 0.00 [0.00, 0.75] | 1.00 | 0.00 |  |  | 1.0 min |",
     ]
 
 

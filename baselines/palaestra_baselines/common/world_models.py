@@ -179,7 +179,7 @@ class TwoHot:
 def sim_norm(outputs: torch.Tensor) -> torch.Tensor:
     """Softmax in groups of `GROUP` numbers of ``[..., latent]``; those of a group stand latent / `GROUP` apart.
 
-    So a softmax is three times as fast on a CPU as over neighbours, whose rows are shorter than a vector register.
+    PyTorch's softmax is faster over them, on a CPU, than over so few neighbours.
     """
     return outputs.unflatten(-1, (GROUP, -1)).softmax(-2).flatten(-2)
 
