@@ -53,6 +53,16 @@ def test_compiled_and_interpreted_results_are_bitwise_equal():
         assert front[:4].tobytes() == evaluate(network, x).tobytes()
 
 
+def test_every_output_adds_its_inputs_in_their_order():
+    ((matrix, bias),) = layers = make_layers(22, 9)
+    x = np.random.default_rng(1).normal(size=22)
+    totals = bias.copy()
+    for j in range(9):
+        for i in range(22):
+            totals[j] += matrix[j, i] * x[i]
+    assert evaluate(make_network(layers), x).tobytes() == totals.tobytes()
+
+
 def test_the_normalisation_folds_into_the_first_layer():
     layers, random = make_layers(6, 16, 2), np.random.default_rng(3)
     mean, deviation, x = random.normal(size=6), random.uniform(0.1, 3, 6), random.normal(size=6)

@@ -2,11 +2,12 @@
 
 A network that acts inside a hook, as the learned inner loop of the dogfight does in `command`, must be compiled with
 the rules, give the same bits on every run, and change without a new compilation. Its numbers therefore lie in flat
-arrays whose sizes are known only at run time, and the loops below add in one fixed order.
+arrays whose sizes are known only at run time, and every output adds its inputs in one fixed order.
 
-Layout: layer after layer, ``weights`` holds the rows of ``W`` (outputs x inputs), ``biases`` the vector ``b``. Each
-    layer but the last is followed by tanh; the output is not clipped. A normalisation of the observation is no
-    separate step: fold it into the first layer before the network is saved (`fold_normalisation`).
+Layout: layer after layer, ``weights`` holds the transpose of ``W``, [inputs, outputs], ``biases`` the vector ``b``:
+    neighbours in memory belong to different outputs, so that the compiler adds several outputs at once, each in its
+    own order. Each layer but the last is followed by tanh; the output is not clipped. A normalisation of the
+    observation is no separate step: fold it into the first layer before the network is saved (`fold_normalisation`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Network(NamedTuple):
     """A perceptron as flat arrays, to be a part of a game's `world`.
 
     Attributes:
-        weights: All matrices, row by row, float64.
+        weights: All matrices, [inputs, outputs], float64.
         biases: All bias vectors, float64.
         sizes: Width of the input, of each hidden layer and of the output, int64.
     """
@@ -52,12 +53,14 @@ def mlp(weights, biases, sizes, x, front, back):
     for layer in range(layers):
         inputs, outputs = sizes[layer], sizes[layer + 1]
         for j in range(outputs):
-            total = biases[bias + j]
-            for i in range(inputs):
-                total += weights[weight + i] * front[i]
-            weight += inputs
-            back[j] = total
+            back[j] = biases[bias + j]
         bias += outputs
+        for i in range(inputs):
+            value = front[i]
+            row = weights[weight : weight + outputs]  # an index of its own from 0 on: the compiler vectorises that
+            for j in range(outputs):
+                back[j] += row[j] * value
+            weight += outputs
         for j in range(outputs):
             front[j] = math.tanh(back[j]) if layer < layers - 1 else back[j]
 
@@ -76,7 +79,7 @@ def make_network(layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> Network:
     if max(sizes) > WIDEST:
         raise ValueError(f"layers of {sizes} numbers: at most {WIDEST} are allowed")
     return Network(
-        np.concatenate([np.asarray(matrix, np.float64).ravel() for matrix, _ in layers]),
+        np.concatenate([np.asarray(matrix, np.float64).T.ravel() for matrix, _ in layers]),
         np.concatenate([np.asarray(bias, np.float64).ravel() for _, bias in layers]),
         np.array(sizes, np.int64),
     )
