@@ -15,9 +15,20 @@ from games.play import python
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.jsbsim_engine import FIRST, LAST, MOST_IDLE, OUTPUTS, JsbsimEngine, idle_aircraft, read_model
+from palaestra.ucav.airframes import AIRFRAMES, root_folder
+from palaestra.ucav.jsbsim_engine import (
+    FIRST,
+    LAST,
+    MOST_IDLE,
+    OUTPUTS,
+    PLANETS,
+    JsbsimEngine,
+    idle_aircraft,
+    read_model,
+)
 
 AIRCRAFT = 2
+KINDS = [{"airframe": airframe, "planet": planet} for airframe in AIRFRAMES for planet in PLANETS]
 GAME: Any = SimpleNamespace(
     state_dtype=np.dtype([("odd", "u1"), ("body", BODY, (AIRCRAFT,)), ("even", "u1")], align=True)
 )
@@ -63,9 +74,23 @@ def no_idle_aircraft():
     idle_aircraft.clear()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    """Corrected aircraft go to a folder of the tests, not to the user's cache."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module", params=KINDS[1:3], ids=lambda kind: "-".join(kind.values()))
+def kind(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def engine():
-    engine = JsbsimEngine(GAME, 2)
+def engine(kind):
+    engine = JsbsimEngine(GAME, 2, **kind)
     yield engine
     engine.close()
 
@@ -94,6 +119,34 @@ def test_the_same_start_gives_the_same_bytes_after_twenty_different_histories():
 
 
 @pytest.mark.usefixtures("no_idle_aircraft")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind.values()))
+def test_the_start_is_exact_whatever_is_flown_and_around_what(kind):
+    veteran, novice = JsbsimEngine(GAME, 1, **kind), JsbsimEngine(GAME, 1, **kind)
+    fresh = make_states()
+    novice.load(fresh, [0])
+    expected = fly(novice, fresh, seed=99, periods=30)
+    past, again = make_states(), make_states()
+    for history, speed in enumerate((90.0, 240.0, 390.0)):
+        past["body"]["true_airspeed_mps"] = speed
+        veteran.load(past, [0])
+        fly(veteran, past, seed=history, periods=30)
+        again[:] = make_states()
+        veteran.load(again, [0])
+        assert fly(veteran, again, seed=99, periods=30) == expected, f"history {history} left a trace"
+
+
+@pytest.mark.usefixtures("no_idle_aircraft")
+def test_aircraft_of_one_kind_are_not_used_for_another():
+    used = set()
+    for kind in [*KINDS, {"physics_hz": 120}]:
+        engine = JsbsimEngine(GAME, 1, **kind)
+        assert not used & {*engine.aircraft[0]}
+        used |= {*engine.aircraft[0]}
+        engine.close()
+    assert len(used) == AIRCRAFT * (len(KINDS) + 1)
+
+
+@pytest.mark.usefixtures("no_idle_aircraft")
 def test_aircraft_of_a_closed_engine_fly_the_same_bytes_in_the_next_one():
     flights, used = [], []
     for seed in (8, 9, 9):
@@ -118,7 +171,7 @@ def test_a_engine_that_is_open_shares_no_aircraft_and_few_are_kept():
     one.close()
     two.close()
     two.close()
-    assert len(idle_aircraft[60]) == MOST_IDLE
+    assert len(idle_aircraft[60, "f16-jsbsim", "wgs84"]) == MOST_IDLE
 
 
 def test_lanes_do_not_touch_each_other(engine):
@@ -224,9 +277,9 @@ def test_no_engine_state_that_can_be_read_survives_a_load(engine):
         assert {name: (before[name], after[name]) for name in names if before[name] != after[name]} == {}
 
 
-def test_the_envelope_of_the_tables_is_read_from_the_model(engine):
-    jsbsim = pytest.importorskip("jsbsim")
-    model = read_model(Path(jsbsim.get_default_root_dir()))
+@pytest.mark.parametrize("airframe", AIRFRAMES)
+def test_the_envelope_of_the_tables_is_read_from_the_model(airframe):
+    model = read_model(root_folder(), airframe)
     assert np.degrees(model.angle_of_attack_rad) == pytest.approx((-10.0, 45.0), abs=0.1)
     assert np.degrees(model.sideslip_rad) == pytest.approx((-30.0, 30.0), abs=0.1)
 
@@ -247,7 +300,7 @@ def test_flying_outside_the_tables_is_flagged(engine):
     assert not np.all(flags)
 
 
-def test_a_number_that_is_not_finite_is_flagged_and_never_shown(engine):
+def test_a_number_that_is_not_finite_is_flagged_and_never_shown(engine, kind):
     states = make_states(2)
     engine.load(states, [0])
     engine.advance(states, [0])
@@ -263,14 +316,15 @@ def test_a_number_that_is_not_finite_is_flagged_and_never_shown(engine):
     again = make_states(2)
     engine.load(again, [0])
     idle_aircraft.clear()
-    fresh = JsbsimEngine(GAME, 1)
+    fresh = JsbsimEngine(GAME, 1, **kind)
     other = make_states(1)
     fresh.load(other, [0])
     assert fly(engine, again, 5, 30) == fly(fresh, other, 5, 30), "the next flight is not exact"
 
 
-def test_nothing_is_printed(capfd):
-    engine = JsbsimEngine(GAME, 1)
+@pytest.mark.usefixtures("no_idle_aircraft")
+def test_nothing_is_printed(capfd, kind):
+    engine = JsbsimEngine(GAME, 1, **kind)
     states = make_states()
     states["body"]["altitude_m"] = 100.0
     states["body"]["pitch_rad"] = -1.0
@@ -308,6 +362,18 @@ def test_a_game_without_aircraft_is_refused():
     game: Any = SimpleNamespace(state_dtype=np.dtype([("odd", "u1")]))
     with pytest.raises(ValueError, match="no field of type"):
         JsbsimEngine(game, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"airframe": "f61"}, "airframe must be one of 'f16', 'f16-jsbsim', got 'f61'"),
+        ({"planet": "moon"}, "planet must be one of 'wgs84', 'still', got 'moon'"),
+    ],
+)
+def test_an_unknown_word_names_the_known_ones(words, message):
+    with pytest.raises(ValueError, match=message):
+        JsbsimEngine(GAME, 1, **words)
 
 
 def test_the_version_names_the_engine():

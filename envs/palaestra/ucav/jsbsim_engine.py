@@ -1,4 +1,4 @@
-"""JSBSim's own F-16 as the engine behind the aircraft records of a match.
+"""JSBSim as the engine behind the aircraft records of a match.
 
 The rules write commands and initial conditions into ``s.body`` and read everything else (`palaestra.ucav.body`). This
 module keeps one JSBSim instance per aircraft in this process and copies numbers between the two. JSBSim holds the GIL
@@ -15,9 +15,8 @@ Three things here are not obvious, and each has a test:
   condition gives the same bytes, whatever was flown before.
 * **The gear is up.** JSBSim loads the F-16 with its gear down, which doubles the drag and locks the leading-edge flap
   schedule.
-* **Positions are flat.** The match lives around latitude 0, longitude 0 of the WGS-84 ellipsoid; angles become metres
-  with the radii of curvature there at `MAP_ALTITUDE_M`. A metre of the map is a metre of air to 0.1 % from the ground
-  to 11 km.
+* **Positions are flat.** The match lives around latitude 0, longitude 0 of the planet; angles become metres with the
+  radii of curvature there at `MAP_ALTITUDE_M`. A metre of the map is a metre of air to 0.1 % from the ground to 11 km.
 """
 
 from __future__ import annotations
@@ -35,24 +34,65 @@ from typing import Any
 import numpy as np
 
 import palaestra_assets
-from palaestra.game import Game
+from palaestra.game import Game, check_word
+from palaestra.ucav.airframes import (
+    AIRFRAMES,
+    aircraft_folder,
+    aircraft_tree,
+    import_jsbsim,
+    root_folder,
+    systems_folder,
+)
 from palaestra.ucav.body import BODY
 
 FOOT_M = 0.3048
 POUND_KG = 0.45359237
-WGS84_SEMI_MAJOR_AXIS_M = 6_378_137.0  # NIMA TR8350.2
-WGS84_ECCENTRICITY_SQUARED = 6.694379990141e-3
 MAP_ALTITUDE_M = 5_000.0
-NORTH_M_PER_RAD = WGS84_SEMI_MAJOR_AXIS_M * (1.0 - WGS84_ECCENTRICITY_SQUARED) + MAP_ALTITUDE_M
-EAST_M_PER_RAD = WGS84_SEMI_MAJOR_AXIS_M + MAP_ALTITUDE_M
 
-MODEL = "f16"
+
+@dataclass(frozen=True)
+class Planet:
+    """What the aircraft fly around.
+
+    Attributes:
+        asset: Its planet file for JSBSim among our assets; None where JSBSim's own Earth is meant.
+        equatorial_radius_m: Semi-major axis of the ellipsoid.
+        eccentricity_squared: Of the ellipsoid; 0 for a sphere.
+        about: What it is, for pages.
+    """
+
+    asset: str | None
+    equatorial_radius_m: float
+    eccentricity_squared: float
+    about: str
+
+    @property
+    def north_m_per_rad(self) -> float:
+        """Metres of the map in a radian of latitude, at latitude 0 and `MAP_ALTITUDE_M`."""
+        return self.equatorial_radius_m * (1.0 - self.eccentricity_squared) + MAP_ALTITUDE_M
+
+    @property
+    def east_m_per_rad(self) -> float:
+        """Metres of the map in a radian of longitude, at latitude 0 and `MAP_ALTITUDE_M`."""
+        return self.equatorial_radius_m + MAP_ALTITUDE_M
+
+
+PLANETS = {
+    "wgs84": Planet(None, 6_378_137.0, 6.694379990141e-3, "the Earth: WGS-84 ellipsoid (NIMA TR8350.2), turning"),
+    "still": Planet(
+        "ucav/still.xml", 6_378_137.0, 0.0, "a sphere that does not turn: flights depend on neither heading nor place"
+    ),
+}
+"""Words of ``planet=``."""
+NORTH_M_PER_RAD, EAST_M_PER_RAD = PLANETS["wgs84"].north_m_per_rad, PLANETS["wgs84"].east_m_per_rad
+
 COMMANDS = ("aileron", "elevator", "rudder", "throttle")
 
-# Field of the record, property of JSBSim, factor; in the order of the record, so that one row is one slice.
+# Field of the record, property of JSBSim, factor; in the order of the record, so that one row is one slice. The first
+# two are angles in JSBSim; the planet has their factors.
 OUTPUTS: tuple[tuple[str, str, float], ...] = (
-    ("north_m", "position/lat-geod-rad", NORTH_M_PER_RAD),
-    ("east_m", "position/long-gc-rad", EAST_M_PER_RAD),
+    ("north_m", "position/lat-geod-rad", 1.0),
+    ("east_m", "position/long-gc-rad", 1.0),
     ("altitude_m", "position/h-sl-ft", FOOT_M),
     ("roll_rad", "attitude/phi-rad", 1.0),
     ("pitch_rad", "attitude/theta-rad", 1.0),
@@ -76,7 +116,6 @@ OUTPUTS: tuple[tuple[str, str, float], ...] = (
     ("engine_n2_fraction", "propulsion/engine/n2", 0.01),
     ("fuel_kg", "propulsion/total-fuel-lbs", POUND_KG),
 )
-SCALES = np.array([factor for _, _, factor in OUTPUTS])
 WORDS = BODY.itemsize // 8
 FIRST = BODY.fields["north_m"][1] // 8  # type: ignore[index]
 LAST = FIRST + len(OUTPUTS)
@@ -105,23 +144,8 @@ ORIGIN = "ucav/origin.xml"
 
 MOST_IDLE = 64
 """Aircraft of closed plants that are kept, 32 MB."""
-idle_aircraft: dict[int, list[Aircraft]] = {}
-"""By frames a second."""
-
-
-def import_jsbsim() -> Any:
-    """The jsbsim module.
-
-    Raises:
-        ImportError: It is not installed; the message names the extra that brings it.
-    """
-    try:
-        import jsbsim
-    except ImportError as error:
-        raise ImportError(
-            'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
-        ) from error
-    return jsbsim
+idle_aircraft: dict[tuple[int, str, str], list[Aircraft]] = {}
+"""By frames a second, airframe and planet."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +166,20 @@ class Model:
 
 
 @functools.cache
-def read_model(root: Path) -> Model:
-    """Reads the limits of the tables and the engine speeds from the XML files of an installed JSBSim."""
-    aircraft = ElementTree.parse(root / "aircraft" / MODEL / f"{MODEL}.xml").getroot()
+def read_model(root: Path, airframe: str = "f16-jsbsim") -> Model:
+    """Reads the limits of the tables and the engine speeds from the XML files of an installed JSBSim.
+
+    Args:
+        root: JSBSim's data folder.
+        airframe: A name of `AIRFRAMES`.
+
+    Raises:
+        RuntimeError: The file of the aircraft is not the one that its corrections are made for.
+    """
+    aircraft = aircraft_tree(airframe, root)
     aerodynamics, engine = aircraft.find("aerodynamics"), aircraft.find("propulsion/engine")
     if aerodynamics is None or engine is None:
-        raise RuntimeError(f"{root}: the aircraft {MODEL} has no aerodynamics or no engine")
+        raise RuntimeError(f"{root}: the aircraft {airframe} has no aerodynamics or no engine")
     tables = list(aerodynamics.iter("table"))
     turbine = ElementTree.parse(root / "engine" / f"{engine.get('file')}.xml").getroot()
     speeds = [float(turbine.findtext(tag, "nan")) for tag in ("idlen1", "maxn1", "idlen2", "maxn2")]
@@ -177,14 +209,12 @@ def _common_range(tables: Iterable[ElementTree.Element], variable: str) -> tuple
 class Aircraft:
     """One JSBSim instance with its property nodes looked up once."""
 
-    def __init__(self, jsbsim: Any, model: Model, physics_hz: int, origin: str) -> None:
-        """Builds the instance (12 ms, 0.5 MB); it flies after `load`."""
-        fdm = jsbsim.FGFDMExec(jsbsim.get_default_root_dir())
-        fdm.set_debug_level(0)
-        fdm.set_dt(1.0 / physics_hz)
-        if not fdm.load_model(MODEL):
-            raise RuntimeError(f"jsbsim {jsbsim.__version__} cannot load its own {MODEL}")
-        self.fdm, self.model, self.origin = fdm, model, origin
+    def __init__(self, fdm: Any, model: Model, planet: Planet) -> None:
+        """Takes over an instance that holds an aircraft (`make_fdm`); it flies after `load`."""
+        self.fdm, self.model = fdm, model
+        self.origin = str(palaestra_assets.path(ORIGIN)).removesuffix(".xml")
+        self.map_scale = planet.north_m_per_rad, planet.east_m_per_rad
+        self.scales = np.array([*self.map_scale, *(factor for _, _, factor in OUTPUTS[2:])])
         nodes = fdm.get_property_manager()
         setter = lambda name: nodes.get_node(name).set_double_value  # noqa: E731
         self.outputs = [nodes.get_node(name).get_double_value for _, name, _ in OUTPUTS]
@@ -201,8 +231,8 @@ class Aircraft:
         fdm = self.fdm
         fdm.load_ic(self.origin, False)
         condition = (
-            north / NORTH_M_PER_RAD,
-            east / EAST_M_PER_RAD,
+            north / self.map_scale[0],
+            east / self.map_scale[1],
             altitude / FOOT_M,
             heading,
             pitch,
@@ -259,9 +289,34 @@ class Aircraft:
             flags[0] = 0
             return
         row[FIRST:LAST] = values
-        row[FIRST:LAST] *= SCALES
+        row[FIRST:LAST] *= self.scales
         alpha, beta = self.model.angle_of_attack_rad, self.model.sideslip_rad
         flags[1] = alpha[0] <= values[ANGLE_OF_ATTACK] <= alpha[1] and beta[0] <= values[SIDESLIP] <= beta[1]
+
+
+def make_fdm(jsbsim: Any, root: Path, airframe: str, folder: Path, planet: Planet, physics_hz: int) -> Any:
+    """Builds a JSBSim instance with an aircraft (12 ms, 0.5 MB).
+
+    Args:
+        jsbsim: The module.
+        root: Its data folder.
+        airframe: A name of `AIRFRAMES`.
+        folder: Where the aircraft's file lies (`aircraft_folder`).
+        planet: What it flies around.
+        physics_hz: Frames a second.
+
+    Raises:
+        RuntimeError: JSBSim cannot load the aircraft.
+    """
+    fdm = jsbsim.FGFDMExec(str(root))
+    fdm.set_debug_level(0)
+    fdm.set_dt(1.0 / physics_hz)
+    if planet.asset is not None:  # before the aircraft: a planet resets the models
+        fdm.load_planet(str(palaestra_assets.path(planet.asset)), False)
+    model, systems = AIRFRAMES[airframe].model, systems_folder(airframe, root)
+    if not fdm.load_model_with_paths(model, str(folder), str(root / "engine"), str(systems), False):
+        raise RuntimeError(f"jsbsim {jsbsim.__version__} cannot load the aircraft {airframe!r} of {root}")
+    return fdm
 
 
 class JsbsimEngine:
@@ -279,7 +334,17 @@ class JsbsimEngine:
 
     command_fields = tuple(f"{name}_command" for name in COMMANDS)
 
-    def __init__(self, game: Game, lanes: int, threads: int = 1, *, physics_hz: int = 60, frames: int = 6) -> None:
+    def __init__(
+        self,
+        game: Game,
+        lanes: int,
+        threads: int = 1,
+        *,
+        physics_hz: int = 60,
+        frames: int = 6,
+        airframe: str = "f16-jsbsim",
+        planet: str = "wgs84",
+    ) -> None:
         """Builds ``lanes`` x K aircraft, K being the number of aircraft records in a match.
 
         Args:
@@ -289,23 +354,29 @@ class JsbsimEngine:
                 core needs ``workers=``, processes.
             physics_hz: Frames a second.
             frames: Frames in one `advance`; 60 Hz and 6 frames are ten commands a second.
+            airframe: ``"f16"``, corrected, or ``"f16-jsbsim"``, as installed (`AIRFRAMES`).
+            planet: ``"wgs84"``, the Earth, or ``"still"``, a sphere that does not turn (`PLANETS`).
 
         Raises:
             ImportError: jsbsim is not installed.
+            ValueError: Unknown airframe or planet.
+            RuntimeError: The installed aircraft is not the one that the corrections are made for.
         """
-        jsbsim = import_jsbsim()
+        check_word("airframe", airframe, tuple(AIRFRAMES))
+        check_word("planet", planet, tuple(PLANETS))
+        jsbsim, root = import_jsbsim(), root_folder()
         self.body_field = body_field(game.state_dtype)
         self.count = game.state_dtype[self.body_field].shape[0]
-        origin = str(palaestra_assets.path(ORIGIN)).removesuffix(".xml")
         self.frames = frames
-        self._idle = idle_aircraft.setdefault(physics_hz, [])
-        with silence(jsbsim):
-            self.model = read_model(Path(jsbsim.get_default_root_dir()))
+        self._idle = idle_aircraft.setdefault((physics_hz, airframe, planet), [])
+        self.model = read_model(root, airframe)
+        with silence(jsbsim), aircraft_folder(airframe, root) as folder:
 
             def take() -> Aircraft:
                 with contextlib.suppress(IndexError):  # another thread may have taken the last one
                     return self._idle.pop()
-                return Aircraft(jsbsim, self.model, physics_hz, origin)
+                fdm = make_fdm(jsbsim, root, airframe, folder, PLANETS[planet], physics_hz)
+                return Aircraft(fdm, self.model, PLANETS[planet])
 
             self.aircraft = [[take() for _ in range(self.count)] for _ in range(lanes)]
 
@@ -337,7 +408,7 @@ class JsbsimEngine:
                 aircraft.advance(row, self.frames)
 
     def close(self) -> None:
-        """Gives the aircraft back to the plants that are made later, at most `MOST_IDLE` of a frequency."""
+        """Gives the aircraft back to the plants that are made later, at most `MOST_IDLE` of a kind."""
         room = max(0, MOST_IDLE - len(self._idle))
         self._idle += [aircraft for row in self.aircraft for aircraft in row][:room]
         self.aircraft = []
