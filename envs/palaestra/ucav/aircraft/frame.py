@@ -14,10 +14,11 @@ import math
 
 from palaestra.ucav.aircraft.components import Components
 from palaestra.ucav.aircraft.expressions import Expressions
-from palaestra.ucav.aircraft.models import ATMOSPHERE, Planet, accelerations, auxiliary, propagate
+from palaestra.ucav.aircraft.models import ATMOSPHERE, accelerations, auxiliary, propagate
 from palaestra.ucav.aircraft.program import Program, variable
 from palaestra.ucav.aircraft.propulsion import Triplet, add_engine, add_thrust, contents, read_engines, read_tanks
 from palaestra.ucav.aircraft.reader import Element, Source
+from palaestra.ucav.planets import Planet
 
 SLUG_LB = 32.174049
 

@@ -5,38 +5,12 @@ Names are those of JSBSim's properties with underscores where there is one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from palaestra.ucav.aircraft.air import FOOT_M
+from palaestra.ucav.planets import Planet
 
 STANDARD_GRAVITY_FPS2 = 9.80665 / FOOT_M
 KNOT_FPS = 1852.0 / (3600.0 * FOOT_M)
 DEGREES = 57.29577951308232
-
-
-class Planet(NamedTuple):
-    """What an aircraft flies over.
-
-    Attributes:
-        equator_ft: Radius at the equator.
-        pole_ft: Radius at the poles.
-        mass: Gravitational parameter, ft^3/s^2.
-        flattening: Second zonal harmonic, J2.
-        rotation: Of the planet, rad/s.
-    """
-
-    equator_ft: float
-    pole_ft: float
-    mass: float
-    flattening: float
-    rotation: float
-
-
-PLANETS = {
-    "still": Planet(6_378_137.0 / FOOT_M, 6_378_137.0 / FOOT_M, 14.0764417572e15, 0.0, 0.0),
-    "wgs84": Planet(20_925_646.32546, 20_855_486.5951, 14.0764417572e15, 1.08262982e-3, 7.292115e-5),
-}
-"""``"wgs84"`` has JSBSim's own numbers, ``"still"`` is a sphere that does not turn."""
 
 
 def propagate(planet: Planet) -> str:
