@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,21 @@ def airframe_digest(airframe: str, root: Path) -> str:
 def _text(tree: ElementTree.Element) -> bytes:
     """The file of a tree, without comments; the same on every platform."""
     return ElementTree.canonicalize(ElementTree.tostring(tree, "unicode")).encode()
+
+
+def common_range(tables: Iterable[ElementTree.Element], variable: str) -> tuple[float, float]:
+    """Breakpoints between which every table of ``variable`` has data; beyond them JSBSim holds the last value."""
+    low, high = -math.inf, math.inf
+    for table in tables:
+        lines = table.findtext("tableData", "").splitlines()
+        rows = [[float(x) for x in line.split()] for line in lines if line.strip()]
+        for axis in table.findall("independentVar"):
+            if (axis.text or "").strip() != variable:
+                continue
+            two_way = axis.get("lookup") is not None and len(table.findall("independentVar")) > 1
+            points = rows[0] if axis.get("lookup") == "column" else [row[0] for row in (rows[1:] if two_way else rows)]
+            low, high = max(low, points[0]), min(high, points[-1])
+    return low, high
 
 
 def _installed_folder(airframe: str, root: Path) -> Path:

@@ -16,7 +16,7 @@ Three things here are not obvious, and each has a test:
 * **The gear is up.** JSBSim loads the F-16 with its gear down, which doubles the drag and locks the leading-edge flap
   schedule.
 * **Positions are flat.** The match lives around latitude 0, longitude 0 of the planet; angles become metres with the
-  radii of curvature there at `MAP_ALTITUDE_M`. A metre of the map is a metre of air to 0.1 % from the ground to 11 km.
+  radii of curvature there at 5 km. A metre of the map is a metre of air to 0.1 % from the ground to 11 km.
 """
 
 from __future__ import annotations
@@ -39,51 +39,16 @@ from palaestra.ucav.airframes import (
     AIRFRAMES,
     aircraft_folder,
     aircraft_tree,
+    common_range,
     import_jsbsim,
     root_folder,
     systems_folder,
 )
 from palaestra.ucav.body import BODY
+from palaestra.ucav.planets import PLANETS, Planet
 
 FOOT_M = 0.3048
 POUND_KG = 0.45359237
-MAP_ALTITUDE_M = 5_000.0
-
-
-@dataclass(frozen=True)
-class Planet:
-    """What the aircraft fly around.
-
-    Attributes:
-        asset: Its planet file for JSBSim among our assets; None where JSBSim's own Earth is meant.
-        equatorial_radius_m: Semi-major axis of the ellipsoid.
-        eccentricity_squared: Of the ellipsoid; 0 for a sphere.
-        about: What it is, for pages.
-    """
-
-    asset: str | None
-    equatorial_radius_m: float
-    eccentricity_squared: float
-    about: str
-
-    @property
-    def north_m_per_rad(self) -> float:
-        """Metres of the map in a radian of latitude, at latitude 0 and `MAP_ALTITUDE_M`."""
-        return self.equatorial_radius_m * (1.0 - self.eccentricity_squared) + MAP_ALTITUDE_M
-
-    @property
-    def east_m_per_rad(self) -> float:
-        """Metres of the map in a radian of longitude, at latitude 0 and `MAP_ALTITUDE_M`."""
-        return self.equatorial_radius_m + MAP_ALTITUDE_M
-
-
-PLANETS = {
-    "wgs84": Planet(None, 6_378_137.0, 6.694379990141e-3, "the Earth: WGS-84 ellipsoid (NIMA TR8350.2), turning"),
-    "still": Planet(
-        "ucav/still.xml", 6_378_137.0, 0.0, "a sphere that does not turn: flights depend on neither heading nor place"
-    ),
-}
-"""Words of ``planet=``."""
 NORTH_M_PER_RAD, EAST_M_PER_RAD = PLANETS["wgs84"].north_m_per_rad, PLANETS["wgs84"].east_m_per_rad
 
 COMMANDS = ("aileron", "elevator", "rudder", "throttle")
@@ -184,26 +149,11 @@ def read_model(root: Path, airframe: str = "f16-jsbsim") -> Model:
     turbine = ElementTree.parse(root / "engine" / f"{engine.get('file')}.xml").getroot()
     speeds = [float(turbine.findtext(tag, "nan")) for tag in ("idlen1", "maxn1", "idlen2", "maxn2")]
     return Model(
-        _common_range(tables, "aero/alpha-rad"),
-        _common_range(tables, "aero/beta-rad"),
+        common_range(tables, "aero/alpha-rad"),
+        common_range(tables, "aero/beta-rad"),
         (speeds[0], speeds[1]),
         (speeds[2], speeds[3]),
     )
-
-
-def _common_range(tables: Iterable[ElementTree.Element], variable: str) -> tuple[float, float]:
-    """Breakpoints between which every table of ``variable`` has data; beyond them JSBSim holds the last value."""
-    low, high = -math.inf, math.inf
-    for table in tables:
-        lines = table.findtext("tableData", "").splitlines()
-        rows = [[float(x) for x in line.split()] for line in lines if line.strip()]
-        for axis in table.findall("independentVar"):
-            if (axis.text or "").strip() != variable:
-                continue
-            two_way = axis.get("lookup") is not None and len(table.findall("independentVar")) > 1
-            points = rows[0] if axis.get("lookup") == "column" else [row[0] for row in (rows[1:] if two_way else rows)]
-            low, high = max(low, points[0]), min(high, points[-1])
-    return low, high
 
 
 class Aircraft:
