@@ -15,9 +15,10 @@ from safetensors.numpy import save_file
 from palaestra.core.compile.linker import record_view
 from palaestra.core.spec.spaces import box_space
 from palaestra.game import Game
-from palaestra.ucav import dogfight, pursuit, shaping
+from palaestra.ucav import dogfight, pursuit, shaping, weapons
 from palaestra.ucav.dogfight import BLUE, RED
-from palaestra.ucav.inner_loop import TRACKING
+from palaestra.ucav.geometry import antenna_train_angle_rad
+from palaestra.ucav.inner_loop import TRACKING_SIZE
 
 pytestmark = pytest.mark.jitless
 
@@ -118,13 +119,13 @@ def test_the_cone_widens_on_the_schedule_of_the_contest():
     match = Match(cone_step_deg=1.0)
     for seconds, degrees in ((0, 1), (99.9, 1), (100, 2), (149.9, 2), (150, 3), (200, 4)):
         match.s.periods = round(10 * seconds)
-        assert math.degrees(dogfight.cone_half_angle_rad(match.s)) == pytest.approx(degrees)
+        assert math.degrees(weapons.cone_half_angle_rad(match.s)) == pytest.approx(degrees)
 
 
 def test_by_default_the_cone_stays_as_it_is():
     match = Match()
     match.s.periods = 1990
-    assert math.degrees(dogfight.cone_half_angle_rad(match.s)) == pytest.approx(1.0)
+    assert math.degrees(weapons.cone_half_angle_rad(match.s)) == pytest.approx(1.0)
 
 
 def test_an_unarmed_aircraft_does_no_damage():
@@ -397,8 +398,8 @@ def test_a_neutral_start_is_its_own_image_under_half_a_turn(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_behind_means_behind_and_pointing_at_it(seed):
     s = Match(seed=seed, **RED_BEHIND).s
-    nose = dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE])
-    tail = math.pi - dogfight.antenna_train_angle_rad(s.body[BLUE], s.body[RED])
+    nose = antenna_train_angle_rad(s.body[RED], s.body[BLUE])
+    tail = math.pi - antenna_train_angle_rad(s.body[BLUE], s.body[RED])
     assert math.degrees(nose) < 40.0  # 20 degrees in the plane; the difference of height comes on top
     assert math.degrees(tail) < 60.0
 
@@ -409,8 +410,8 @@ def test_both_sides_start_alike_on_average():
         s = Match(seed=seed * 7919).s
         values.append(
             (
-                dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE]),
-                dogfight.antenna_train_angle_rad(s.body[BLUE], s.body[RED]),
+                antenna_train_angle_rad(s.body[RED], s.body[BLUE]),
+                antenna_train_angle_rad(s.body[BLUE], s.body[RED]),
                 s.body[RED].altitude_m - s.body[BLUE].altitude_m,
                 s.body[RED].true_airspeed_mps - s.body[BLUE].true_airspeed_mps,
             )
@@ -520,12 +521,6 @@ def test_a_macro_is_flown_by_the_autopilot():
     assert match.s.body[BLUE].aileron_command < -0.3
 
 
-def test_a_macro_speed_of_minus_one_is_120_and_of_one_is_400():
-    assert dogfight.macro_speed_mps(-1.0) == 120.0
-    assert dogfight.macro_speed_mps(0.0) == 260.0
-    assert dogfight.macro_speed_mps(1.0) == 400.0
-
-
 def inner_loop_file(folder: Path, inputs: int) -> str:
     """A network that gives the same four commands whatever it sees."""
     layer = {"layer_0.weight": np.zeros((4, inputs)), "layer_0.bias": np.array([0.1, -0.2, 0.3, 1.0])}
@@ -534,8 +529,7 @@ def inner_loop_file(folder: Path, inputs: int) -> str:
 
 
 def test_a_macro_is_flown_by_a_network_from_a_file(tmp_path):
-    size = sum(f.size for f in TRACKING)
-    match = Match(dogfight.game(commands="macro", inner_loop=inner_loop_file(tmp_path, size)))
+    match = Match(dogfight.game(commands="macro", inner_loop=inner_loop_file(tmp_path, TRACKING_SIZE)))
     match.game.command(match.s, match.game.world, match.actions, match.scratch)
     body = match.s.body[BLUE]
     assert (body.aileron_command, body.elevator_command) == (0.1, -0.2)
@@ -587,6 +581,6 @@ def test_the_pursuit_starts_neutral_or_with_the_hunter_behind():
     angles = []
     for seed in range(60):
         s = Match(pursuit.game(), seed=seed * 104729).s
-        angles.append(math.degrees(dogfight.antenna_train_angle_rad(s.body[RED], s.body[BLUE])))
+        angles.append(math.degrees(antenna_train_angle_rad(s.body[RED], s.body[BLUE])))
     assert sum(angle < 40.0 for angle in angles) > 25
     assert sum(angle > 60.0 for angle in angles) > 10

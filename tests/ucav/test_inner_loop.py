@@ -8,9 +8,9 @@ from safetensors.numpy import save_file
 
 from palaestra.core.files import FileError
 from palaestra.kernels.networks import WIDEST, make_network
-from palaestra.ucav.inner_loop import STICK, TRACKING, load_inner_loop
+from palaestra.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
 
-SEEN, GIVEN = sum(f.size for f in TRACKING), len(STICK)
+SEEN, GIVEN = TRACKING_SIZE, len(STICK)
 
 
 def layer(number: int, inputs: int, outputs: int) -> dict[str, np.ndarray]:

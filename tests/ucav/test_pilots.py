@@ -17,6 +17,7 @@ from palaestra.ucav import aiming, dogfight, expert
 from palaestra.ucav.autopilot import steer
 from palaestra.ucav.dogfight import BLUE, RED
 from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
+from palaestra.ucav.limits import INSTANT_LOAD_G, SUSTAINED_LOAD_G
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
@@ -145,8 +146,8 @@ def test_the_hardest_pull_does_not_break_the_airframe(altitude_m, speed_mps):
         body.throttle_command = 1.0
         flight.engine.advance(flight.states, [0])
         loads.append(float(body.load_factor_g))
-    assert max(loads) < dogfight.INSTANT_LOAD_G
-    above = [load > dogfight.SUSTAINED_LOAD_G for load in loads]
+    assert max(loads) < INSTANT_LOAD_G
+    above = [load > SUSTAINED_LOAD_G for load in loads]
     assert not any(all(above[i : i + 5]) for i in range(len(above)))
 
 

@@ -24,6 +24,7 @@ from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import draw_aircraft, draw_attitude
 from palaestra.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_lines, path_ahead_m, scene_of
 from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE
+from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M
 
 GAME = dogfight.game("stick")
 SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
@@ -159,7 +160,7 @@ def test_the_gun_of_an_armed_aircraft_reaches_ahead_of_its_nose():
     records["parameters"]["blue_gun"] = 0.0
     unarmed = map_of(draw_dogfight(GAME, None, records[0], scene=SCENE))
     changed = np.argwhere(np.abs(armed - unarmed).max(-1) > 8)
-    start, end = (0.5 * SQUARE + x * PIXELS_PER_M for x in (dogfight.GUN_NEAR_M, dogfight.GUN_FAR_M))
+    start, end = (0.5 * SQUARE + x * PIXELS_PER_M for x in (GUN_NEAR_M, GUN_FAR_M))
     assert (changed[:, 1].min(), changed[:, 1].max()) == pytest.approx((start, end), abs=2.0)
     assert changed[:, 0].mean() == pytest.approx(0.5 * SQUARE - 1000.0 * PIXELS_PER_M, abs=1.0)
 

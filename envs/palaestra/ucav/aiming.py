@@ -16,9 +16,11 @@ from palaestra.kernels.vectors import norm
 from palaestra.ucav.autopilot import FLATTEST_COSINE, GAINS, STEEPEST_TURN_G
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
+    SLOWEST_MPS,
     off_axis_angle_rad,
     rotate_to_body,
 )
+from palaestra.ucav.macros import MACRO_S
 
 MACRO, AIM, LIFT = 0, 1, 2
 """Values of ``wish.kind``."""
@@ -39,8 +41,6 @@ WISH = np.dtype(
     align=True,
 )
 
-MACRO_S = 0.5
-"""Time between two macros, s."""
 STRONGEST_PULL_G, STRONGEST_PUSH_G = 8.4, -1.5
 """Load factors that are asked for, g: 9 g is the limit of the rules."""
 LIMIT_LOAD_G, ALARM_LOAD_G = 8.2, 8.5
@@ -60,7 +60,6 @@ PUSH_RAD = 0.3
 """Aiming error, rad, within which a target below the nose is reached by pushing and not by rolling over."""
 EASE_GAIN = 0.025
 """Stick per g above `ALARM_LOAD_G` and call."""
-SLOWEST_MPS = 60.0
 SEA_LEVEL_DENSITY = 1.225
 """ICAO standard atmosphere, kg/m^3."""
 EDGE_RAD = math.radians(10.0)
@@ -161,7 +160,8 @@ def coordinating_rudder(body):
 
 def impact_pressure_kpa(body):
     """rho_0 CAS^2 / 2, kPa: the dynamic pressure at sea level of the calibrated airspeed."""
-    return 0.0005 * SEA_LEVEL_DENSITY * max(body.calibrated_airspeed_mps * body.calibrated_airspeed_mps, 3600.0)
+    speed = max(body.calibrated_airspeed_mps, SLOWEST_MPS)
+    return 0.0005 * SEA_LEVEL_DENSITY * (speed * speed)
 
 
 def full_stick_g(body, pressure_kpa):

@@ -1,4 +1,4 @@
-"""A cascaded PID that flies an aircraft record: kernel functions, called ten times a second.
+"""A cascaded PID that flies an aircraft record: kernel functions, called once a period (`PERIOD_S`).
 
 Outer laws turn what a pilot wants into roll, flight-path angle and speed; `steer` turns those into the four commands
 of the record:
@@ -24,12 +24,8 @@ import numpy as np
 
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
-from palaestra.ucav.geometry import (
-    GRAVITY_MPS2,
-)
-
-PERIOD_S = 0.1
-"""Time between two calls of the laws, s."""
+from palaestra.ucav.body import PERIOD_S
+from palaestra.ucav.geometry import GRAVITY_MPS2, SLOWEST_MPS
 
 AUTOPILOT = np.dtype(
     [
@@ -51,7 +47,6 @@ ATTACK_MARGIN_RAD = math.radians(5.0)  # from this much above it on it pushes le
 ATTACK_LEAD_S = 0.2  # the angle of attack is predicted this far ahead
 MOST_TRIM = 0.2  # bound of the aileron's integral
 NEAR_RAD = 0.15  # the integrals of the angles run only this close to the command: on the way there they would wind up
-SLOWEST_MPS = 60.0  # below it the quotient g / V is held
 CRUISE_THROTTLE = 0.35  # throttle at zero error and empty integral
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+PERIOD_S = 0.1
+"""Time that an engine flies on one set of commands, s: the rules are evaluated once a period."""
+
 RED, BLUE = 0, 1
-"""Slots of the two aircraft of a fight."""
-SUSTAINED_LOAD_G, SUSTAINED_LOAD_S, INSTANT_LOAD_G = 9.0, 0.5, 12.0
-"""Load factor, g, that may not be exceeded for longer than this, s, and the one that may not be exceeded at all."""
+"""Slots of the two aircraft of a fight, and numbers of their teams."""
+COUNT = 2
+"""Aircraft in a fight, each of its own team."""
 
 BODY = np.dtype(
     [
@@ -52,3 +55,11 @@ BODY = np.dtype(
     ],
     align=True,
 )
+
+
+def opponent_of(slot):
+    """Slot of the aircraft that one fights: its target and the one that shoots at it.
+
+    Each has exactly one. With teams of several, this is where a target is chosen.
+    """
+    return BLUE if slot == RED else RED

@@ -81,48 +81,43 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from palaestra.game import Continuous, Field, Game, Parameter, Role, check_word, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
-from palaestra.ucav.body import BLUE, BODY, INSTANT_LOAD_G, RED, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
-from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
+from palaestra.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
+from palaestra.ucav.geometry import distance_m
 from palaestra.ucav.inner_loop import SCRATCH, STICK, load_inner_loop, steer_by_network
 from palaestra.ucav.jsbsim_engine import JsbsimEngine
+from palaestra.ucav.limits import (
+    FAILURES,
+    NO_FAILURE,
+    NOT_FINITE,
+    SUSTAINED_LOAD_S,
+    extend_overload_s,
+    find_failure,
+)
+from palaestra.ucav.macros import MACRO, MACRO_PERIODS, read_macro
 from palaestra.ucav.pilots import MEMORY, SCRIPTS, script_macro, script_stick
 from palaestra.ucav.shaping import note_potentials, shape
 from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
+from palaestra.ucav.weapons import GUN_FAR_M, GUN_INFO, GUN_PARAMETERS, cone_half_angle_rad, fire
 
-PERIOD_S = 0.1
-"""Time between command and evaluate, s: six frames of 60 Hz."""
-STICK_PERIODS, MACRO_PERIODS = 1, 5
-"""Periods in one decision: 10 Hz and 2 Hz."""
+PHYSICS_HZ = 60
+"""Frames of the engine in a second."""
+STICK_PERIODS = 1
+"""Periods in one decision with the stick: 10 Hz. `MACRO_PERIODS` are those of a macro."""
 DURATION_S = 200.0
 """Length of a match, s: a round of the contest."""
-
-GUN_NEAR_M, GUN_FAR_M = 152.4, 914.4
-"""Range window of the gun, m: the contest's 500 ft and 3000 ft."""
-OPPORTUNITY_RAD = math.radians(10.0)
-"""Angle off the nose, rad, within which a target in the range window counts as an opportunity. Statistics only."""
 
 START_TAIL_RAD, START_NOSE_RAD = math.radians(45.0), math.radians(20.0)
 """Set-up "behind": largest angle off the other's tail and largest angle off the own nose, rad."""
 
-ROLL_SPAN_RAD, FLIGHT_PATH_SPAN_RAD = math.pi, math.radians(60.0)
-SPEED_LOW_MPS, SPEED_HIGH_MPS = 120.0, 400.0
-"""The range of a macro from -1 to 1: roll, flight-path angle (rad, symmetric) and true airspeed (m/s)."""
-
-RUNNING, KILL, FLED, CRASH, OVERLOAD, OFF_TABLES, NOT_FINITE, BOTH = 0, 2, 3, 4, 5, 6, 7, 8
+END_REASONS = ("kill", "fled", *FAILURES, "both")
+RUNNING, KILL, FLED, FIRST_FAILURE, BOTH = 0, 2, 3, 4, 4 + len(FAILURES)
 """Numbers of the end reasons: 0 and 1 belong to the suite."""
-END_REASONS = ("kill", "fled", "crash", "overload", "off_tables", "not_finite", "both")
 
 PARAMETERS = (
-    Parameter("cone_half_angle_deg", 1.0, 0.01, 180.0, "deg", "half-angle of the gun's cone at the start"),
-    Parameter("cone_step_deg", 0.0, 0.0, 60.0, "deg", "widening of the half-angle per step of the schedule"),
-    Parameter("cone_first_step_s", 100.0, 0.0, 1e6, "s", "time of the first widening"),
-    Parameter("cone_next_step_s", 50.0, 0.1, 1e6, "s", "time between further widenings"),
-    Parameter("damage_per_second", 1.0, 0.0, 100.0, "1/s", "health that the gun takes at the near end of its range"),
-    Parameter("red_gun", 1.0, 0.0, 1.0, "1", "factor on the damage that red deals: 0 is unarmed"),
-    Parameter("blue_gun", 1.0, 0.0, 1.0, "1", "factor on the damage that blue deals: 0 is unarmed"),
+    *GUN_PARAMETERS,
     Parameter("arena_radius_m", 15_000.0, 1000.0, 1e6, "m", "radius of the arena about the origin"),
     Parameter("arena_drain", 0.05, 0.0, 100.0, "1/s", "health lost outside the arena"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which an aircraft has crashed (1000 ft)"),
@@ -145,20 +140,9 @@ PARAMETERS = (
     Parameter("shaping_discount", 1.0, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
 )
 
-MACRO = (
-    Continuous("roll", unit="180 deg", about="roll angle to hold, positive is right wing down"),
-    Continuous("flight_path", unit="60 deg", about="flight-path angle to hold, positive climbs"),
-    Continuous("speed", about="true airspeed to hold: -1 is 120 m/s, 1 is 400 m/s"),
-)
-
 INFO = (
-    Field(
-        "opportunities", (2,), unit="1", about="times the other came within 10 deg of the nose at gun range", dtype="i8"
-    ),
-    Field("opportunity_seconds", (2,), unit="s", about="how long it stayed there", dtype="f8"),
-    Field("cone_seconds", (2,), unit="s", about="how long it was inside the cone", dtype="f8"),
-    Field("gun_damage", (2,), unit="1", about="health taken from the other by the gun", dtype="f8"),
-    Field("arena_damage", (2,), unit="1", about="health that the other lost outside the arena", dtype="f8"),
+    *GUN_INFO,
+    Field("arena_damage", (COUNT,), unit="1", about="health that the other lost outside the arena", dtype="f8"),
     Field("reward_damage", about="red's reward so far for damage", dtype="f8"),
     Field("reward_end", about="red's reward for the end", dtype="f8"),
     Field("reward_posture", about="red's shaping by angles so far", dtype="f8"),
@@ -169,17 +153,17 @@ INFO = (
 
 
 STATE = (
-    ("body", BODY, (2,)),
-    ("autopilots", AUTOPILOT, (2,)),
-    ("pilots", MEMORY, (2,)),  # memory of the scripts
-    ("health", "f8", (2,)),
-    ("overload_s", "f8", (2,)),  # time above the sustained load, ending now
+    ("body", BODY, (COUNT,)),
+    ("autopilots", AUTOPILOT, (COUNT,)),
+    ("pilots", MEMORY, (COUNT,)),  # memory of the scripts
+    ("health", "f8", (COUNT,)),
+    ("overload_s", "f8", (COUNT,)),  # time above the sustained load, ending now
     ("potentials", "f8", (4,)),  # at the end of the last decision
-    ("last_action", "f8", (2, 4)),
+    ("last_action", "f8", (COUNT, 4)),
     ("periods", "i8"),  # periods played in this match
-    ("in_gun", "u1", (2,)),  # slot's gun hits
-    ("in_funnel", "u1", (2,)),  # slot has an opportunity
-    ("lost", "i8", (2,)),  # end reason of the slot, 0 while it is in the fight
+    ("in_gun", "u1", (COUNT,)),  # slot's gun hits
+    ("in_funnel", "u1", (COUNT,)),  # slot has an opportunity
+    ("lost", "i8", (COUNT,)),  # end reason of the slot, 0 while it is in the fight
 )
 
 
@@ -232,61 +216,42 @@ def place(s, slot, bearing, distance, heading, altitude):
 
 def command_stick(s, world, actions, scratch):
     """Puts the stick where the pilots want it. Throttle -1..1 is 0..1 of the lever."""
-    for k in range(2):
-        action, body = actions.pilot[k], s.body[k]
+    for slot in range(COUNT):
+        action, body = actions.pilot[slot], s.body[slot]
         body.aileron_command = action.aileron
         body.elevator_command = action.elevator
         body.rudder_command = action.rudder
         body.throttle_command = 0.5 * (action.throttle + 1.0)
-        s.last_action[k, 0] = action.aileron
-        s.last_action[k, 1] = action.elevator
-        s.last_action[k, 2] = action.rudder
-        s.last_action[k, 3] = action.throttle
+        s.last_action[slot, 0] = action.aileron
+        s.last_action[slot, 1] = action.elevator
+        s.last_action[slot, 2] = action.rudder
+        s.last_action[slot, 3] = action.throttle
 
 
 def command_macro_pid(s, world, actions, scratch):
     """Lets the cascaded PID of `palaestra.ucav.autopilot` fly the macro for one period."""
-    for k in range(2):
-        action = actions.pilot[k]
-        remember_macro(s, k, action)
-        steer(
-            s.body[k],
-            s.autopilots[k],
-            action.roll * ROLL_SPAN_RAD,
-            action.flight_path * FLIGHT_PATH_SPAN_RAD,
-            macro_speed_mps(action.speed),
-        )
+    for slot in range(COUNT):
+        remember_macro(s, slot, actions.pilot[slot])
+        roll, flight_path, speed = read_macro(actions.pilot[slot])
+        steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
 
 
 def command_macro_network(s, world, actions, scratch):
     """Lets a trained network (`palaestra.kernels.networks`) fly the macro for one period."""
     age_s = (s.periods % MACRO_PERIODS) * PERIOD_S
-    for k in range(2):
-        action = actions.pilot[k]
-        remember_macro(s, k, action)
+    for slot in range(COUNT):
+        remember_macro(s, slot, actions.pilot[slot])
+        roll, flight_path, speed = read_macro(actions.pilot[slot])
         steer_by_network(
-            world.weights,
-            world.biases,
-            world.sizes,
-            scratch,
-            s.body[k],
-            action.roll * ROLL_SPAN_RAD,
-            action.flight_path * FLIGHT_PATH_SPAN_RAD,
-            macro_speed_mps(action.speed),
-            age_s,
+            world.weights, world.biases, world.sizes, scratch, s.body[slot], roll, flight_path, speed, age_s
         )
 
 
-def macro_speed_mps(scaled):
-    """True airspeed that a macro's third number encodes, m/s."""
-    return SPEED_LOW_MPS + 0.5 * (scaled + 1.0) * (SPEED_HIGH_MPS - SPEED_LOW_MPS)
-
-
-def remember_macro(s, k, action):
+def remember_macro(s, slot, action):
     """Notes the action for the next observation."""
-    s.last_action[k, 0] = action.roll
-    s.last_action[k, 1] = action.flight_path
-    s.last_action[k, 2] = action.speed
+    s.last_action[slot, 0] = action.roll
+    s.last_action[slot, 1] = action.flight_path
+    s.last_action[slot, 2] = action.speed
 
 
 # ------------------------------------------------------------------------------------------------------------ rules
@@ -305,12 +270,11 @@ def evaluate_macro(s, world, rewards, scratch):
 def evaluate(s, rewards, periods):
     """Gun, arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match."""
     s.periods += 1
-    damage = fire(s, BLUE) - fire(s, RED)
-    damage += drain(s, BLUE) - drain(s, RED)
-    for k in range(2):
-        s.overload_s[k] = s.overload_s[k] + PERIOD_S if abs(s.body[k].load_factor_g) > SUSTAINED_LOAD_G else 0.0
-        s.lost[k] = fate(s, k)
-    over = s.lost[RED] != RUNNING or s.lost[BLUE] != RUNNING
+    damage = exchange_fire(s) + drain_outside(s)
+    for slot in range(COUNT):
+        s.overload_s[slot] = extend_overload_s(s.overload_s[slot], s.body[slot])
+        s.lost[slot] = fate(s, slot)
+    over = is_beaten(s, RED) or is_beaten(s, BLUE)
     end = 0.0
     if over:
         end = conclude(s)
@@ -328,43 +292,22 @@ def evaluate(s, rewards, periods):
     return over
 
 
-def cone_half_angle_rad(s):
-    """Half-angle of the cone now: a step wider from `cone_first_step_s` on and every `cone_next_step_s` after."""
-    p = s.parameters
-    steps = 0.0
-    late = s.periods * PERIOD_S - p.cone_first_step_s
-    if late >= 0.0:
-        steps = 1.0 + math.floor(late / p.cone_next_step_s)
-    return min(math.radians(p.cone_half_angle_deg + steps * p.cone_step_deg), math.pi)
+def exchange_fire(s):
+    """Lets every gun hit the opponent for one period; returns red's reward for it."""
+    damage = 0.0
+    for shooter in range(COUNT):
+        lost = fire(s, shooter, opponent_of(shooter))
+        damage += lost if shooter == RED else -lost
+    return damage
 
 
-def damage_rate(s, range_m):
-    """Health per second that a hit takes: falls linearly from `damage_per_second` at 152 m to 0 at 914 m. Ours."""
-    return s.parameters.damage_per_second * (GUN_FAR_M - range_m) / (GUN_FAR_M - GUN_NEAR_M)
-
-
-def fire(s, target):
-    """Lets the other side's gun hit ``target`` for one period, books it, and returns the health lost."""
-    shooter = 1 - target
-    range_m = distance_m(s.body[shooter], s.body[target])
-    angle = antenna_train_angle_rad(s.body[shooter], s.body[target])
-    in_range = GUN_NEAR_M <= range_m <= GUN_FAR_M
-    near = in_range and angle <= OPPORTUNITY_RAD
-    hits = in_range and angle <= cone_half_angle_rad(s)
-    if near and not s.in_funnel[shooter]:
-        s.info.opportunities[shooter] += 1
-    s.in_funnel[shooter] = near
-    s.in_gun[shooter] = hits
-    lost = 0.0
-    if near:
-        s.info.opportunity_seconds[shooter] += PERIOD_S
-    if hits:
-        s.info.cone_seconds[shooter] += PERIOD_S
-        armed = s.parameters.red_gun if shooter == RED else s.parameters.blue_gun
-        lost = min(s.health[target], armed * damage_rate(s, range_m) * PERIOD_S)
-        s.health[target] -= lost
-        s.info.gun_damage[shooter] += lost
-    return lost
+def drain_outside(s):
+    """Takes health from every aircraft outside the arena; returns red's reward for it."""
+    damage = 0.0
+    for slot in range(COUNT):
+        lost = drain(s, slot)
+        damage += -lost if slot == RED else lost
+    return damage
 
 
 def drain(s, slot):
@@ -374,33 +317,30 @@ def drain(s, slot):
     if math.sqrt(body.north_m * body.north_m + body.east_m * body.east_m) > s.parameters.arena_radius_m:
         lost = min(s.health[slot], s.parameters.arena_drain * PERIOD_S)
         s.health[slot] -= lost
-        s.info.arena_damage[1 - slot] += lost
+        s.info.arena_damage[opponent_of(slot)] += lost
     return lost
 
 
 def fate(s, slot):
     """Why the aircraft is out of the fight: an end reason, or `RUNNING`."""
-    body = s.body[slot]
-    if not body.finite:
-        return NOT_FINITE
-    if s.health[slot] <= 0.0:
-        return KILL if s.in_gun[1 - slot] else FLED
-    if body.altitude_m < s.parameters.floor_m:
-        return CRASH
-    if abs(body.load_factor_g) > INSTANT_LOAD_G or s.overload_s[slot] > SUSTAINED_LOAD_S:
-        return OVERLOAD
-    if not body.in_tables:
-        return OFF_TABLES
-    return RUNNING
+    failure = find_failure(s.body[slot], s.overload_s[slot], s.parameters.floor_m)
+    if s.health[slot] <= 0.0 and failure != NOT_FINITE:
+        return KILL if s.in_gun[opponent_of(slot)] else FLED
+    return FIRST_FAILURE + failure if failure != NO_FAILURE else RUNNING
+
+
+def is_beaten(s, team):
+    """Whether a team has no aircraft left in the fight: it has one, in the slot of its own number."""
+    return s.lost[team] != RUNNING
 
 
 def conclude(s):
     """Books winner and reason of a match that a rule ended; returns red's reward for it."""
-    if s.lost[RED] != RUNNING and s.lost[BLUE] != RUNNING:
+    if is_beaten(s, RED) and is_beaten(s, BLUE):
         s.info.end_reason = BOTH
         return 0.0
-    loser = RED if s.lost[RED] != RUNNING else BLUE
-    s.info.winner = 1 - loser
+    loser = RED if is_beaten(s, RED) else BLUE
+    s.info.winner = opponent_of(loser)
     s.info.end_reason = s.lost[loser]
     return 1.0 if loser == BLUE else -1.0
 
@@ -421,22 +361,23 @@ def observe(s, world, observations, scratch):
     p = s.parameters
     cone = cone_half_angle_rad(s)
     time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
-    for k in range(2):
-        o, ego, other = observations.pilot[k], s.body[k], s.body[1 - k]
+    for slot in range(COUNT):
+        opponent = opponent_of(slot)
+        o, ego, other = observations.pilot[slot], s.body[slot], s.body[opponent]
         write_ego(o, ego)
         write_other(o, ego, other)
         o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
-        o.overload = clip(s.overload_s[k] / SUSTAINED_LOAD_S, 0.0, 1.0)
-        o.health = clip(s.health[k], 0.0, 1.0)
-        o.other_health = clip(s.health[1 - k], 0.0, 1.0)
+        o.overload = clip(s.overload_s[slot] / SUSTAINED_LOAD_S, 0.0, 1.0)
+        o.health = clip(s.health[slot], 0.0, 1.0)
+        o.other_health = clip(s.health[opponent], 0.0, 1.0)
         o.gun_range = clip(distance_m(ego, other) / GUN_FAR_M, 0.0, 5.0)
-        o.in_my_gun = s.in_gun[k]
-        o.in_its_gun = s.in_gun[1 - k]
+        o.in_my_gun = s.in_gun[slot]
+        o.in_its_gun = s.in_gun[opponent]
         o.cone_half_angle = cone
         o.time_left = time_left
         write_centre(o, ego, p.arena_radius_m)
         for i in range(o.last_action.shape[0]):
-            o.last_action[i] = clip(s.last_action[k, i], -1.0, 1.0)
+            o.last_action[i] = clip(s.last_action[slot, i], -1.0, 1.0)
 
 
 # ------------------------------------------------------------------------------------------------------------- game
@@ -497,7 +438,7 @@ def build(
         command=command_stick if stick else fly_macro,
         evaluate=evaluate_stick if stick else evaluate_macro,
         physics="palaestra.ucav.jsbsim_engine:JsbsimEngine",
-        physics_options={"physics_hz": 60, "frames": 6},
+        physics_options={"physics_hz": PHYSICS_HZ, "frames": round(PHYSICS_HZ * PERIOD_S)},
         periods=periods,
         parameters=parameters,
         horizon=round(DURATION_S / (PERIOD_S * periods)),

@@ -19,6 +19,7 @@ from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
+    SLOWEST_MPS,
     off_axis_angle_rad,
     relative_position,
     rotate_to_earth,
@@ -74,7 +75,7 @@ def start_ghost(ghost, body):
 def move_ghost(ghost, seconds):
     """Bends and flies the path: dv/dt = n g lift + g down, the lift kept across the velocity. Thrust balances drag."""
     v, lift, x = ghost.velocity_mps, ghost.lift, ghost.position_m
-    square = max(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], 3600.0)
+    square = max(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], SLOWEST_MPS * SLOWEST_MPS)
     along = (lift[0] * v[0] + lift[1] * v[1] + lift[2] * v[2]) / square
     for i in range(3):
         lift[i] -= along * v[i]
@@ -96,7 +97,7 @@ def chase(ghost, prey, seconds):
         prey.position_m[1] - ghost.position_m[1],
         prey.position_m[2] - ghost.position_m[2],
     )
-    square = max(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], 3600.0)
+    square = max(v[0] * v[0] + v[1] * v[1] + v[2] * v[2], SLOWEST_MPS * SLOWEST_MPS)
     along = (x * v[0] + y * v[1] + z * v[2]) / square
     across_n, across_e, across_d = x - along * v[0], y - along * v[1], z - along * v[2]
     across = max(norm(across_n, across_e, across_d), 1.0)
@@ -109,7 +110,7 @@ def chase(ghost, prey, seconds):
 def nose_cosine(ghost, other):
     """Cosine of the angle between the nose of a point, the angle of attack included, and the line to another."""
     v, lift = ghost.velocity_mps, ghost.lift
-    speed = max(norm(v[0], v[1], v[2]), 60.0)
+    speed = max(norm(v[0], v[1], v[2]), SLOWEST_MPS)
     attack = ATTACK_RAD_PER_G * ghost.load_g
     total, square = 0.0, 0.0
     for i in range(3):
@@ -163,7 +164,7 @@ def rate(ego, opponent, lowest_m):
 def choose_turn(ghosts, lift, me, other, strongest_g, lowest_m):
     """Tries the turns and leaves the best lift direction (north, east, down) in ``lift``; returns its load factor."""
     n, e, d = me.velocity_north_mps, me.velocity_east_mps, me.velocity_down_mps
-    speed = max(norm(n, e, d), 60.0)
+    speed = max(norm(n, e, d), SLOWEST_MPS)
     n, e, d = n / speed, e / speed, d / speed
     size = max(math.sqrt(1.0 - min(d * d, 1.0)), 1e-3)
     up_n, up_e, up_d = d * n / size, d * e / size, (d * d - 1.0) / size  # upwards, across the velocity

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palaestra.game import Game
-from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of
 from palaestra.ucav.records import match_time_s, outcome, stack_records
 from palaestra.ucav.render_flight import draw_dogfight, draw_track
+from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

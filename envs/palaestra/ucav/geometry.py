@@ -20,6 +20,8 @@ GRAVITY_MPS2 = 9.80665
 
 CLOSEST_M = 1.0
 """Ranges below this count as this in quotients: two aircraft at one point have no line of sight, m."""
+SLOWEST_MPS = 60.0
+"""Airspeeds below this count as this in quotients such as g / V, m/s."""
 
 
 def rotate_to_body(body, north, east, down):

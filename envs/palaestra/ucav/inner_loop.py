@@ -67,6 +67,8 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
 
 
 TRACKING = tracking_table("roll angle", "flight-path angle", "rad")
+TRACKING_SIZE = sum(f.size for f in TRACKING)
+"""Numbers in it: inputs of a network."""
 
 SCRATCH = (
     ("tracking", record_dtype(TRACKING)),
@@ -113,7 +115,7 @@ def write_attitude_observation(o, body, roll_command_rad, flight_path_command_ra
 
 
 def flatten(o, x):
-    """Copies a tracking observation into a row of numbers, in the order of the table. Returns how many there are."""
+    """Copies a tracking observation into a row of numbers, in the order of the table: `TRACKING_SIZE` of them."""
     x[0] = o.altitude
     x[1], x[2] = o.roll[0], o.roll[1]
     x[3], x[4] = o.pitch[0], o.pitch[1]
@@ -125,7 +127,6 @@ def flatten(o, x):
     x[20], x[21] = o.turn_error[0], o.turn_error[1]
     x[22], x[23], x[24] = o.climb_error, o.speed_error, o.command_age
     x[25], x[26], x[27], x[28] = o.last_action[0], o.last_action[1], o.last_action[2], o.last_action[3]
-    return 29
 
 
 def steer_by_network(
@@ -136,7 +137,7 @@ def steer_by_network(
     Args:
         weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
-        sizes: As above; 29 inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
+        sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
         scratch: Record with the fields `SCRATCH`.
         body: Aircraft record.
         roll_command_rad: Wanted roll angle.
@@ -175,7 +176,7 @@ def load_inner_loop(inner_loop: str) -> Network:
     open_regular(path).close()  # a pipe would keep safetensors waiting
     try:
         network = make_network(_layers(path))
-        if network.sizes[0] != sum(f.size for f in TRACKING) or network.sizes[-1] != len(STICK):
+        if network.sizes[0] != TRACKING_SIZE or network.sizes[-1] != len(STICK):
             raise ValueError(f"its layers have {network.sizes.tolist()} numbers")
     except (ValueError, TypeError, KeyError, AttributeError) as error:  # the last three: dtypes that NumPy has not
         reason = printable(str(error) or type(error).__name__, LONGEST_LINE)

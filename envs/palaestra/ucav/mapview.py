@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.drawing.canvas import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
-from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import body_axes, draw_aircraft
+from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 
 GLYPH = 17.0
 """Half the length of an aircraft on a map, pixels: far larger than life."""

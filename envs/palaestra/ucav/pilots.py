@@ -30,8 +30,6 @@ from palaestra.ucav.aiming import (
     LIMIT_LOAD_G,
     MACRO,
     MACRO_AIM_GAIN,
-    MACRO_S,
-    SLOWEST_MPS,
     WISH,
     demand,
     flight_path_for_load_factor,
@@ -45,14 +43,17 @@ from palaestra.ucav.aiming import (
     wish_macro,
 )
 from palaestra.ucav.autopilot import GAINS, hold_speed, steer
+from palaestra.ucav.body import PERIOD_S, opponent_of
 from palaestra.ucav.expert import GHOST, LOW_M, choose_turn, may_track
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
+    SLOWEST_MPS,
     aspect_angle_rad,
     relative_position,
     relative_velocity,
     rotate_to_body,
 )
+from palaestra.ucav.macros import MACRO_S, write_macro
 
 SCRIPTS = ("straight", "level_turn", "weave", "pure_pursuit", "lead_pursuit", "lag_pursuit", "expert")
 STRAIGHT, LEVEL_TURN, WEAVE, PURE, LEAD, LAG, EXPERT = range(7)
@@ -75,8 +76,6 @@ MEMORY = np.dtype(
 )
 """What a pilot remembers, zero at the start of a match."""
 
-STICK_S = 0.1
-"""Time between two decisions with the stick, s."""
 CORNER_SPEED_MPS = 250.0
 """About where JSBSim's f16 turns fastest: 7 g at full stick at 4 km (measured), m/s."""
 FULL_SPEED_MPS = 400.0
@@ -104,8 +103,8 @@ EDGE_SECONDS, SIDEWAYS_RAD, BACKWARD_RAD = 8.0, math.radians(70.0), math.radians
 
 
 def script_stick(s, world, slot, which, actions, scratch):
-    """Decides and flies with the stick, ten times a second."""
-    decide(s, slot, which, STICK_S)
+    """Decides and flies with the stick, once a period."""
+    decide(s, slot, which, PERIOD_S)
     wish, body, action = s.pilots[slot].wish, s.body[slot], actions.pilot[slot]
     if wish.kind == MACRO:
         steer(body, s.autopilots[slot], wish.roll_rad, wish.flight_path_rad, wish.speed_mps)
@@ -135,9 +134,7 @@ def script_macro(s, world, slot, which, actions, scratch):
         roll = off_the_edge(wrap_angle_rad(body.roll_rad + roll_error))
         flight_path = flight_path_for_load_factor(body, roll, min(load, MACRO_LOAD_G))
         speed = min(speed, MACRO_SPEED_MPS)
-    action.roll = clip(wrap_angle_rad(roll) / math.pi, -1.0, 1.0)
-    action.flight_path = clip(flight_path / math.radians(60.0), -1.0, 1.0)
-    action.speed = clip((speed - 120.0) / 140.0 - 1.0, -1.0, 1.0)
+    write_macro(action, roll, flight_path, speed)
 
 
 # --------------------------------------------------------------------------------------------------------- tactics
@@ -145,7 +142,7 @@ def script_macro(s, world, slot, which, actions, scratch):
 
 def decide(s, slot, which, interval_s):
     """Writes the wish of one script: tactic first, safety last."""
-    m, me, other = s.pilots[slot], s.body[slot], s.body[1 - slot]
+    m, me, other = s.pilots[slot], s.body[slot], s.body[opponent_of(slot)]
     draw_1, draw_2, draw_3 = 0.0, 0.0, 0.0
     if s.steps == 0:
         draw_1 = script_uniform(s, 0.0, 1.0)

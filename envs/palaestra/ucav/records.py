@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from palaestra.game import Game
-from palaestra.ucav.dogfight import PERIOD_S
+from palaestra.ucav.body import PERIOD_S
 
 
 def stack_records(records: Iterable[np.void] | np.ndarray) -> np.ndarray:

@@ -28,7 +28,6 @@ from palaestra.drawing.canvas import (
 from palaestra.game import Game
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll
-from palaestra.ucav.dogfight import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 from palaestra.ucav.geometry import (
     antenna_train_angle_rad,
     closure_mps,
@@ -50,6 +49,7 @@ from palaestra.ucav.mapview import (
 )
 from palaestra.ucav.records import match_time_s, outcome, reason
 from palaestra.ucav.track import ATTITUDE, HEADING, PID_FLIGHT_PATH_RAD, PID_ROLL_RAD, climb_error, turn_error_rad
+from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 
 WIDTH, HEIGHT = 960, 540
 MARGIN, HEADER = 10, 34

@@ -60,9 +60,13 @@ def posture_potential(s):
 
 def altitude_potential(s):
     """Red's minus blue's height over the floor as a share of 1500 m, each cut to [0, 1]: only being low costs."""
-    floor = s.parameters.floor_m
-    red = clip((s.body[RED].altitude_m - floor) / SAFE_ALTITUDE_M, 0.0, 1.0)
-    return red - clip((s.body[BLUE].altitude_m - floor) / SAFE_ALTITUDE_M, 0.0, 1.0)
+    floor_m = s.parameters.floor_m
+    return safe_altitude_share(s.body[RED], floor_m) - safe_altitude_share(s.body[BLUE], floor_m)
+
+
+def safe_altitude_share(body, floor_m):
+    """Height over the floor as a share of 1500 m, cut to [0, 1]."""
+    return clip((body.altitude_m - floor_m) / SAFE_ALTITUDE_M, 0.0, 1.0)
 
 
 def energy_potential(s):
@@ -73,6 +77,9 @@ def energy_potential(s):
 def aim_potential(s):
     """(exp(-red's angle off / 10 deg) - exp(-blue's angle off / 10 deg)) * exp(-range / 2000 m)."""
     red, blue = s.body[RED], s.body[BLUE]
-    mine = math.exp(-antenna_train_angle_rad(red, blue) / AIM_UNIT_RAD)
-    yours = math.exp(-antenna_train_angle_rad(blue, red) / AIM_UNIT_RAD)
-    return (mine - yours) * math.exp(-distance_m(red, blue) / AIM_RANGE_M)
+    return (aim_share(red, blue) - aim_share(blue, red)) * math.exp(-distance_m(red, blue) / AIM_RANGE_M)
+
+
+def aim_share(shooter, target):
+    """exp(-angle off the nose / 10 deg), in (0, 1]: 1 is a nose right on the target."""
+    return math.exp(-antenna_train_angle_rad(shooter, target) / AIM_UNIT_RAD)

@@ -82,27 +82,23 @@ from palaestra.ucav.autopilot import (
     steer,
     steer_load_factor,
 )
-from palaestra.ucav.body import BODY, INSTANT_LOAD_G, SUSTAINED_LOAD_G, SUSTAINED_LOAD_S
-from palaestra.ucav.geometry import (
-    GRAVITY_MPS2,
-)
+from palaestra.ucav.body import BODY, PERIOD_S
+from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.ucav.jsbsim_engine import JsbsimEngine
+from palaestra.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
 
 Command = Literal["attitude", "heading", "load_factor"]
 ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
 """Values of ``world.mode``."""
 
-PERIOD_S = 0.1
-"""Time between two decisions, s."""
 START_THROTTLE = 0.35
 """Position of the throttle lever at the start, about that of level cruise."""
 PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
 """Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
 
-CRASH, OVERLOAD, OFF_TABLES, NOT_FINITE = 2, 3, 4, 5
-"""Numbers of the end reasons: 0 and 1 belong to the suite."""
-END_REASONS = ("crash", "overload", "off_tables", "not_finite")
+RUNNING, FIRST_FAILURE = 0, 2
+"""Numbers of end reasons: 0 and 1 belong to the suite; the `FAILURES` follow."""
 
 PARAMETERS = (
     Parameter("roll_range_deg", 60.0, 0.0, 180.0, "deg", "attitude: roll angles up to this"),
@@ -261,7 +257,7 @@ def evaluate(s, world, rewards, scratch):
     s.info.speed_error_mps = speed_error_mps(s)
     s.info.command_age_s = s.command_age * PERIOD_S
     end = fate(s)
-    if end:
+    if end != RUNNING:
         s.info.end_reason = end
         rewards[0] = 0.0 - s.parameters.end_cost
         return True
@@ -287,19 +283,10 @@ def closeness(s, mode):
 
 
 def fate(s):
-    """Number of the end reason, or 0 while the flight goes on."""
-    body = s.body[0]
-    load_g = abs(body.load_factor_g)
-    s.overload_s = s.overload_s + PERIOD_S if load_g > SUSTAINED_LOAD_G else 0.0
-    if not body.finite:
-        return NOT_FINITE
-    if body.altitude_m < s.parameters.floor_m:
-        return CRASH
-    if load_g > INSTANT_LOAD_G or s.overload_s > SUSTAINED_LOAD_S:
-        return OVERLOAD
-    if not body.in_tables:
-        return OFF_TABLES
-    return 0
+    """Number of the end reason, or `RUNNING` while the flight goes on."""
+    s.overload_s = extend_overload_s(s.overload_s, s.body[0])
+    failure = find_failure(s.body[0], s.overload_s, s.parameters.floor_m)
+    return FIRST_FAILURE + failure if failure != NO_FAILURE else RUNNING
 
 
 # ------------------------------------------------------------------------------------------------- sight and scripts
@@ -389,10 +376,10 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
         parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,
         info=INFO,
-        end_reasons=END_REASONS,
+        end_reasons=FAILURES,
         world=World(modes.index(command)),
         determinism="per-platform",
         render="palaestra.ucav.render_flight:draw_track",
-        render_fps=10.0,
+        render_fps=1.0 / PERIOD_S,
         engine_version=JsbsimEngine.version,
     )
