@@ -84,6 +84,9 @@ FLAPERON_MIXER = Correction(
     ),
 )
 
+PAYLOAD = "payload"
+"""Name of the point mass that flights load; it weighs nothing in the file."""
+
 AIRFRAMES = {
     "f16": Airframe("f16", (FLAPERON_MIXER,), "the F-16 of JSBSim, with its flaperon mixer corrected"),
     "f16-jsbsim": Airframe("f16", (), "the F-16 of JSBSim as installed, whose ailerons act on lift and drag"),
@@ -120,7 +123,7 @@ def root_folder() -> Path:
 
 
 def aircraft_tree(airframe: str, root: Path) -> ElementTree.Element:
-    """The file of an aircraft, corrected.
+    """The file of an aircraft, corrected, with a point mass named `PAYLOAD` of no weight where the aircraft's own is.
 
     Args:
         airframe: A name of `AIRFRAMES`.
@@ -137,7 +140,20 @@ def aircraft_tree(airframe: str, root: Path) -> ElementTree.Element:
     for correction in AIRFRAMES[airframe].corrections:
         for edit in correction.edits:
             _apply(edit, correction.name, tree, file)
+    _add_payload(tree, file)
     return tree
+
+
+def _add_payload(tree: ElementTree.Element, file: Path) -> None:
+    masses = tree.find("mass_balance")
+    place = None if masses is None else masses.find("location[@name='CG']")
+    if masses is None or place is None:
+        raise RuntimeError(f"{file}: there is no mass_balance with a location CG")
+    payload = ElementTree.SubElement(masses, "pointmass", name=PAYLOAD)
+    ElementTree.SubElement(payload, "weight", unit="LBS").text = "0"
+    where = ElementTree.SubElement(payload, "location", unit=place.get("unit", "IN"))
+    for axis in "xyz":
+        ElementTree.SubElement(where, axis).text = place.findtext(axis, "0")
 
 
 def _apply(edit: Edit, correction: str, tree: ElementTree.Element, file: Path) -> None:
@@ -211,9 +227,8 @@ def systems_folder(airframe: str, root: Path) -> Path:
 def aircraft_folder(airframe: str, root: Path) -> Iterator[Path]:
     """A folder with the file ``<model>.xml`` of an aircraft, for JSBSim to load while the block runs.
 
-    That is JSBSim's own folder for an aircraft as installed. A corrected file lies in the user's cache, under its
-    digest, and is compared with what it should hold whenever it is used. Where the cache cannot be written, or others
-    can write there, it lies in a temporary folder until the block ends.
+    The file lies in the user's cache, under its digest, and is compared with what it should hold whenever it is used.
+    Where the cache cannot be written, or others can write there, it lies in a temporary folder until the block ends.
 
     Args:
         airframe: A name of `AIRFRAMES`.
@@ -222,10 +237,6 @@ def aircraft_folder(airframe: str, root: Path) -> Iterator[Path]:
     Raises:
         ValueError, OSError, RuntimeError: As `aircraft_tree`.
     """
-    check_word("airframe", airframe, tuple(AIRFRAMES))
-    if not AIRFRAMES[airframe].corrections:
-        yield _installed_folder(airframe, root)
-        return
     content = _text(aircraft_tree(airframe, root))
     name = f"{AIRFRAMES[airframe].model}.xml"
     cached = _cached_folder(name, content)

@@ -1,7 +1,7 @@
 """The aircraft as the rules see it: one record per slot that an engine fills and the rules read.
 
 Frame: flat local north-east-down of the match's origin on the equator; heading 0 is north, positive roll is right wing
-down, positive pitch is nose up. An engine (JSBSim today) reads the commands and writes everything else.
+down, positive pitch is nose up. An engine reads the commands and the air and writes everything else.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ BODY = np.dtype(
         ("elevator_command", "f8"),  # positive is nose UP (JSBSim's own sign is the opposite: the engine flips it)
         ("rudder_command", "f8"),  # positive yaws right
         ("throttle_command", "f8"),  # 0 idle, 0.5 military power, 1 full afterburner
+        # the air around the aircraft, written by the rules, read by the engine in every period
+        ("wind_north_mps", "f8"),  # velocity of the air over the ground
+        ("wind_east_mps", "f8"),
+        ("wind_down_mps", "f8"),
+        # read by the engine when it loads a flight
+        ("density_deviation", "f8"),  # of the air from the standard day at all heights, as a share: 0.1 is 10 % denser
+        ("payload_kg", "f8"),  # at the centre of gravity of the empty aircraft
         # kinematics, written by the engine (and by `reset`, as the initial condition that the engine loads)
         ("north_m", "f8"),
         ("east_m", "f8"),
@@ -32,10 +39,10 @@ BODY = np.dtype(
         ("heading_rad", "f8"),  # of the nose, in [0, 2 pi)
         ("true_airspeed_mps", "f8"),
         # written by the engine only
-        ("velocity_north_mps", "f8"),
+        ("velocity_north_mps", "f8"),  # over the ground
         ("velocity_east_mps", "f8"),
         ("velocity_down_mps", "f8"),
-        ("u_mps", "f8"),  # body axes: forward, right, down
+        ("u_mps", "f8"),  # velocity through the air in body axes: forward, right, down
         ("v_mps", "f8"),
         ("w_mps", "f8"),
         ("p_radps", "f8"),

@@ -57,10 +57,7 @@ def compiled_hooks(load_flight: Callable, fly_period: Callable, frames: int, dt:
     def load(s, world, scratch):
         """Starts the flights at the conditions that the rules wrote into the aircraft records."""
         for k in range(s.body.shape[0]):
-            flight = s.flight[k]
-            flight.wind_north, flight.wind_east, flight.wind_down = 0.0, 0.0, 0.0
-            flight.pressure_ratio, flight.payload_lb = 1.0, 0.0
-            load_flight(flight, s.body[k], dt)
+            load_flight(s.flight[k], s.body[k], dt)
 
     def advance(s, world, scratch):
         """Flies all aircraft for one period."""

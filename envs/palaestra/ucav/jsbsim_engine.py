@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from palaestra.ucav.airframes import (
     systems_folder,
 )
 from palaestra.ucav.body import BODY
+from palaestra.ucav.geometry import rotate_to_body
 from palaestra.ucav.planets import PLANETS, Planet
 
 FOOT_M = 0.3048
@@ -52,6 +54,8 @@ POUND_KG = 0.45359237
 NORTH_M_PER_RAD, EAST_M_PER_RAD = PLANETS["wgs84"].north_m_per_rad, PLANETS["wgs84"].east_m_per_rad
 
 COMMANDS = ("aileron", "elevator", "rudder", "throttle")
+WIND = ("wind_north", "wind_east", "wind_down")
+SEA_LEVEL_PRESSURE_PSF = 2116.228
 
 # Field of the record, property of JSBSim, factor; in the order of the record, so that one row is one slice. The first
 # two are angles in JSBSim; the planet has their factors.
@@ -66,9 +70,9 @@ OUTPUTS: tuple[tuple[str, str, float], ...] = (
     ("velocity_north_mps", "velocities/v-north-fps", FOOT_M),
     ("velocity_east_mps", "velocities/v-east-fps", FOOT_M),
     ("velocity_down_mps", "velocities/v-down-fps", FOOT_M),
-    ("u_mps", "velocities/u-fps", FOOT_M),
-    ("v_mps", "velocities/v-fps", FOOT_M),
-    ("w_mps", "velocities/w-fps", FOOT_M),
+    ("u_mps", "velocities/u-aero-fps", FOOT_M),
+    ("v_mps", "velocities/v-aero-fps", FOOT_M),
+    ("w_mps", "velocities/w-aero-fps", FOOT_M),
     ("p_radps", "velocities/p-rad_sec", 1.0),
     ("q_radps", "velocities/q-rad_sec", 1.0),
     ("r_radps", "velocities/r-rad_sec", 1.0),
@@ -172,12 +176,16 @@ class Aircraft:
         self.actuators = tuple(setter(name) for name in REMEMBERING_ACTUATORS)
         self.initial = tuple(setter(f"ic/{name}") for name in INITIAL_CONDITION)
         self.engine_speeds = setter("propulsion/engine/n1"), setter("propulsion/engine/n2")
+        self.wind = tuple(setter(f"atmosphere/{name.replace('_', '-')}-fps") for name in WIND)
+        self.pressure, self.payload = setter("atmosphere/P-sl-psf"), setter(payload_property(fdm))
         self.propulsion = fdm.get_propulsion()
 
     def load(self, row: np.ndarray) -> None:
         """Starts a flight, exactly, from the initial condition in a record (float64 [WORDS]) and writes its outputs."""
-        commands = row[:FIRST].tolist()
+        *commands, density_deviation, payload_kg = row[:FIRST].tolist()
         north, east, altitude, roll, pitch, heading, speed = row[FIRST : FIRST + 7].tolist()
+        attitude = SimpleNamespace(roll_rad=roll, pitch_rad=pitch, heading_rad=heading)
+        forward, right, down = rotate_to_body(attitude, *commands[4:])
         fdm = self.fdm
         fdm.load_ic(self.origin, False)
         condition = (
@@ -187,16 +195,23 @@ class Aircraft:
             heading,
             pitch,
             roll,
-            speed / FOOT_M,
-            0.0,
-            0.0,
+            (speed + forward) / FOOT_M,
+            right / FOOT_M,
+            down / FOOT_M,
         )
         for put, value in zip(self.initial, condition, strict=True):
             put(value)
-        for put in self.actuators:
+        for put in (*self.actuators, self.payload):
             put(0.0)
         fdm.reset_to_initial_conditions(0)  # fills the tanks, but sees the pilot's seat from the old centre of gravity
         fdm.reset_to_initial_conditions(0)
+        self._put_wind(commands)
+        if any((*commands[4:], density_deviation, payload_kg)):
+            self.pressure((1.0 + density_deviation) * SEA_LEVEL_PRESSURE_PSF)
+            self.payload(payload_kg / POUND_KG)
+            fdm.suspend_integration()
+            fdm.run()  # a frame without time: the flight begins in this air
+            fdm.resume_integration()
         self._put_commands(commands)
         self.propulsion.init_running(-1)
         power = min(1.0, max(0.0, 2.0 * commands[3]))  # military power is throttle 0.5
@@ -225,11 +240,17 @@ class Aircraft:
         self.write(row)
 
     def _put_commands(self, commands: list[float]) -> None:
+        """Puts stick, throttle and wind, the first numbers of a record, into JSBSim."""
+        self._put_wind(commands)
         aileron, elevator, rudder, throttle = self.commands
         aileron(commands[0])
         elevator(-commands[1])  # JSBSim: negative is nose up
         rudder(-commands[2])  # positive is nose left
         throttle(commands[3])
+
+    def _put_wind(self, commands: list[float]) -> None:
+        for put, speed in zip(self.wind, commands[4:], strict=False):
+            put(speed / FOOT_M)
 
     def write(self, row: np.ndarray) -> None:
         """Copies JSBSim's state into a record (float64 [WORDS])."""
@@ -242,6 +263,12 @@ class Aircraft:
         row[FIRST:LAST] *= self.scales
         alpha, beta = self.model.angle_of_attack_rad, self.model.sideslip_rad
         flags[1] = alpha[0] <= values[ANGLE_OF_ATTACK] <= alpha[1] and beta[0] <= values[SIDESLIP] <= beta[1]
+
+
+def payload_property(fdm: Any) -> str:
+    """Path of the weight of the point mass that `palaestra.ucav.airframes.aircraft_tree` adds, the last one."""
+    last = len(fdm.query_property_catalog("inertia/pointmass-weight-lbs").splitlines()) - 1
+    return "inertia/pointmass-weight-lbs" + (f"[{last}]" if last else "")
 
 
 def make_fdm(jsbsim: Any, root: Path, airframe: str, folder: Path, planet: Planet, physics_hz: int) -> Any:
@@ -282,7 +309,7 @@ class JsbsimEngine:
         command_fields: Members of an aircraft record that are read in every period.
     """
 
-    command_fields = tuple(f"{name}_command" for name in COMMANDS)
+    command_fields = (*(f"{name}_command" for name in COMMANDS), *(f"{name}_mps" for name in WIND))
 
     def __init__(
         self,
@@ -334,7 +361,8 @@ class JsbsimEngine:
         """Starts the flights of some lanes at the conditions that the rules wrote into the aircraft records.
 
         Read are position, roll, pitch, heading, true airspeed (along the nose: angle of attack and sideslip start at
-        zero) and the commands; the engine has settled at ``throttle_command``. All outputs are written.
+        zero), the air, the payload and the commands; the engine has settled at ``throttle_command``. All outputs are
+        written.
 
         Args:
             states: Match records (N,).

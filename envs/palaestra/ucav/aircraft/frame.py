@@ -18,6 +18,7 @@ from palaestra.ucav.aircraft.models import ATMOSPHERE, accelerations, auxiliary,
 from palaestra.ucav.aircraft.program import Program, variable
 from palaestra.ucav.aircraft.propulsion import Triplet, add_engine, add_thrust, contents, read_engines, read_tanks
 from palaestra.ucav.aircraft.reader import Element, Source
+from palaestra.ucav.airframes import PAYLOAD
 from palaestra.ucav.planets import Planet
 
 SLUG_LB = 32.174049
@@ -33,8 +34,8 @@ FIXED = (
 """Properties that stay zero in flight: the gear is up, trim, flaps and brakes are not commanded."""
 COMMANDS = ("fcs/aileron-cmd-norm", "fcs/elevator-cmd-norm", "fcs/rudder-cmd-norm", "fcs/throttle-cmd-norm")
 INPUTS = ("wind_north", "wind_east", "wind_down", "pressure_ratio", "payload_lb")
-"""What the game sets besides: the wind, ft/s, a factor on the pressure and so on the density of the air, and a mass at
-the centre of gravity of the empty aircraft."""
+"""What the game sets besides: the wind, ft/s, a factor on the pressure and so on the density of the air, and the weight
+of the point mass named `palaestra.ucav.airframes.PAYLOAD`."""
 POSE = (
     *("attitude_w", "attitude_x", "attitude_y", "attitude_z", "inertial_p", "inertial_q", "inertial_r"),
     *("position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z", "earth_angle"),
@@ -175,8 +176,9 @@ class Frame:
             place = point.find("location")
             if place is None:
                 raise source.refuse(point, "has no <location>")
-            weights.append((repr(source.number(point, "weight", "LBS")), source.triplet(place, "IN")))
-        weights.append(("payload_lb", base))
+            is_payload = point.get("name") == PAYLOAD
+            weight = "payload_lb" if is_payload else repr(source.number(point, "weight", "LBS"))
+            weights.append((weight, source.triplet(place, "IN")))
         fuel = [(contents(k), tank.place) for k, tank in self.tanks.items()]
         # JSBSim takes the inertia of the tanks about the centre of gravity of the frame before.
         before = tuple(f"tank_{name}" for name in CENTRE)

@@ -56,7 +56,10 @@ class Limits(NamedTuple):
 
 
 def put_pose(e, body, limits):
-    """Position, attitude and velocity of a flight that begins as the aircraft record says, without rotation."""
+    """Position, attitude and velocity of a flight that begins as the aircraft record says, without rotation.
+
+    The airspeed is along the nose; the wind carries it.
+    """
     east, altitude = body.east_m / limits.east_m_per_rad, body.altitude_m / FOOT_M
     north = body.north_m / limits.north_m_per_rad
     x, y, z = point_over_ellipsoid(north, east, altitude, limits.equator_ft, limits.pole_ft)
@@ -67,7 +70,10 @@ def put_pose(e, body, limits):
     to_body = rotation(e.attitude_w, e.attitude_x, e.attitude_y, e.attitude_z)
     e.inertial_p, e.inertial_q, e.inertial_r = apply(to_body, 0.0, 0.0, limits.rotation)
     e.position_x, e.position_y, e.position_z, e.earth_angle = x, y, z, 0.0
-    vx, vy, vz = apply_back(to_body, body.true_airspeed_mps / FOOT_M, 0.0, 0.0)
+    wind_north, wind_east = body.wind_north_mps / FOOT_M, body.wind_east_mps / FOOT_M
+    wind_x, wind_y, wind_z = apply_back(here.to_local, wind_north, wind_east, body.wind_down_mps / FOOT_M)
+    nose_x, nose_y, nose_z = apply_back(to_body, body.true_airspeed_mps / FOOT_M, 0.0, 0.0)
+    vx, vy, vz = nose_x + wind_x, nose_y + wind_y, nose_z + wind_z
     e.velocity_x, e.velocity_y, e.velocity_z = vx - limits.rotation * y, vy + limits.rotation * x, vz
     e.velocity_x_before, e.velocity_y_before, e.velocity_z_before = e.velocity_x, e.velocity_y, e.velocity_z
     e.velocity_x_two_before, e.velocity_y_two_before = e.velocity_x, e.velocity_y
@@ -75,11 +81,33 @@ def put_pose(e, body, limits):
 
 
 def put_commands(e, body):
-    """Stick and throttle: JSBSim's elevator is positive nose down, its rudder positive nose left."""
+    """Stick, throttle and wind: JSBSim's elevator is positive nose down, its rudder positive nose left."""
     e.fcs_aileron_cmd_norm = body.aileron_command
     e.fcs_elevator_cmd_norm = -body.elevator_command
     e.fcs_rudder_cmd_norm = -body.rudder_command
     e.fcs_throttle_cmd_norm = body.throttle_command
+    put_wind(e, body)
+
+
+def put_wind(e, body):
+    """Velocity of the air over the ground."""
+    e.wind_north, e.wind_east = body.wind_north_mps / FOOT_M, body.wind_east_mps / FOOT_M
+    e.wind_down = body.wind_down_mps / FOOT_M
+
+
+def put_no_air(e):
+    """Standard day, no wind, no payload: JSBSim's resets know of none."""
+    e.wind_north, e.wind_east, e.wind_down = 0.0, 0.0, 0.0
+    e.pressure_ratio, e.payload_lb = 1.0, 0.0
+
+
+def put_air_and_payload(e, body):
+    """Air and payload of a flight. Returns whether they are others than JSBSim's resets know."""
+    put_wind(e, body)
+    e.pressure_ratio = 1.0 + body.density_deviation
+    e.payload_lb = body.payload_kg / POUND_KG
+    is_windy = body.wind_north_mps != 0.0 or body.wind_east_mps != 0.0 or body.wind_down_mps != 0.0
+    return is_windy or body.density_deviation != 0.0 or body.payload_kg != 0.0
 
 
 def show(e, body, limits):
@@ -115,7 +143,8 @@ def show(e, body, limits):
         east * FOOT_M,
         down * FOOT_M,
     )
-    body.u_mps, body.v_mps, body.w_mps = u * FOOT_M, v * FOOT_M, w * FOOT_M
+    wind_u, wind_v, wind_w = apply(attitude, e.wind_north, e.wind_east, e.wind_down)
+    body.u_mps, body.v_mps, body.w_mps = (u - wind_u) * FOOT_M, (v - wind_v) * FOOT_M, (w - wind_w) * FOOT_M
     spin_p, spin_q, spin_r = apply(to_body, 0.0, 0.0, omega)
     body.p_radps, body.q_radps, body.r_radps = e.inertial_p - spin_p, e.inertial_q - spin_q, e.inertial_r - spin_r
     body.flight_path_angle_rad = math.atan2(-down, math.sqrt(north * north + east * east))

@@ -32,7 +32,7 @@ from palaestra.ucav.aircraft.motion import (
     Inertia, angular_acceleration, apply, apply_back, compose_back, cross, gravity, heading_angle, pitch_angle,
     place_on_ellipsoid, place_on_sphere, roll_angle, rotation, turn, turned_earth, with_mass
 )
-from palaestra.ucav.aircraft.outputs import Limits, put_commands, put_pose, show
+from palaestra.ucav.aircraft.outputs import Limits, put_air_and_payload, put_commands, put_no_air, put_pose, show
 from palaestra.ucav.aircraft.parts import (
     Rates, Speeds, Turbine, integral, kinematic, specific_consumption, thrust_and_flow
 )
@@ -46,15 +46,17 @@ run_frame = native(frame, (FLIGHT, "f8", "f8"))
 def load(e, body, dt):
     """Starts a flight as JSBSim does: two resets of two frames without time, then the engines."""
     clear(e)
+    put_no_air(e)
     for k in range(2):
         reset(e)
         put_pose(e, body, LIMITS)
         run_frame(e, 0.0, dt)
         x, y, z = e.acceleration_x, e.acceleration_y, e.acceleration_z
         run_frame(e, 0.0, dt)
+    if put_air_and_payload(e, body):
+        run_frame(e, 0.0, dt)
     put_pose(e, body, LIMITS)
     e.acceleration_x_before, e.acceleration_y_before, e.acceleration_z_before = x, y, z
-    put_commands(e, body)
     settle(e, min(1.0, max(0.0, 2.0 * body.throttle_command)))
     body.finite = 1
     show(e, body, LIMITS)
