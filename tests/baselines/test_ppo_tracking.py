@@ -55,7 +55,7 @@ def test_a_short_training_writes_what_it_promises(tmp_path: Path):
     assert notes["args"]["total_steps"] == 1024
     network = load_inner_loop(str(report.weights))
     assert network.sizes.tolist() == [29, 64, 64, 4]
-    np.testing.assert_array_equal(network.weights[: 29 * 64].reshape(64, 29), arrays["layer_0.weight"])
+    np.testing.assert_array_equal(network.weights[: 29 * 64].reshape(29, 64).T, arrays["layer_0.weight"])
 
 
 def test_the_saved_perceptron_is_the_mean_of_sb3s_policy():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.ucav import dogfight, track
+from palaestra.ucav import dogfight, limits, track
 from palaestra.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
 
 GAME = dogfight.game("stick")
@@ -79,7 +79,7 @@ def test_every_aircraft_has_a_type_a_side_and_a_pilot(tmp_path: Path):
 
 def test_a_lost_aircraft_is_destroyed_once_and_then_gone(tmp_path: Path):
     records = make_fight(12)
-    records["lost"][9:, 1] = dogfight.CRASH
+    records["lost"][9:, 1] = dogfight.FIRST_FAILURE + limits.CRASH
     write_acmi(tmp_path / "fight.acmi", GAME, records)
     recording = read_acmi(tmp_path / "fight.acmi")
     destroyed = [event for event in recording.events if event.kind == "Destroyed"]

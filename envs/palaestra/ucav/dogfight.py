@@ -86,7 +86,7 @@ from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
 from palaestra.ucav.geometry import distance_m
-from palaestra.ucav.inner_loop import SCRATCH, STICK, load_inner_loop, steer_by_network
+from palaestra.ucav.inner_loop import INNER_LOOP_SCRATCH, STICK, load_inner_loop, steer_by_network
 from palaestra.ucav.jsbsim_engine import JsbsimEngine
 from palaestra.ucav.limits import (
     FAILURES,
@@ -97,7 +97,7 @@ from palaestra.ucav.limits import (
     find_failure,
 )
 from palaestra.ucav.macros import MACRO, MACRO_PERIODS, read_macro
-from palaestra.ucav.pilots import MEMORY, SCRIPTS, script_macro, script_stick
+from palaestra.ucav.pilots import MEMORY, PILOT_SCRATCH, SCRIPTS, script_macro, script_stick
 from palaestra.ucav.shaping import note_potentials, shape
 from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
 from palaestra.ucav.weapons import GUN_FAR_M, GUN_INFO, GUN_PARAMETERS, cone_half_angle_rad, fire
@@ -444,7 +444,7 @@ def build(
         horizon=round(DURATION_S / (PERIOD_S * periods)),
         info=INFO,
         end_reasons=END_REASONS,
-        scratch=(("unused", "f8"),) if network is None else SCRATCH,
+        scratch=PILOT_SCRATCH if network is None else (*PILOT_SCRATCH, *INNER_LOOP_SCRATCH),
         world=network,
         zero_sum=True,
         symmetric_teams=symmetric_teams,

@@ -70,7 +70,7 @@ TRACKING = tracking_table("roll angle", "flight-path angle", "rad")
 TRACKING_SIZE = sum(f.size for f in TRACKING)
 """Numbers in it: inputs of a network."""
 
-SCRATCH = (
+INNER_LOOP_SCRATCH = (
     ("tracking", record_dtype(TRACKING)),
     ("inputs", "f8", (WIDEST,)),
     ("front", "f8", (WIDEST,)),
@@ -138,7 +138,7 @@ def steer_by_network(
         weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
         sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v0`.
-        scratch: Record with the fields `SCRATCH`.
+        scratch: Record with the fields `INNER_LOOP_SCRATCH`.
         body: Aircraft record.
         roll_command_rad: Wanted roll angle.
         flight_path_command_rad: Wanted climb angle of the velocity.

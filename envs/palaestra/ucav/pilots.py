@@ -69,12 +69,16 @@ MEMORY = np.dtype(
         ("half_period_s", "f8"),
         ("saved", "u1"),  # 1 while ground avoidance flies
         ("escaping", "u1"),  # 1 while the way back into the arena is flown
-        ("ghosts", GHOST, (2,)),  # work of the expert: both aircraft, seconds ahead
-        ("lift", "f8", (3,)),  # work of the expert
     ],
     align=True,
 )
 """What a pilot remembers, zero at the start of a match."""
+
+PILOT_SCRATCH = (
+    ("ghosts", GHOST, (2,)),  # of the expert: ego and opponent, seconds ahead
+    ("lift", "f8", (3,)),  # of the expert: direction of a turn
+)
+"""Work fields that a game with these scripts adds to its scratch record; no script reads what another call wrote."""
 
 CORNER_SPEED_MPS = 250.0
 """About where JSBSim's f16 turns fastest: 7 g at full stick at 4 km (measured), m/s."""
@@ -104,7 +108,7 @@ EDGE_SECONDS, SIDEWAYS_RAD, BACKWARD_RAD = 8.0, math.radians(70.0), math.radians
 
 def script_stick(s, world, slot, which, actions, scratch):
     """Decides and flies with the stick, once a period."""
-    decide(s, slot, which, PERIOD_S)
+    decide(s, slot, which, PERIOD_S, scratch)
     wish, body, action = s.pilots[slot].wish, s.body[slot], actions.pilot[slot]
     if wish.kind == MACRO:
         steer(body, s.autopilots[slot], wish.roll_rad, wish.flight_path_rad, wish.speed_mps)
@@ -123,7 +127,7 @@ def script_macro(s, world, slot, which, actions, scratch):
     At 90 degrees of bank an inner loop cannot pull, since no load factor holds the path there, so the bank keeps off
     it; load and speed keep a margin for the half second without a correction.
     """
-    decide(s, slot, which, MACRO_S)
+    decide(s, slot, which, MACRO_S, scratch)
     m, body, action = s.pilots[slot], s.body[slot], actions.pilot[slot]
     wish = m.wish
     roll, flight_path, speed = wish.roll_rad, wish.flight_path_rad, wish.speed_mps
@@ -140,7 +144,7 @@ def script_macro(s, world, slot, which, actions, scratch):
 # --------------------------------------------------------------------------------------------------------- tactics
 
 
-def decide(s, slot, which, interval_s):
+def decide(s, slot, which, interval_s, scratch):
     """Writes the wish of one script: tactic first, safety last."""
     m, me, other = s.pilots[slot], s.body[slot], s.body[opponent_of(slot)]
     draw_1, draw_2, draw_3 = 0.0, 0.0, 0.0
@@ -167,7 +171,7 @@ def decide(s, slot, which, interval_s):
     elif which == LAG:
         pursue(m, me, other, -LEAD_S, governed_speed_mps(me, other, GOVERNED_RANGE_M, CORNER_SPEED_MPS))
     else:
-        expert(m, me, other, s.parameters.floor_m)
+        expert(m, me, other, s.parameters.floor_m, scratch)
     stay_inside(m, me, s.parameters.arena_radius_m)
     avoid_ground(m, me, s.parameters.floor_m)
 
@@ -204,7 +208,7 @@ def pursue(m, me, other, lead_s, speed):
     wish_aim(m.wish, x, y, z, (y * uz - z * uy) / square, (z * ux - x * uz) / square, (x * uy - y * ux) / square, speed)
 
 
-def expert(m, me, other, floor_m):
+def expert(m, me, other, floor_m, scratch):
     """Fights by the situation.
 
     Near its nose, it tracks. Offensive, within `OFFENSIVE_RAD` of the other's tail, it flies the turn that looks
@@ -218,9 +222,9 @@ def expert(m, me, other, floor_m):
         pursue(m, me, other, -LEAD_S, CORNER_SPEED_MPS)
     else:
         strongest = min(full_stick_g(me, impact_pressure_kpa(me)), LIMIT_LOAD_G)
-        load = choose_turn(m.ghosts, m.lift, me, other, strongest, floor_m + LOW_M)
+        load = choose_turn(scratch.ghosts, scratch.lift, me, other, strongest, floor_m + LOW_M)
         speed = governed_speed_mps(me, other, EXPERT_RANGE_M, EXPERT_SPEED_MPS)
-        wish_lift(m.wish, me, m.lift[0], m.lift[1], m.lift[2], load, speed)
+        wish_lift(m.wish, me, scratch.lift[0], scratch.lift[1], scratch.lift[2], load, speed)
 
 
 # ----------------------------------------------------------------------------------------------------------- safety
