@@ -41,7 +41,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.cli.random_actions import POOL, episodes, samples, stepper
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
-DOGFIGHT = "palaestra/UcavDogfight-v0"
+DOGFIGHT = "palaestra/UcavDogfight-v1"
 GAME_ID, TWO_TEAMS = "palaestra-bench/TwoTeam-v0", "games.two_team_homogeneous:game"
 TESTS = Path(__file__).parents[1] / "tests"
 """Folder of the games that are measured and are no part of the suite."""

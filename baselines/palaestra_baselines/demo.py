@@ -38,7 +38,7 @@ from palaestra.ucav.macros import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIG
 from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines import family_demo, skirmish_demo
 
-ENV_ID = "palaestra/UcavPursuit-v0"
+ENV_ID = "palaestra/UcavPursuit-v1"
 TARGETS = ("level_turn", "weave")
 LONGEST_FILM = 240
 """Pictures; of longer matches every second or third decision is shown."""

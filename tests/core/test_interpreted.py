@@ -94,7 +94,7 @@ def test_an_interpreted_simulation_gives_the_bits_of_a_compiled_one(
 
 
 @compares
-@pytest.mark.parametrize("id", ["palaestra/UcavTrack-v0", "palaestra/UcavPursuit-v0"])
+@pytest.mark.parametrize("id", ["palaestra/UcavTrack-v1", "palaestra/UcavPursuit-v1"])
 def test_an_interpreted_batch_beside_an_engine_gives_the_bits_of_a_compiled_one(
     rules: Callable[..., Simulation], id: str
 ):

@@ -77,7 +77,7 @@ def pucks(game: Any, kind: Any = PhysicsSimulation, **options: Any) -> Simulatio
 
 def dogfight(**options: Any) -> Simulation:
     """Matches of an engine with a process-wide library."""
-    return make_batch("palaestra/UcavDogfight-v0", num_envs=4, opponents={"blue": "straight"}, **options)
+    return make_batch("palaestra/UcavDogfight-v1", num_envs=4, opponents={"blue": "straight"}, **options)
 
 
 KINDS: dict[str, tuple[Callable[[], Simulation], Callable[[], Simulation]]] = {

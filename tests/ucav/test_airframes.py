@@ -28,9 +28,9 @@ from palaestra.ucav.airframes import (
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-import jsbsim
 
-from palaestra.ucav.jsbsim_engine import FOOT_M, PLANETS, JsbsimEngine, idle_aircraft
+from palaestra.ucav.jsbsim_engine import FOOT_M, JsbsimEngine, idle_aircraft
+from palaestra.ucav.planets import PLANETS
 
 GAME: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
 STANDARD_GRAVITY_MPS2 = 9.80665
@@ -174,7 +174,7 @@ def test_the_still_planet_is_a_sphere_as_large_as_the_earth_is_at_the_equator():
     values = {child.tag: float(child.text or "nan") for child in planet}
     assert values["rotation_rate"] == values["J2"] == 0.0
     assert values["equatorial_radius"] == values["polar_radius"]
-    assert values["equatorial_radius"] == PLANETS["still"].equatorial_radius_m / FOOT_M
+    assert values["equatorial_radius"] == PLANETS["still"].equator_ft
     gravity_mps2 = values["GM"] / values["polar_radius"] ** 2 * FOOT_M
     assert gravity_mps2 == pytest.approx(STANDARD_GRAVITY_MPS2, rel=1e-3)
 
@@ -213,10 +213,19 @@ def test_a_folder_of_the_cache_that_others_can_write_is_not_used():
         assert other != folder
 
 
-def test_nothing_is_written_for_the_aircraft_as_installed(own_cache: Path):
-    with aircraft_folder("f16-jsbsim", root_folder()) as folder:
-        assert folder == root_folder() / "aircraft" / "f16"
-    assert not own_cache.exists()
+def test_the_aircraft_as_installed_is_jsbsims_file_with_a_payload_of_no_weight():
+    root = root_folder()
+    installed = ElementTree.parse(root / "aircraft" / "f16" / "f16.xml").getroot()
+    ours = aircraft_tree("f16-jsbsim", root)
+    masses = ours.find("mass_balance")
+    payload = masses.find("pointmass[@name='payload']")
+    assert float(payload.findtext("weight")) == 0.0
+    assert [payload.findtext(f"location/{axis}") for axis in "xyz"] == [
+        masses.findtext(f"location[@name='CG']/{axis}") for axis in "xyz"
+    ]
+    masses.remove(payload)
+    canonical = lambda tree: ElementTree.canonicalize(ElementTree.tostring(tree, "unicode"), strip_text=True)  # noqa: E731
+    assert canonical(ours) == canonical(installed)
 
 
 def test_writing_the_file_anew_changes_no_bit_of_a_flight(monkeypatch: pytest.MonkeyPatch):
@@ -255,7 +264,7 @@ def test_another_version_of_the_aircraft_is_refused(
     text = file.read_text(encoding="utf-8")
     assert text.count(old) == 1
     file.write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr(jsbsim, "get_default_root_dir", lambda: str(another_jsbsim))
+    monkeypatch.setattr("palaestra.ucav.jsbsim_engine.root_folder", lambda: another_jsbsim)
     with pytest.raises(RuntimeError) as refusal:
         JsbsimEngine(GAME, 1, airframe="f16")
     for part in (str(file), component, "'flaperon mixer'", found, "airframe='f16-jsbsim'"):
@@ -283,12 +292,3 @@ def test_the_digest_follows_every_file_that_jsbsim_reads_of_an_aircraft(another_
 def test_an_unknown_airframe_names_the_known_ones():
     with pytest.raises(ValueError, match="airframe must be one of 'f16', 'f16-jsbsim', got 'f61'"):
         aircraft_tree("f61", root_folder())
-
-
-def test_the_data_is_found_where_jsbsim_was_imported_from(monkeypatch: pytest.MonkeyPatch):
-    def fails():
-        raise OSError("Can't find the default root directory")
-
-    monkeypatch.setattr(jsbsim, "get_default_root_dir", fails)
-    assert (root_folder() / "aircraft" / "f16" / "f16.xml").is_file()
-    JsbsimEngine(GAME, 1).close()

@@ -36,7 +36,7 @@ class Flight:
         from palaestra.ucav.jsbsim_engine import JsbsimEngine
 
         game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
-        self.engine = JsbsimEngine(game, 1)
+        self.engine = JsbsimEngine(game, 1, airframe="f16", planet="still")
         self.states: Any = np.zeros(1, game.state_dtype)
         self.body: Any = self.states["body"][0].view(np.recarray)[0]
         values = {"altitude_m": 6000.0, "true_airspeed_mps": 250.0, "throttle_command": 0.3, **start}

@@ -21,7 +21,7 @@ from palaestra.ucav.limits import INSTANT_LOAD_G, SUSTAINED_LOAD_G
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
-STICK, MACRO = dogfight.game(), dogfight.game(commands="macro")
+STICK, MACRO = dogfight.game(engine="jsbsim"), dogfight.game(commands="macro", engine="jsbsim")
 
 
 class Flight:

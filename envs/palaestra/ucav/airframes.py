@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import math
 import os
 import tempfile
@@ -110,16 +111,16 @@ def import_jsbsim() -> Any:
 
 
 def root_folder() -> Path:
-    """The folder of JSBSim's data: ``aircraft``, ``engine`` and ``systems``.
+    """The folder of JSBSim's data: ``aircraft``, ``engine`` and ``systems``. The library itself is not loaded for it.
 
     Raises:
         ImportError: jsbsim is not installed.
     """
-    jsbsim = import_jsbsim()
-    try:
-        return Path(jsbsim.get_default_root_dir())
-    except OSError:  # it looks in the site folders of this Python alone, not where jsbsim was imported from
-        return Path(jsbsim.__file__).parent
+    spec = importlib.util.find_spec("jsbsim")
+    if spec is None or spec.origin is None:
+        import_jsbsim()
+        raise ImportError("jsbsim is no installed package: its folder is not known")
+    return Path(spec.origin).parent
 
 
 def aircraft_tree(airframe: str, root: Path) -> ElementTree.Element:

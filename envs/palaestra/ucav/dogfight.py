@@ -68,26 +68,32 @@ aircraft that dealt more damage.
 * `commands`: ``"stick"`` or ``"macro"``.
 * `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` (the network that palaestra ships) or the path of a trained
   one.
+* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
+  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
+* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+* `physics_hz`: frames of the engine in a second, a multiple of 10.
 
 <!-- table: parameters -->
 
 ## Version History
 
-* v0: first version.
+* v1: the airframe is corrected, the planet stands still, and the flight is compiled.
+* v0: the aircraft of JSBSim as installed, on the turning Earth, flown by JSBSim.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
+from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords
 from palaestra.ucav.geometry import distance_m
 from palaestra.ucav.inner_loop import INNER_LOOP_SCRATCH, STICK, load_inner_loop, steer_by_network
-from palaestra.ucav.jsbsim_engine import JsbsimEngine
 from palaestra.ucav.limits import (
     FAILURES,
     NO_FAILURE,
@@ -101,9 +107,8 @@ from palaestra.ucav.pilots import MEMORY, PILOT_SCRATCH, SCRIPTS, script_macro, 
 from palaestra.ucav.shaping import note_potentials, shape
 from palaestra.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
 from palaestra.ucav.weapons import GUN_FAR_M, GUN_INFO, GUN_PARAMETERS, cone_half_angle_rad, fire
+from palaestra.ucav.weather import WEATHER, change_weather, start_weather
 
-PHYSICS_HZ = 60
-"""Frames of the engine in a second."""
 STICK_PERIODS = 1
 """Periods in one decision with the stick: 10 Hz. `MACRO_PERIODS` are those of a macro."""
 DURATION_S = 200.0
@@ -138,6 +143,7 @@ PARAMETERS = (
     Parameter("energy_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by energy height"),
     Parameter("aim_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
     Parameter("shaping_discount", 1.0, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
+    *WEATHER,
 )
 
 INFO = (
@@ -208,6 +214,7 @@ def place(s, slot, bearing, distance, heading, altitude):
     body.throttle_command = 0.5
     body.finite = 1
     body.in_tables = 1
+    start_weather(s, body)
     s.health[slot] = 1.0
 
 
@@ -218,6 +225,7 @@ def command_stick(s, world, actions, scratch):
     """Puts the stick where the pilots want it. Throttle -1..1 is 0..1 of the lever."""
     for slot in range(COUNT):
         action, body = actions.pilot[slot], s.body[slot]
+        change_weather(s, body)
         body.aileron_command = action.aileron
         body.elevator_command = action.elevator
         body.rudder_command = action.rudder
@@ -231,6 +239,7 @@ def command_stick(s, world, actions, scratch):
 def command_macro_pid(s, world, actions, scratch):
     """Lets the cascaded PID of `palaestra.ucav.autopilot` fly the macro for one period."""
     for slot in range(COUNT):
+        change_weather(s, s.body[slot])
         remember_macro(s, slot, actions.pilot[slot])
         roll, flight_path, speed = read_macro(actions.pilot[slot])
         steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
@@ -240,6 +249,7 @@ def command_macro_network(s, world, actions, scratch):
     """Lets a trained network (`palaestra.kernels.networks`) fly the macro for one period."""
     age_s = (s.periods % MACRO_PERIODS) * PERIOD_S
     for slot in range(COUNT):
+        change_weather(s, s.body[slot])
         remember_macro(s, slot, actions.pilot[slot])
         roll, flight_path, speed = read_macro(actions.pilot[slot])
         steer_by_network(
@@ -383,23 +393,37 @@ def observe(s, world, observations, scratch):
 # ------------------------------------------------------------------------------------------------------------- game
 
 
-def game(commands: Literal["stick", "macro"] = "stick", inner_loop: str = "pid") -> Game:
-    """The rules of `palaestra/UcavDogfight-v0`.
+def game(
+    commands: Literal["stick", "macro"] = "stick",
+    inner_loop: str = "pid",
+    engine: Literal["compiled", "jsbsim"] | None = None,
+    airframe: str = "f16",
+    planet: str = "still",
+    physics_hz: int = PHYSICS_HZ,
+) -> Game:
+    """The rules of `palaestra/UcavDogfight-v1`.
 
     Args:
         commands: What a pilot decides: ``"stick"`` (10 Hz) or ``"macro"`` (2 Hz).
         inner_loop: What flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
+        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
+            is ``"compiled"`` where the aircraft can be compiled.
+        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+        physics_hz: Frames of the engine in a second, a multiple of 10.
 
     Raises:
-        ValueError: Unknown commands, or an inner loop for the stick.
+        ValueError: An unknown word, or an inner loop for the stick.
     """
-    return build("UcavDogfight", commands, inner_loop, PARAMETERS, "expert", symmetric_teams=True)
+    flight = flight_keywords(engine, airframe, planet, physics_hz, COUNT)
+    return build("UcavDogfight", commands, inner_loop, flight, PARAMETERS, "expert", symmetric_teams=True)
 
 
 def build(
     name: str,
     commands: str,
     inner_loop: str,
+    flight: dict[str, Any],
     parameters: tuple[Parameter, ...],
     default_opponent: str,
     *,
@@ -411,6 +435,7 @@ def build(
         name: CamelCase name of the game.
         commands: As for `game`.
         inner_loop: As for `game`.
+        flight: What `palaestra.ucav.flight.flight_keywords` returns for two aircraft.
         parameters: `PARAMETERS` with other defaults.
         default_opponent: Script that plays the teams that the user does not.
         symmetric_teams: Whether both aircraft have the same task and the same arms.
@@ -430,15 +455,13 @@ def build(
     return Game(
         name=name,
         roles=(Role("pilot", ("red_0", "blue_0"), observation_table(action), action),),
-        state=STATE,
+        state=(*STATE, *flight.pop("state")),
         reset=reset,
         observe=observe,
         script=script_stick if stick else script_macro,
         scripts=SCRIPTS,
         command=command_stick if stick else fly_macro,
         evaluate=evaluate_stick if stick else evaluate_macro,
-        physics="palaestra.ucav.jsbsim_engine:JsbsimEngine",
-        physics_options={"physics_hz": PHYSICS_HZ, "frames": round(PHYSICS_HZ * PERIOD_S)},
         periods=periods,
         parameters=parameters,
         horizon=round(DURATION_S / (PERIOD_S * periods)),
@@ -451,5 +474,5 @@ def build(
         default_opponent=default_opponent,
         render="palaestra.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),
-        engine_version=JsbsimEngine.version,
+        **flight,
     )

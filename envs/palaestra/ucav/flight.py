@@ -7,53 +7,130 @@ JSBSim itself (`palaestra.ucav.jsbsim_engine`).
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
+from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any
 
 from palaestra.game import check_word
 from palaestra.ucav.aircraft.library import compiled_aircraft
-from palaestra.ucav.airframes import AIRFRAMES
+from palaestra.ucav.aircraft.reader import UnsupportedAircraft
+from palaestra.ucav.airframes import AIRFRAMES, airframe_digest, root_folder
+from palaestra.ucav.body import PERIOD_S
 from palaestra.ucav.planets import PLANETS
 
 ENGINES = ("compiled", "jsbsim")
 """Words of ``engine=``."""
-PERIODS_HZ = 10
-"""Periods of all games a second."""
+PHYSICS_HZ = 60
+"""Frames of an engine in a second, by default."""
 
 
-def flight_keywords(engine: str, airframe: str, planet: str, physics_hz: int, count: int) -> dict[str, Any]:
+class FlightDigest:
+    """Says which aircraft and planet decide the rules: `palaestra.game.Game.model_digest`."""
+
+    def __init__(self, airframe: str, planet: str) -> None:
+        """For names of `AIRFRAMES` and `PLANETS`."""
+        self.airframe, self.planet = airframe, planet
+
+    def __call__(self) -> str:
+        """The files of the aircraft, corrected, and the numbers of the planet."""
+        return f"{airframe_digest(self.airframe, root_folder())} {PLANETS[self.planet]!r}"
+
+    def licence(self) -> str:
+        """For the game's page."""
+        return "the aircraft is JSBSim's (GPL), read from the user's installation and never part of palaestra"
+
+
+def flight_keywords(engine: str | None, airframe: str, planet: str, physics_hz: int, count: int) -> dict[str, Any]:
     """Keywords of a game whose match record has the aircraft in ``body``.
 
     Args:
-        engine: A word of `ENGINES`.
+        engine: A word of `ENGINES`; None is ``"compiled"`` where the aircraft can be compiled.
         airframe: A name of `palaestra.ucav.airframes.AIRFRAMES`.
         planet: A name of `palaestra.ucav.planets.PLANETS`.
         physics_hz: Frames a second, a multiple of 10.
         count: Aircraft in a match.
 
     Returns:
-        What goes into `Game` as it is; ``state`` are fields that the match record gets besides the game's own.
+        What goes into `Game` as it is, and ``state``: fields that the match record gets besides the game's own.
 
     Raises:
-        ValueError: An unknown word, or a rate that has no whole number of frames in a period.
+        ValueError: An unknown word, a rate that has no whole number of frames in a period, or an aircraft that cannot
+            be compiled.
+        ImportError: jsbsim, whose aircraft fly, is not installed; the message names the extra that brings it.
     """
-    check_word("engine", engine, ENGINES)
     check_word("airframe", airframe, tuple(AIRFRAMES))
     check_word("planet", planet, tuple(PLANETS))
-    frames, rest = divmod(physics_hz, PERIODS_HZ)
-    if frames < 1 or rest:
-        raise ValueError(f"physics_hz must be a multiple of {PERIODS_HZ}, got {physics_hz}")
+    frames = frames_in_a_period(physics_hz)
+    if engine is None:
+        engine = _fallback(airframe, planet)
+    check_word("engine", engine, ENGINES)
+    keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
     if engine == "jsbsim":
         options = {"physics_hz": physics_hz, "frames": frames, "airframe": airframe, "planet": planet}
-        return {"physics": "palaestra.ucav.jsbsim_engine:JsbsimEngine", "physics_options": options, "state": ()}
+        engine_path = "palaestra.ucav.jsbsim_engine:JsbsimEngine"
+        return keywords | {
+            "physics": engine_path,
+            "physics_options": options,
+            "engine_version": jsbsim_version,
+            "state": (),
+        }
+    hooks = compiled_hooks(airframe, planet, physics_hz)
+    flights = ("flight", hooks.record, (count,))
+    return keywords | {
+        "load": hooks.load,
+        "advance": hooks.advance,
+        "engine_version": compiled_version,
+        "state": (flights,),
+    }
+
+
+def frames_in_a_period(physics_hz: int) -> int:
+    """Frames that an engine flies on one set of commands.
+
+    Raises:
+        ValueError: It is no whole number.
+    """
+    frames, rest = divmod(physics_hz, round(1.0 / PERIOD_S))
+    if frames < 1 or rest:
+        raise ValueError(f"physics_hz must be a multiple of {round(1.0 / PERIOD_S)}, got {physics_hz}")
+    return frames
+
+
+def jsbsim_version() -> str:
+    """Version of JSBSim, the key of per-platform hashes."""
+    return f"jsbsim {version('jsbsim')}"
+
+
+def compiled_version() -> str:
+    """The same of flights that are compiled from its files."""
+    return f"compiled from jsbsim {version('jsbsim')}"
+
+
+@functools.cache
+def _fallback(airframe: str, planet: str) -> str:
+    """The engine that flies unless the user says so."""
+    try:
+        compiled_aircraft(airframe, planet)
+    except UnsupportedAircraft as error:
+        warnings.warn(f"JSBSim itself flies {airframe!r}, more slowly: {error}", RuntimeWarning, stacklevel=4)
+        return "jsbsim"
+    return "compiled"
+
+
+@functools.cache
+def compiled_hooks(airframe: str, planet: str, physics_hz: int) -> SimpleNamespace:
+    """The hooks ``load`` and ``advance`` of games whose flights are compiled, and the ``record`` of a flight."""
     aircraft = compiled_aircraft(airframe, planet)
-    load, advance = compiled_hooks(aircraft.load_flight, aircraft.fly_period, frames, 1.0 / physics_hz)
-    return {"load": load, "advance": advance, "state": (("flight", aircraft.FLIGHT, (count,)),)}
+    load, advance = _bound(aircraft.load_flight, aircraft.fly_period, frames_in_a_period(physics_hz), 1.0 / physics_hz)
+    for hook in (load, advance):  # processes find it by this name, see `__getattr__`
+        hook.__qualname__ = f"{airframe}/{planet}/{physics_hz}.{hook.__name__}"
+    return SimpleNamespace(load=load, advance=advance, record=aircraft.FLIGHT)
 
 
-def compiled_hooks(load_flight: Callable, fly_period: Callable, frames: int, dt: float) -> tuple[Callable, Callable]:
-    """The hooks ``load`` and ``advance`` of a game whose flights are compiled."""
-
+def _bound(load_flight: Callable, fly_period: Callable, frames: int, dt: float) -> tuple[Callable, Callable]:
     def load(s, world, scratch):
         """Starts the flights at the conditions that the rules wrote into the aircraft records."""
         for k in range(s.body.shape[0]):
@@ -65,3 +142,11 @@ def compiled_hooks(load_flight: Callable, fly_period: Callable, frames: int, dt:
             fly_period(s.flight[k], s.body[k], frames, dt)
 
     return load, advance
+
+
+def __getattr__(name: str) -> SimpleNamespace:
+    """The hooks that a pickle names: the process that it comes to compiles the aircraft, or loads it from the cache."""
+    if name.count("/") != 2:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    airframe, planet, physics_hz = name.split("/")
+    return compiled_hooks(airframe, planet, int(physics_hz))

@@ -27,7 +27,6 @@ import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -390,11 +389,6 @@ class JsbsimEngine:
         room = max(0, MOST_IDLE - len(self._idle))
         self._idle += [aircraft for row in self.aircraft for aircraft in row][:room]
         self.aircraft = []
-
-    @staticmethod
-    def version() -> str:
-        """Engine and version, the key of per-platform hashes."""
-        return f"jsbsim {version('jsbsim')}"
 
     def _rows(self, states: np.ndarray) -> np.ndarray:
         """The aircraft records as float64 (N, K, WORDS), a view."""

@@ -45,7 +45,7 @@ class Planet:
         return self.equator_m + MAP_ALTITUDE_M
 
 
-RADIUS_M, RADIUS_FT = 6_378_137.0, 20_925_646.32546
+RADIUS_M, RADIUS_FT = 6_378_137.0, 6_378_137.0 / 0.3048
 EARTH_MASS = 14.0764417572e15
 
 PLANETS = {
@@ -55,7 +55,7 @@ PLANETS = {
     ),
     "wgs84": Planet(
         "the Earth: WGS-84 ellipsoid (NIMA TR8350.2), turning",
-        *(None, RADIUS_M, 6.694379990141e-3, RADIUS_FT, 20_855_486.5951, EARTH_MASS, 1.08262982e-3, 7.292115e-5),
+        *(None, RADIUS_M, 6.694379990141e-3, 20_925_646.32546, 20_855_486.5951, EARTH_MASS, 1.08262982e-3, 7.292115e-5),
     ),
 }
 """Words of ``planet=``; the numbers in feet are those of JSBSim."""

@@ -57,13 +57,18 @@ horizon (600 decisions, 60 s) it is truncated.
 ## Arguments
 
 * `command`: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
-* `physics_hz`: frames of JSBSim per second, a multiple of 10.
+* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
+  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
+* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+* `physics_hz`: frames of the engine in a second, a multiple of 10.
 
 <!-- table: parameters -->
 
 ## Version History
 
-* v0: first version.
+* v1: the airframe is corrected, the planet stands still, and the flight is compiled.
+* v0: the aircraft of JSBSim as installed, on the turning Earth, flown by JSBSim.
 """
 
 from __future__ import annotations
@@ -83,10 +88,11 @@ from palaestra.ucav.autopilot import (
     steer_load_factor,
 )
 from palaestra.ucav.body import BODY, PERIOD_S
+from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
-from palaestra.ucav.jsbsim_engine import JsbsimEngine
 from palaestra.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
+from palaestra.ucav.weather import WEATHER, change_weather, start_weather
 
 Command = Literal["attitude", "heading", "load_factor"]
 ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
@@ -124,6 +130,7 @@ PARAMETERS = (
     Parameter("speed_scale_mps", 30.0, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
     Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
     Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
+    *WEATHER,
 )
 
 DEFAULTS = {"heading": {"heading_range_deg": 90.0, "command_low_s": 20.0, "command_high_s": 40.0}}
@@ -171,6 +178,7 @@ def reset(s, world):
     body.throttle_command = START_THROTTLE
     body.finite = 1
     body.in_tables = 1
+    start_weather(s, body)
     give_command(s, world.mode)
 
 
@@ -211,6 +219,7 @@ def bank_for_path(body, load_factor_g, flight_path_rad, seconds):
 def move_stick(s, world, actions, scratch):
     """Puts stick and throttle where the pilot wants them. Throttle -1..1 is 0..1 of the lever."""
     action, body = actions.pilot[0], s.body[0]
+    change_weather(s, body)
     throttle = 0.5 * (action.throttle + 1.0)
     s.info.action_change = 0.25 * (
         abs(action.aileron - body.aileron_command)
@@ -341,21 +350,29 @@ def fly_by_pid(s, mode):
 # -------------------------------------------------------------------------------------------------------------- game
 
 
-def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
-    """The rules of `palaestra/UcavTrack-v0`.
+def game(
+    command: Command = "attitude",
+    engine: Literal["compiled", "jsbsim"] | None = None,
+    airframe: str = "f16",
+    planet: str = "still",
+    physics_hz: int = PHYSICS_HZ,
+) -> Game:
+    """The rules of `palaestra/UcavTrack-v1`.
 
     Args:
         command: What is commanded: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
-        physics_hz: Frames of JSBSim per second, a multiple of 10.
+        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
+            is ``"compiled"`` where the aircraft can be compiled.
+        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+        physics_hz: Frames of the engine in a second, a multiple of 10.
 
     Raises:
-        ValueError: Another command, or a rate that has no whole number of frames in a decision.
+        ValueError: An unknown word, or a rate that has no whole number of frames in a decision.
     """
     modes = get_args(Command)
     check_word("command", command, modes)
-    frames, rest = divmod(physics_hz, round(1.0 / PERIOD_S))
-    if frames < 1 or rest:
-        raise ValueError(f"physics_hz must be a multiple of 10, got {physics_hz}")
+    flight = flight_keywords(engine, airframe, planet, physics_hz, count=1)
     table = (
         tracking_table("roll angle", "flight-path angle", "rad"),
         tracking_table("heading", "altitude", "1 km"),
@@ -364,22 +381,19 @@ def game(command: Command = "attitude", physics_hz: int = 60) -> Game:
     return Game(
         name="UcavTrack",
         roles=(Role("pilot", ("pilot_0",), table, STICK),),
-        state=STATE,
+        state=(*STATE, *flight.pop("state")),
         reset=reset,
         observe=observe,
         script=script,
         scripts=("pid",),
         command=move_stick,
         evaluate=evaluate,
-        physics="palaestra.ucav.jsbsim_engine:JsbsimEngine",
-        physics_options={"physics_hz": physics_hz, "frames": frames},
         parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,
         info=INFO,
         end_reasons=FAILURES,
         world=World(modes.index(command)),
-        determinism="per-platform",
         render="palaestra.ucav.render_flight:draw_track",
         render_fps=1.0 / PERIOD_S,
-        engine_version=JsbsimEngine.version,
+        **flight,
     )

@@ -21,13 +21,13 @@ def check(id: str, **keywords: Any) -> None:
 
 @trial("box", "check_env")
 def _() -> None:
-    check("palaestra/UcavTrack-v0")
+    check("palaestra/UcavTrack-v1")
     check("palaestra/CartPole-v0")
 
 
 @trial("opponent", "check_env against a script, flat and Dict observations, one Discrete")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/TeamTag-v0", "palaestra/UcavDogfight-v0"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/TeamTag-v0", "palaestra/UcavDogfight-v1"):
         check(id)
         check(id, observation="dict")
 

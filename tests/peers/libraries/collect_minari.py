@@ -37,7 +37,7 @@ def collect(id: str, dataset: str, **keywords: Any) -> None:
 
 @trial("box", "UcavTrack with infos, made again from the dataset")
 def _() -> None:
-    collect("palaestra/UcavTrack-v0", "track/random-v0", max_episode_steps=40)
+    collect("palaestra/UcavTrack-v1", "track/random-v0", max_episode_steps=40)
 
 
 @trial("opponent", "TeamPong, TeamTag, UcavDogfight with infos")

@@ -48,13 +48,13 @@ def learn_ippo(make: Any) -> None:
 
 @trial("box", "PPO on UcavTrack")
 def _() -> None:
-    learn("palaestra/UcavTrack-v0")
+    learn("palaestra/UcavTrack-v1")
 
 
 @trial("opponent", "PPO on GridSoccer, UcavDogfight, and a team of TeamPong as one Discrete")
 def _() -> None:
     learn("palaestra/GridSoccer-v0")
-    learn("palaestra/UcavDogfight-v0")
+    learn("palaestra/UcavDogfight-v1")
     learn("palaestra/TeamPong-v0", choices="discrete")
 
 

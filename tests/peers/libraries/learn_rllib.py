@@ -19,7 +19,7 @@ from ray.tune import register_env
 
 from palaestra import zoo
 
-TRACK, TAG = "palaestra:palaestra/UcavTrack-v0", "palaestra:palaestra/TeamTag-v0"
+TRACK, TAG = "palaestra:palaestra/UcavTrack-v1", "palaestra:palaestra/TeamTag-v0"
 
 
 def ppo(id: str, runners: int = 0, config: dict[str, Any] | None = None, **env_runners: Any) -> PPOConfig:
@@ -50,7 +50,7 @@ def _() -> None:
 @trial("opponent", "PPO by id on TeamPong and UcavDogfight")
 def _() -> None:
     train(ppo("palaestra:palaestra/TeamPong-v0", config={"opponent": "tracker"}))
-    train(ppo("palaestra:palaestra/UcavDogfight-v0"))
+    train(ppo("palaestra:palaestra/UcavDogfight-v1"))
 
 
 @trial("opponent", 'DQN on TeamPong, choices="discrete"')

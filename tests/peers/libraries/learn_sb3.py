@@ -22,7 +22,7 @@ OFF_POLICY = {"learning_starts": 100, "train_freq": 50, "batch_size": 32, "devic
 
 @trial("box", "PPO, SAC, TD3 on UcavTrack; save, load, evaluate")
 def _() -> None:
-    id = "palaestra/UcavTrack-v0"
+    id = "palaestra/UcavTrack-v1"
     check_env(gymnasium.make(id))
     for method in (SAC, TD3):
         method("MlpPolicy", gymnasium.make(id), buffer_size=1000, **OFF_POLICY).learn(STEPS)
@@ -40,7 +40,7 @@ def _() -> None:
 
 @trial("opponent", "PPO, A2C on TeamPong and UcavDogfight")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v0"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v1"):
         PPO("MlpPolicy", id, batch_size=50, **ON_POLICY).learn(STEPS)
         A2C("MlpPolicy", id, device="cpu").learn(STEPS)
 

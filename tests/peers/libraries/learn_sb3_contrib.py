@@ -21,8 +21,8 @@ OFF_POLICY = {"learning_starts": 100, "train_freq": 50, "batch_size": 32, "buffe
 
 @trial("box", "TQC on UcavTrack, RecurrentPPO on UcavPursuit")
 def _() -> None:
-    TQC("MlpPolicy", "palaestra/UcavTrack-v0", **OFF_POLICY).learn(STEPS)
-    RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v0", **ON_POLICY).learn(STEPS)
+    TQC("MlpPolicy", "palaestra/UcavTrack-v1", **OFF_POLICY).learn(STEPS)
+    RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v1", **ON_POLICY).learn(STEPS)
 
 
 @trial("opponent", "RecurrentPPO, and MaskablePPO where nothing is forbidden, on TeamPong")

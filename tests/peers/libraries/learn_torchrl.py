@@ -55,17 +55,17 @@ def update(env: Any) -> None:
 
 @trial("box", "GymEnv(id): specs, collector, PPO update on UcavTrack")
 def _() -> None:
-    check_env_specs(GymEnv("palaestra/UcavTrack-v0"))
-    update(GymEnv("palaestra/UcavTrack-v0"))
+    check_env_specs(GymEnv("palaestra/UcavTrack-v1"))
+    update(GymEnv("palaestra/UcavTrack-v1"))
 
 
 @trial("opponent", "GymEnv(id) on TeamPong and UcavDogfight; infos read into the tensordict")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v0"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v1"):
         check_env_specs(GymEnv(id))
         read = GymWrapper(gymnasium.make(id)).auto_register_info_dict()
         assert "winner" in read.rollout(STEPS, break_when_any_done=False)["next"].keys()  # noqa: SIM118 (a TensorDict)
-    update(GymEnv("palaestra/UcavDogfight-v0"))
+    update(GymEnv("palaestra/UcavDogfight-v1"))
 
 
 @trial("choices", "GymEnv(id) on MultiDiscrete, unlike roles, Dict observations")
@@ -111,13 +111,13 @@ def _() -> None:
 @trial("vector", "GymWrapper on a native make_vec, same-step autoreset")
 def _() -> None:
     mode = gymnasium.vector.AutoresetMode.SAME_STEP
-    envs = gymnasium.make_vec("palaestra/UcavTrack-v0", num_envs=4, autoreset_mode=mode)
+    envs = gymnasium.make_vec("palaestra/UcavTrack-v1", num_envs=4, autoreset_mode=mode)
     update(GymWrapper(envs))
 
 
 @trial("vector", "GymWrapper on a native make_vec, next-step autoreset", limit="autoreset")
 def _() -> None:
-    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v0", num_envs=4))
+    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v1", num_envs=4))
 
 
 if __name__ == "__main__":

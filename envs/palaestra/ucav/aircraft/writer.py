@@ -62,17 +62,24 @@ def load(e, body, dt):
     show(e, body, LIMITS)
 
 
+load_flight = native(load, (FLIGHT, BODY, "f8"))
+
+
 def fly(e, body, frames, dt):
-    """Flies some frames under the commands of the aircraft record; one that is not finite stays where it is."""
+    """Flies some frames under the commands of the aircraft record; one that is not finite stays where it is.
+
+    A flight of zeros begins as the aircraft record says.
+    """
     if body.finite == 0:
         return
+    if e.pressure_ratio == 0.0:
+        load_flight(e, body, dt)
     put_commands(e, body)
     for _ in range(frames):
         run_frame(e, dt, dt)
     show(e, body, LIMITS)
 
 
-load_flight = native(load, (FLIGHT, BODY, "f8"))
 fly_period = native(fly, (FLIGHT, BODY, "i8", "f8"))
 '''
 
