@@ -10,12 +10,25 @@ import math
 import re
 import types
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from ucav.aircraft_files import Flight, imported
+from ucav.aircraft_files import (
+    CONTROL,
+    CONTROLLED,
+    ENGINE,
+    PROPULSION,
+    TURBINE,
+    Flight,
+    aircraft_file,
+    frame_of,
+    imported,
+    limits_around,
+    module_of,
+)
 
 from palaestra.ucav.aircraft import air, motion, parts
 from palaestra.ucav.aircraft.library import limits_of, read_frame
@@ -24,8 +37,10 @@ from palaestra.ucav.aircraft.writer import source_of
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
+import jsbsim
+
 from palaestra.ucav.airframes import AIRFRAMES, aircraft_tree, root_folder, systems_folder
-from palaestra.ucav.jsbsim_engine import JsbsimEngine
+from palaestra.ucav.jsbsim_engine import JsbsimEngine, silence
 
 GAME: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
 Commands = tuple[float, float, float, float]
@@ -301,18 +316,16 @@ CLOSE = 1e-4
 
 
 def compare_flights(module: types.ModuleType, flight: str, seconds: float, hz: int = 60, seed: int = 0, **start: Any):
-    """Largest differences of a free flight, and the range of speed (m/s) and height (m)."""
+    """Largest differences of a free flight."""
     stick, begin = FLIGHTS[flight]
     pair, random, found = Pair(module, hz, throttle_command=0.5, **{**begin, **start}), np.random.default_rng(seed), []
-    speeds, heights = [], []
+    heights = []
     for k in range(round(seconds / PERIOD_S)):
         pair.advance(stick(k * PERIOD_S, pair.oracle, random), round(PERIOD_S * hz))
         found.append(pair.flight_differences())
-        speeds.append(float(pair.oracle["true_airspeed_mps"]))
         heights.append(float(pair.oracle["altitude_m"]))
     pair.close()
     assert min(heights) > 500.0, "JSBSim alone has a ground"
-    assert max(speeds) < 480.0
     return largest(found)
 
 
@@ -334,6 +347,108 @@ def test_a_free_flight_of_a_minute_stays_within_a_millimetre_of_jsbsims(compiled
     for seed in range(3):
         start = {"north_m": 8000.0 * (seed - 1), "east_m": -9000.0 * (seed - 1), "heading_rad": 2.0 * seed}
         assert within(compare_flights(compiled, flight, 60.0, hz, seed, **start), 10.0 * CLOSE)
+
+
+# ------------------------------------------------------------------------------------------- aircraft of our own files
+
+
+def fdm_of(folder: Path, aircraft: str, engine: str = ENGINE, hz: int = 60, **start: float) -> Any:
+    """JSBSim with an aircraft whose files are texts, started as `JsbsimEngine` starts one."""
+    for name, text in {"body": aircraft, "nothing": engine, "push": '<direct name="push"/>'}.items():
+        (folder / f"{name}.xml").write_text(text, encoding="utf-8")
+    with silence(jsbsim):
+        fdm = jsbsim.FGFDMExec(None)
+        fdm.set_debug_level(0)
+        fdm.set_dt(1.0 / hz)
+        assert fdm.load_model_with_paths("body", str(folder), str(folder), str(folder), False)
+        for name, value in start.items():
+            fdm[f"ic/{name.replace('_', '-')}"] = value
+        for _ in range(2):
+            fdm.reset_to_initial_conditions(0)
+    return fdm
+
+
+def test_every_kind_of_component_computes_what_jsbsims_does(tmp_path):
+    text = aircraft_file(control=CONTROL)
+    fdm = fdm_of(tmp_path, text, h_sl_ft=10_000.0, u_fps=300.0)
+    flight = Flight(module_of(text, "wgs84", CONTROLLED), altitude_m=3048.0, true_airspeed_mps=91.44)
+    random, found = np.random.default_rng(0), []
+    for k in range(200):
+        if k % 7 == 0:
+            stick = (0.25, -0.2, 0.95) if k % 21 == 0 else random.uniform(-1.0, 1.0, 3).tolist()
+            for name, command in zip(("aileron", "elevator", "rudder"), stick, strict=True):
+                fdm[f"fcs/{name}-cmd-norm"] = command
+            flight.body.aileron_command, flight.body.elevator_command = stick[0], -stick[1]
+            flight.body.rudder_command = -stick[2]
+        fdm.run()
+        flight.advance()
+        found.append({path: abs(fdm[path] - getattr(flight.e, variable(path))) for path in CONTROLLED})
+    assert {path: error for path, error in largest(found).items() if error > 1e-12} == {}
+
+
+MADE = {
+    **{"inertia/weight-lbs": "inertia_weight_lbs", "inertia/cg-x-in": "cg_x", "inertia/cg-z-in": "cg_z"},
+    **{"metrics/Sw-sqft": "wing", "metrics/cbarw-ft": "chord", "metrics/iw-rad": "incidence"},
+    **{f"forces/fb{axis}-total-lbs": f"force_{axis}" for axis in "xyz"},
+    **{f"moments/{name}-total-lbsft": f"moment_{axis}" for name, axis in zip("lmn", "xyz", strict=True)},
+    **{f"accelerations/{name}idot-rad_sec2": f"{name}_acceleration" for name in "pqr"},
+    **{"propulsion/engine/thrust-lbs": "engine_0_thrust", "propulsion/total-fuel-lbs": "propulsion_total_fuel_lbs"},
+    **{"propulsion/engine/n1": "engine_0_n1", "propulsion/engine/n2": "engine_0_n2"},
+}
+FORCES = """
+<function name="aero/pressure"> <product> <p>aero/qbar-psf</p> <p>metrics/Sw-sqft</p> </product> </function>
+<axis name="X"> <function name="aero/x"> <product> <p>aero/pressure</p> <v>-0.02</v> </product> </function> </axis>
+<axis name="Y"> <function name="aero/y">
+  <product> <p>aero/pressure</p> <p>aero/beta-rad</p> <v>-1</v> </product>
+</function> </axis>
+<axis name="Z"> <function name="aero/z">
+  <product> <p>aero/pressure</p> <p>aero/alpha-rad</p> <v>-3</v> </product>
+</function> </axis>
+<axis name="PITCH"> <function name="aero/m">
+  <product> <p>aero/pressure</p> <p>metrics/cbarw-ft</p> <p>velocities/q-aero-rad_sec</p> <v>-0.3</v> </product>
+</function> </axis>
+"""
+
+
+@pytest.mark.parametrize(
+    ("mass", "factor"),
+    [
+        ("LBS", 2.2046226),
+        pytest.param("KG", 1.0, marks=pytest.mark.xfail(strict=True, reason="reader.FACTORS rounds the kilogram")),
+    ],
+)
+def test_an_aircraft_in_metric_units_with_a_turbine_of_its_own_flies_as_in_jsbsim(tmp_path, mass, factor):
+    text = aircraft_file(propulsion=PROPULSION)
+    start, end = text.index("<aerodynamics>") + len("<aerodynamics>"), text.index("</aerodynamics>")
+    text = text[:start] + FORCES + text[end:]
+    metrics = """<wingarea unit="M2"> 2 </wingarea> <wingspan unit="M"> 4 </wingspan> <chord unit="M"> 0.5 </chord>
+        <wing_incidence unit="DEG"> 2 </wing_incidence>
+        <location name="AERORP" unit="M"> <x> 0.1 </x> <z> 0.05 </z> </location>"""
+    masses = f"""<ixx unit="KG*M2"> 90 </ixx> <iyy unit="KG*M2"> 200 </iyy> <izz unit="KG*M2"> 260 </izz>
+        <ixz unit="KG*M2"> 11 </ixz> <emptywt unit="{mass}"> {300 * factor} </emptywt>
+        <location name="CG" unit="M"> <x> 0.02 </x> <y> 0 </y> <z> -0.03 </z> </location>
+        <pointmass name="pilot"> <weight unit="{mass}"> {80 * factor} </weight>
+        <location unit="M"> <x> -1.2 </x> <y> 0.1 </y> <z> 0.2 </z> </location> </pointmass>"""
+    for tag, inner in (("metrics", metrics), ("mass_balance", masses)):
+        text = re.sub(rf"<{tag}>.*</{tag}>", f"<{tag}> {inner} </{tag}>", text, flags=re.DOTALL)
+    fdm = fdm_of(tmp_path, text, TURBINE, h_sl_ft=10_000.0, u_fps=500.0)
+    fdm["fcs/throttle-cmd-norm"] = 0.3
+    fdm.get_propulsion().init_running(-1)
+    fdm["propulsion/engine/n1"], fdm["propulsion/engine/n2"] = 25.0 + 0.6 * 73.0, 55.0 + 0.6 * 46.0
+    frame = frame_of(text, "wgs84", TURBINE)
+    for name, path in {"wing": "metrics_Sw_sqft", "chord": "metrics_cbarw_ft", "incidence": "metrics_iw_rad"}.items():
+        frame.program.add(f"{name} = {path}")
+    module = imported(source_of(frame, limits_around("wgs84"), tuple(MADE.values())))
+    flight = Flight(module, altitude_m=3048.0, true_airspeed_mps=152.4, throttle_command=0.3)
+    found = []
+    for k in range(400):
+        flight.body.throttle_command = fdm["fcs/throttle-cmd-norm"] = (0.3, 1.0, 1.7, 0.0)[k // 100]
+        fdm.run()
+        flight.advance()
+        found.append(
+            {path: abs(fdm[path] - getattr(flight.e, name)) / (1.0 + abs(fdm[path])) for path, name in MADE.items()}
+        )
+    assert {path: error for path, error in largest(found).items() if error > 1e-5} == {}
 
 
 # -------------------------------------------------------------------------------------------------- negative controls
