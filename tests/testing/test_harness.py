@@ -35,6 +35,12 @@ def test_an_unexpected_warning_fails_a_check():
     assert run(warn, [("^od", "known")]).status == "passed"
 
 
+def test_an_id_that_has_a_newer_version_passes():
+    older = lambda s: warnings.warn("The environment palaestra/Duel-v0 is out of date.", stacklevel=1)  # noqa: E731
+    assert run(older).status == "passed"
+    assert run(lambda s: warnings.warn("The environment is out of sight.", stacklevel=1)).status == "FAILED"
+
+
 def test_a_failure_says_what_is_broken():
     def broken(subject):
         raise CheckError("lane 3, red_0: health = 4 is not in [0, 3]")
