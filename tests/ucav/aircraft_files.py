@@ -152,7 +152,7 @@ PROPULSION = """
 </tank>
 """
 """A turbine with an afterburner that pushes at an angle, and two tanks."""
-BALL = dict.fromkeys(("ixx", "iyy", "izz"), 1.0)
+BALL = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
 """Moments of inertia, slug ft^2."""
 
 
