@@ -26,14 +26,23 @@ ONE_ARGUMENT = {
     "toradians": "(0.017453292519943295 * ({}))",
     "todegrees": "(57.29577951308232 * ({}))",
     "not": "(0.0 if ({}) else 1.0)",
+    "ln": "(math.log({0}) if ({0}) > 0.0 else -math.inf)",
+    "log2": "(math.log2({0}) if ({0}) > 0.0 else -math.inf)",
+    "log10": "(math.log10({0}) if ({0}) > 0.0 else -math.inf)",
+    "sign": "(-1.0 if ({}) < 0.0 else 1.0)",
+    "integer": "math.copysign(math.floor(abs({0})), {0})",
+    "fraction": "math.fmod({}, 1.0)",
 }
 TWO_ARGUMENTS = {
     "quotient": "(({}) / ({}))",
     "pow": "(({}) ** ({}))",
     "atan2": "math.atan2({}, {})",
+    "fmod": "(math.fmod({0}, {1}) if ({1}) != 0.0 else math.inf)",
     **{tag: f"(1.0 if ({{}}) {sign} ({{}}) else 0.0)" for tag, sign in COMPARISONS.items() if tag.isalpha()},
 }
 JOINED = {"product": " * ", "sum": " + ", "difference": " - "}
+AXES = ("row", "column", "table")
+"""What the variables of a table look up, in the order of their number."""
 
 
 class Expressions:
@@ -81,6 +90,8 @@ class Expressions:
         parts = [self.operation(child) for child in element if child.tag != "description"]
         if tag in JOINED and parts:
             return f"({JOINED[tag].join(parts)})"
+        if tag == "avg" and parts:
+            return f"(({' + '.join(parts)}) / {float(len(parts))!r})"
         if tag in ("min", "max") and parts:
             text = parts[0]
             for part in parts[1:]:
@@ -99,23 +110,49 @@ class Expressions:
 
     def table(self, element: Element, default: str = "") -> str:
         """The value of a ``<table>``; ``default`` is what it is looked up by where it does not say."""
-        axes = element.findall("independentVar")
         self.source.check(element, "independentVar tableData description")
-        if len(element.findall("tableData")) != 1 or len(axes) > 2:
-            raise self.source.refuse(element, "a table of more than two variables")
-        rows = [[float(number) for number in line.split()] for line in lines_of(element.findall("tableData")[0])]
+        axes, layers = element.findall("independentVar"), element.findall("tableData")
         lookup = {axis.get("lookup", "row"): self.read(text_of(axis)) for axis in axes} or {"row": default}
-        if set(lookup) == {"row"}:
-            if any(len(row) != 2 for row in rows):
-                raise self.source.refuse(element, "a table of one variable needs rows of two numbers")
-            points, values = zip(*rows, strict=True)
-            if len(points) < 2:
-                return repr(values[0])
-            k, share = self.place(element, lookup["row"], points)
-            return f"line(NUMBERS, {self.program.store(values)}, {k}, {share})"
-        columns = rows[0]
-        if set(lookup) != {"row", "column"} or any(len(row) != len(columns) + 1 for row in rows[1:]):
+        if set(lookup) != {*AXES[: len(lookup)]} or len(lookup) < len(axes) or not all(lookup.values()):
+            raise self.source.refuse(
+                element, f"a table whose variables look up {[axis.get('lookup') for axis in axes]}"
+            )
+        if (len(layers) > 1) != (len(lookup) == 3) or not layers:
+            raise self.source.refuse(element, f"a table of {len(lookup)} variables with {len(layers)} <tableData>")
+        if len(lookup) == 1:
+            return self._line(element, self._rows(layers[0]), lookup["row"])
+        if len(lookup) == 2:
+            return self._plane(element, self._rows(layers[0]), lookup)
+        if any(layer.get("breakPoint") is None for layer in layers):
+            raise self.source.refuse(element, "a <tableData> without breakPoint in a table of three variables")
+        k, share = self.place(element, lookup["table"], tuple(float(layer.get("breakPoint", "")) for layer in layers))
+        planes = [self._plane(element, self._rows(layer), lookup) for layer in layers]
+        between = [f"{share} * ({above} - {below}) + {below}" for below, above in itertools.pairwise(planes)]
+        text = between[-1]
+        for number, below in reversed([*enumerate(between[:-1])]):
+            text = f"{below} if {k} == {number} else {text}"
+        return f"({text})"
+
+    def _rows(self, data: Element) -> list[list[float]]:
+        """The lines of a ``<tableData>``."""
+        try:
+            return [[float(number) for number in line.split()] for line in lines_of(data)]
+        except ValueError as error:
+            raise self.source.refuse(data, str(error)) from None
+
+    def _line(self, element: Element, rows: list[list[float]], name: str) -> str:
+        if not rows or any(len(row) != 2 for row in rows):
+            raise self.source.refuse(element, "a table of one variable needs rows of two numbers")
+        points, values = zip(*rows, strict=True)
+        if len(points) < 2:
+            return repr(values[0])
+        k, share = self.place(element, name, points)
+        return f"line(NUMBERS, {self.program.store(values)}, {k}, {share})"
+
+    def _plane(self, element: Element, rows: list[list[float]], lookup: dict[str, str]) -> str:
+        if not rows or any(len(row) != len(rows[0]) + 1 for row in rows[1:]):
             raise self.source.refuse(element, "a table of two variables needs rows as long as its first and one more")
+        columns = rows[0]
         data = self.program.store(value for row in rows[1:] for value in row[1:])
         k, share = self.place(element, lookup["row"], tuple(row[0] for row in rows[1:]))
         column, column_share = self.place(element, lookup["column"], tuple(columns))

@@ -12,20 +12,29 @@ from __future__ import annotations
 
 import math
 
-from palaestra.ucav.aircraft.components import Components
+from palaestra.ucav.aircraft.components import POSITIONS, Components, properties_of
 from palaestra.ucav.aircraft.expressions import Expressions
 from palaestra.ucav.aircraft.models import ATMOSPHERE, accelerations, auxiliary, propagate
 from palaestra.ucav.aircraft.program import Program, variable
-from palaestra.ucav.aircraft.propulsion import Triplet, add_engine, add_thrust, contents, read_engines, read_tanks
+from palaestra.ucav.aircraft.propulsion import (
+    Triplet,
+    add_engine,
+    add_thrust,
+    contents,
+    read_engines,
+    read_tanks,
+    show_speeds,
+)
 from palaestra.ucav.aircraft.reader import Element, Source
 from palaestra.ucav.airframes import PAYLOAD
 from palaestra.ucav.planets import Planet
 
 SLUG_LB = 32.174049
 
-GROUND = ("pushback", "hook")
+GROUND = ("pushback", "hook", "crash-detect")
 """Systems and forces that act on the ground or in the wires of a carrier."""
 FIXED = (
+    "gear/wow",
     *("gear/gear-cmd-norm", "gear/gear-pos-norm", "gear/unit[0]/WOW", "gear/unit[1]/WOW", "gear/unit[2]/WOW"),
     *("fcs/pitch-trim-cmd-norm", "fcs/roll-trim-cmd-norm", "fcs/yaw-trim-cmd-norm", "fcs/steer-cmd-norm"),
     *("fcs/flap-cmd-norm", "fcs/speedbrake-cmd-norm", "fcs/spoiler-cmd-norm"),
@@ -86,7 +95,7 @@ class Frame:
             if force.tag != "force" or force.get("name") not in GROUND:
                 raise aircraft.refuse(force, "an external force that is not known")
         self.program = Program(frozenset(KERNELS), fixed=frozenset(map(variable, FIXED)))
-        self.program.constants.update(dict.fromkeys(map(variable, FIXED), 0.0))
+        self.program.constants.update(dict.fromkeys((*POSITIONS, *map(variable, FIXED)), 0.0))
         self.expressions = Expressions(self.program, aircraft)
         self._read_metrics()
         propulsion = self._section("propulsion")
@@ -141,6 +150,8 @@ class Frame:
         return 0.0, 0.0, 0.0
 
     def _flight_control(self) -> None:
+        for k in range(len(self.engines)):  # speeds of the last frame, or those that a flight begins with
+            self.program.add(show_speeds(k))
         self.program.add("fcs_throttle_pos_norm = fcs_throttle_cmd_norm")
         for k in range(1, len(self.engines)):
             self.program.add(f"fcs_throttle_cmd_norm_{k}_ = fcs_throttle_cmd_norm")
@@ -154,12 +165,12 @@ class Frame:
                 )
         for tag in ("autopilot", "flight_control"):
             sections += [(self.aircraft, element) for element in self.aircraft.root.findall(tag)]
+        properties = properties_of(element for _, element in sections)
         for source, element in sections:
             if element.get("file") is not None:
                 raise source.refuse(element, "stands in a file of its own")
-            Components(self.expressions if source is self.aircraft else Expressions(self.program, source)).channels(
-                element
-            )
+            expressions = self.expressions if source is self.aircraft else Expressions(self.program, source)
+            Components(expressions, properties).channels(element)
 
     def _mass_balance(self) -> None:
         source, section = self.aircraft, self._section("mass_balance")
@@ -199,6 +210,7 @@ class Frame:
     def _aerodynamics(self) -> None:
         source, section = self.aircraft, self._section("aerodynamics")
         source.check(section, "description documentation function axis")
+        self.program.lasting.add("lift")
         self.program.add(
             """
             aero_bi2vel = metrics_bw_ft / (2.0 * velocities_vt_fps) if velocities_vt_fps > 0.0 else 0.0

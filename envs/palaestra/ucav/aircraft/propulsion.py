@@ -82,10 +82,10 @@ def read_engines(source: Source, section: Element, files: dict[str, Source]) -> 
         thruster = engine.find("thruster")
         if thruster is None:
             raise source.refuse(engine, "has no thruster")
-        source.check(thruster, "location orient")
         file = files[engine.get("file", "")]
         if file.root.tag != "turbine_engine":
             raise file.refuse(file.root, "an engine of another kind than a turbine")
+        source.check(thruster, "location orient")
         if files[thruster.get("file", "")].root.tag != "direct":
             raise source.refuse(thruster, "a thruster of another kind than <direct>")
         place, orient = thruster.find("location"), thruster.find("orient")
@@ -109,20 +109,34 @@ def add_engine(program: Program, number: int, engine: Engine, tanks: dict[int, T
     source.check(
         root,
         "description documentation milthrust maxthrust bypassratio bleed tsfc atsfc idlen1 idlen2 maxn1 maxn2 "
-        "n1spindown n2spindown augmented augmethod injected function",
+        "ignitionn1 ignitionn2 n1spinup n2spinup n1startrate n2startrate n1spindown n2spindown "
+        "augmented augmethod injected function",
     )
     value = lambda tag, default=None: source.number(root, tag, "", default)  # noqa: E731
-    military, full = value("milthrust"), value("maxthrust")
-    is_augmented, method = value("augmented", 0.0) != 0.0, value("augmethod", 0.0)
-    if value("injected", 0.0) != 0.0 or (is_augmented and method not in (1.0, 2.0)):
-        raise source.refuse(root, "water injection or an unknown method of augmentation")
+    military, full = (source.number(root, tag, "LBS", 10_000.0) for tag in ("milthrust", "maxthrust"))
+    is_augmented, method = value("augmented", 0.0) == 1.0, value("augmethod", 0.0)
+    if method not in ((0.0, 1.0, 2.0) if is_augmented else (0.0, 1.0)):
+        raise source.refuse(root, "an unknown method of augmentation")
     expressions = Expressions(program, source)
     tables = {f.get("name", ""): expressions.function(f) for f in root.findall("function")}
-    if tables.keys() - {"IdleThrust", "MilThrust", "AugThrust"} or not tables.keys() >= {"IdleThrust", "MilThrust"}:
+    needed = {"IdleThrust", "MilThrust", *(("AugThrust",) if is_augmented and method else ())}
+    if tables.keys() - {"IdleThrust", "MilThrust", "AugThrust", "Injection"} or not tables.keys() >= needed:
         raise source.refuse(root, f"the functions {sorted(tables)}")
     idle_flow = 107.0 * military**0.2
     throttle = variable(f"fcs/throttle-pos-norm[{number}]")
-    boost, switch = float(is_augmented and method == 2.0), float(is_augmented and method == 1.0)
+    boost, switch = float(method == 2.0), 0.0 if method != 1.0 else 1.0 if is_augmented else 2.0
+    # JSBSim starts engines at military power, which lights an afterburner that has a switch. A flight begins with
+    # `engine_k_augmented` 0, so that is whether such an afterburner is out.
+    speeds = (value("idlen1", 30.0), value("idlen2", 60.0), value("maxn1", 100.0), value("maxn2", 100.0))
+    starts_lit = switch != 0.0 and speeds[3] > 97.0
+    lit = lambda state: f"1.0 - {state}" if starts_lit else state  # noqa: E731
+    steady = (
+        f"max(({name}_idle + {name}_military) * specific_consumption({value('tsfc', 0.8)!r}, atmosphere_T_R, 1.0), "
+        f"{idle_flow!r})"
+    )
+    if starts_lit:
+        steady = f"{value('atsfc', 1.7)!r} * {name}_full" if is_augmented else "0.0"
+    before = [lit(f"{name}_{part}") if part == "augmented" else f"{name}_{part}" for part in REMEMBERED]
     program.add(
         f"""
         {name}_lever = min({throttle}, 1.0)
@@ -130,13 +144,9 @@ def add_engine(program: Program, number: int, engine: Engine, tanks: dict[int, T
         {name}_idle = {military!r} * {tables["IdleThrust"]}
         {name}_military = ({military!r} - {name}_idle) * {tables["MilThrust"]}
         {name}_full = {full!r} * {tables.get("AugThrust", "0.0")}
-        {name}_steady_flow = max(
-            ({name}_idle + {name}_military)
-            * specific_consumption({value("tsfc", 0.8)!r}, atmosphere_T_R, 1.0),
-            {idle_flow!r},
-        )
+        {name}_steady_flow = {steady}
         {name}_runs = 1.0 if {name}_starved == 0.0 else 0.0
-        {name}_before = Turbine({", ".join(f"{name}_{part}" for part in REMEMBERED)}, 0.0)
+        {name}_before = Turbine({", ".join(before)}, 0.0)
         {name}_now = thrust_and_flow(
             {name}_before, {name}_runs, SPEEDS_{number}, RATES_{number}, {name}_lever, {name}_burner, {name}_idle,
             {name}_military, {name}_full, {boost!r}, {switch!r}, atmosphere_T_R, atmosphere_sigma, aero_qbar_psf, dt,
@@ -146,16 +156,21 @@ def add_engine(program: Program, number: int, engine: Engine, tanks: dict[int, T
         """
     )
     for part in REMEMBERED:
-        program.add(f"{name}_{part} = {name}_now.{part}")
-    program.add(f"{variable(f'propulsion/engine[{number}]/n2')} = {name}_n2")
+        now = f"{name}_now.{part}"
+        program.add(f"{name}_{part} = {lit(now) if part == 'augmented' else now}")
+    program.add(show_speeds(number))
     _burn(program, name, [tank for tank in engine.feed if tank in tanks])
-    speeds = (value("idlen1", 30.0), value("idlen2", 60.0), value("maxn1", 100.0), value("maxn2", 100.0))
     rates = (value("tsfc", 0.8), value("atsfc", 1.7), idle_flow, value("bleed", 0.0))
     stopping = (value("n1spindown", 2.0), value("n2spindown", 2.0))
     return (
         f"SPEEDS_{number} = Speeds{(*speeds, 90.0 / (value('bypassratio', 0.0) + 3.0), 2.4, 3.0)!r}",
         f"RATES_{number} = Rates{(*rates, *stopping)!r}",
     )
+
+
+def show_speeds(number: int) -> str:
+    """Statements that show the speeds of a turbine as properties."""
+    return "\n".join(f"{variable(f'propulsion/engine[{number}]/{n}')} = engine_{number}_{n}" for n in ("n1", "n2"))
 
 
 def _burn(program: Program, name: str, fed: list[int]) -> None:
