@@ -185,8 +185,7 @@ def thrust_and_flow(
         military: What military power adds to it.
         full: Thrust with the afterburner.
         boost: 1 if the afterburner adds thrust in proportion to ``burner``.
-        switch: 1 if it is lit at full throttle, 2 if all that this does is to stop bleed air and changes of fuel flow:
-            JSBSim's method 1 of a turbine without afterburner.
+        switch: 1 if it is lit at full throttle.
         temperature: Of the air, R.
         density_ratio: Of the air, to sea level.
         qbar: Dynamic pressure, lbf/ft^2.
@@ -205,7 +204,7 @@ def thrust_and_flow(
     if switch != 0.0:
         core = n2 if dt > 0.0 else speeds.idle_n2 + lever * (speeds.full_n2 - speeds.idle_n2)
         augmented = 1.0 if lever > 0.99 and core > 97.0 else 0.0
-        if augmented != 0.0 and switch == 1.0:
+        if augmented != 0.0:
             thrust = full
     elif boost != 0.0:
         augmented = 1.0 if burner > 0.0 else 0.0
@@ -213,6 +212,6 @@ def thrust_and_flow(
             thrust += burner * (full - thrust)
     if dt == 0.0:
         return Turbine(turbine.n1, turbine.n2, turbine.share, turbine.fuel_flow, turbine.augmented, thrust)
-    if augmented != 0.0 and switch != 2.0:
+    if augmented != 0.0:
         flow = seek(flow, thrust * rates.burning, 5000.0 * dt, 10_000.0 * dt)
     return Turbine(n1, n2, share, flow, augmented, thrust)

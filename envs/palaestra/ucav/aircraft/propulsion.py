@@ -115,16 +115,16 @@ def add_engine(program: Program, number: int, engine: Engine, tanks: dict[int, T
     value = lambda tag, default=None: source.number(root, tag, "", default)  # noqa: E731
     military, full = (source.number(root, tag, "LBS", 10_000.0) for tag in ("milthrust", "maxthrust"))
     is_augmented, method = value("augmented", 0.0) == 1.0, value("augmethod", 0.0)
-    if method not in ((0.0, 1.0, 2.0) if is_augmented else (0.0, 1.0)):
-        raise source.refuse(root, "an unknown method of augmentation")
+    if method not in ((0.0, 1.0, 2.0) if is_augmented else (0.0,)):
+        raise source.refuse(root, f"the method of augmentation {method:g}, {'with' if is_augmented else 'without'} one")
     expressions = Expressions(program, source)
     tables = {f.get("name", ""): expressions.function(f) for f in root.findall("function")}
-    needed = {"IdleThrust", "MilThrust", *(("AugThrust",) if is_augmented and method else ())}
+    needed = {"IdleThrust", "MilThrust", *(("AugThrust",) if method else ())}
     if tables.keys() - {"IdleThrust", "MilThrust", "AugThrust", "Injection"} or not tables.keys() >= needed:
         raise source.refuse(root, f"the functions {sorted(tables)}")
     idle_flow = 107.0 * military**0.2
     throttle = variable(f"fcs/throttle-pos-norm[{number}]")
-    boost, switch = float(method == 2.0), 0.0 if method != 1.0 else 1.0 if is_augmented else 2.0
+    boost, switch = float(method == 2.0), float(method == 1.0)
     # JSBSim starts engines at military power, which lights an afterburner that has a switch. A flight begins with
     # `engine_k_augmented` 0, so that is whether such an afterburner is out.
     speeds = (value("idlen1", 30.0), value("idlen2", 60.0), value("maxn1", 100.0), value("maxn2", 100.0))
@@ -135,7 +135,7 @@ def add_engine(program: Program, number: int, engine: Engine, tanks: dict[int, T
         f"{idle_flow!r})"
     )
     if starts_lit:
-        steady = f"{value('atsfc', 1.7)!r} * {name}_full" if is_augmented else "0.0"
+        steady = f"{value('atsfc', 1.7)!r} * {name}_full"
     before = [lit(f"{name}_{part}") if part == "augmented" else f"{name}_{part}" for part in REMEMBERED]
     program.add(
         f"""
