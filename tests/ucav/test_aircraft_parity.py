@@ -496,9 +496,10 @@ def test_a_density_altitude_without_the_stratosphere_is_seen(source):
         return height * air.EARTH_RADIUS_FT / (air.EARTH_RADIUS_FT - height)
 
     broken.density_altitude = without  # type: ignore[attr-defined]
-    assert {"thrust", "forces"} <= too_large(compare_frames(broken, CONDITIONS["high and transonic"])).keys()
-    assert too_large(compare_frames(broken, CONDITIONS["low and slow"])) == {}
-    high: Start = {"altitude_m": 13_000.0}
+    thick = {"density_deviation": 0.01}  # on the standard day the altitude itself is taken
+    assert {"thrust", "forces"} <= too_large(compare_frames(broken, CONDITIONS["high and transonic"] | thick)).keys()
+    assert too_large(compare_frames(broken, CONDITIONS["low and slow"] | thick)) == {}
+    high: Start = {"altitude_m": 13_000.0, **thick}
     assert not within(compare_flights(broken, "transonic", 10.0, **high), CLOSE)
 
 

@@ -40,6 +40,11 @@ TWO_ARGUMENTS = {
     "fmod": "(math.fmod({0}, {1}) if ({1}) != 0.0 else math.inf)",
     **{tag: f"(1.0 if ({{}}) {sign} ({{}}) else 0.0)" for tag, sign in COMPARISONS.items() if tag.isalpha()},
 }
+COSINES = {
+    **dict.fromkeys(("attitude_pitch_rad", "attitude_theta_rad"), "cos_pitch"),
+    **dict.fromkeys(("attitude_roll_rad", "attitude_phi_rad"), "cos_roll"),
+}
+"""Cosines that the attitude has without its angles."""
 JOINED = {"product": " * ", "sum": " + ", "difference": " - "}
 AXES = ("row", "column", "table")
 """What the variables of a table look up, in the order of their number."""
@@ -97,6 +102,8 @@ class Expressions:
             for part in parts[1:]:
                 text = f"{tag}({text}, {part})"
             return text
+        if tag == "cos" and parts[0] in COSINES:
+            return COSINES[parts[0]]
         if tag in ONE_ARGUMENT and len(parts) == 1:
             return ONE_ARGUMENT[tag].format(*parts)
         if tag in TWO_ARGUMENTS and len(parts) == 2:

@@ -55,7 +55,15 @@ CENTRE = ("cg_x", "cg_y", "cg_z")
 KERNELS = (
     *("math", "abs", "min", "max", "NUMBERS", "Inertia", "Turbine", "place", "line", "plane"),
     *("turn", "rotation", "apply", "apply_back", "compose_back", "cross", "turned_earth", "pitch_angle", "roll_angle"),
-    *("heading_angle", "place_on_sphere", "place_on_ellipsoid", "gravity", "with_mass", "angular_acceleration"),
+    *(
+        "heading_angle",
+        "cosines",
+        "place_on_sphere",
+        "place_on_ellipsoid",
+        "gravity",
+        "with_mass",
+        "angular_acceleration",
+    ),
     *("temperature_and_pressure", "density_altitude", "calibrated_airspeed", "kinematic", "integral"),
     *("specific_consumption", "thrust_and_flow", "GAS_CONSTANT", "HEAT_RATIO", "SEA_LEVEL_DENSITY"),
     *(f"{name}_{k}" for name in ("SPEEDS", "RATES") for k in range(8)),

@@ -41,6 +41,7 @@ def propagate(planet: Planet) -> str:
         attitude_theta_rad = pitch_angle(local_to_body)
         attitude_phi_rad = roll_angle(local_to_body)
         attitude_psi_rad = heading_angle(local_to_body)
+        cos_pitch, cos_roll = cosines(local_to_body)
         attitude_pitch_rad, attitude_roll_rad = attitude_theta_rad, attitude_phi_rad
         attitude_heading_true_rad = attitude_psi_rad
         velocities_v_north_fps, velocities_v_east_fps, velocities_v_down_fps = apply_back(
@@ -91,7 +92,9 @@ ATMOSPHERE = """
     atmosphere_rho_slugs_ft3 = atmosphere_P_psf / (GAS_CONSTANT * atmosphere_T_R)
     atmosphere_a_fps = math.sqrt(HEAT_RATIO * GAS_CONSTANT * atmosphere_T_R)
     atmosphere_sigma = atmosphere_rho_slugs_ft3 / (pressure_ratio * SEA_LEVEL_DENSITY)
-    atmosphere_density_altitude = density_altitude(atmosphere_rho_slugs_ft3)
+    atmosphere_density_altitude = (
+        position_h_sl_ft if pressure_ratio == 1.0 else density_altitude(atmosphere_rho_slugs_ft3)
+    )
     """
 
 

@@ -151,6 +151,12 @@ def roll_angle(m):
     return math.atan2(m.yz, m.zz)
 
 
+def cosines(m):
+    """Cosines of pitch and roll, without the angles."""
+    pitch = math.sqrt(m.xx * m.xx + m.xy * m.xy)
+    return pitch, m.zz / pitch if pitch > 1e-9 else m.yy
+
+
 def heading_angle(m):
     """Heading of the nose, rad in [0, 2 pi)."""
     if abs(m.xz) >= 1.0:

@@ -29,7 +29,7 @@ from palaestra.ucav.aircraft.air import (
     GAS_CONSTANT, HEAT_RATIO, SEA_LEVEL_DENSITY, calibrated_airspeed, density_altitude, temperature_and_pressure
 )
 from palaestra.ucav.aircraft.motion import (
-    Inertia, angular_acceleration, apply, apply_back, compose_back, cross, gravity, heading_angle, pitch_angle,
+    Inertia, angular_acceleration, apply, apply_back, compose_back, cosines, cross, gravity, heading_angle, pitch_angle,
     place_on_ellipsoid, place_on_sphere, roll_angle, rotation, turn, turned_earth, with_mass
 )
 from palaestra.ucav.aircraft.outputs import Limits, put_air_and_payload, put_commands, put_no_air, put_pose, show
