@@ -45,14 +45,8 @@ def component(tag: str, inside: str, words: str = "") -> str:
 def bilinear(above: Sequence[float], below: Sequence[float], inputs: Iterable[float]) -> list[float]:
     """A filter with a transfer function of s, coefficients of s^0, s^1, s^2, by s = 2 / dt (1 - 1/z) / (1 + 1/z)."""
     difference, total = np.array([1.0, -1.0]) * 2.0 / DT, np.array([1.0, 1.0])
-    one = np.array([1.0])
-    powers = [
-        np.convolve(np.convolve(total, total), one),
-        np.convolve(difference, total),
-        np.convolve(difference, difference),
-    ]
-    b = sum(c * p for c, p in zip(above, powers, strict=True))
-    a = sum(c * p for c, p in zip(below, powers, strict=True))
+    powers = np.array([np.convolve(total, total), np.convolve(difference, total), np.convolve(difference, difference)])
+    b, a = np.array(above) @ powers, np.array(below) @ powers
     xs, ys = [0.0, 0.0], [0.0, 0.0]
     for x in inputs:
         xs.append(x)
@@ -241,7 +235,7 @@ def test_an_actuator_does_one_thing_after_the_other(what):
 def test_an_actuator_starts_from_zero_after_a_reset():
     declared = '<property value="3"> fcs/three </property>'
     for inside, frames in (("<rate_limit> 12 </rate_limit>", limited(12.0, 12.0)), ("<lag> 20 </lag>", lagged)):
-        memory = dict.fromkeys(("x", "y", "rated"), 0.0)
+        memory = {"x": 0.0, "y": 0.0, "rated": 0.0}
         control = declared + component("actuator", inside).replace("fcs/aileron-cmd-norm", "fcs/three")
         expected = [frames(3.0, memory) for _ in range(4)]
         assert values_of(control, (0.0, 0.0)) == pytest.approx(expected[1:4], abs=1e-14)
@@ -297,10 +291,10 @@ def on_other_grid(stick: float) -> float:
     return low + row * (high - low)
 
 
-@pytest.mark.parametrize("stick", [-0.3, 0.0, 0.05, 0.2, 0.25, 0.31, 0.4, 0.6, 1.0])
+@pytest.mark.parametrize("stick", [-0.3, 0.0, 0.05, 0.2, 0.25, 0.31, 0.4, 0.43, 0.6, 1.0])
 def test_a_table_of_three_variables_is_linear_between_its_layers_and_constant_beyond(stick):
-    control = table_of(layer(1, GRID) + layer(3, OTHER_GRID) + layer(4, GRID))
-    between = float(np.interp(10 * stick, (1, 3, 4), (0, 1, 0)))
+    control = table_of(layer(1, GRID) + layer(3, OTHER_GRID) + layer(4, GRID) + layer(5, OTHER_GRID))
+    between = float(np.interp(10 * stick, (1, 3, 4, 5), (0, 1, 0, 1)))
     expected = (1 - between) * on_grid(stick) + between * on_other_grid(stick)
     assert values_of(control, (stick,))[1] == pytest.approx(expected, abs=1e-14)
 
@@ -337,6 +331,15 @@ def test_positions_of_surfaces_that_nothing_writes_are_zero():
     assert values_of(control, (0.5,)) == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(("declared", "frames"), [("<property> fcs/late </property>", 1), ("", 2)])
+def test_a_reset_sets_declared_properties_alone(declared, frames):
+    control = """<property value="3"> fcs/three </property> <channel name="c">
+      <integrator name="fcs/out"> <input> fcs/late </input> <c1 type="rect"> 1 </c1> </integrator>
+      <pure_gain name="fcs/late"> <input> fcs/three </input> <gain> 1 </gain> </pure_gain>
+    </channel>"""
+    assert values_of(declared + control, ())[0] == pytest.approx(3.0 * frames * DT)
+
+
 RELEASE = """
 <property value="{}"> fcs/release </property>
 <channel name="c">
@@ -356,6 +359,12 @@ def test_a_switch_that_always_holds_what_it_has_changes_nothing():
         "fcs_released",
         "inertia_pointmass_weight_lbs",
     }
+
+
+def test_a_switch_is_no_constant_where_another_component_writes_what_it_holds():
+    second = '<channel name="d"> <pure_gain name="fcs/released"> <input> fcs/aileron-cmd-norm </input> </pure_gain>'
+    with pytest.raises(UnsupportedAircraft, match="inertia/pointmass-weight-lbs"):
+        frame_of(aircraft_file(control=RELEASE.format(0) + second + "</channel>"))
 
 
 REFUSED = {

@@ -88,8 +88,9 @@ def oracle(model: Model, start: dict[str, float]) -> Any:
     fdm = jsbsim.FGFDMExec(str(root_folder()))
     fdm.set_debug_level(0)
     fdm.set_dt(1.0 / HZ)
+    folders = str(model.folder), str(model.engines), str(model.systems)
     with silence(jsbsim):
-        assert fdm.load_model_with_paths(model.name, *map(str, (model.folder, model.engines, model.systems)), False)
+        assert fdm.load_model_with_paths(model.name, *folders, False)
     fdm["systems/radar/range"] = 1.0  # JSBSim ends the process where the F-104 reads a property that there is not
     fdm.load_ic(str(palaestra_assets.path("ucav/origin.xml")).removesuffix(".xml"), False)
     condition = {
@@ -151,10 +152,9 @@ def level_start(altitude_ft: float, speed_fps: float, throttle: float) -> dict[s
 def sticks(seed: int, frames: int) -> Iterator[tuple[tuple[float, float, float], float]]:
     """Random stick and throttle, new five times a second."""
     random = np.random.default_rng(seed)
-    for frame in range(frames):
-        if frame % 12 == 0:
-            drawn = random.uniform(-1.0, 1.0, 4).tolist()
-        yield (drawn[0], 0.7 * drawn[1] + 0.3, drawn[2]), abs(drawn[3])
+    for _ in range(0, frames, 12):
+        aileron, elevator, rudder, throttle = random.uniform(-1.0, 1.0, 4).tolist()
+        yield from [((aileron, 0.7 * elevator + 0.3, rudder), abs(throttle))] * min(12, frames)
 
 
 def compare(
@@ -240,7 +240,8 @@ def loose_f22(tmp_path) -> Model:
     """The F-22 with actuators that move: JSBSim 1.3 takes their lag of 0 to say that they never do."""
     tree = ElementTree.parse(installed("f22").folder / "f22.xml")
     for actuator in tree.iter("actuator"):
-        actuator.remove(actuator.find("lag"))
+        for lag in actuator.findall("lag"):
+            actuator.remove(lag)
     tree.write(tmp_path / "f22.xml")
     return installed("f22")._replace(folder=tmp_path)
 
@@ -260,7 +261,7 @@ def test_a_piston_engine_is_refused_by_name():
 
 ALL = """
 <property value="3"> fcs/three </property> <property value="0.3"> fcs/width </property>
-<property value="4"> fcs/out </property>
+<property> fcs/declared </property>
 <channel name="all">
   <lag_filter name="fcs/lag"> <input> fcs/aileron-cmd-norm </input> <c1> 7 </c1> </lag_filter>
   <lag_filter name="fcs/lag-of-three"> <input> -fcs/three </input> <c1> fcs/three </c1> </lag_filter>
@@ -300,7 +301,12 @@ ALL = """
   <pid name="fcs/standard" type="standard">
     <input> fcs/aileron-cmd-norm </input> <kp> 0.4 </kp> <ki> 0.8 </ki> <kd> 0.02 </kd> <pvdot> fcs/band </pvdot>
   </pid>
+  <integrator name="fcs/early"> <input> fcs/declared </input> <c1 type="rect"> 1 </c1> </integrator>
+  <pure_gain name="fcs/declared"> <input> fcs/three </input> <gain> 1 </gain> </pure_gain>
+  <integrator name="fcs/kept"> <input> fcs/lasting </input> <c1 type="rect"> 1 </c1> </integrator>
+  <pure_gain name="fcs/lasting"> <input> fcs/three </input> <gain> 1 </gain> </pure_gain>
   <summer name="fcs/all-sums">
+    <input> fcs/early </input> <input> fcs/kept </input>
     <input> fcs/band </input> <input> fcs/sum </input> <input> fcs/plain </input> <input> fcs/standard </input>
   </summer>
   <fcs_function name="fcs/looked-up"> <function> <sum>

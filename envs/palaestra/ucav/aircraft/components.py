@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -14,8 +15,10 @@ from palaestra.ucav.aircraft.reader import Element, UnsupportedAircraft, text_of
 SURFACES = ("left-aileron", "right-aileron", "elevator", "rudder", "flap", "speedbrake", "spoiler")
 """Positions that JSBSim keeps in radians and degrees at once."""
 POSITIONS = frozenset(
-    variable(f"fcs/{surface}-pos-{unit}") for surface in (*SURFACES, "throttle") for unit in ("rad", "deg", "norm")
-) | {variable(f"fcs/mag-{surface}-pos-rad") for surface in SURFACES}
+    variable(f"fcs/{name}")
+    for surface in SURFACES
+    for name in (f"{surface}-pos-rad", f"{surface}-pos-deg", f"{surface}-pos-norm", f"mag-{surface}-pos-rad")
+)
 """Variables that are zero until something writes them, and that JSBSim's reset sets to zero."""
 OTHER_MODELS = re.compile("(simulation|inertia|propulsion|external_reactions|atmosphere|forces|moments)/")
 """How the properties begin by which a component would steer JSBSim's other models."""
@@ -33,28 +36,35 @@ class Properties(NamedTuple):
 
     Attributes:
         declared: Variables of ``<property>``: JSBSim's reset sets them to the values declared.
-        written: Variables that some component writes.
+        writers: How many components write a variable.
     """
 
     declared: dict[str, float]
-    written: set[str]
+    writers: Counter[str]
 
 
 def properties_of(systems: Iterable[Element]) -> Properties:
     """The properties of systems that belong together."""
-    declared, written = {}, set()
+    declared: dict[str, float] = {}
+    writers: Counter[str] = Counter()
     for system in systems:
         for element in system.findall("property"):
             declared.setdefault(variable(text_of(element)), float(element.get("value", 0.0)))
         for component in system.findall("channel/*"):
-            written.update((_target(component), *(variable(text_of(output)) for output in component.findall("output"))))
-    return Properties(declared, written)
+            writers.update({*_outputs(component)})
+    return Properties(declared, writers)
 
 
 def _target(component: Element) -> str:
     """Variable of the property that has a component's name."""
     name = component.get("name", "")
     return variable(name if "/" in name else f"fcs/{name.strip().replace(' ', '-').lower()}")
+
+
+def _outputs(component: Element) -> dict[str, str]:
+    """Variables that a component writes, first that of its name, and their paths in the file."""
+    paths = [text_of(output) for output in component.findall("output")]
+    return {_target(component): component.get("name", ""), **{variable(path): path for path in paths}}
 
 
 class Components:
@@ -96,9 +106,7 @@ class Components:
                 raise self.source.refuse(limits, f"the type {limits.get('type')!r}")
             low, high = (self.expressions.parameter(text_of(self._child(limits, tag))) for tag in ("min", "max"))
             value = f"min(max({value}, {low}), {high})"
-        names = {target: component.get("name", "")}
-        names.update((variable(text_of(output)), text_of(output)) for output in component.findall("output"))
-        for name, path in names.items():
+        for name, path in _outputs(component).items():
             if name == value:
                 self._hold(name)
                 continue
@@ -108,7 +116,7 @@ class Components:
 
     def _hold(self, name: str) -> None:
         """Leaves a variable as it is, that a component only ever gives its own value."""
-        self.properties.written.discard(name)
+        self.properties.writers[name] -= 1
         self.program.constants.setdefault(name, 0.0)
 
     def _check_output(self, component: Element, path: str, name: str) -> None:
@@ -165,8 +173,7 @@ class Components:
         self.source.check(component, f"{COMMON} default test")
         default, tests = component.find("default"), component.findall("test")
         text = "0.0" if default is None else self.expressions.parameter(default.get("value", "0"))
-        own = {_target(component), *(variable(text_of(output)) for output in component.findall("output"))}
-        if text in own and all(map(self._never, tests)):
+        if text in _outputs(component) and all(map(self._never, tests)):
             return text
         for test in reversed(tests):
             value, condition = self.expressions.parameter(test.get("value", "")), self.expressions.condition(test)
@@ -392,7 +399,7 @@ class Components:
         """Whether a test never holds: it is about properties that nothing changes."""
         condition, constants = self.expressions.condition(test), self.program.constants
         names = {node.id for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Name)}
-        known = {name: constants[name] for name in names - self.properties.written if name in constants}
+        known = {name: constants[name] for name in names & constants.keys() if not self.properties.writers[name]}
         return len(known) == len(names) and not eval(condition, {"__builtins__": {}}, known)
 
 
