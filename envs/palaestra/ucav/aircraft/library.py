@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import math
 import os
 import shutil
 import sys
@@ -96,7 +97,8 @@ def limits_of(tree: ElementTree.Element, planet: str) -> Limits:
     """Map of a planet, and the angles that all tables of an aircraft cover."""
     ground, tables = PLANETS[planet], list(tree.iterfind("aerodynamics//table"))
     scale = (ground.equator_ft, ground.pole_ft, ground.rotation, ground.north_m_per_rad, ground.east_m_per_rad)
-    return Limits(*scale, *common_range(tables, "aero/alpha-rad"), *common_range(tables, "aero/beta-rad"))
+    ranges = (*common_range(tables, "aero/alpha-rad"), *common_range(tables, "aero/beta-rad"))
+    return Limits(*scale, *(min(max(angle, -math.pi), math.pi) for angle in ranges))
 
 
 def import_source(name: str, source: str) -> types.ModuleType:

@@ -11,18 +11,19 @@ from typing import NamedTuple
 
 Element = ElementTree.Element
 
+METRE_FT = 3.2808399
 FACTORS: dict[tuple[str, str], float] = {
-    ("M", "FT"): 1.0 / 0.3048,
+    ("M", "FT"): METRE_FT,
     ("IN", "FT"): 1.0 / 12.0,
     ("FT", "IN"): 12.0,
-    ("M", "IN"): 12.0 / 0.3048,
-    ("M2", "FT2"): 1.0 / (0.3048 * 0.3048),
-    ("KG", "LBS"): 2.20462,
+    ("M", "IN"): 12.0 * METRE_FT,
+    ("M2", "FT2"): METRE_FT * METRE_FT,
+    ("KG", "LBS"): 1.0 / 0.45359237,
     ("KG*M2", "SLUG*FT2"): 1.0 / 1.35594,
     ("DEG", "RAD"): 0.017453292519943295,
     ("N", "LBS"): 0.22482,
 }
-"""Factors between units as JSBSim writes them."""
+"""Factors between units as JSBSim has them, rounded where it rounds."""
 
 
 class UnsupportedAircraft(ValueError):
