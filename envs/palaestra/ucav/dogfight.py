@@ -2,9 +2,9 @@
 
 ## Description
 
-A UCAV is an unmanned combat aerial vehicle. `palaestra/UcavDogfight-v0` is a within-visual-range gun fight of two of
-them with full six-degree-of-freedom dynamics (JSBSim's F-16 at 60 Hz). ``red_0`` fights ``blue_0``; both have the same
-aircraft, the same gun and, over the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v0`
+A UCAV is an unmanned combat aerial vehicle. `palaestra/UcavDogfight-v1` is a within-visual-range gun fight of two of
+them with full six-degree-of-freedom dynamics. ``red_0`` fights ``blue_0``; both have the same
+aircraft, the same gun and, over the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v1`
 (`palaestra.ucav.pursuit`) is the same fight with an unarmed target.
 
 There is no trigger: as in the contests that these rules follow, **the gun fires by itself while the solution is
@@ -15,6 +15,27 @@ cone_step_deg=1`` is 1, 2 and 3 degrees from 0, 100 and 150 s, as in the contest
 
 An aircraft outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
 dealt by the other: flight does not lead to a draw.
+
+## Flight
+
+The aircraft is JSBSim's F-16 with its own flight control system, gear up, at 60 frames a second. Its files are read
+from the user's installation. `engine="compiled"` makes machine code of them, every table and component in the order in
+which JSBSim computes: after one frame forces are JSBSim's to 1e-7 lbf, after 60 s of flight places are its own to a
+micrometre or less, and a frame takes a twenty-fifth of the time. `engine="jsbsim"` is JSBSim itself.
+
+In JSBSim's file the ailerons change the symmetric lift and drag: two signs and a gain of the flaperon mixer are wrong,
+and learners find the thrust that rolling right pays. `airframe="f16"` corrects them when the file is read,
+`"f16-jsbsim"` flies it as installed. Energy height gained per second in a full roll at idle from 250 m/s and 6 km, and
+how far apart mirrored flights of 20 s end:
+
+| | rolling right | wings level | rolling left | mirrored flights |
+|---|---|---|---|---|
+| as installed | +50 m/s | -56 m/s | -165 m/s | 387 m |
+| corrected | -59 m/s | -56 m/s | -59 m/s | 34 m |
+
+`planet="still"` is a sphere that does not turn: the same flight ends at the same place, to 0.03 m after 60 s, whatever
+its heading (59 m over the turning Earth, `"wgs84"`). Wind, gusts, the density of the air and a payload are among the
+parameters.
 
 ## Action Space
 

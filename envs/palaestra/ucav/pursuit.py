@@ -2,7 +2,7 @@
 
 ## Description
 
-The rules of `palaestra/UcavDogfight-v0` (`palaestra.ucav.dogfight`) with an unarmed target and a quiet arena, for one
+The rules of `palaestra/UcavDogfight-v1` (`palaestra.ucav.dogfight`) with an unarmed target and a quiet arena, for one
 learner: red hunts, blue is a script. A UCAV is an unmanned combat aerial vehicle. With ``control="blue"`` the learner
 evades instead.
 

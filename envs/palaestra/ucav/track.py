@@ -3,7 +3,7 @@
 ## Description
 
 The inner loop of an air-combat agent, a UCAV (unmanned combat aerial vehicle). One F-16 with full six-degree-of-freedom
-dynamics (JSBSim, 60 Hz, its own flight control system, gear up) is given a command; after 5 to 15 seconds (20 to 40 for
+dynamics (as in `palaestra/UcavDogfight-v1`: JSBSim's, compiled) is given a command; after 5 to 15 seconds (20 to 40 for
 headings) it is given another. The pilot moves stick and throttle ten times a second and is paid for how close the
 aircraft is to the command. What is learned here flies the macros of the dogfight (`palaestra.ucav.inner_loop`).
 
