@@ -388,6 +388,13 @@ def test_every_kind_of_component_computes_what_jsbsims_does(tmp_path):
     assert {path: error for path, error in largest(found).items() if error > 1e-12} == {}
 
 
+INSTRUMENTS = (
+    *("aero/alphadot-rad_sec", "aero/betadot-rad_sec", "aero/mag-beta-deg", "aero/h_b-cg-ft", "aero/h_b-mac-ft"),
+    *("aero/bi2vel", "aero/ci2vel", "aero/cl-squared", "aero/alpha-wing-rad", "accelerations/Nx", "accelerations/Ny"),
+    *(f"accelerations/n-pilot-{axis}-norm" for axis in "xyz"),
+    *("velocities/ve-kts", "velocities/vc-kts", "velocities/vg-fps", "flight-path/gamma-rad"),
+    *("atmosphere/density-altitude", "atmosphere/sigma", "position/h-agl-ft", "attitude/pitch-rad"),
+)
 MADE = {
     **{"inertia/weight-lbs": "inertia_weight_lbs", "inertia/cg-x-in": "cg_x", "inertia/cg-z-in": "cg_z"},
     **{"metrics/Sw-sqft": "wing", "metrics/cbarw-ft": "chord", "metrics/iw-rad": "incidence"},
@@ -396,6 +403,7 @@ MADE = {
     **{f"accelerations/{name}idot-rad_sec2": f"{name}_acceleration" for name in "pqr"},
     **{"propulsion/engine/thrust-lbs": "engine_0_thrust", "propulsion/total-fuel-lbs": "propulsion_total_fuel_lbs"},
     **{"propulsion/engine/n1": "engine_0_n1", "propulsion/engine/n2": "engine_0_n2"},
+    **{path: variable(path) for path in INSTRUMENTS},
 }
 FORCES = """
 <function name="aero/pressure"> <product> <p>aero/qbar-psf</p> <p>metrics/Sw-sqft</p> </product> </function>
@@ -425,7 +433,8 @@ def test_an_aircraft_in_metric_units_with_a_turbine_of_its_own_flies_as_in_jsbsi
     text = text[:start] + FORCES + text[end:]
     metrics = """<wingarea unit="M2"> 2 </wingarea> <wingspan unit="M"> 4 </wingspan> <chord unit="M"> 0.5 </chord>
         <wing_incidence unit="DEG"> 2 </wing_incidence>
-        <location name="AERORP" unit="M"> <x> 0.1 </x> <z> 0.05 </z> </location>"""
+        <location name="AERORP" unit="M"> <x> 0.1 </x> <z> 0.05 </z> </location>
+        <location name="EYEPOINT" unit="M"> <x> -1.5 </x> <y> 0.2 </y> <z> 0.4 </z> </location>"""
     masses = f"""<ixx unit="KG*M2"> 90 </ixx> <iyy unit="KG*M2"> 200 </iyy> <izz unit="KG*M2"> 260 </izz>
         <ixz unit="KG*M2"> 11 </ixz> <emptywt unit="{mass}"> {300 * factor} </emptywt>
         <location name="CG" unit="M"> <x> 0.02 </x> <y> 0 </y> <z> -0.03 </z> </location>
