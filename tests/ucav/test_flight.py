@@ -69,7 +69,7 @@ def test_an_aircraft_that_cannot_be_compiled_is_flown_by_jsbsim_and_the_user_is_
         raise UnsupportedAircraft("f16.xml: <warp_drive>: a component that is not known")
 
     monkeypatch.setattr(flight, "compiled_aircraft", refuse)
-    flight._fallback.cache_clear()
+    flight.default_engine.cache_clear()
     flight.compiled_hooks.cache_clear()
     try:
         with pytest.warns(RuntimeWarning, match="JSBSim itself flies 'f16', more slowly: .*<warp_drive>"):
@@ -80,7 +80,7 @@ def test_an_aircraft_that_cannot_be_compiled_is_flown_by_jsbsim_and_the_user_is_
         with pytest.raises(UnsupportedAircraft, match="<warp_drive>"):
             track.game(engine="compiled")
     finally:
-        flight._fallback.cache_clear()
+        flight.default_engine.cache_clear()
 
 
 def test_hooks_travel_by_name_and_worker_processes_fly_the_same_bits():

@@ -65,7 +65,7 @@ def flight_keywords(engine: str | None, airframe: str, planet: str, physics_hz: 
     check_word("planet", planet, tuple(PLANETS))
     frames = frames_in_a_period(physics_hz)
     if engine is None:
-        engine = _fallback(airframe, planet)
+        engine = default_engine(airframe, planet)
     check_word("engine", engine, ENGINES)
     keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
     if engine == "jsbsim":
@@ -110,7 +110,7 @@ def compiled_version() -> str:
 
 
 @functools.cache
-def _fallback(airframe: str, planet: str) -> str:
+def default_engine(airframe: str, planet: str) -> str:
     """The engine that flies unless the user says so."""
     try:
         compiled_aircraft(airframe, planet)
