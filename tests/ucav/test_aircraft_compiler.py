@@ -20,9 +20,9 @@ from ucav.aircraft_files import (
     module_of,
 )
 
-from palaestra.ucav.aircraft import parts, tables
+from palaestra.ucav.aircraft import machinery, tables
 from palaestra.ucav.aircraft.frame import INPUTS, POSE
-from palaestra.ucav.aircraft.library import read_frame
+from palaestra.ucav.aircraft.generated import read_frame
 from palaestra.ucav.aircraft.program import Program, variable
 from palaestra.ucav.aircraft.reader import UnsupportedAircraft
 from palaestra.ucav.aircraft.writer import source_of
@@ -298,17 +298,17 @@ ACTUATOR = [0.0, 10.0, 30.0, 0.0, 2.0, 1.0]
     ],
 )
 def test_an_actuator_takes_its_times(target, output, dt, expected):
-    assert parts.kinematic([7.0, *ACTUATOR], 1, 3, target, output, dt) == pytest.approx(expected)
+    assert machinery.kinematic([7.0, *ACTUATOR], 1, 3, target, output, dt) == pytest.approx(expected)
 
 
 def test_an_actuator_without_a_time_is_there_at_once():
-    assert parts.kinematic([0.0, 1.0, 0.0, 0.0], 0, 2, 0.7, 0.1, 0.01) == 0.7
+    assert machinery.kinematic([0.0, 1.0, 0.0, 0.0], 0, 2, 0.7, 0.1, 0.01) == 0.7
 
 
 def test_an_integral_is_of_second_order_and_its_trigger_stops_and_empties_it():
-    assert parts.integral(2.0, 3.0, 1.0, 0.0, 0.5, 0.1) == pytest.approx(2.0 + 0.5 * 0.1 * (4.5 - 0.5))
-    assert parts.integral(2.0, 3.0, 1.0, 1.0, 0.5, 0.1) == 2.0
-    assert parts.integral(2.0, 3.0, 1.0, -1.0, 0.5, 0.1) == 0.0
+    assert machinery.integral(2.0, 3.0, 1.0, 0.0, 0.5, 0.1) == pytest.approx(2.0 + 0.5 * 0.1 * (4.5 - 0.5))
+    assert machinery.integral(2.0, 3.0, 1.0, 1.0, 0.5, 0.1) == 2.0
+    assert machinery.integral(2.0, 3.0, 1.0, -1.0, 0.5, 0.1) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -316,29 +316,29 @@ def test_an_integral_is_of_second_order_and_its_trigger_stops_and_empties_it():
     [(1.0, 5.0, 1.5), (1.0, 1.2, 1.2), (5.0, 1.0, 3.0), (5.0, 4.0, 4.0), (2.0, 2.0, 2.0)],
 )
 def test_a_value_seeks_its_target_at_a_rate_up_and_another_down(value, target, expected):
-    assert parts.seek(value, target, 0.5, 2.0) == expected
+    assert machinery.seek(value, target, 0.5, 2.0) == expected
 
 
 def test_a_spool_gains_speed_faster_when_it_turns_fast_and_in_thin_air():
-    assert parts.spool_rate(0.9, 1.0, 30.0) == pytest.approx(30.0)
-    assert parts.spool_rate(1.0, 1.0, 30.0) == pytest.approx(30.0)
-    assert parts.spool_rate(0.4, 1.0, 30.0) == pytest.approx(30.0 / 1.375)
-    assert parts.spool_rate(0.9, 0.5, 30.0) == pytest.approx(20.0)
+    assert machinery.spool_rate(0.9, 1.0, 30.0) == pytest.approx(30.0)
+    assert machinery.spool_rate(1.0, 1.0, 30.0) == pytest.approx(30.0)
+    assert machinery.spool_rate(0.4, 1.0, 30.0) == pytest.approx(30.0 / 1.375)
+    assert machinery.spool_rate(0.9, 0.5, 30.0) == pytest.approx(20.0)
 
 
-SPEEDS = parts.Speeds(30.0, 60.0, 100.0, 100.0, 30.0, 2.0, 3.0)
-RATES = parts.Rates(0.8, 2.0, 400.0, 0.1, 2.0, 4.0)
+SPEEDS = machinery.Speeds(30.0, 60.0, 100.0, 100.0, 30.0, 2.0, 3.0)
+RATES = machinery.Rates(0.8, 2.0, 400.0, 0.1, 2.0, 4.0)
 AIR = 389.7, 1.0, 300.0
 """Temperature at which the consumption is that of the file, density ratio, dynamic pressure."""
 
 
-def run(before: parts.Turbine, lever: float, burner: float = 0.0, boost: float = 0.0, switch: float = 0.0, dt=0.1):
-    return parts.thrust_and_flow(
+def run(before: machinery.Turbine, lever: float, burner: float = 0.0, boost: float = 0.0, switch: float = 0.0, dt=0.1):
+    return machinery.thrust_and_flow(
         before, 1.0, SPEEDS, RATES, lever, burner, 500.0, 4500.0, 9000.0, boost, switch, *AIR, dt
     )
 
 
-FULL = parts.Turbine(100.0, 100.0, 1.0, 3360.0, 0.0, 0.0)
+FULL = machinery.Turbine(100.0, 100.0, 1.0, 3360.0, 0.0, 0.0)
 
 
 def test_a_turbine_at_military_power_has_its_thrust_and_consumption():
@@ -373,9 +373,9 @@ def test_an_afterburner_with_a_switch_is_lit_at_full_throttle_and_full_speed():
 
 
 def test_a_turbine_without_fuel_is_turned_by_the_air():
-    after = parts.thrust_and_flow(FULL, 0.0, SPEEDS, RATES, 1.0, 0.0, 500.0, 4500.0, 9000.0, 0.0, 0.0, *AIR, 0.1)
+    after = machinery.thrust_and_flow(FULL, 0.0, SPEEDS, RATES, 1.0, 0.0, 500.0, 4500.0, 9000.0, 0.0, 0.0, *AIR, 0.1)
     assert after == pytest.approx((100.0 - 100.0 / 2.0 * 0.1, 100.0 - 100.0 / 4.0 * 0.1, 1.0, 2360.0, 0.0, 0.0))
-    still = parts.windmill(parts.Turbine(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 300.0, 2.0, 4.0, 0.1)
+    still = machinery.windmill(machinery.Turbine(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 300.0, 2.0, 4.0, 0.1)
     assert still[:2] == pytest.approx((0.01, 0.01))
 
 

@@ -17,7 +17,7 @@ import pytest
 from ucav.aircraft_files import ENGINE, PROPULSION, Flight, aircraft_file, imported
 
 import palaestra_assets
-from palaestra.ucav.aircraft.library import limits_of, read_frame
+from palaestra.ucav.aircraft.generated import limits_of, read_frame
 from palaestra.ucav.aircraft.program import variable
 from palaestra.ucav.aircraft.reader import UnsupportedAircraft
 from palaestra.ucav.aircraft.writer import source_of

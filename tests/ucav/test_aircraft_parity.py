@@ -30,8 +30,8 @@ from ucav.aircraft_files import (
     module_of,
 )
 
-from palaestra.ucav.aircraft import air, motion, parts
-from palaestra.ucav.aircraft.library import limits_of, read_frame
+from palaestra.ucav.aircraft import air, machinery, motion
+from palaestra.ucav.aircraft.generated import limits_of, read_frame
 from palaestra.ucav.aircraft.program import variable
 from palaestra.ucav.aircraft.writer import source_of
 from palaestra.ucav.body import BODY
@@ -490,7 +490,7 @@ def test_a_missing_term_of_the_aerodynamics_is_seen(source):
 
 
 def test_a_constant_spooling_is_seen(compiled, monkeypatch):
-    monkeypatch.setattr(parts, "spool_rate", lambda share, density_ratio, delay: delay / 1.5)
+    monkeypatch.setattr(machinery, "spool_rate", lambda share, density_ratio, delay: delay / 1.5)
     assert {"spools", "thrust", "fuel flow"} <= too_large(compare_spooling(compiled)).keys()
 
 

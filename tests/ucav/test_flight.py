@@ -17,7 +17,7 @@ from palaestra.ucav import dogfight, flight, track, weather
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.aircraft import library
+from palaestra.ucav.aircraft import generated
 from palaestra.ucav.aircraft.reader import UnsupportedAircraft
 
 TRACK, DOGFIGHT = "palaestra/UcavTrack-v1", "palaestra/UcavDogfight-v1"
@@ -135,13 +135,13 @@ def test_a_flight_whose_numbers_are_no_longer_finite_stops_and_says_so():
 
 def test_a_changed_file_of_the_cache_is_written_anew(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    module = library.import_source("palaestra_trial_one", "ANSWER = 42\n")
+    module = generated.import_source("palaestra_trial_one", "ANSWER = 42\n")
     assert module.ANSWER == 42
     (file,) = (tmp_path / "palaestra" / "aircraft").glob("palaestra_trial_one_*.py")
     assert str(file) == module.__file__
     file.write_text("ANSWER = 'of somebody else'\n")
-    monkeypatch.delitem(library.sys.modules, module.__name__)
-    assert library.import_source("palaestra_trial_one", "ANSWER = 42\n").ANSWER == 42
+    monkeypatch.delitem(generated.sys.modules, module.__name__)
+    assert generated.import_source("palaestra_trial_one", "ANSWER = 42\n").ANSWER == 42
     assert file.read_text() == "ANSWER = 42\n"
 
 
@@ -149,7 +149,7 @@ def test_without_a_cache_the_file_lies_in_a_folder_of_the_process(tmp_path, monk
     blocked = tmp_path / "cache"
     blocked.write_text("a file where the folder should be")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    module = library.import_source("palaestra_trial_two", "ANSWER = 43\n")
+    module = generated.import_source("palaestra_trial_two", "ANSWER = 43\n")
     assert module.ANSWER == 43
     assert "palaestra-aircraft-" in str(module.__file__)
 
@@ -157,8 +157,8 @@ def test_without_a_cache_the_file_lies_in_a_folder_of_the_process(tmp_path, monk
 def test_a_source_that_fails_leaves_no_module(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ZeroDivisionError):
-        library.import_source("palaestra_trial_three", "ANSWER = 1 / 0\n")
-    assert not [name for name in library.sys.modules if name.startswith("palaestra_trial_three")]
+        generated.import_source("palaestra_trial_three", "ANSWER = 1 / 0\n")
+    assert not [name for name in generated.sys.modules if name.startswith("palaestra_trial_three")]
 
 
 # ------------------------------------------------------------------------------------------------------------- weather

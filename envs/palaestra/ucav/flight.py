@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from palaestra.game import check_word
-from palaestra.ucav.aircraft.library import compiled_aircraft
+from palaestra.ucav.aircraft.generated import compiled_aircraft
 from palaestra.ucav.aircraft.reader import UnsupportedAircraft
 from palaestra.ucav.airframes import AIRFRAMES, airframe_digest, root_folder
 from palaestra.ucav.body import PERIOD_S

@@ -14,7 +14,7 @@ import math
 
 from palaestra.ucav.aircraft.components import POSITIONS, Components, properties_of
 from palaestra.ucav.aircraft.expressions import Expressions
-from palaestra.ucav.aircraft.models import ATMOSPHERE, accelerations, auxiliary, propagate
+from palaestra.ucav.aircraft.flight_models import ATMOSPHERE, accelerations, auxiliary, propagate
 from palaestra.ucav.aircraft.program import Program, variable
 from palaestra.ucav.aircraft.propulsion import (
     Triplet,

@@ -11,7 +11,7 @@ from palaestra.ucav.aircraft.reader import Element, Source, text_of
 
 Triplet = tuple[float, float, float]
 REMEMBERED = ("n1", "n2", "share", "fuel_flow", "augmented")
-"""Fields of `palaestra.ucav.aircraft.parts.Turbine` that are carried to the next frame."""
+"""Fields of `palaestra.ucav.aircraft.machinery.Turbine` that are carried to the next frame."""
 
 
 class Engine(NamedTuple):

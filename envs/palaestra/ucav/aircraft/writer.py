@@ -33,7 +33,7 @@ from palaestra.ucav.aircraft.motion import (
     place_on_ellipsoid, place_on_sphere, roll_angle, rotation, turn, turned_earth, with_mass
 )
 from palaestra.ucav.aircraft.outputs import Limits, put_air_and_payload, put_commands, put_no_air, put_pose, show
-from palaestra.ucav.aircraft.parts import (
+from palaestra.ucav.aircraft.machinery import (
     Rates, Speeds, Turbine, integral, kinematic, specific_consumption, thrust_and_flow
 )
 from palaestra.ucav.aircraft.tables import line, place, plane
