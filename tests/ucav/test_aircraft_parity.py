@@ -316,7 +316,7 @@ FLIGHTS: dict[str, tuple[Callable[..., Commands], Start]] = {
 PERIOD_S = 0.2
 """Time between two commands."""
 CLOSE = 1e-4
-"""Metres between flights that count as the same: rounding makes 1e-9 m in a minute, and 5e-8 m in wild ones."""
+"""Metres between flights that count as the same: rounding alone makes up to 2e-7 m in a minute."""
 
 
 def compare_flights(module: types.ModuleType, flight: str, seconds: float, hz: int = 60, seed: int = 0, **start: Any):
