@@ -71,6 +71,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "operation": ({"drag": drag("<urandom/>")}, "<urandom>"),
     "number of arguments": ({"drag": drag("<pow> <v> 1 </v> </pow>")}, "<pow>"),
+    "a name of the frame's own": (
+        {"drag": drag("<v> 1 </v>").replace('"drag"', '"position_x"')},
+        '<function name="position_x">',
+    ),
+    "a range that is missing": (
+        {"control": channel('<aerosurface_scale name="a"> <input> a </input> </aerosurface_scale>')},
+        '<aerosurface_scale name="a">',
+    ),
     "two operations": ({"drag": drag("<v> 1 </v> <v> 2 </v>")}, '<function name="drag">'),
     "number": ({"drag": drag("<value> much </value>")}, "<value>"),
     "breakpoints that fall": ({"drag": drag(TABLE.format(axes="", rows="0 1\n -1 2"))}, "<table>"),

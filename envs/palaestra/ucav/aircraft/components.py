@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from palaestra.ucav.aircraft.expressions import Expressions
 from palaestra.ucav.aircraft.program import variable
-from palaestra.ucav.aircraft.reader import Element, UnsupportedAircraft, text_of
+from palaestra.ucav.aircraft.reader import Element, text_of
 
 SURFACES = ("left-aileron", "right-aileron", "elevator", "rudder", "flap", "speedbrake", "spoiler")
 """Positions that JSBSim keeps in radians and degrees at once."""
@@ -162,7 +162,7 @@ class Components:
     def _aerosurface_scale(self, component: Element) -> str:
         self.source.check(component, f"{COMMON} gain domain range zero_centered")
         low, high = self._limits(component.find("domain"), (-1.0, 1.0))
-        least, most = self._limits(component.find("range"), None)
+        least, most = self._limits(self._child(component, "range"), (0.0, 0.0))
         value, gain = self._input(component), self._gain(component)
         if (component.findtext("zero_centered") or "1").strip() in ("0", "false"):
             return f"({least!r} + ({value} - {low!r}) / {high - low!r} * {most - least!r}){gain}"
@@ -388,10 +388,8 @@ class Components:
         gain = component.find("gain")
         return "" if gain is None else f" * {self.expressions.parameter(text_of(gain))}"
 
-    def _limits(self, element: Element | None, default: tuple[float, float] | None) -> tuple[float, float]:
+    def _limits(self, element: Element | None, default: tuple[float, float]) -> tuple[float, float]:
         if element is None:
-            if default is None:
-                raise UnsupportedAircraft(f"{self.source.name}: an aerosurface_scale without a range")
             return default
         return self.source.number(element, "min"), self.source.number(element, "max")
 

@@ -264,6 +264,8 @@ class Frame:
         if set(function.attrib) - {"name"}:
             raise self.aircraft.refuse(function, f"a function with {sorted(set(function.attrib) - {'name'})}")
         name = variable(function.get("name") or f"aero/unnamed/{len(self.program.statements)}")
+        if name in self.program.written() or name in ("dt", "channel_dt"):
+            raise self.aircraft.refuse(function, "a name that the frame has for something else")
         self.program.add(f"{name} = {self.expressions.function(function)}")
         return name
 

@@ -89,7 +89,10 @@ class _Files(dict[str, Source]):
         try:
             self[name] = Source(file.name, ElementTree.parse(file).getroot())
         except FileNotFoundError:
-            raise UnsupportedAircraft(f"{file}: there is no such file, which the aircraft names") from None
+            raise UnsupportedAircraft(
+                f"{file}: there is no such file, which the aircraft names. The compiled engine cannot fly it: "
+                'use engine="jsbsim"'
+            ) from None
         return self[name]
 
 
