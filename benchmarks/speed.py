@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -24,6 +23,7 @@ import numpy as np
 
 import ensemble_speed
 import exact_claims
+import flight_speed
 import math_speed
 import plan_speed
 import pursuit_speed
@@ -38,24 +38,21 @@ from palaestra.cli.benchmarks import batch, peer, single, vector
 from palaestra.cli.common import add_json, print_json
 from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.progress_bar import Progress
-from palaestra.cli.random_actions import POOL, episodes, samples, stepper
+from palaestra.cli.random_actions import POOL, samples, stepper
 
 CARTPOLE, PEER = "palaestra/CartPole-v0", "CartPole-v1"
-DOGFIGHT = "palaestra/UcavDogfight-v1"
 GAME_ID, TWO_TEAMS = "palaestra-bench/TwoTeam-v0", "games.two_team_homogeneous:game"
 TESTS = Path(__file__).parents[1] / "tests"
 """Folder of the games that are measured and are no part of the suite."""
-BATCH, SYNC_BATCH, THREAD_BATCH, UCAV_LANES = 8192, 64, 4096, 64
+BATCH, SYNC_BATCH, THREAD_BATCH = 8192, 64, 4096
 VECTOR_BAR, SINGLE_BAR = 1.5, 0.45
-FRAMES = 12
-"""FDM frames of one decision of two aircraft: six each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zk (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zo (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -167,60 +164,6 @@ def _import_time(report_progress: ReportProgress) -> list[Measurement]:
     ]
 
 
-def _flight_frames(report_progress: ReportProgress) -> list[Measurement]:
-    """A dogfight flown by sticks behind ``gymnasium.make``, next to a bare loop over two aircraft of JSBSim."""
-    env: Any = gymnasium.make(DOGFIGHT, opponent="straight")
-    rng = np.random.default_rng(0)
-    sticks = rng.uniform(-0.05, 0.05, (POOL, *env.action_space.shape)).astype(np.float32)  # flies on for minutes
-    face = Benchmark("gymnasium.make", episodes(env, list(sticks)), FRAMES, env.close)
-    ours, bare = timed(face, _bare_flight(), rounds=9)
-    note = f"frames/s: {1e9 / ours.ns:,.0f} to {1e9 / bare.ns:,.0f}"
-    return [
-        Measurement("f", "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", bare.ns / ours.ns, 0.6, True, note)
-    ]
-
-
-def _bare_flight() -> Benchmark:
-    """Two aircraft of JSBSim, six frames each a call, and nothing else."""
-    from palaestra.ucav.body import BODY
-    from palaestra.ucav.jsbsim_engine import JsbsimEngine
-
-    rules: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (2,))], align=True))
-    engine = JsbsimEngine(rules, 1)
-    states: Any = np.zeros(1, rules.state_dtype)
-    body = states["body"]
-    count = [0]
-    runs = [aircraft.fdm.run for aircraft in engine.aircraft[0]]
-
-    def fly() -> None:
-        if count[0] % 300 == 0:  # half a minute of flight, then anew
-            states[:] = 0
-            body["altitude_m"], body["true_airspeed_mps"], body["throttle_command"] = 4000.0, 250.0, 0.5
-            engine.load(states, [0])
-        count[0] += 1
-        for run_frame in runs:
-            for _ in range(FRAMES // 2):
-                run_frame()
-
-    return Benchmark("bare JSBSim", fly, FRAMES, engine.close)
-
-
-def _flight_workers(report_progress: ReportProgress) -> list[Measurement]:
-    """A vector of dogfights in two worker processes next to one."""
-    made = [vector(DOGFIGHT, UCAV_LANES, "straight", copy=True, workers=k) for k in (1, 2)]
-    one, two = timed(*made, rounds=5, round_s=0.3)
-    note = f"ms a call of {UCAV_LANES} lanes: {1e3 * one.wall_s:.2f} to {1e3 * two.wall_s:.2f}, {os.cpu_count()} cores"
-    return [Measurement("g", "UCAV vector, two workers over one, speed-up", one.wall_s / two.wall_s, 1.6, True, note)]
-
-
-def _flight_reset(report_progress: ReportProgress) -> list[Measurement]:
-    """Start of a dogfight, two aircraft."""
-    sim = registry.make_batch(DOGFIGHT, UCAV_LANES)
-    sim.reset(seed=0)
-    (timing,) = timed(Benchmark("reset", sim.reset, UCAV_LANES, sim.close))
-    return [Measurement("h", "UCAV reset of a lane, ms", timing.ns / 1e6, 0.5, False)]
-
-
 def _exact(report_progress: ReportProgress) -> list[Measurement]:
     """The solvers of `palaestra.exact` next to scipy's, and Littman's soccer."""
     return list(exact_claims.measurements())
@@ -268,9 +211,9 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
     "d": (_threads, "two threads, speed-up", 1.6, True),
     "e": (_import_time, "import palaestra, time of import gymnasium", 1.6, False),
-    "f": (_flight_frames, "UCAV 1v1 by sticks, FDM frames of a bare JSBSim loop", 0.6, True),
-    "g": (_flight_workers, "UCAV vector, two workers over one, speed-up", 1.6, True),
-    "h": (_flight_reset, "UCAV reset of a lane, ms", 0.5, False),
+    "f": (flight_speed.frames, "compiled frame over JSBSim's run()", flight_speed.FRAME_BAR, True),
+    "g": (flight_speed.workers, "UCAV vector, two workers over one, speed-up", flight_speed.WORKERS_BAR, True),
+    "h": (flight_speed.resets, "UCAV, reset of a lane, us", flight_speed.RESET_BAR_US, False),
     "i": (team_speed.particles, "particle games over mpe2's", 500.0, True),
     "j": (team_speed.decisions, "decisions a second of the team games on one core", 1e6, True),
     "k": (_exact, "exact solvers", 500.0, True),
@@ -350,6 +293,10 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zi": (math_speed.turns, "MathText, tokens, turns a second", math_speed.BAR, True),
     "zj": (ensemble_speed.decisions, "LLMEnsemble, decisions a second", ensemble_speed.BAR, True),
     "zk": (plan_speed.planning, "SeqWM, planned decisions a second", plan_speed.BAR, True),
+    "zl": (flight_speed.decisions, "UCAV 1v1, compiled batch over JSBSim's", flight_speed.FIGHTS[0][2], True),
+    "zm": (flight_speed.threads, "UCAV, two threads, speed-up", flight_speed.THREADS_BAR, True),
+    "zn": (flight_speed.singles, "gymnasium.make UCAV, compiled over JSBSim", flight_speed.SINGLE_BAR, True),
+    "zo": (flight_speed.starts, "UCAV, imports to first step, CPU s", flight_speed.COLD_BAR_S, False),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+import flight_speed
 import pursuit_speed
 import skirmish_speed
 import speed
@@ -40,12 +41,12 @@ def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(
 @pytest.mark.slow  # compiles games in fresh processes
 def test_every_measurement_can_be_measured(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
-    for module in (start_speed, skirmish_speed, pursuit_speed):
+    for module in (start_speed, skirmish_speed, pursuit_speed, flight_speed):
         monkeypatch.setattr(module, "TRIES", 1)
     monkeypatch.setattr(start_speed, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
     assert speed.main(["--measurements", "--json"]) in (0, 1)
     rows = json.loads(capsys.readouterr().out)
-    assert {row["letter"] for row in rows} == set("abcdefghijklmnopqrstuvwx")
+    assert {row["letter"] for row in rows} == set(speed.MEASUREMENTS)
     peers = {"i": "mpe2", "p": "jaxmarl", "u": pursuit_speed.SISL}
     elsewhere = {letter for letter, peer in peers.items() if not find_spec(peer)}
     assert all(row["value"] is not None for row in rows if row["letter"] not in elsewhere)
