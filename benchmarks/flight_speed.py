@@ -31,6 +31,8 @@ AIRFRAME, PLANET = "f16", "still"
 LANES, JSBSIM_LANES = 1024, 64
 FRAMES = frames_in_a_period(PHYSICS_HZ)
 """Frames that an aircraft flies in a decision by the stick."""
+PERIODS = 10
+"""Periods in a decision of the game of flight: what is not flight is about one per cent."""
 FRAME_BAR, FACE_BAR = 25.0, 0.6
 FIGHTS: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("1v1 by stick, both by the caller", {}, 30.0),
@@ -82,7 +84,7 @@ def observe(s, world, observations, scratch):
 
 
 def game(engine: Literal["compiled", "jsbsim"] = "compiled") -> Game:
-    """One aircraft that flies by the stick, and no task: what a decision costs is its frames."""
+    """One aircraft that flies by the stick, and no task: what a decision of a second costs is its frames."""
     flight = flight_keywords(engine, AIRFRAME, PLANET, PHYSICS_HZ, count=1)
     return Game(
         name="Flight",
@@ -92,6 +94,7 @@ def game(engine: Literal["compiled", "jsbsim"] = "compiled") -> Game:
         command=command,
         evaluate=evaluate,
         observe=observe,
+        periods=PERIODS,
         horizon=10**6,
         end_reasons=("out_of_range",),
         **flight,
@@ -104,7 +107,7 @@ def game(engine: Literal["compiled", "jsbsim"] = "compiled") -> Game:
 def frames(report_progress: ReportProgress) -> list[Measurement]:
     """Frames of one aircraft: the compiled ones and those of a dogfight of JSBSim, next to JSBSim's ``run()``."""
     compiled, face, bare = timed(
-        flown(register_game(FLIGHT, FLIGHT_GAME), LANES, 0.2, LANES * FRAMES),
+        flown(register_game(FLIGHT, FLIGHT_GAME), LANES, 0.05, LANES * FRAMES * PERIODS),
         single("jsbsim", 2 * FRAMES, 0.05, opponent="straight"),
         bare_jsbsim(),
         rounds=9,
