@@ -31,6 +31,7 @@ import numpy as np
 
 import palaestra_assets
 from palaestra.core.files import FileError
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.game import Game, Parameter
 from palaestra.ucav import track
@@ -50,8 +51,8 @@ REFERENCE = {  # errors that make a score of 1, those of a first PID tuned by ha
 }
 GRID = {
     "roll": (1.5, 2.0, 2.5),
-    "flight_path": (3.0, 4.0, 5.0),
-    "flight_path_lead": (0.15, 0.3),
+    "flight_path": (3.0, 4.0, 5.0, 6.0, 7.0),
+    "flight_path_lead": (0.15, 0.2, 0.3),
     "pitch_rate": (3.0, 4.0, 6.0),
     "speed": (0.1, 0.2),
 }
@@ -255,9 +256,9 @@ def fly_sets(
         record: Where the errors are written after each set, if anywhere.
     """
     results, todo = dict(before), [gains for gains in wanted if gains not in before]
-    sim = PhysicsSimulation(
-        tuning_game(), args.flights, parameters={"horizon": args.horizon}, opponents={"pilot": "pid"}
-    )
+    game = tuning_game()
+    kind = KernelSimulation if game.physics is None else PhysicsSimulation
+    sim = kind(game, args.flights, parameters={"horizon": args.horizon}, opponents={"pilot": "pid"})
     start = time.perf_counter()
     for number, gains in enumerate(todo, 1):
         results[gains] = fly(sim, gains, args.seed)

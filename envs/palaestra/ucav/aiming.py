@@ -51,7 +51,7 @@ AIM_GAIN, MACRO_AIM_GAIN = 1.7, 0.7
 """Nose rate per aiming error with the stick and with macros, 1/s."""
 FASTEST_NOSE_RADPS = 0.6
 ROLL_GAIN = 1.25
-"""Stick per radian of roll error; a full stick is about 3 rad/s."""
+"""Stick per radian of roll error; a full stick is 2.1 to 2.9 rad/s, from 200 to 350 m/s."""
 PITCH_RATE_GAIN = 0.6
 """Stick per rad/s of pitch-rate error."""
 TRIM_GAIN = 0.1

@@ -12,7 +12,7 @@ of the record:
 
 The F-16's flight control system is itself a rate controller (stick -> roll rate, stick -> pitch rate and load
 factor), so the laws command it, as a pilot does. `GAINS` were chosen by ``python -m palaestra_baselines.pid
---grid``.
+--grid`` on the aircraft as installed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,11 @@ GAINS = Gains(
     sideslip=4.0,
     turn_rate=8.0,
 )
-"""The best set of the grid."""
+"""The best set of the grid on the aircraft as installed.
+
+On the corrected one ``flight_path=6, flight_path_lead=0.2`` scores 0.5 % better, with more motion of the stick, but
+pilots that fly macros with it kill fewer level turners: 369 instead of 381 of 384 (`lag_pursuit`).
+"""
 
 
 def steer(body, autopilot, roll_command_rad, flight_path_command_rad, speed_command_mps):
