@@ -104,15 +104,16 @@ class Args(RunArgs):
         wide_narrowing: The scales of the wide lanes shrink to this share of those at the start at most.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
         end_cost: Reward that a crash or any other end by a rule costs.
+        push_cost: Reward that a decision costs where the tables end, at -10 degrees of angle of attack.
         flights: Aircraft of an evaluation.
     """
 
-    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost")
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost", "push_cost")
     SHARES: ClassVar[tuple[str, ...]] = ("wide_share", "gamma", "gae_lambda", "narrowed_at", "wide_narrowing")
 
-    total_steps: int = 4_000_000
+    total_steps: int = 8_000_000
     lanes: int = 256
-    workers: int = 2
+    workers: int = 1
     wide_share: float = 0.3
     horizon: tuple[int, int] = (200, 600)
     rollout_steps: int = 32
@@ -131,7 +132,8 @@ class Args(RunArgs):
     wide_narrowing: float = 0.2
     control_rate_cost: float = 0.1
     end_cost: float = 30.0
-    flights: int = 32
+    push_cost: float = 1.0
+    flights: int = 256
     directory: Path = Path("runs/ppo_tracking")
 
 
@@ -357,6 +359,7 @@ def make_vec_env(args: Args) -> SimulationVecEnv:
         monitor=True,
         control_rate_cost=args.control_rate_cost,
         end_cost=args.end_cost,
+        push_cost=args.push_cost,
     )
     for k in range(args.lanes):
         vec.set_attr("horizon", round(args.horizon[0] + k % 16 / 15 * (args.horizon[1] - args.horizon[0])), k)

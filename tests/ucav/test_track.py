@@ -298,3 +298,20 @@ def test_the_physics_may_run_faster():
     fast, slow = sim.states["body"][0, 0], normal.states["body"][0, 0]
     assert fast["altitude_m"] == pytest.approx(slow["altitude_m"], abs=0.1)
     assert fast["altitude_m"] != slow["altitude_m"]
+
+
+def test_pushing_towards_the_end_of_the_tables_costs():
+    body = make_match().body[0]
+    costs = []
+    for degrees in (45.0, 0.0, -6.0, -7.0, -8.0, -10.0, -11.0):
+        body.angle_of_attack_rad = math.radians(degrees)
+        costs.append(track.pushed(body))
+    assert costs == pytest.approx([0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 1.0])
+    kept, paid = make_sim(1, push_cost=0.0), make_sim(1, push_cost=3.0)
+    for sim in (kept, paid):
+        sim.reset(seed=0)
+        for _ in range(20):
+            sim.step(np.array([[[0.0, -1.0, 0.0, 0.0]]]))
+    lost = 3.0 * track.pushed(paid.states["body"].view(np.recarray)[0, 0])
+    assert lost > 0.5
+    assert kept.rewards[0, 0] - paid.rewards[0, 0] == pytest.approx(lost, rel=1e-5)

@@ -37,7 +37,8 @@ The geometric mean of three Gaussians of the errors, in (0, 1] per decision::
     reward = exp(-((turn / turn_scale) ^ 2 + (climb / climb_scale) ^ 2 + (speed / speed_scale) ^ 2) / 3)
 
 with the scales of the mode among the parameters, minus `control_rate_cost` times the mean absolute change of the four
-actions since the last decision (off by default). The step that ends a match by a rule is paid nothing, or costs
+actions since the last decision, minus `push_cost` times how far the angle of attack has gone from -6 to -10 degrees,
+where the tables end (both off by default). The step that ends a match by a rule is paid nothing, or costs
 `end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that is the
 penalty.
 
@@ -103,6 +104,8 @@ START_THROTTLE = 0.35
 PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
 """Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
 
+PUSHED_RAD, LOWEST_RAD = math.radians(-6.0), math.radians(-10.0)
+"""Angles of attack from which on pushing costs, and at which the tables end, rad."""
 RUNNING, FIRST_FAILURE = 0, 2
 """Numbers of end reasons: 0 and 1 belong to the suite; the `FAILURES` follow."""
 
@@ -130,6 +133,7 @@ PARAMETERS = (
     Parameter("speed_scale_mps", 30.0, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
     Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
     Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
+    Parameter("push_cost", 0.0, 0.0, 100.0, "1", "reward: cost of -10 deg of angle of attack; none from -6 deg up"),
     *WEATHER,
 )
 
@@ -270,10 +274,16 @@ def evaluate(s, world, rewards, scratch):
         s.info.end_reason = end
         rewards[0] = 0.0 - s.parameters.end_cost
         return True
-    rewards[0] = closeness(s, mode) - s.parameters.control_rate_cost * s.info.action_change
+    cost = s.parameters.control_rate_cost * s.info.action_change + s.parameters.push_cost * pushed(s.body[0])
+    rewards[0] = closeness(s, mode) - cost
     if s.command_age >= s.command_length:
         give_command(s, mode)
     return False
+
+
+def pushed(body):
+    """How near to the end of the tables an aircraft pushes: 0 from -6 degrees of angle of attack up, 1 at -10."""
+    return clip((PUSHED_RAD - body.angle_of_attack_rad) / (PUSHED_RAD - LOWEST_RAD), 0.0, 1.0)
 
 
 def closeness(s, mode):
