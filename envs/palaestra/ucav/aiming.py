@@ -167,8 +167,8 @@ def impact_pressure_kpa(body):
 def full_stick_g(body, pressure_kpa):
     """Load factor that JSBSim's f16 settles at with the stick held fully back, g.
 
-    Straight lines through 24 measured points, 0.5 to 7 km, 150 to 400 m/s; the flap schedule makes the step at Mach
-    0.9.
+    Straight lines through 24 measured points, 0.5 to 7 km, 150 to 400 m/s; 0.5 g off the corrected airframe (root mean
+    square), 0.6 g off the one as installed. The flap schedule makes the step at Mach 0.9.
     """
     if body.mach < 0.9:
         return min(1.7 + 0.19 * pressure_kpa, 9.7)

@@ -39,7 +39,7 @@ PURSUIT_S = 1.2
 ROLL_RADPS = 1.5
 """Rate at which the lift axis is expected to come round, rad/s."""
 ATTACK_RAD_PER_G = 0.02
-"""Angle from the velocity to the nose, towards the lift, per g: from JSBSim's f16 at 250 m/s, 4 km."""
+"""Angle from the velocity to the nose, towards the lift, per g: JSBSim's f16 at 250 m/s, 4 km, 3 g (0.028 at 7 g)."""
 
 TRACKING_M, TRACKING_RAD = 1800.0, 0.35
 """Range and angle off the nose within which the expert just tracks."""
