@@ -31,8 +31,8 @@ def near(name: str, known: Iterable[str]) -> str:
 def find_id(text: str) -> str:
     """The registered id of a text: an id, or its short name.
 
-    ``CartPole`` and ``CartPole-v0`` are short for ``palaestra/CartPole-v0``; ``package.module:namespace/Name-v0``
-    imports the module first, which registers its ids.
+    ``CartPole`` and ``CartPole-v0`` are short for ``palaestra/CartPole-v0``; without a version the newest one is meant.
+    ``package.module:namespace/Name-v0`` imports the module first, which registers its ids.
 
     Raises:
         KeyError: No such id, or several; suggests the near one.
@@ -44,8 +44,8 @@ def find_id(text: str) -> str:
         return id
     short = {row: (row.split("/")[-1], row.split("/")[-1].rpartition("-v")[0]) for row in registry.ROWS}
     matches = [row for row, names in short.items() if id in names]
-    if len(matches) == 1:
-        return matches[0]
+    if len({row.rpartition("-v")[0] for row in matches}) == 1:
+        return max(matches, key=lambda row: int(row.rpartition("-v")[2]))
     if matches:
         raise KeyError(f"{id!r} may be {' or '.join(matches)}")
     names = {name: row for row, pair in short.items() for name in (*pair, row)}

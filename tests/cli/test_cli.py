@@ -148,6 +148,11 @@ def test_an_id_may_be_short(word: str):
     assert console.find_id(word) == CARTPOLE
 
 
+def test_a_short_name_without_a_version_is_the_newest():
+    assert console.find_id("UcavTrack") == "palaestra/UcavTrack-v1"
+    assert console.find_id("UcavTrack-v0") == "palaestra/UcavTrack-v0"
+
+
 def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "other_games.py").write_text(
         "import palaestra\npalaestra.register('other/Rope-v3', 'palaestra.calibration.cartpole:game')\n"
