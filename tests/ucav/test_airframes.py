@@ -217,9 +217,9 @@ def test_the_aircraft_as_installed_is_jsbsims_file_with_a_payload_of_no_weight()
     root = root_folder()
     installed = ElementTree.parse(root / "aircraft" / "f16" / "f16.xml").getroot()
     ours = aircraft_tree("f16-jsbsim", root)
-    masses = ours.find("mass_balance")
-    payload = masses.find("pointmass[@name='payload']")
-    assert float(payload.findtext("weight")) == 0.0
+    (masses,) = ours.findall("mass_balance")
+    (payload,) = masses.findall("pointmass[@name='payload']")
+    assert float(payload.findtext("weight", "")) == 0.0
     assert [payload.findtext(f"location/{axis}") for axis in "xyz"] == [
         masses.findtext(f"location[@name='CG']/{axis}") for axis in "xyz"
     ]
