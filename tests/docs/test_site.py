@@ -27,7 +27,8 @@ def public_modules() -> list[str]:
     """Modules of `palaestra` that are no family, and the adapters and kernels one by one."""
     from palaestra import registry
 
-    families = {row.factory.split(".")[1] for row in registry.ROWS.values() if isinstance(row.factory, str)}
+    factories = [row.factory for row in registry.ROWS.values() if isinstance(row.factory, str)]
+    families = {factory.split(".")[1] for factory in factories if factory.startswith("palaestra.")}
     found = [path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
     own = [name for name in found if name not in {*families, *UNLISTED, "__init__"}]
     parts = [
