@@ -56,8 +56,8 @@ def test_equal_seeds_fly_the_same_match_on_both_engines(red, blue):
 
 
 def play(engine: str, red: str, blue: str, **options: Any) -> np.ndarray:
-    """Winners of 64 matches of two scripts."""
-    with closing(matches(engine, red, blue, 64, **options)) as sim:
+    """Winners of 256 matches of two scripts."""
+    with closing(matches(engine, red, blue, 256, **options)) as sim:
         sim.reset(seed=10_000)
         finish(sim)
         return sim.info["winner"].copy()
@@ -77,7 +77,7 @@ PAIRS = (
 
 @pytest.mark.slow
 def test_equal_seeds_have_the_same_winner_on_both_engines():
-    """JSBSim takes minutes for this, about half a second of one core a match of hunters."""
+    """JSBSim takes about a quarter of an hour for this, half a second of one core a match of hunters."""
     print(f"\n{'red':>13s} {'blue':13s} same winner  red/draw/blue: compiled JSBSim")
     shares = []
     for red, blue in PAIRS:

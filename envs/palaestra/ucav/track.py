@@ -78,7 +78,7 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, late, uniform
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (
@@ -335,7 +335,7 @@ def script(s, world, slot, which, actions, scratch):
     body, action = s.body[0], actions.pilot[0]
     aileron, elevator = body.aileron_command, body.elevator_command
     rudder, throttle = body.rudder_command, body.throttle_command
-    fly_by_pid(s, mode)
+    fly_by_pid_late(s, mode)
     action.aileron = body.aileron_command
     action.elevator = body.elevator_command
     action.rudder = body.rudder_command
@@ -356,6 +356,8 @@ def fly_by_pid(s, mode):
         path = altitude_to_flight_path(body, s.climb_command, PID_FLIGHT_PATH_RAD)
     steer(body, s.autopilot, roll, path, s.speed_command_mps)
 
+
+fly_by_pid_late = late(fly_by_pid)
 
 # -------------------------------------------------------------------------------------------------------------- game
 
