@@ -221,20 +221,20 @@ def test_the_look_ahead_turns_towards_a_target_abeam():
     flight.put(RED, velocity_north_mps=240.0, load_factor_g=1.0)
     flight.put(BLUE, velocity_north_mps=240.0, load_factor_g=1.0, east_m=1500.0)
     work = record_view(np.zeros(1, STICK.scratch_dtype))[0]
-    load = expert.choose_turn(work.ghosts, work.lift, flight.s.body[RED], flight.s.body[BLUE], 7.0, 600.0)
-    assert work.lift[1] > 0.5  # east
-    assert load >= 3.5
+    turn = expert.choose_turn(work.futures, flight.s.body[RED], flight.s.body[BLUE], 7.0, 600.0)
+    assert work.futures.lift[1, turn] > 0.5  # east
+    assert work.futures.load_g[turn] >= 3.5
 
 
 def test_a_ghost_in_a_level_turn_flies_the_circle_of_its_load():
-    ghost = np.zeros(1, expert.GHOST).view(np.recarray)[0]
-    ghost.velocity_mps[0], ghost.lift[1], ghost.lift[2] = 200.0, math.sqrt(15.0) / 4.0, -0.25  # 4 g, level
-    ghost.load_g = 4.0
+    ghosts = np.zeros(1, expert.GHOSTS).view(np.recarray)[0]
+    ghosts.velocity_mps[0], ghosts.lift[1], ghosts.lift[2] = 200.0, math.sqrt(15.0) / 4.0, -0.25  # 4 g, level
+    ghosts.load_g[:] = 4.0
     for _ in range(10):
-        expert.move_ghost(ghost, 0.01)
-    turned = math.atan2(ghost.velocity_mps[1], ghost.velocity_mps[0])
-    assert turned == pytest.approx(0.1 * 9.80665 * math.sqrt(15.0) / 200.0, rel=0.01)
-    assert abs(ghost.velocity_mps[2]) < 0.1
+        expert.move_ghosts(ghosts, 0.01)
+    turned = np.arctan2(ghosts.velocity_mps[1], ghosts.velocity_mps[0])
+    np.testing.assert_allclose(turned, 0.1 * 9.80665 * math.sqrt(15.0) / 200.0, rtol=0.01)
+    assert np.abs(ghosts.velocity_mps[2]).max() < 0.1
 
 
 def test_the_stick_for_a_share_is_monotonic_and_full_at_one():

@@ -44,7 +44,7 @@ from palaestra.ucav.aiming import (
 )
 from palaestra.ucav.autopilot import GAINS, hold_speed, steer
 from palaestra.ucav.body import PERIOD_S, opponent_of
-from palaestra.ucav.expert import GHOST, LOW_M, choose_turn, may_track
+from palaestra.ucav.expert import FUTURES, LOW_M, choose_turn, may_track
 from palaestra.ucav.geometry import (
     GRAVITY_MPS2,
     SLOWEST_MPS,
@@ -74,10 +74,7 @@ MEMORY = np.dtype(
 )
 """What a pilot remembers, zero at the start of a match."""
 
-PILOT_SCRATCH = (
-    ("ghosts", GHOST, (2,)),  # of the expert: ego and opponent, seconds ahead
-    ("lift", "f8", (3,)),  # of the expert: direction of a turn
-)
+PILOT_SCRATCH = (("futures", FUTURES),)
 """Work fields that a game with these scripts adds to its scratch record; no script reads what another call wrote."""
 
 CORNER_SPEED_MPS = 250.0
@@ -222,9 +219,10 @@ def expert(m, me, other, floor_m, scratch):
         pursue(m, me, other, -LEAD_S, CORNER_SPEED_MPS)
     else:
         strongest = min(full_stick_g(me, impact_pressure_kpa(me)), LIMIT_LOAD_G)
-        load = choose_turn(scratch.ghosts, scratch.lift, me, other, strongest, floor_m + LOW_M)
+        turn = choose_turn(scratch.futures, me, other, strongest, floor_m + LOW_M)
+        lift, load = scratch.futures.lift, scratch.futures.load_g[turn]
         speed = governed_speed_mps(me, other, EXPERT_RANGE_M, EXPERT_SPEED_MPS)
-        wish_lift(m.wish, me, scratch.lift[0], scratch.lift[1], scratch.lift[2], load, speed)
+        wish_lift(m.wish, me, lift[0, turn], lift[1, turn], lift[2, turn], load, speed)
 
 
 # ----------------------------------------------------------------------------------------------------------- safety
