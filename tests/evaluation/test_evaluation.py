@@ -134,8 +134,7 @@ def test_players_change_sides_by_default_where_the_game_declares_its_teams_symme
             continue
         game, _ = registry.make_game(id)
         assert game.symmetric_teams == (game.name in SYMMETRIC or id == "palaestra/SkirmishDuel-v0"), id
-        flown = game.name == "UcavDogfight"  # the proof is tests/ucav: the two sides start alike, and fly by one code
-        proven = flown or game.mirror is not None or game.physics is not None
+        proven = game.mirror is not None or game.physics is not None
         assert proven or not game.symmetric_teams, f"{id}: no proof"
     assert not registry.make_game("palaestra/TeamMatrix-v0", game="pennies")[0].symmetric_teams
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra.testing.checks.mirror_checks import walk
 from palaestra.ucav.geometry import GRAVITY_MPS2
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
@@ -61,6 +62,17 @@ def play(engine: str, red: str, blue: str, **options: Any) -> np.ndarray:
         sim.reset(seed=10_000)
         finish(sim)
         return sim.info["winner"].copy()
+
+
+def test_matches_with_exchanged_teams_are_the_same_matches():
+    """From the start to kills and crashes, under shaping: `Game.mirror` exchanges the teams of running matches."""
+    weights = {"posture_weight": 0.1, "altitude_weight": 0.1, "energy_weight": 0.1, "aim_weight": 0.1}
+    options = {**weights, "cone_half_angle_deg": 5.0, "engine": "compiled", "autoreset_mode": "off"}
+    with closing(palaestra.make_batch(V1, 16, **options)) as twin:
+        for red, blue in (("expert", "lead_pursuit"), ("random", "pure_pursuit")):
+            with closing(palaestra.make_batch(V1, 16, opponents={"red": red, "blue": blue}, **options)) as sim:
+                _, over = walk(sim, twin, seed=4, rounds=range(400))
+            assert over > 0
 
 
 PAIRS = (

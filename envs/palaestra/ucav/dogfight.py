@@ -106,7 +106,10 @@ aircraft that dealt more damage.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Literal
+
+import numpy as np
 
 from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
@@ -414,6 +417,18 @@ def observe(s, world, observations, scratch):
 # ------------------------------------------------------------------------------------------------------------- game
 
 
+def exchange(by_stick: bool, states: Any, actions: Any) -> None:
+    """Exchanges the teams, whose compiled flights are fields of the records. What scripts remember is forgotten."""
+    other = [BLUE, RED]
+    of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
+    for name in ("body", "flight", "autopilots", *of_slots):
+        states[name] = states[name][:, other]
+    states["potentials"] *= -1.0
+    actions["pilot"] = actions["pilot"][:, other]
+    for name in ("pilots", "autopilots") if by_stick else ("pilots",):
+        states[name] = np.zeros((), states.dtype[name].base)
+
+
 def game(
     commands: Literal["stick", "macro"] = "stick",
     inner_loop: str = "pid",
@@ -492,6 +507,7 @@ def build(
         world=network,
         zero_sum=True,
         symmetric_teams=symmetric_teams,
+        mirror=partial(exchange, stick) if symmetric_teams and "advance" in flight else None,
         default_opponent=default_opponent,
         render="palaestra.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),
