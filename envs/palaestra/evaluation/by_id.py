@@ -104,11 +104,7 @@ def tournament(
     Raises:
         ValueError: Fewer than two players, two of the same name, or an anchor that is none of them.
     """
-    if not isinstance(players, Mapping):
-        named = {player_name(player): player for player in players}
-        if len(named) < len(players):
-            raise ValueError(f"two players have the same name ({', '.join(named)}): give a dict of names")
-        players = named
+    players = named_players(players)
     return play_tournament(
         players,
         lambda a, b, report_progress: evaluate(
@@ -118,6 +114,20 @@ def tournament(
         anchors,
         progress,
     )
+
+
+def named_players(players: Mapping[str, OpponentSpec] | Sequence[OpponentSpec]) -> Mapping[str, OpponentSpec]:
+    """Players by name, a list of them by names of their own.
+
+    Raises:
+        ValueError: Two have the same name.
+    """
+    if isinstance(players, Mapping):
+        return players
+    named = {player_name(player): player for player in players}
+    if len(named) < len(players):
+        raise ValueError(f"two players have the same name ({', '.join(named)}): give a dict of names")
+    return named
 
 
 def _refuse(keywords: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -276,14 +276,10 @@ def play_pair(
     Raises:
         ValueError: A number out of range, a player too many or too few, or ``swap`` where the teams are not alike.
     """
-    if matches < 1 or num_envs < 1:
-        raise ValueError(f"matches and num_envs must be at least 1, got {matches} and {num_envs}")
-    if names is not None and (isinstance(names, str) or len(names) != 2):
-        raise ValueError(f"names must be two, what to call a and b (None where b is None), got {names!r}")
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed is the number of a run, in [0, 2**32), got {seed}")
-    swapped = _check_teams(game, id, a, b, swap)
-    counts = (matches - matches // 2, matches // 2) if swapped else (matches,)
+    counts = matches_by_side(id, game, a, b, matches, seed, swap)
+    names = names_of(names, a, b)
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, got {num_envs}")
     halves: list[np.ndarray] = []
     for side, count in enumerate(counts):
         if count == 0:
@@ -291,14 +287,56 @@ def play_pair(
         done = sum(len(half) for half in halves)
         sim = make(min(num_envs, count))
         try:
-            for team, player in zip(game.teams, (a, b) if side == 0 else (b, a), strict=False):
-                sim.set_opponent(team, player)
-            seeds = np.uint64(seed << 32) + np.arange(count, dtype=np.uint64)
-            halves.append(_play(sim, seeds, side, lambda n, done=done: progress and progress(done + n, matches)))
+            set_players(sim, side, a, b)
+            seeds = match_seeds(seed, range(count))
+            halves.append(play_seeds(sim, seeds, side, lambda n, done=done: progress and progress(done + n, matches)))
         finally:
             sim.close()
-    results = np.concatenate(halves)
-    names = names or (player_name(a), None if b is None else player_name(b))
+    return table_of(id, game, names, halves)
+
+
+def matches_by_side(
+    id: str, game: Game, a: OpponentSpec, b: OpponentSpec, matches: int, seed: int, swap: bool | None
+) -> tuple[int, ...]:
+    """Matches in which a plays the first team, and the second where sides are swapped; arguments as for `play_pair`.
+
+    Raises:
+        ValueError: A number out of range, a player too many or too few, or ``swap`` where the teams are not alike.
+    """
+    if matches < 1:
+        raise ValueError(f"matches must be at least 1, got {matches}")
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"seed is the number of a run, in [0, 2**32), got {seed}")
+    return (matches - matches // 2, matches // 2) if _check_teams(game, id, a, b, swap) else (matches,)
+
+
+def match_seeds(seed: int, numbers: range) -> np.ndarray:
+    """Seeds of the matches of these numbers in a run, uint64."""
+    return np.uint64(seed << 32) + np.arange(numbers.start, numbers.stop, dtype=np.uint64)
+
+
+def set_players(sim: Simulation, side: int, a: OpponentSpec, b: OpponentSpec) -> None:
+    """Gives the teams their players: a plays team number ``side``."""
+    for team, player in zip(sim.game.teams, (a, b) if side == 0 else (b, a), strict=False):
+        sim.set_opponent(team, player)
+
+
+def names_of(names: tuple[str, str | None] | None, a: OpponentSpec, b: OpponentSpec) -> tuple[str, str | None]:
+    """What two players are called: their own names if None.
+
+    Raises:
+        ValueError: ``names`` are not two.
+    """
+    if names is None:
+        return player_name(a), None if b is None else player_name(b)
+    if isinstance(names, str) or len(names) != 2:
+        raise ValueError(f"names must be two, what to call a and b (None where b is None), got {names!r}")
+    return names
+
+
+def table_of(id: str, game: Game, names: tuple[str, str | None], parts: Sequence[np.ndarray]) -> MatchTable:
+    """The table of matches that were played in parts, in the order of seeds and sides."""
+    results = np.concatenate(parts)
     return MatchTable(id, *names, game, results[np.lexsort((results["side"], results["seed"]))])
 
 
@@ -321,16 +359,7 @@ def play_tournament(
     Raises:
         ValueError: Fewer than two players, or an anchor that is none of them.
     """
-    names = list(players)
-    if len(names) < 2:
-        raise ValueError(f"a tournament needs at least two players, got {', '.join(names) or 'none'}")
-    for name in anchors or {}:
-        if name not in players:
-            raise ValueError(f"anchor {name!r} is none of the players: {', '.join(names)}")
-    for name, elo in (anchors or {}).items():
-        if not math.isfinite(elo):
-            raise ValueError(f"the Elo of anchor {name!r} must be a finite number, got {elo}")
-    pairs = list(combinations(names, 2))
+    names, pairs = list(players), pairs_of(players, anchors)
     points = np.zeros((len(names), len(names)))
     tables: list[MatchTable] = []
     for number, (a, b) in enumerate(pairs):
@@ -342,6 +371,24 @@ def play_tournament(
     ratings = fit_elo(names, points, anchors, matches_per_trial=max(t.matches / t.seeds for t in tables))
     strongest_first = sorted(ratings.items(), key=lambda item: -item[1].elo)
     return Tournament(tables, dict(strongest_first), tuple(anchors or ()))
+
+
+def pairs_of(players: Mapping[str, OpponentSpec], anchors: Mapping[str, float] | None) -> list[tuple[str, str]]:
+    """Names of all pairs of players.
+
+    Raises:
+        ValueError: Fewer than two players, or an anchor that is none of them.
+    """
+    names = list(players)
+    if len(names) < 2:
+        raise ValueError(f"a tournament needs at least two players, got {', '.join(names) or 'none'}")
+    for name in anchors or {}:
+        if name not in players:
+            raise ValueError(f"anchor {name!r} is none of the players: {', '.join(names)}")
+    for name, elo in (anchors or {}).items():
+        if not math.isfinite(elo):
+            raise ValueError(f"the Elo of anchor {name!r} must be a finite number, got {elo}")
+    return list(combinations(names, 2))
 
 
 def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bool | None) -> bool:
@@ -360,8 +407,20 @@ def _check_teams(game: Game, id: str, a: OpponentSpec, b: OpponentSpec, swap: bo
     return game.symmetric_teams if swap is None else swap
 
 
-def _play(sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int], Any]) -> np.ndarray:
-    """Lane i plays the matches i, i + N, i + 2 N, ... to their ends."""
+def play_seeds(
+    sim: Simulation, seeds: np.ndarray, side: int, report: Callable[[int], Any] = lambda finished: None
+) -> np.ndarray:
+    """Plays matches to their ends: lane i those of the seeds i, i + N, i + 2 N, ... with N <= their number.
+
+    Args:
+        sim: In ``autoreset_mode="off"``, with players.
+        seeds: uint64.
+        side: Number of the team that the first player plays.
+        report: Called with the number of finished matches.
+
+    Returns:
+        One `MATCH` record a seed.
+    """
     n, count = sim.num_envs, len(seeds)
     teams = list(sim.game.teams)
     results = np.zeros(count, MATCH)
