@@ -9,6 +9,7 @@ READY := $(VENV)/.ready
 # core runs out of work.
 JOBS ?= auto
 LOWEST := build/lowest
+RAY := build/ray
 # What `make test` compiles besides the games of all ids.
 TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard:game size_game:game duel:game) \
 	$(addprefix games.,body_game:game body_game:compiled_game pitch:game macros:game) \
@@ -18,7 +19,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate reliability check lint test-browser test-lowest test-peers learn bench compare pages docs clean distclean
+.PHONY: help setup demo test mutate reliability check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +58,9 @@ test-browser: $(READY) ## The page of a match in a headless Chromium (skipped wh
 
 test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported dependencies
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/baselines
+
+test-ray: $(RAY)/.ready ## Evaluations, training and sampling on a Ray cluster of this machine
+	$(RAY)/bin/python -m pytest -m "ray and not slow" tests/scale
 
 test-peers: $(READY) ## Plug palaestra into other libraries, each in its own venv (30 minutes, can be resumed)
 	$(BIN)/python tests/peers/run.py
@@ -103,4 +107,9 @@ $(READY): pyproject.toml constraints.txt
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call new_venv,$(LOWEST))
 	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,robots,render]"
+	@touch $@
+
+$(RAY)/.ready: pyproject.toml constraints.txt
+	$(call new_venv,$(RAY))
+	$(RAY)/bin/python -m pip install --quiet --constraint constraints.txt --group test --editable ".[ray,flight,baselines]"
 	@touch $@

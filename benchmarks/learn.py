@@ -11,6 +11,7 @@
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
+    python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes

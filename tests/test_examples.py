@@ -20,7 +20,12 @@ NEEDS = {
 }
 BY_PAGE = ("capture_the_flag", "pendulum")
 """Examples that pages show: tests/docs runs them."""
-ALONE = {"train_with_benchmarl": "benchmarl", "train_with_rllib": "ray", "train_with_torchrl": "torchrl"}
+ALONE = {
+    "train_with_benchmarl": "benchmarl",
+    "train_with_rllib": "ray",
+    "mappo_on_ray": "ray",
+    "train_with_torchrl": "torchrl",
+}
 """Examples of libraries that have environments of their own, and these libraries: see tests/adapters."""
 WITH_MODEL = ("train_with_trl",)
 """Examples that need a model: see tests/adapters."""

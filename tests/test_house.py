@@ -35,7 +35,7 @@ FLOORS = (
     ("<families>",),
     ("registry",),
     ("console", "evaluation", "exact", "players", "replay", "wrappers", "zoo"),
-    ("adapters", "pages"),
+    ("adapters", "pages", "scale"),
     ("testing",),
     ("__main__", "cli"),
 )
@@ -440,7 +440,8 @@ def read_requirements(*extras: str) -> list[Requirement]:
 
 def test_constraints_pin_every_direct_dependency_within_its_bounds():
     pins = read_pins("constraints.txt")
-    development = [Requirement(t) for group in read_project()["dependency-groups"].values() for t in group]
+    groups = read_project()["dependency-groups"].values()
+    development = [Requirement(text) for group in groups for text in group if isinstance(text, str)]
     for requirement in [*read_requirements(), *development]:
         assert requirement.name in pins, f"constraints.txt lacks {requirement.name}"
         assert pins[requirement.name] in requirement.specifier, f"{pins[requirement.name]} is outside {requirement}"

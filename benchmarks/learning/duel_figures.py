@@ -131,7 +131,7 @@ def skirmish_duel(args: FigureArgs) -> None:
                 one.write_pool()
         for name in ("learner", "best_response"):
             runs = [replace(getattr(one, name), trust_checkpoint=args.trust_checkpoint) for one in rounds]
-            train_all(f"round {number}, {name}", [(METHOD, run, None) for run in runs], args.workers)
+            train_all(f"round {number}, {name}", [(METHOD, run, None) for run in runs], args)
         rows += [one.row() for one in rounds]
     write_rows(args.figures / "skirmish_duel.csv", rows)
     draw_duel(args.figures)

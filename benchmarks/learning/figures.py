@@ -7,14 +7,8 @@ within each task.
 
 from __future__ import annotations
 
-import concurrent.futures
-import dataclasses
 import importlib
 import itertools
-import json
-import multiprocessing
-import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,22 +17,11 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
-from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.run_folder import (
-    LOG,
-    WEIGHTS,
-    RunArgs,
-    check_numbers,
-    differences,
-    read_rows,
-    write_csv,
-)
+from palaestra_baselines.common.many_runs import train_runs
+from palaestra_baselines.common.run_folder import LOG, WEIGHTS, RunArgs, check_numbers, read_rows, write_csv
 
 CLONE = Path(__file__).parents[2]
-DONE = "done.json"
-"""Says that a run is complete, and of which settings it is."""
 Runs = Mapping[Any, Sequence[RunArgs]]
 """Arguments of runs by what they are compared by, then by seed."""
 Logs = Mapping[Any, Sequence[list[dict[str, float]]]]
@@ -113,6 +96,9 @@ class FigureArgs:
         trust_checkpoint: Resume from checkpoints that another user or machine wrote. They can run code: do so only if
             you know who wrote them.
         workers: Processes that simulate, or that train in parallel; 0 for this one alone.
+        ray: Address of a Ray cluster that trains the runs, `workers` of them at the same time (0 for as many as it has
+            processors); ``local`` starts one here. All its machines must share the file system of `runs`. The figures
+            tracking, search and text train on this machine alone.
     """
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
@@ -123,6 +109,7 @@ class FigureArgs:
     assets: Path = CLONE / "assets" / "palaestra_assets"
     trust_checkpoint: bool = False
     workers: int = 2
+    ray: str = ""
 
     def check(self) -> None:
         """Looks at the numbers.
@@ -133,73 +120,20 @@ class FigureArgs:
         check_numbers({"seeds": self.seeds, "workers": self.workers}, ("workers",), ())
 
 
-def finished(run: RunArgs) -> bool:
-    """Whether the run is complete.
-
-    Raises:
-        FileExistsError: A run with other settings is complete there.
-    """
-    note = run.folder / DONE
-    try:
-        before = json.loads(note.read_text(encoding="utf-8"))["settings"]
-    except FileNotFoundError:
-        return False
-    except (ValueError, KeyError, TypeError, RecursionError):  # not written to its end: the checkpoint knows
-        return False
-    if before != run.settings:
-        raise FileExistsError(
-            f"{run.folder} holds a run with other settings ({differences(before, run.settings) or 'its length'}): "
-            "give another folder (--runs), or delete this one"
-        )
-    return True
-
-
-def mark_finished(run: RunArgs, **facts: Any) -> None:
-    """Writes down that the run is complete."""
-    content = json.dumps({"settings": run.settings, **facts}).encode()
-    write_atomically(run.folder / DONE, lambda file: file.write(content))
-
-
-def continued(run: Any) -> Any:
-    """The arguments of a run that goes on from its checkpoint where there is one, and else starts anew."""
-    begun = any((run.folder / name).exists() for name in (CHECKPOINT, PREVIOUS))
-    return dataclasses.replace(run, resume=begun, overwrite=not begun)
-
-
-def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], workers: int, quiet: bool = False) -> None:
-    """Trains the runs that are missing, ``workers`` at a time.
+def train_all(title: str, method_runs: Sequence[tuple[str, Any, Any]], args: FigureArgs) -> None:
+    """Trains the runs that are missing.
 
     Args:
         title: What the user sees.
         method_runs: ``(method, arguments, evaluation or None)`` of each run.
-        workers: Processes; 0 trains here.
-        quiet: Show nothing.
+        args: Of the figure.
     """
-    missing = [entry for entry in method_runs if not finished(entry[1])]
-    if workers < 1:
-        for entry in missing:
-            train_one(*entry)
-    if workers < 1 or not missing:
-        return
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # for the processes: they share the cores
-    total = sum(run.total_steps for _, run, _ in missing)
-    context = multiprocessing.get_context("spawn")
-    with (
-        concurrent.futures.ProcessPoolExecutor(workers, context) as pool,
-        Progress("steps", total, steps_so_far(missing), title=title, quiet=quiet, stream="stdout") as progress,
-    ):
-        waiting = [pool.submit(train_one, *entry) for entry in missing]
-        while waiting:
-            for done in [future for future in waiting if future.done()]:
-                waiting.remove(done)
-                done.result()
-            progress.update(steps_so_far(missing), runs=len(missing) - len(waiting))
-            time.sleep(1.0)
+    runs = [(method_module(method).__name__, run, evaluation) for method, run, evaluation in method_runs]
+    train_runs(title, runs, args.workers, ray=args.ray)
 
 
 def train_in_turn(
-    title: str, runs: Runs, module_of: Callable[[Any], str], workers: int, evaluation: Any = None
+    title: str, runs: Runs, module_of: Callable[[Any], str], args: FigureArgs, evaluation: Any = None
 ) -> None:
     """Trains the runs that are missing, the first seeds of all first.
 
@@ -207,11 +141,11 @@ def train_in_turn(
         title: What the user sees.
         runs: Arguments of the runs of each key, by seed.
         module_of: Name of the method's module by key.
-        workers: Processes; 0 trains here.
+        args: Of the figure.
         evaluation: What evaluations measure; matches against the script if None.
     """
     in_turn = [[(module_of(key), run, evaluation) for run in group] for key, group in runs.items()]
-    train_all(title, [entry for seed in itertools.zip_longest(*in_turn) for entry in seed if entry], workers)
+    train_all(title, [entry for seed in itertools.zip_longest(*in_turn) for entry in seed if entry], args)
 
 
 def train_entries(
@@ -241,29 +175,13 @@ def train_entries(
         ]
         for entry in entries
     }
-    train_in_turn(title, runs, lambda key: methods[key[1]].module, args.workers)
+    train_in_turn(title, runs, lambda key: methods[key[1]].module, args)
     return runs
-
-
-def train_one(method: str, run: Any, evaluation: Any) -> None:
-    """Trains a run to its end, from its checkpoint where there is one, and marks it as complete."""
-    report = method_module(method).train(continued(run), evaluation)
-    mark_finished(run, steps=report.steps, updates=report.updates, cpu_s=report.cpu_s)
 
 
 def method_module(method: str) -> Any:
     """The module of a method, which has ``Args`` and ``train``: of `palaestra_baselines`, or a full name with a dot."""
     return importlib.import_module(method if "." in method else f"palaestra_baselines.{method}")
-
-
-def steps_so_far(method_runs: Sequence[tuple[str, Any, Any]]) -> int:
-    """Steps of all runs up to their last evaluations."""
-    steps = 0.0
-    for _, run, _ in method_runs:
-        log = run.folder / LOG
-        rows = read_rows(log) if log.exists() else []
-        steps += rows[-1]["steps"] if rows else 0.0
-    return int(steps)
 
 
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -51,7 +51,7 @@ def rlae_figure(args: FigureArgs) -> None:
     """Shares of right tokens over decisions of both methods beside those of scripts and of the best static weights."""
     runs = {method: [run_of(args, method, seed) for seed in range(args.seeds)] for method in AGENTS}
     in_turn = [run for seeds in zip(*runs.values(), strict=True) for run in seeds]
-    train_all("rlae", [("rlae", run, partial(measure, run.agents)) for run in in_turn], args.workers)
+    train_all("rlae", [("rlae", run, partial(measure, run.agents)) for run in in_turn], args)
     logs = read_logs(runs)
     lines = {name: measure("one", lambda _, script=script: script) for name, script in SCRIPTS.items()}
     lines[STATIC] = {mixture: best_static(mixture) for mixture in MIXTURES}

@@ -233,7 +233,7 @@ def train_arms(args: FigureArgs, title: str, tasks: Iterable[str], methods: Iter
         for seed in range(args.seeds)
         for arm in wanted
     ]
-    train_all(title, in_turn, args.workers)
+    train_all(title, in_turn, args)
     return [
         Trained(arm.task, arm.method, arm.runs, [read_rows(run.folder / LOG) for run in arm.runs]) for arm in wanted
     ]
@@ -387,7 +387,7 @@ def seqwm_tuning(args: FigureArgs) -> None:
     tried = [pair for names in in_turn for pair in zip(SETTINGS, names, strict=True)]
     runs = {pair: tuning_run(args, *pair) for pair in tried}
     evaluation = partial(measure, TUNED_ON)
-    train_all("seqwm_tuning", [(MODULES[method], run, evaluation) for (method, _), run in runs.items()], args.workers)
+    train_all("seqwm_tuning", [(MODULES[method], run, evaluation) for (method, _), run in runs.items()], args)
     rows = [tuning_row(*pair, read_rows(runs[pair].folder / LOG)) for pair in sorted(tried, key=order_of)]
     write_rows(args.figures / "seqwm_tuning.csv", rows)
     for row in rows:
@@ -451,7 +451,7 @@ def copy_game() -> ModuleType:
 
 
 def train(args: seqwm.Args, evaluation: Evaluation | None = None) -> Report:
-    """Trains SeqWM in the game of the tests, as a method of `learning.figures.train_one`."""
+    """Trains SeqWM in the game of the tests, as a method of `learning.figures.train_all`."""
     copy_game()
     return seqwm.train(args, evaluation)
 
@@ -477,7 +477,7 @@ def seqwm_copy(args: FigureArgs) -> None:
     """Mean reward of a decision by mode, beside the exact bounds with and without communication."""
     game, runs = copy_game(), {name: [copy_run(args, name, s) for s in range(COPY_SEEDS)] for name in COPY_ARMS}
     in_turn = [run for seeds in zip(*runs.values(), strict=True) for run in seeds]
-    train_all("seqwm_copy", [(__name__, run, measure_copy) for run in in_turn], args.workers)
+    train_all("seqwm_copy", [(__name__, run, measure_copy) for run in in_turn], args)
     logs = {name: [read_rows(run.folder / LOG) for run in group] for name, group in runs.items()}
     lines = {BEST: game.BEST, BLIND: game.BLIND, RANDOM_PLAY: copy_score(random_numbers(), COPY_TEST_MATCHES)}
     rows: list[dict[str, Any]] = [

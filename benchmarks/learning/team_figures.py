@@ -141,7 +141,7 @@ def fm3q_exact(args: FigureArgs) -> None:
         for m in MIXERS
     }
     evaluation = ExactEvaluation(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
-    train_in_turn("fm3q_exact", runs, lambda mixer: "fm3q", args.workers, evaluation)
+    train_in_turn("fm3q_exact", runs, lambda mixer: "fm3q", args, evaluation)
     logs = read_logs(runs)
     shown = {("network", "alternating soccer", mixer): group for mixer, group in logs.items()}
     rows += curve_rows(shown, "part", "game", "mixer")
@@ -209,7 +209,7 @@ def fm3q_limit(args: FigureArgs) -> None:
     shared = {**LITTMAN, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = [fm3q.Args(**shared, seed=seed, directory=folder) for seed in range(args.seeds)]
     evaluation = ExactEvaluation(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
-    train_in_turn("fm3q_limit", {"fm3q": runs}, str, args.workers, evaluation)
+    train_in_turn("fm3q_limit", {"fm3q": runs}, str, args, evaluation)
     solution = evaluation.solution
     rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
     write_rows(args.figures / "fm3q_limit.csv", rows)
@@ -266,7 +266,7 @@ def train_methods(title: str, args: FigureArgs, methods: Mapping[str, Method]) -
         for game in GAMES
         for name, method in methods.items()
     }
-    train_in_turn(title, runs, lambda key: methods[key[1]].module, args.workers)
+    train_in_turn(title, runs, lambda key: methods[key[1]].module, args)
     return runs
 
 

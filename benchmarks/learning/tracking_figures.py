@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from learning import drawing
-from learning.figures import FigureArgs, bootstrap_interval, continued, copy_file, finished, mark_finished
+from learning.figures import FigureArgs, bootstrap_interval, copy_file
 from palaestra_baselines import ppo_tracking
+from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.run_folder import read_rows, write_csv
 from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track

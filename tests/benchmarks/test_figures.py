@@ -17,10 +17,11 @@ pytest.importorskip("matplotlib")
 
 import learn
 import palaestra_assets
-from learning import tracking_figures
-from learning.figures import FigureArgs, continued, finished, mark_finished
+from learning import figures, tracking_figures
+from learning.figures import FigureArgs
 from palaestra.ucav.inner_loop import load_inner_loop
 from palaestra_baselines import pid, ppo_tracking
+from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.ppo_tracking import evaluation_flights
 
 SMALL = {
@@ -102,6 +103,15 @@ def test_an_installed_package_is_never_written_to(tmp_path: Path, monkeypatch: p
     assert pid.Args().table == FigureArgs().assets / "tables" / "pid_grid.csv"
     monkeypatch.setattr(palaestra_assets, "path", lambda name: tmp_path / "site-packages" / "palaestra_assets" / name)
     assert pid.Args().table == Path("runs/pid/tables/pid_grid.csv")
+
+
+def test_the_runs_of_a_figure_go_to_the_cluster_that_is_named(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(figures, "train_runs", lambda title, runs, at_once, ray: asked.append((runs, at_once, ray)))
+    run = ppo_tracking.Args(directory=args.runs)
+    named = dataclasses.replace(args, workers=3, ray="auto")
+    figures.train_in_turn("mine", {"ppo": [run]}, lambda _: "ppo_tracking", named, print)
+    assert asked == [([("palaestra_baselines.ppo_tracking", run, print)], 3, "auto")]
 
 
 @pytest.mark.parametrize(("word", "value"), [("--seeds", "0"), ("--workers", "-1")])

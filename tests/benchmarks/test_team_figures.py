@@ -18,10 +18,11 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jsbsim")
 
 from learning import team_figures
-from learning.figures import FigureArgs, finished, train_all
+from learning.figures import FigureArgs
 from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.opponents import policy_metadata
 from palaestra_baselines import fm3q
+from palaestra_baselines.common.many_runs import finished, train_runs
 from palaestra_baselines.common.policy_file import read_policy
 
 SMALL = {
@@ -133,7 +134,7 @@ def test_runs_side_by_side_are_those_of_one_process(tmp_path: Path):
     given = {"env_id": "palaestra/GridSoccer-v0", "options": ("order=alternating",), **SMALL, "quiet": True}
     for workers in (0, 2):
         runs = [fm3q.Args(**given, seed=seed, directory=tmp_path / str(workers), resume=True) for seed in (0, 1)]
-        train_all("both", [("fm3q", run, None) for run in runs], workers, quiet=True)
+        train_runs("both", [(fm3q.__name__, run, None) for run in runs], workers, quiet=True)
         assert all(finished(run) for run in runs)
     for seed in (0, 1):
         here, there = (read_policy(tmp_path / str(w) / f"seed_{seed}" / "last.safetensors")[0] for w in (0, 2))

@@ -76,7 +76,7 @@ def log(path: Path) -> None:
 
 def done(path: Path) -> None:
     """The note that a run of a figure is complete."""
-    from learning.figures import mark_finished
+    from palaestra_baselines.common.many_runs import mark_finished
     from palaestra_baselines.common.run_folder import RunArgs
 
     mark_finished(RunArgs(directory=path.parent.parent), steps=5)

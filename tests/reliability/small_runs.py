@@ -113,7 +113,7 @@ def train(name: str, folder: Path, **changes: Any) -> None:
         module.sets = lambda: iter(chosen)
         module.train(module.Args(grid=True, table=folder / "table.csv", **settings))
         return
-    from learning.figures import continued
+    from palaestra_baselines.common.many_runs import continued
 
     if method == "ppo_tracking":
         module.evaluation_flights = functools.partial(module.evaluation_flights, horizon=100)

@@ -66,6 +66,8 @@ class RunArgs:
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = ("seed", "workers")
     SHARES: ClassVar[tuple[str, ...]] = ()
+    SEEDS_BY: ClassVar[str] = "palaestra_baselines.common.many_runs:train_seeds"
+    """What ``palaestra train METHOD --seeds`` calls, see there."""
 
     seed: int = 0
     total_steps: int = 1_000_000

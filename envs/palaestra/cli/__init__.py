@@ -2,8 +2,8 @@
 
 There are list, info, demo, play, train, eval, bench, replay, serve, questions, check and doctor. One module a
 command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that passes
-arguments on to another program also has ``split(arguments) -> its own``. Errors are one line on stderr (a few, for a
-mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
+arguments on to another program also has ``split(arguments) -> its own, passed on``. Errors are one line on stderr (a
+few, for a mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as exit:  # argparse has printed the reason
         return exit.code if isinstance(exit.code, int) else _fail(str(exit.code)) if exit.code else 0
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except KeyboardInterrupt as error:
+        return _fail(_with_notes("interrupted", error), 130)
     except BrokenPipeError:  # the reader of the output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             print(getattr(error, "compiler_message", ""), end="", file=sys.stderr)
             raise
-        return _fail(str(error) if isinstance(error, RuleError) else one_line(error))
+        return _fail(_with_notes(str(error) if isinstance(error, RuleError) else one_line(error), error))
 
 
 def _prepare_process() -> None:
@@ -111,6 +111,11 @@ def one_line(error: BaseException) -> str:
     return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}"
 
 
+def _with_notes(text: str, error: BaseException) -> str:
+    """A message and what was added to the error on its way, for example where results are kept."""
+    return "; ".join([text, *getattr(error, "__notes__", [])])
+
+
 def _trouble(error: OSError) -> str:
     """What is wrong with a path, and what to do."""
     match error:
@@ -136,9 +141,9 @@ def _run(command_line: list[str], is_program: bool) -> int:
         return _fail(f"no command {name!r}{near(name, COMMANDS)} (palaestra --help shows all)", 2)
     module = importlib.import_module(COMMANDS[name])
     parser = _parser(name, module)
-    own = rest if not hasattr(module, "split") else module.split(rest)
+    own, passed_on = module.split(rest) if hasattr(module, "split") else (rest, [])
     arguments = parser.parse_args(own)
-    arguments.passed_on = rest[len(own) :]
+    arguments.passed_on = passed_on
     arguments.is_program = is_program  # the command line is that of this process
     return module.run(arguments)
 

@@ -21,9 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
 
 
-def split(arguments: list[str]) -> list[str]:
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """No arguments of our own: all are passed on, ``--help`` too where tyro is installed."""
-    return arguments[:1] if arguments[:1] in HELP and importlib.util.find_spec("tyro") is None else []
+    own = int(arguments[:1] in HELP and importlib.util.find_spec("tyro") is None)
+    return arguments[:own], arguments[own:]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,9 @@
 A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .onnx), or
 module:function, a callable on batched observations or what as_opponent made. The sides are swapped where the game
 declares its teams symmetric; intervals count the two matches of a seed as one trial.
+
+--ray plays on a Ray cluster, with the same table. Its machines must be able to import the modules of module:function
+and module:id. What is interrupted leaves its finished matches in runs/scale: the same command goes on from there.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from palaestra.cli.common import (
     positive_count,
     print_json,
 )
-from palaestra.cli.named_players import named_player
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, tournament
 from palaestra.evaluation.match_pages import write_pages
+from palaestra.players.named_players import named_player
 from palaestra.replay import record
 
 ABOUT = "matches between players, with intervals and Elo"
@@ -55,6 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--num-envs", type=positive_count, default=64, help="matches at the same time (default 64)")
     parser.add_argument("--workers", type=natural, default=0, help="processes that share them (default: none)")
     parser.add_argument(
+        "--ray", metavar="ADDRESS", help="play on a Ray cluster: auto, ip:6379, or local for one on this machine"
+    )
+    parser.add_argument(
+        "--actors",
+        type=positive_count,
+        metavar="N",
+        help="with --ray: most processes that play (default: one a processor)",
+    )
+    parser.add_argument(
         "--record",
         metavar="FILE",
         type=Path,
@@ -80,24 +92,15 @@ def run(args: argparse.Namespace) -> int:
     for name in ("record", "html"):
         if getattr(args, name) and args.players:
             raise ValueError(f"--{name} goes with --a and --b")
-    options: dict[str, Any] = {
-        "matches": args.matches,
-        "seed": args.seed,
-        "swap": args.swap,
-        "num_envs": args.num_envs,
-        **({"workers": args.workers} if args.workers else {}),
-        **keywords_of(args),
-    }
+    if args.actors and args.ray is None:
+        raise ValueError("--actors goes with --ray")
+    if args.workers and args.ray is not None:
+        raise ValueError("--workers are processes of this machine: with --ray give --actors")
     id = find_id(args.id)
     with Progress("matches") as report_progress:
-        if args.players:
-            players = {name: named_player(name) for name in args.players}
-            result = tournament(id, players, anchors=_anchors(args.anchor), progress=report_progress, **options)
-        else:
-            pair = (named_player(args.a), named_player(args.b))
-            result = evaluate(id, *pair, names=(args.a, args.b), progress=report_progress, **options)
-            if args.record:
-                _record(args.record, id, pair, result, keywords_of(args))
+        result = _play(args, id, report_progress)
+    if args.record:
+        _record(args.record, id, (named_player(args.a), named_player(args.b)), result, keywords_of(args))
     if args.json:
         print_json(result.as_dict())
     else:
@@ -105,6 +108,30 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         _write_pages(args, result)
     return 0
+
+
+def _play(args: argparse.Namespace, id: str, report_progress: Progress) -> Any:
+    """The table or the tournament, by this machine or by a cluster."""
+    options: dict[str, Any] = {
+        "matches": args.matches,
+        "seed": args.seed,
+        "swap": args.swap,
+        "num_envs": args.num_envs,
+        **keywords_of(args),
+    }
+    play, play_all, player = evaluate, tournament, named_player
+    if args.ray is not None:
+        from palaestra import scale
+
+        play, play_all, player = scale.evaluate, scale.tournament, str  # who plays resolves the texts
+        options |= {"address": None if args.ray == "local" else args.ray, "actors": args.actors}
+    elif args.workers:
+        options["workers"] = args.workers
+    if args.players:
+        players = {name: player(name) for name in args.players}
+        return play_all(id, players, anchors=_anchors(args.anchor), progress=report_progress, **options)
+    pair = (player(args.a), args.b and player(args.b))
+    return play(id, *pair, names=(args.a, args.b), progress=report_progress, **options)
 
 
 def _write_pages(args: argparse.Namespace, table: Any) -> None:

@@ -23,7 +23,6 @@ import numpy as np
 from palaestra import make_batch
 from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_number, seed_number
 from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
-from palaestra.cli.named_players import named_player
 from palaestra.cli.talk import talk
 from palaestra.console import find_id, near, print_table
 from palaestra.core.compile.linker import record_view
@@ -31,6 +30,7 @@ from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, speaks_text
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
+from palaestra.players.named_players import named_player
 from palaestra.registry import make_game
 
 ABOUT = "play a game yourself, with the keyboard"

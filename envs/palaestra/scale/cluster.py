@@ -1,0 +1,116 @@
+"""The connection to Ray, and work on it as `palaestra.scale.tasks.Tasks`."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from palaestra.scale.tasks import Lost
+
+WAIT_S = 1.0
+
+
+def import_ray() -> Any:
+    """Ray itself.
+
+    Raises:
+        ImportError: It is not installed; names the extra.
+    """
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise ImportError('palaestra.scale needs Ray, which is not installed: pip install "palaestra[ray]"') from error
+
+
+@contextmanager
+def connected(address: str | None, processes: int) -> Iterator[Any]:
+    """Ray, connected inside; a connection that the caller has already is used and left open.
+
+    Args:
+        address: Of a cluster: ``"auto"`` for one of this machine, ``"ip:6379"``, ``"ray://ip:10001"``. None starts one
+            here and ends it afterwards.
+        processes: Most tasks at the same time on a cluster that is started here.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ConnectionError: There is no cluster at the address.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    for name, value in {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}.items():
+        os.environ.setdefault(name, value)  # no statistics sent to anybody, no warning of a coming change
+    local = {"address": "local", "num_cpus": processes, "include_dashboard": False}  # whatever else runs here
+    try:
+        ray.init(logging_level="error", log_to_driver=False, **(local if address is None else {"address": address}))
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        if address is None:
+            raise
+        raise ConnectionError(f"no Ray cluster answers at {address!r}: {str(error).splitlines()[0]}") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+class RayTasks:
+    """Pieces of work as Ray's tasks, one processor each."""
+
+    def __init__(self, ray: Any, function: Callable[[Any, Any], Any], shared: Any) -> None:
+        """Makes a function known.
+
+        Args:
+            ray: Ray, connected.
+            function: ``function(shared, piece) -> result`` of a module that all machines can import.
+            shared: First argument of all calls; a machine receives it once.
+        """
+        self._ray = ray
+        self._function = ray.remote(num_cpus=1, max_retries=0)(function)
+        self._shared = ray.put(shared)
+
+    def start(self, piece: Any) -> Any:
+        """See `palaestra.scale.tasks.Tasks`."""
+        return self._function.remote(self._shared, piece)
+
+    def wait(self, running: list[Any]) -> list[Any]:
+        """See `palaestra.scale.tasks.Tasks`."""
+        if not self._ray.wait(running, num_returns=1, timeout=WAIT_S)[0]:
+            return []
+        return self._ray.wait(running, num_returns=len(running), timeout=0)[0]
+
+    def result(self, handle: Any) -> Any:
+        """See `palaestra.scale.tasks.Tasks`."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(handle)
+        except errors.RayTaskError as error:
+            raise work_error(error) from None
+        except (
+            errors.WorkerCrashedError,
+            errors.NodeDiedError,
+            errors.LocalRayletDiedError,
+            errors.ObjectLostError,
+            errors.OutOfMemoryError,
+        ) as error:
+            raise Lost(str(error).strip().partition("\n")[0]) from None
+
+    def cancel(self, running: list[Any]) -> None:
+        """See `palaestra.scale.tasks.Tasks`."""
+        for handle in running:
+            self._ray.cancel(handle, force=True)
+
+
+def work_error(error: Any) -> Exception:
+    """What a task raised, as it was raised; a worker that cannot import palaestra cannot raise it."""
+    cause = error.cause
+    text = str(error)
+    if isinstance(cause, ModuleNotFoundError) or "No module named 'palaestra" in text:
+        module = getattr(cause, "name", None) or "palaestra"
+        return ImportError(f"a worker of the cluster cannot import {module!r}: install it on every machine")
+    return cause if isinstance(cause, Exception) else RuntimeError(text)

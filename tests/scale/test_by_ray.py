@@ -1,0 +1,246 @@
+"""Evaluations on Ray: the tables of one process, to the bit, whatever dies; and what a stranger's machine is told."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import palaestra
+from palaestra import evaluation, scale
+from palaestra.core.files import FileError
+from palaestra.evaluation import MatchTable
+from palaestra.scale import pieces
+
+ray = pytest.importorskip("ray", reason='needs the extra "palaestra[ray]"')
+pytestmark = pytest.mark.ray
+
+PONG = "palaestra/TeamPong-v0"
+WEIGHTS = Path(__file__).parents[2] / "assets" / "palaestra_assets" / "weights" / "fm3q_team_pong.safetensors"
+SIX = {
+    "tracker": "tracker",
+    "chaser": "chaser",
+    "weak": "tracker:0.5",
+    "random": "random",
+    "mix": "mix",
+    "network": WEIGHTS,
+}
+SLOW_PLAYER = "scale_players:slow"
+
+
+@pytest.fixture(autouse=True)
+def a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))  # where workers find the players of this folder
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """Three machines of one processor each, all on this one."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    made.add_node(num_cpus=1)
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def workers() -> list[int]:
+    """Processes that are playing now."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes().startswith(b"ray::play_piece"):
+                found.append(int(folder.name))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+class Killer:
+    """Kills a playing process now and then, while it is used as a context manager."""
+
+    def __init__(self, kills: int, every_s: float) -> None:
+        self.left, self.killed, self._every_s = kills, 0, every_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        chance = random.Random(0)
+        while self.left and not self._over.wait(self._every_s * chance.uniform(0.5, 1.5)):
+            if found := workers():
+                os.kill(chance.choice(found), signal.SIGKILL)
+                self.left -= 1
+                self.killed += 1
+
+
+def same(a: MatchTable, b: MatchTable) -> None:
+    np.testing.assert_array_equal(a.results, b.results)
+    assert str(a) == str(b)
+
+
+def losses_in(notes: list[str]) -> int:
+    return max([0, *(int(note.split(", ")[1].split()[0]) for note in notes if "lost" in note)])
+
+
+def test_a_tournament_of_six_is_that_of_one_process():
+    one = evaluation.tournament(PONG, SIX, matches=20)
+    many = scale.tournament(PONG, SIX, matches=20, actors=2)
+    assert len(many.tables) == 15
+    for a, b in zip(one.tables, many.tables, strict=True):
+        same(a, b)
+    assert one.as_dict() == many.as_dict()
+
+
+def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any):
+    players = {**{name: SIX[name] for name in ("tracker", "chaser", "weak", "random", "network")}, "slow": SLOW_PLAYER}
+    one = evaluation.tournament(PONG, {**players, "slow": fast_twin()}, matches=40)
+    notes: list[str] = []
+    nodes = [node for node in cluster.list_all_nodes() if not node.is_head()]
+
+    def progress(done: int, total: int, note: str) -> None:
+        notes.append(note)
+        if done >= 80 and nodes:
+            threading.Thread(target=cluster.remove_node, args=(nodes.pop(), False)).start()
+            nodes.clear()
+
+    with Killer(1, 1.0) as killer:
+        many = scale.tournament(PONG, players, matches=40, address=cluster.address, progress=progress)
+    assert killer.killed == 1
+    assert not nodes
+    assert losses_in(notes) >= 1
+    for a, b in zip(one.tables, many.tables, strict=True):
+        same(a, b)
+    assert one.as_dict() == many.as_dict()
+
+
+def fast_twin() -> Callable[[np.ndarray], np.ndarray]:
+    import scale_players  # pyright: ignore[reportMissingImports]
+
+    return scale_players.fast
+
+
+@pytest.mark.parametrize(
+    ("kills", "slow"), [(3, SLOW_PLAYER), pytest.param(20, "scale_players:slower", marks=pytest.mark.slow)]
+)
+def test_kills_change_nothing(kills: int, slow: str):
+    one = evaluation.evaluate(PONG, fast_twin(), "tracker", matches=2000, names=("still", "tracker"))
+    notes: list[str] = []
+    with Killer(kills, 1.5) as killer:
+        many = scale.evaluate(
+            PONG,
+            slow,
+            "tracker",
+            matches=2000,
+            names=("still", "tracker"),
+            actors=2,
+            progress=lambda done, total, note: notes.append(note),
+        )
+    assert killer.killed == kills
+    assert losses_in(notes) == kills
+    same(one, many)
+
+
+@pytest.mark.slow
+def test_kills_change_no_evaluation_of_jsbsim():
+    fight: dict[str, Any] = {"a": "expert", "b": "lead_pursuit", "matches": 200, "engine": "jsbsim"}
+    one = evaluation.evaluate("palaestra/UcavDogfight-v1", **fight, workers=2)
+    notes: list[str] = []
+    with Killer(20, 2.0) as killer:
+        many = scale.evaluate(
+            "palaestra/UcavDogfight-v1", **fight, actors=2, progress=lambda done, total, note: notes.append(note)
+        )
+    print(f"{killer.killed} kills, {losses_in(notes)} lost")
+    assert losses_in(notes) == killer.killed == 20
+    same(one, many)
+
+
+def test_an_interrupted_evaluation_goes_on():
+    command = "from palaestra import scale; print(scale.evaluate({!r}, {!r}, 'tracker', matches=400, actors=2))"
+    words = [sys.executable, "-c", command.format(PONG, SLOW_PLAYER)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while not workers() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert "of 400 matches are kept in runs/scale/palaestra-TeamPong-v0-" in error
+    (file,) = Path("runs", "scale").iterdir()
+    begun: list[int] = []
+    many = scale.evaluate(
+        PONG, SLOW_PLAYER, "tracker", matches=400, actors=2, progress=lambda done, total, note: begun.append(done)
+    )
+    assert begun[0] > 0
+    assert not file.exists()
+    same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=400, names=(SLOW_PLAYER, "tracker")), many)
+
+
+# ------------------------------------------------------------------------------------------------------------ strangers
+
+
+def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(cluster: Any, monkeypatch: pytest.MonkeyPatch):
+    ray.init(address=cluster.address, logging_level="warning", log_to_driver=False)
+
+    @ray.remote(num_cpus=0)
+    def other_work() -> int:
+        time.sleep(1.0)
+        return os.getpid()
+
+    beside = [other_work.remote() for _ in range(10)]
+
+    def play(**given: Any) -> MatchTable:
+        return scale.evaluate(**{"id": PONG, "a": "tracker", "b": "chaser", "matches": 16, "actors": 2, **given})
+
+    with monkeypatch.context() as changed:
+        changed.setattr(pieces, "__version__", "99.0")
+        with pytest.raises(scale.WorkerRefused, match=rf"palaestra there: {palaestra.__version__}, here: 99.0"):
+            play()
+    with monkeypatch.context() as changed:
+        changed.setattr(pieces, "rules_digest", lambda game: "0" * 16)
+        with pytest.raises(scale.WorkerRefused, match=f"the rules of {PONG} there: .*, here: 0000000000000000"):
+            play()
+    with monkeypatch.context() as changed:
+        changed.setattr(pieces, "row_data", lambda row: ("only_here:game", "", "", {}))
+        palaestra.registry.register("test/OnlyHere-v0", palaestra.registry.row(PONG).factory)
+        changed.setattr(scale.by_ray, "row_data", pieces.row_data)
+        try:
+            with pytest.raises(ImportError, match="a worker of the cluster cannot import 'only_here'"):
+                play(id="test/OnlyHere-v0")
+        finally:
+            del palaestra.registry.ROWS["test/OnlyHere-v0"]
+    with pytest.raises(FileError, match=r"missing\.safetensors: there is no such file"):
+        play(a="missing.safetensors")
+    with pytest.raises(ValueError, match="there is no module 'nobody'"):
+        play(a="nobody:player")
+    same(evaluation.evaluate(PONG, "tracker", "chaser", matches=16), play())
+    assert len(ray.get(beside)) == 10
