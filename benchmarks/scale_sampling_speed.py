@@ -1,8 +1,6 @@
 """Speed of `palaestra.scale.sampler`: two actors next to the same sampling in one process, and copies of a byte.
 
-::
-
-    build/ray/bin/python benchmarks/scale_sampling_speed.py
+Part of ``speed.py``, as measurement zr; ``make test-ray`` makes the environment that has Ray, ``build/ray``.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from measurement import Measurement, NotHere, ReportProgress, print_measurements
+from measurement import Measurement, NotHere, ReportProgress
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.scale.pieces import made_with, row_data
@@ -134,7 +132,3 @@ def copies_of_a_byte(one: LaneSampler, read: Mapping[str, np.ndarray]) -> float:
     pickled = sum(array.nbytes for array in written.values() if array.ctypes.data not in handed)
     owned = sum(array.nbytes for array in read.values() if array.flags.owndata or array.flags.writeable)
     return 3.0 + pickled / total + owned / total
-
-
-if __name__ == "__main__":
-    print_measurements(sampling(lambda note: None))

@@ -98,7 +98,7 @@ def overheads(report_progress: ReportProgress) -> list[Measurement]:
     """What a piece costs beside its work: seconds of the driver's processor, and of the clock with two processes."""
     with cluster() as ray:
         tasks = RayTasks(ray, nothing, None)
-        count = 0
+        count, cpu_s, wall_s = 0, 0.0, 0.0
         for round in range(2):  # the first one starts the processes
             report_progress(f"{round + 1}/2")
             cpu_s, wall_s = time.process_time(), time.perf_counter()

@@ -28,6 +28,8 @@ import math_speed
 import plan_speed
 import pursuit_speed
 import robots_speed
+import scale_sampling_speed
+import scale_speed
 import search_speed
 import skirmish_speed
 import start_speed
@@ -52,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zo (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zr (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -297,6 +299,9 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zm": (flight_speed.threads, "UCAV, two threads, speed-up", flight_speed.THREADS_BAR, True),
     "zn": (flight_speed.singles, "gymnasium.make UCAV, compiled over JSBSim", flight_speed.SINGLE_BAR, True),
     "zo": (flight_speed.starts, "UCAV, imports to first step, CPU s", flight_speed.COLD_BAR_S, False),
+    "zp": (scale_speed.evaluations, "matches by two processes of Ray over one, speed-up", 1.6, True),
+    "zq": (scale_speed.overheads, "a piece without work on Ray, ms", None, False),
+    "zr": (scale_sampling_speed.sampling, "sampling by two actors over one process", 1.5, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

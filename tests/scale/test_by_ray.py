@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import palaestra
-from palaestra import evaluation, scale
+from palaestra import evaluation, registry, scale
 from palaestra.core.files import FileError
 from palaestra.evaluation import MatchTable
-from palaestra.scale import pieces
+from palaestra.scale import by_ray, pieces
 
 ray = pytest.importorskip("ray", reason='needs the extra "palaestra[ray]"')
 pytestmark = pytest.mark.ray
@@ -146,24 +146,21 @@ def fast_twin() -> Callable[[np.ndarray], np.ndarray]:
     return scale_players.fast
 
 
-@pytest.mark.parametrize(
-    ("kills", "slow"), [(3, SLOW_PLAYER), pytest.param(20, "scale_players:slower", marks=pytest.mark.slow)]
-)
-def test_kills_change_nothing(kills: int, slow: str):
+@pytest.mark.slow
+def test_kills_change_nothing():
     one = evaluation.evaluate(PONG, fast_twin(), "tracker", matches=2000, names=("still", "tracker"))
     notes: list[str] = []
-    with Killer(kills, 1.5) as killer:
+    with Killer(20, 1.5) as killer:
         many = scale.evaluate(
             PONG,
-            slow,
+            "scale_players:slower",
             "tracker",
             matches=2000,
             names=("still", "tracker"),
             actors=2,
             progress=lambda done, total, note: notes.append(note),
         )
-    assert killer.killed == kills
-    assert losses_in(notes) == kills
+    assert losses_in(notes) == killer.killed == 20
     same(one, many)
 
 
@@ -231,13 +228,13 @@ def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(cluster: Any, m
             play()
     with monkeypatch.context() as changed:
         changed.setattr(pieces, "row_data", lambda row: ("only_here:game", "", "", {}))
-        palaestra.registry.register("test/OnlyHere-v0", palaestra.registry.row(PONG).factory)
-        changed.setattr(scale.by_ray, "row_data", pieces.row_data)
+        registry.register("test/OnlyHere-v0", registry.row(PONG).factory)
+        changed.setattr(by_ray, "row_data", pieces.row_data)
         try:
             with pytest.raises(ImportError, match="a worker of the cluster cannot import 'only_here'"):
                 play(id="test/OnlyHere-v0")
         finally:
-            del palaestra.registry.ROWS["test/OnlyHere-v0"]
+            del registry.ROWS["test/OnlyHere-v0"]
     with pytest.raises(FileError, match=r"missing\.safetensors: there is no such file"):
         play(a="missing.safetensors")
     with pytest.raises(ValueError, match="there is no module 'nobody'"):

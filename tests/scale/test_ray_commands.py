@@ -122,6 +122,7 @@ def test_an_evaluation_prints_the_table_of_one_process(my_duel: str, capsys: pyt
     assert many.out == one
 
 
+@pytest.mark.slow
 def test_a_figure_outlives_its_driver_and_its_workers(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

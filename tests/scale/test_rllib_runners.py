@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("ray.rllib", reason='needs the extra "palaestra[ray]"')
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_with_rllib.py"
 

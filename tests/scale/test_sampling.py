@@ -325,6 +325,7 @@ def is_running(pid: int) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_the_example_trains_for_two_updates_on_a_cluster(cluster: Any):
     where = ["--address", cluster.get_runtime_context().gcs_address, "--actors", "1"]
     command = [sys.executable, str(ROOT / "examples/mappo_on_ray.py"), *where, "--updates", "2", "--lanes", "16"]

@@ -31,7 +31,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id, print_table
 from palaestra.core.files import write_atomically
 from palaestra.scale.cluster import WAIT_S, RayTasks, connected
-from palaestra.scale.pieces import check_made_with, made_with, row_data
+from palaestra.scale.pieces import accept, made_with, row_data
 from palaestra.scale.tasks import Lost, Tasks, work_off
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
@@ -205,7 +205,7 @@ def _tasks(at_once: int, ray: str) -> Iterator[tuple[Tasks, int]]:
     """Where runs are trained, and how many of them at the same time."""
     place = os.getcwd(), [*sys.path]
     if ray:
-        with connected(None if ray == "local" else ray, at_once or os.cpu_count() or 1) as connection:
+        with connected(ray, at_once or os.cpu_count() or 1) as connection:
             most = at_once or max(1, int(connection.cluster_resources().get("CPU", 1)))
             yield RayTasks(connection, train_piece, place), most
         return
@@ -236,10 +236,7 @@ def train_piece(place: tuple[str, list[str]], piece: TrainingPiece) -> None:
             "a folder on a file system that all machines share (--directory of a method, --runs of a figure)"
         )
     if piece.env_id:
-        if piece.env_id not in registry.ROWS:
-            factory, family, about, kwargs = piece.row
-            registry.register(piece.env_id, factory, family=family, about=about, **kwargs)
-        check_made_with(piece.made_with, piece.env_id, piece.keywords)
+        accept(piece.env_id, piece.row, piece.made_with, piece.keywords)
     train_run(*pickle.loads(piece.content))
 
 

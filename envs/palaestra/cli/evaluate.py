@@ -124,7 +124,7 @@ def _play(args: argparse.Namespace, id: str, report_progress: Progress) -> Any:
         from palaestra import scale
 
         play, play_all, player = scale.evaluate, scale.tournament, str  # who plays resolves the texts
-        options |= {"address": None if args.ray == "local" else args.ray, "actors": args.actors}
+        options |= {"address": args.ray, "actors": args.actors}
     elif args.workers:
         options["workers"] = args.workers
     if args.players:

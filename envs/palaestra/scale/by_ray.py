@@ -40,6 +40,8 @@ from palaestra.scale.pieces import Job, made_with, pieces_of, play_piece, prepar
 from palaestra.scale.saved import SavedResults
 from palaestra.scale.tasks import work_off
 
+AHEAD = 2
+"""Pieces that wait where all processors play: no process waits for its next piece."""
 Progress = Callable[[int, int, str], Any]
 """``progress(done, total, note)``: matches, and processes at work and lost in words."""
 
@@ -77,7 +79,7 @@ def evaluate(
         num_envs: Matches at the same time in a process.
         names: What to call the players.
         progress: Called with the numbers of finished and of all matches, and what the processes do.
-        address: Of a Ray cluster (``"auto"``, ``"ip:6379"``); None starts one on this machine and ends it.
+        address: Of a Ray cluster (``"auto"``, ``"ip:6379"``); None or ``"local"`` starts one here and ends it.
         actors: Most processes that play; None for as many as there are processors.
         results: File of finished matches, read where it exists and deleted at the end. None for one in
             ``runs/scale`` under a name that says what is played.
@@ -160,7 +162,7 @@ def _play(
     progress: Progress | None,
 ) -> list[tuple[Game, list[np.ndarray]]]:
     """Rules and results of each job, in parts."""
-    actors = (os.cpu_count() or 1) if actors is None and address is None else actors
+    actors = (os.cpu_count() or 1) if actors is None and address in (None, "local") else actors
     if num_envs < 1 or (actors is not None and actors < 1):
         raise ValueError(f"num_envs and actors must be at least 1, got {num_envs} and {actors}")
     games, pieces = [], []
@@ -175,7 +177,8 @@ def _play(
         pieces += pieces_of(number, match.seed, counts, game.physics is not None)
     stored: dict[bytes, Any] = {}
     local = [_job(match, num_envs, lambda content: stored.setdefault(content, content)) for match in given]
-    with SavedResults(file, local, pieces) as saved, connected(address, actors or 1) as ray:
+    saved = SavedResults(file, local, pieces)
+    with connected(address, actors or 1) as ray, saved:
         references = {content: ray.put(content) for content in stored}
         jobs = [_job(match, num_envs, lambda content: references[content]) for match in given]
         if saved.missing:
@@ -194,7 +197,7 @@ def _play_missing(ray: Any, jobs: list[Job], saved: SavedResults, processes: int
             progress(saved.matches, total, note[0])
 
     def report(done: int, running: int, losses: int) -> None:
-        note[0] = f"{running} at work" + (f", {losses} lost and replaced" if losses else "")
+        note[0] = f"{running} pieces at work" + (f", {losses} lost and replaced" if losses else "")
         tell()
 
     began = time.monotonic()
@@ -205,6 +208,8 @@ def _play_missing(ray: Any, jobs: list[Job], saved: SavedResults, processes: int
         print(f"palaestra: {processes} processes ready after {ready_s:.1f} s", file=sys.stderr, flush=True)
     missing = saved.missing
     tasks = RayTasks(ray, play_piece, jobs)
+    if processes >= ray.cluster_resources().get("CPU", 0):
+        processes += AHEAD
     for number, results in work_off(tasks, [saved.pieces[k] for k in missing], processes, report):
         saved.add(missing[number], results)
         tell()

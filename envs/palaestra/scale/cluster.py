@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -12,7 +13,9 @@ from typing import Any
 
 from palaestra.scale.tasks import Lost
 
-WAIT_S = 1.0
+WAIT_S, KNOCK_S = 1.0, 10.0
+_is_ours = False
+"""Whether the connection of this process ends with the call that made it; Ray then ends all work of the connection."""
 
 
 def import_ray() -> Any:
@@ -32,8 +35,8 @@ def connected(address: str | None, processes: int) -> Iterator[Any]:
     """Ray, connected inside; a connection that the caller has already is used and left open.
 
     Args:
-        address: Of a cluster: ``"auto"`` for one of this machine, ``"ip:6379"``, ``"ray://ip:10001"``. None starts one
-            here and ends it afterwards.
+        address: Of a cluster: ``"auto"`` for one of this machine, ``"ip:6379"``, ``"ray://ip:10001"``. None and
+            ``"local"`` start one here and end it afterwards.
         processes: Most tasks at the same time on a cluster that is started here.
 
     Raises:
@@ -46,17 +49,36 @@ def connected(address: str | None, processes: int) -> Iterator[Any]:
         return
     for name, value in {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}.items():
         os.environ.setdefault(name, value)  # no statistics sent to anybody, no warning of a coming change
-    local = {"address": "local", "num_cpus": processes, "include_dashboard": False}  # whatever else runs here
+    is_local = address in (None, "local")
+    own = {"num_cpus": processes, "include_dashboard": False} if is_local else {}
+    _knock(address or "local")
     try:
-        ray.init(logging_level="error", log_to_driver=False, **(local if address is None else {"address": address}))
+        ray.init(logging_level="error", log_to_driver=False, address=address or "local", **own)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        if address is None:
+        if is_local:
             raise
         raise ConnectionError(f"no Ray cluster answers at {address!r}: {str(error).splitlines()[0]}") from error
+    global _is_ours
+    _is_ours = True
     try:
         yield ray
     finally:
+        _is_ours = False
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Connects to a machine that an address names, as Ray tries for minutes and says little.
+
+    Raises:
+        ConnectionError: Nobody answers.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
+        except OSError as error:
+            raise ConnectionError(f"no Ray cluster answers at {address!r}: {error.strerror or error}") from None
 
 
 class RayTasks:
@@ -102,8 +124,9 @@ class RayTasks:
 
     def cancel(self, running: list[Any]) -> None:
         """See `palaestra.scale.tasks.Tasks`."""
-        for handle in running:
-            self._ray.cancel(handle, force=True)
+        if not _is_ours:
+            for handle in running:
+                self._ray.cancel(handle)
 
 
 def work_error(error: Any) -> Exception:

@@ -25,12 +25,10 @@ from palaestra.evaluation.matches import match_seeds, play_seeds, set_players
 from palaestra.game import Row
 from palaestra.players.named_players import named_player
 
-FEWEST = 8
-"""Matches of a piece, where there are as many."""
-MOST, A_SIDE = 2048, 6
-"""Most matches of a piece, and pieces of a side as long as they are smaller: a match takes microseconds to
-milliseconds."""
-MOST_OF_ENGINES, A_SIDE_OF_ENGINES = 64, 32
+FEWEST, MOST, A_SIDE = 25, 512, 8
+"""Matches of a piece, at least and at most, and pieces of a side between these bounds: a match takes microseconds to
+milliseconds, a piece about two milliseconds of the calling process."""
+OF_ENGINES = 8, 64, 32
 """The same where an engine outside moves the bodies, and a match takes about a second."""
 
 
@@ -106,11 +104,12 @@ def pieces_of(job: int, seed: int, counts: Sequence[int], has_engine: bool = Fal
         counts: Matches by side.
         has_engine: Whether an engine outside moves the bodies.
     """
-    most, a_side = (MOST_OF_ENGINES, A_SIDE_OF_ENGINES) if has_engine else (MOST, A_SIDE)
+    fewest, most, a_side = OF_ENGINES if has_engine else (FEWEST, MOST, A_SIDE)
     pieces = []
     for side, count in enumerate(counts):
-        size = min(max(math.ceil(count / a_side), FEWEST), most)
-        pieces += [Piece(job, seed, side, k, min(size, count - k)) for k in range(0, count, size)]
+        number = math.ceil(count / min(max(math.ceil(count / a_side), fewest), most))
+        size = math.ceil(count / max(number, 1))  # evenly
+        pieces += [Piece(job, seed, side, k, min(size, count - k)) for k in range(0, count, size)] if count else []
     return pieces
 
 
