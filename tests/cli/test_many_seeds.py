@@ -140,7 +140,7 @@ def test_players_go_to_a_cluster_as_texts(run, monkeypatch: pytest.MonkeyPatch):
     assert run("eval", "TeamPong", *players, "--ray", "10.0.0.1:6379", "--json").json() == {"played": 1}
     (pair, options), (players, more) = heard
     assert pair == ("palaestra/TeamPong-v0", "nobody:player", "chaser")
-    assert (options["address"], options["actors"], options["names"]) == (None, 3, ("nobody:player", "chaser"))
+    assert (options["address"], options["actors"], options["names"]) == ("local", 3, ("nobody:player", "chaser"))
     assert players[1] == {"nobody:player": "nobody:player", "chaser": "chaser"}
     assert (more["address"], more["actors"]) == ("10.0.0.1:6379", None)
     assert not {"workers", "threads"} & {*options, *more}

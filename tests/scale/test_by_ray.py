@@ -241,3 +241,10 @@ def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(cluster: Any, m
         play(a="nobody:player")
     same(evaluation.evaluate(PONG, "tracker", "chaser", matches=16), play())
     assert len(ray.get(beside)) == 10
+
+
+def test_an_address_where_nobody_answers_is_named_at_once():
+    began = time.monotonic()
+    with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127\.0\.0\.1:1': Connection refused"):
+        scale.evaluate(PONG, "tracker", "chaser", matches=2, address="127.0.0.1:1")
+    assert time.monotonic() - began < 5.0

@@ -35,9 +35,7 @@ def test_every_match_is_in_one_piece(counts, has_engine):
     for side, count in enumerate(counts):
         numbers = [k for p in found if p.side == side for k in range(p.first, p.first + p.count)]
         assert numbers == list(range(count))
-    assert all(
-        p.count <= (64 if has_engine else 512) and (p.job, p.seed) == (3, 9) for p in found
-    )
+    assert all(p.count <= (64 if has_engine else 512) and (p.job, p.seed) == (3, 9) for p in found)
 
 
 def test_pieces_give_the_table_of_one_process():
