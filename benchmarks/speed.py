@@ -207,7 +207,7 @@ def _lanes_of_a_millisecond(id: str) -> int:
         lanes *= 2
 
 
-MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str, float, bool]] = {
+MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str, float | None, bool]] = {
     "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
     "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
     "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
