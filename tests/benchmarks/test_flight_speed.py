@@ -153,4 +153,4 @@ def test_each_measurement_has_a_letter():
     functions = [flight.frames, flight.workers, flight.resets, flight.decisions, flight.threads, flight.singles]
     letters = ["f", "g", "h", "zl", "zm", "zn", "zo"]
     assert [speed.MEASUREMENTS[letter][0] for letter in letters] == [*functions, flight.starts]
-    assert list(speed.MEASUREMENTS)[-4:] == letters[3:]
+    assert [letter for letter in speed.MEASUREMENTS if letter in letters] == letters
