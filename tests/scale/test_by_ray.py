@@ -38,6 +38,7 @@ SIX = {
     "network": WEIGHTS,
 }
 SLOW_PLAYER = "scale_players:slow"
+"""Plays on for seconds."""
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +154,7 @@ def test_kills_change_nothing():
     with Killer(20, 1.5) as killer:
         many = scale.evaluate(
             PONG,
-            "scale_players:slower",
+            SLOW_PLAYER,
             "tracker",
             matches=2000,
             names=("still", "tracker"),
@@ -178,28 +179,30 @@ def test_kills_change_no_evaluation_of_jsbsim():
     same(one, many)
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_goes_on():
-    command = "from palaestra import scale; print(scale.evaluate({!r}, {!r}, 'tracker', matches=400, actors=2))"
+    command = (
+        "from palaestra import scale; scale.evaluate({!r}, {!r}, 'tracker', matches=100, actors=2, "
+        "progress=lambda done, total, note: print(done, flush=True))"
+    )
     words = [sys.executable, "-c", command.format(PONG, SLOW_PLAYER)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 60
-        while not workers() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(2.0)
+        assert process.stdout is not None
+        assert next(line for line in process.stdout if int(line) > 0)
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=60)[1]
     finally:
         process.kill()
-    assert "of 400 matches are kept in runs/scale/palaestra-TeamPong-v0-" in error
+    assert "of 100 matches are kept in runs/scale/palaestra-TeamPong-v0-" in error
     (file,) = Path("runs", "scale").iterdir()
     begun: list[int] = []
     many = scale.evaluate(
-        PONG, SLOW_PLAYER, "tracker", matches=400, actors=2, progress=lambda done, total, note: begun.append(done)
+        PONG, SLOW_PLAYER, "tracker", matches=100, actors=2, progress=lambda done, total, note: begun.append(done)
     )
     assert begun[0] > 0
     assert not file.exists()
-    same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=400, names=(SLOW_PLAYER, "tracker")), many)
+    same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=100, names=(SLOW_PLAYER, "tracker")), many)
 
 
 # ------------------------------------------------------------------------------------------------------------ strangers
