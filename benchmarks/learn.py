@@ -11,6 +11,8 @@
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
+    python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
+    python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -30,6 +32,7 @@ import tyro
 from learning import (
     distil_figures,
     duel_figures,
+    poisson_figures,
     pursuit_figures,
     rlae_figures,
     search_figures,
@@ -62,6 +65,13 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "seqwm_tasks": seqwm_figures.seqwm_tasks,
     "seqwm_modes": seqwm_figures.seqwm_modes,
     "seqwm_tuning": seqwm_figures.seqwm_tuning,
+    "poisson_gradient": poisson_figures.poisson_gradient,
+    "poisson_speed": poisson_figures.poisson_speed,
+    "poisson_tuning": poisson_figures.poisson_tuning,
+    "poisson_tasks": poisson_figures.poisson_tasks,
+    "poisson_atoms": poisson_figures.poisson_atoms,
+    "poisson_modes": poisson_figures.poisson_modes,
+    "humanoid": poisson_figures.humanoid,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -79,6 +89,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "seqwm_copy": seqwm_figures.draw_copy,
     **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
     "seqwm_modes": seqwm_figures.draw_modes,
+    **{name: partial(poisson_figures.draw, name) for name in poisson_figures.PICTURED},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -97,7 +97,10 @@ def rates(first: float) -> dict[str, tuple[float, float]]:
     return {"learning_rate": ends, "critic_learning_rate": ends}
 
 
-PPO_BASE: dict[str, Any] = {"reward_scale": 10.0, "rollout": 64, "epochs": 10, "minibatches": 16, "gamma": 0.99}
+PPO_BASE: dict[str, Any] = {
+    **{"head": "gaussian", "normalise_rewards": False, "reward_scale": 10.0},
+    **{"rollout": 64, "epochs": 10, "minibatches": 16, "gamma": 0.99},
+}
 MAPPO_BASE: dict[str, Any] = {
     **{"rollout": 64, "epochs": 10, "minibatches": 8, "gamma": 0.99, "entropy": (0.0, 0.0)},
     **rates(3e-4),
@@ -142,7 +145,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 """Settings that were tried, by method and name: arguments beside `SHARED`."""
 CHOSEN = {PPO: "rate 1e-3, gamma 0.96, rollout 32", MAPPO: "rate 1e-3, gamma 0.96, rollout 32", SEQWM: "rate 2e-3"}
 """The setting of each method that is compared; `seqwm_tuning` says which one has the greatest area."""
-MODULES = {PPO: "learning.ppo_runs", MAPPO: "mappo", SEQWM: "seqwm"}
+MODULES = {PPO: "poisson_ppo", MAPPO: "mappo", SEQWM: "seqwm"}
 ARMS: dict[str, Method] = {
     **{name: Method(name, MODULES[name], SETTINGS[name][CHOSEN[name]]) for name in (PPO, MAPPO)},
     **{

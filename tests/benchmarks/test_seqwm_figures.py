@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
 
 pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
@@ -20,9 +18,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("mujoco")
 
 import games.copy_game
-import torch
 
-from learning import drawing, figures, ppo_runs, seqwm_figures
+from learning import drawing, figures, seqwm_figures
 from learning.figures import FigureArgs, write_rows
 from learning.seqwm_figures import (
     ARMS,
@@ -36,128 +33,10 @@ from learning.seqwm_figures import (
     SETTINGS,
     TASKS,
 )
-from palaestra.game import Continuous
-from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import LOG, WEIGHTS, read_rows
-
-LANES, ROLLOUT = 4, 7
-"""Rollouts end within the matches of ten decisions."""
-
-
-def small(folder: Path, **more: Any) -> ppo_runs.Args:
-    given: dict[str, Any] = {"env_id": "tests/Copy-v0", "team": "team", "lanes": LANES, "rollout": ROLLOUT, **more}
-    given = {"epochs": 2, "minibatches": 2, "matches": 8, "evaluations": 2, "hidden": (8,), "total_steps": 112, **given}
-    return ppo_runs.Args(directory=folder, quiet=True, **given)
-
-
-@pytest.fixture
-def learnt(tmp_path: Path) -> tuple[Any, ppo_runs.Lanes]:
-    """A model after two rollouts, and its lanes."""
-    args = small(tmp_path)
-    lanes = ppo_runs.Lanes(args)
-    model = ppo_runs.make_model(args, lanes)
-    for _ in range(2):
-        model.learn(2 * LANES * ROLLOUT)
-    return model, lanes
-
-
-# -- PPO ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("normalise", [True, False])
-def test_a_resumed_run_goes_on_bitwise(normalise: bool, tmp_path: Path):
-    runs = [small(tmp_path / name, normalise=normalise, seed=3) for name in ("whole", "broken")]
-    whole, broken = runs
-    ppo_runs.train(whole)
-    seen: list[Any] = []
-
-    def breaks(player_of: Any) -> dict[str, float]:
-        seen.append(player_of("team"))
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        return ppo_runs.mean_return(broken, seen[-1])
-
-    with pytest.raises(KeyboardInterrupt):
-        ppo_runs.train(broken, breaks)
-    ppo_runs.train(replace(broken, resume=True))
-    (arrays, _), (others, notes) = (read_policy(run.folder / WEIGHTS) for run in runs)
-    assert len(seen) == 3
-    assert notes["steps"] == 112
-    assert arrays.keys() == others.keys()
-    assert all(np.array_equal(arrays[name], others[name]) for name in arrays)
-    assert ("mean" in arrays) == normalise
-    logs = [[{k: v for k, v in row.items() if k != "cpu_s"} for row in read_rows(run.folder / LOG)] for run in runs]
-    assert logs[0] == logs[1]
-    assert [row["steps"] for row in logs[0]] == [0, 56, 112]  # a decision of two agents counts once
-    assert [row["updates"] for row in logs[0]] == [0, 2 * 2 * 2, 4 * 2 * 2]
-
-
-def test_matches_go_on_from_rollout_to_rollout(learnt: tuple[Any, ppo_runs.Lanes]):
-    _, lanes = learnt
-    assert (lanes.sim.states["steps"] == 2 * ROLLOUT % 10).all()
-    lanes.reset()
-    assert (lanes.sim.states["steps"] == 2 * ROLLOUT % 10).all()
-
-
-@pytest.mark.parametrize("normalise", [True, False])
-def test_the_player_plays_the_means_of_the_policy_by_statistics_that_stay(normalise: bool, tmp_path: Path):
-    args = small(tmp_path, normalise=normalise)
-    lanes = ppo_runs.Lanes(args)
-    model = ppo_runs.make_model(args, lanes)
-    model.lr_schedule = lambda _: 0.1
-    model.learn(8 * LANES * ROLLOUT)
-    player = ppo_runs.MeanPlayer(ppo_runs.policy_arrays(model, lanes), lanes.sim.game, "team")
-    shown: Any = np.linspace(-30.0, 30.0, 42, dtype=np.float32).reshape(-1, 2, 1)
-    rows = shown.reshape(-1, 1)
-    wanted = model.predict(lanes.venv.normalize_obs(rows) if normalise else rows, deterministic=True)[0]  # type: ignore[attr-defined]
-    played = player.act(shown, None, None, None, None, None)
-    np.testing.assert_allclose(played, wanted.reshape(-1, 2, 1), atol=1e-5)
-    assert np.ptp(played) > 0.01
-    model.learn(8 * LANES * ROLLOUT)
-    np.testing.assert_array_equal(player.act(shown, None, None, None, None, None), played)
-
-
-def test_the_player_gives_numbers_in_ranges_of_any_place(learnt: tuple[Any, ppo_runs.Lanes]):
-    model, lanes = learnt
-    game = lanes.sim.game
-    role = replace(game.roles[0], action=(Continuous("number", (), 2.0, 6.0, noop=2.0),))
-    lanes.action_space = Box(2.0, 6.0, (1,))
-    with torch.no_grad():
-        model.policy.action_net.bias.fill_(4.0)
-        model.policy.action_net.weight.mul_(300.0)
-    player = ppo_runs.MeanPlayer(ppo_runs.policy_arrays(model, lanes), replace(game, roles=(role,)), "team")
-    shown: Any = np.linspace(-1.0, 1.0, 20, dtype=np.float32).reshape(-1, 2, 1)
-    model.policy.action_space = lanes.action_space  # to which predict clips
-    means = model.predict(lanes.venv.normalize_obs(shown.reshape(-1, 1)), deterministic=True)[0]  # type: ignore[attr-defined]
-    played = player.act(shown, None, None, None, None, None)
-    np.testing.assert_allclose(played.reshape(-1, 1), means, atol=1e-5)
-    assert np.ptp(played) > 0.5
-
-
-def test_rewards_are_scaled_and_the_first_deviation_is_a_share_of_the_range(tmp_path: Path):
-    plain, scaled = (ppo_runs.Lanes(small(tmp_path, reward_scale=scale)) for scale in (1.0, 10.0))
-    paid = []
-    for lanes in (plain, scaled):
-        lanes.seed(0)
-        lanes.reset()
-        paid.append(lanes.step(np.zeros((2 * LANES, 1), np.float32))[1])
-    np.testing.assert_allclose(paid[1], 10.0 * paid[0], rtol=1e-6)
-    assert (paid[0] > 0.0).all()
-    model = ppo_runs.make_model(small(tmp_path, deviation=0.25), plain)
-    assert model.policy.log_std.exp().tolist() == pytest.approx([0.25])  # type: ignore[operator]
-
-
-def test_games_of_other_teams_and_choices_are_refused_by_name(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"Copy has the teams team .* got --team 'robot'"):
-        small(tmp_path, team="robot").check()
-    with pytest.raises(ValueError, match="agents make choices"):
-        small(tmp_path, env_id="palaestra/CartPole-v0", team="cart").check()
-    with pytest.raises(ValueError, match="--minibatches must divide the 56 decisions"):
-        small(tmp_path, minibatches=3).check()
 
 
 def test_a_method_is_named_by_its_module_or_by_a_full_name():
-    assert figures.method_module("learning.ppo_runs") is ppo_runs
+    assert figures.method_module("learning.figures") is figures
     assert figures.method_module("mappo").METHOD == "mappo"
 
 

@@ -68,6 +68,8 @@ class RunArgs:
     SHARES: ClassVar[tuple[str, ...]] = ()
     SEEDS_BY: ClassVar[str] = "palaestra_baselines.common.many_runs:train_seeds"
     """What ``palaestra train METHOD --seeds`` calls, see there."""
+    FIND_ID: ClassVar[Callable[[str], str]] = staticmethod(find_id)
+    """Turns the environment that a user names into its id."""
 
     seed: int = 0
     total_steps: int = 1_000_000
@@ -454,7 +456,7 @@ def run_command(
     words = list(sys.argv[1:] if argv is None else argv)
     args = tyro.cli(kind, args=words, prog=f"palaestra train {method}", description=about.strip().splitlines()[0])
     if hasattr(args, "env_id"):
-        args.env_id = find_id(args.env_id)
+        args.env_id = getattr(args, "FIND_ID", find_id)(args.env_id)
     try:
         return args, train(args)
     except KeyboardInterrupt:

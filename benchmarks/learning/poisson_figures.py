@@ -1,0 +1,418 @@
+"""The figures of policies on ordered atoms, made by ``python benchmarks/learn.py poisson`` and ``humanoid``.
+
+``poisson_gradient``  noise of the policy gradient of the heads in equal states at equal entropy; a table alone
+``poisson_tuning``    first deviations that were tried for each head, with a seed of their own; a table alone
+``poisson_tasks``     Poisson, categorical and Gaussian policies on HalfCheetah, Hopper and Spread
+``poisson_atoms``     numbers of atoms on HalfCheetah
+``poisson_modes``     other heads and temperatures there
+``poisson_speed``     processor time of an update, against Stable-Baselines3's Gaussian PPO; a table alone
+``humanoid``          Poisson and Gaussian policies on Humanoid
+
+All arms have the same networks, learning rate, decisions and evaluations. They are compared by the area under the curve
+of ``training_return``: the mean return of the matches in which they learnt, actions sampled, over all decisions. The
+tables hold the return of the most probable actions, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+
+from learning import drawing
+from learning.figures import FigureArgs, bootstrap_interval, train_all, verdicts, write_rows
+from palaestra import registry
+from palaestra.evaluation import EVALUATION_RUN, evaluate
+from palaestra_baselines import poisson_ppo
+from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.ordered_heads import OrderedDistribution, OrderedHead
+from palaestra_baselines.common.run_folder import LOG, read_rows
+from palaestra_baselines.poisson_ppo import GAUSSIAN, Args, play_gymnasium
+
+Rows = Sequence[Mapping[str, Any]]
+POISSON, CATEGORICAL, NORMAL = "Poisson", "categorical", "Gaussian (SB3)"
+RANDOM_PLAY, MIDDLE = "random play", "middle of all ranges"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Where arms are compared.
+
+    Attributes:
+        env_id: Which environment.
+        steps: Decisions of a run.
+        arguments: What all arms are given here.
+    """
+
+    env_id: str
+    steps: int = 300_000
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+SPREAD: dict[str, Any] = {
+    **{"options": ("actions=continuous",), "matches": 64},
+    **{"lanes": 32, "rollout": 64, "minibatches": 32},
+}
+TASKS = {
+    "HalfCheetah": Task("HalfCheetah-v5"),
+    "Hopper": Task("Hopper-v5"),
+    "Spread": Task("palaestra/Spread-v0", arguments=SPREAD),
+    "Humanoid": Task("Humanoid-v5", 1_000_000),
+}
+TUNED_ON = "HalfCheetah"
+CLAIMED_ON = ("HalfCheetah", "Hopper")
+DEVIATIONS = (0.4, 0.5, 0.6)
+"""First deviations that were tried, in half ranges; 0.58 is the widest that 11 atoms allow."""
+TUNING_SEED = 100
+CHOSEN = {POISSON: 0.5, CATEGORICAL: 0.5, NORMAL: 0.5}
+"""The first deviation that is compared; `poisson_tuning` says which one has the greatest area."""
+HEADS = {POISSON: "poisson", CATEGORICAL: "categorical", NORMAL: GAUSSIAN}
+ARMS: dict[str, dict[str, Any]] = {name: {"head": HEADS[name], "start_std": CHOSEN[name]} for name in HEADS}
+"""Arguments by the name of the arm."""
+ATOMS = (7, 11, 15, 31)
+MODES: dict[str, dict[str, Any]] = {
+    POISSON: ARMS[POISSON],
+    "tau fixed at 1": {**ARMS[POISSON], "tau": "fixed"},
+    "tau annealed": {**ARMS[POISSON], "tau": "annealed"},
+    "mirrored": {**ARMS[POISSON], "head": "poisson_mirrored"},
+    "ordinal": {**ARMS[CATEGORICAL], "head": "ordinal"},
+}
+SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
+RANDOM_EPISODES = 20
+MINUTES = 10.0
+PICTURED = ("poisson_tasks", "poisson_atoms", "poisson_modes", "humanoid")
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Runs of an arm on a task, by seed.
+
+    Attributes:
+        task: Name of the task.
+        arm: Name of the arm.
+        runs: Their arguments.
+    """
+
+    task: str
+    arm: str
+    runs: Sequence[Args]
+
+    def logs(self) -> list[Rows]:
+        """Their curves."""
+        return [read_rows(run.folder / LOG) for run in self.runs]
+
+
+def make_runs(args: FigureArgs, task: str, arm: str, arguments: Mapping[str, Any], seeds: Iterable[int]) -> Trained:
+    """Arguments of the runs of an arm; equal arguments have the same folder, whatever the figure calls them."""
+    where = TASKS[task]
+    given = {"env_id": where.env_id, "total_steps": where.steps, "quiet": True, **where.arguments, **arguments}
+    folder = "_".join(f"{arguments.get(name, '')}" for name in ("head", "start_std", "atoms", "tau")).strip("_")
+    given |= {"directory": args.runs / "poisson" / task / folder, "trust_checkpoint": args.trust_checkpoint}
+    return Trained(task, arm, [Args(**given, seed=seed) for seed in seeds])
+
+
+def train(args: FigureArgs, title: str, arms: Sequence[Trained]) -> None:
+    """Trains the runs that are missing, the first seeds of all first."""
+    most = max(len(arm.runs) for arm in arms)
+    in_turn = [arm.runs[k] for k in range(most) for arm in arms if k < len(arm.runs)]
+    train_all(title, [(poisson_ppo.METHOD, run, None) for run in in_turn], args)
+
+
+def area(log: Rows, column: str = "training_return") -> float:
+    """Mean of a column over all decisions: each row counts for the decisions since the row before."""
+    rows = [(before["steps"], row) for before, row in itertools.pairwise(log)]
+    weights = [row["steps"] - before for before, row in rows]
+    return float(np.average([row[column] for _, row in rows], weights=weights))
+
+
+def result(trained: Trained) -> dict[str, Any]:
+    """A row of results: interquartile mean over seeds of the area with its 95 % interval; means of the rest."""
+    logs = trained.logs()
+    mean, low, high = bootstrap_interval(np.array([area(log) for log in logs]))
+    row = {"task": trained.task, "arm": trained.arm, "seeds": len(logs), "area": mean, "low": low, "high": high}
+    row["mean_area"] = float(np.mean([area(log) for log in logs]))
+    row["area_of_return"] = float(np.mean([area(log, "return") for log in logs]))
+    for name in ("training_return", "return"):
+        row[f"last_{name}"] = float(np.mean([log[-1][name] for log in logs]))
+    return {**row, "cpu_s": max(log[-1]["cpu_s"] for log in logs)}
+
+
+def lines_of(task: str) -> list[dict[str, Any]]:
+    """What random play and the middle of all ranges reach."""
+    where = TASKS[task]
+    players = {RANDOM_PLAY: RandomUnit(where.env_id), MIDDLE: middle_of}
+    if where.env_id in registry.ROWS:
+        options = keywords(where.arguments.get("options", ()))
+        table = evaluate(where.env_id, "random", matches=256, num_envs=64, seed=EVALUATION_RUN, **options)
+        return [{"task": task, "arm": RANDOM_PLAY, "last_return": table.mean_return}]
+    return [
+        {
+            "task": task,
+            "arm": name,
+            "last_return": float(np.mean(play_gymnasium(where.env_id, player, RANDOM_EPISODES))),
+        }
+        for name, player in players.items()
+    ]
+
+
+class RandomUnit:
+    """Draws numbers in [-1, 1] uniformly, as many as an environment takes."""
+
+    def __init__(self, env_id: str) -> None:
+        """Seeded."""
+        self._count = 0
+        if env_id not in registry.ROWS:
+            space: Any = gymnasium.make(env_id).action_space
+            self._count = space.low.size
+        self._draws = np.random.default_rng(0)
+
+    def __call__(self, observations: np.ndarray) -> np.ndarray:
+        """Numbers ``[n, D]``."""
+        return self._draws.uniform(-1.0, 1.0, (len(observations), self._count))
+
+
+def middle_of(observations: np.ndarray) -> np.ndarray:
+    """0 for every number."""
+    return np.zeros((len(observations), 1))
+
+
+def write_figure(args: FigureArgs, name: str, arms: Sequence[Trained], results: Rows) -> None:
+    """Writes curves and results of a figure, and draws it."""
+    rows = [
+        {"task": arm.task, "arm": arm.arm, "seed": seed, **row}
+        for arm in arms
+        for seed, log in enumerate(arm.logs())
+        for row in log
+    ]
+    rows += [
+        {"task": row["task"], "arm": row["arm"], "training_return": row["last_return"]}
+        for row in results
+        if "seeds" not in row
+    ]
+    write_rows(args.figures / f"{name}.csv", rows)
+    write_rows(args.figures / f"{name}_results.csv", results)
+    draw(name, args.figures)
+    for row in results:
+        print(row)
+
+
+def draw(name: str, folder: Path) -> None:
+    """Draws the table of a figure, a panel a task."""
+    table = folder / f"{name}.csv"
+    rows = drawing.read_table(table)
+    panels = []
+    for task in dict.fromkeys(row["task"] for row in rows):
+        here = [row for row in rows if row["task"] == task]
+        runs = drawing.group_runs([row for row in here if row["seed"] and row["training_return"] != "nan"], "arm")
+        curves = {arm: drawing.curve_over_seeds(made, "training_return") for arm, made in runs.items()}
+        lines = {row["arm"]: float(row["training_return"]) for row in here if not row["seed"]}
+        panels.append(drawing.Panel(task, "return of training", curves, lines))
+    drawing.draw(table, panels)
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def poisson_tuning(args: FigureArgs) -> None:
+    """Areas of all first deviations of all heads."""
+    arms = {
+        (name, std): make_runs(args, TUNED_ON, name, {"head": HEADS[name], "start_std": std}, [TUNING_SEED])
+        for std in DEVIATIONS
+        for name in HEADS
+    }
+    train(args, "poisson_tuning", list(arms.values()))
+    rows = []
+    for (name, std), arm in arms.items():
+        (log,) = arm.logs()
+        rows.append({"arm": name, "start_std": std, "area": area(log), "last_return": log[-1]["return"]})
+    write_rows(args.figures / "poisson_tuning.csv", rows)
+    for row in rows:
+        print(row)
+    for name in HEADS:
+        best = max((row for row in rows if row["arm"] == name), key=lambda row: row["area"])
+        print(f"{name}: {best['start_std']} has the greatest area, {CHOSEN[name]} is used")
+
+
+def poisson_tasks(args: FigureArgs) -> None:
+    """Poisson, categorical and Gaussian policies on three tasks."""
+    arms = [
+        make_runs(args, task, name, ARMS[name], range(SEEDS if task in CLAIMED_ON else FEW_SEEDS))
+        for task in (*CLAIMED_ON, "Spread")
+        for name in ARMS
+    ]
+    train(args, "poisson_tasks", arms)
+    rows = with_verdicts([result(arm) for arm in arms])
+    lines = [line for task in (*CLAIMED_ON, "Spread") for line in lines_of(task)]
+    write_figure(args, "poisson_tasks", arms, [*rows, *lines])
+
+
+def with_verdicts(rows: Rows) -> list[dict[str, Any]]:
+    """Results with what is asked of Poisson policies."""
+    of = {(row["task"], row["arm"]): row for row in rows}
+    judged = []
+    for row in rows:
+        asked = [(f"at most {MINUTES:g} min", row["cpu_s"] <= 60.0 * MINUTES)]
+        if row["arm"] == POISSON and row["task"] in CLAIMED_ON:
+            normal, other = of[row["task"], NORMAL], of[row["task"], CATEGORICAL]
+            asked.append(("not below Gaussian", row["area"] >= normal["area"] or row["high"] >= normal["low"]))
+            asked.append(("above categorical", row["area"] > other["area"]))
+            asked.append(("intervals apart from categorical", row["low"] > other["high"]))
+        judged.append({**row, "verdict": verdicts(asked).strip()})
+    return judged
+
+
+def poisson_atoms(args: FigureArgs) -> None:
+    """Poisson and categorical policies of 7 to 31 atoms."""
+    arms = [
+        make_runs(args, TUNED_ON, f"{name}, K = {count}", with_atoms(name, count), range(FEW_SEEDS))
+        for name in (POISSON, CATEGORICAL)
+        for count in ATOMS
+    ]
+    train(args, "poisson_atoms", arms)
+    rows = [result(arm) for arm in arms]
+    fallen = {name: fall(rows, name) for name in (POISSON, CATEGORICAL)}
+    asked = [("Poisson falls less from 11 to 31 atoms", fallen[POISSON] < fallen[CATEGORICAL])]
+    rows.append({"task": TUNED_ON, "arm": "fall", "last_return": float("nan"), "verdict": verdicts(asked).strip()})
+    rows[-1] |= {name: value for name, value in fallen.items()}
+    write_figure(args, "poisson_atoms", arms, rows)
+
+
+def with_atoms(name: str, count: int) -> dict[str, Any]:
+    """Arguments of an arm with other atoms; with 11 they are those of `ARMS`, whose runs are used."""
+    return ARMS[name] if count == Args.atoms else {**ARMS[name], "atoms": count}
+
+
+def fall(rows: Rows, name: str) -> float:
+    """How much less mean area 31 atoms have than 11."""
+    at = {row["arm"]: row["mean_area"] for row in rows}
+    return at[f"{name}, K = 11"] - at[f"{name}, K = 31"]
+
+
+def poisson_modes(args: FigureArgs) -> None:
+    """Other heads and temperatures."""
+    arms = [make_runs(args, TUNED_ON, name, arguments, range(FEW_SEEDS)) for name, arguments in MODES.items()]
+    train(args, "poisson_modes", arms)
+    write_figure(args, "poisson_modes", arms, [result(arm) for arm in arms])
+
+
+def humanoid(args: FigureArgs) -> None:
+    """Poisson and Gaussian policies on a task of 17 dimensions."""
+    arms = [make_runs(args, "Humanoid", name, ARMS[name], range(HUMANOID_SEEDS)) for name in (POISSON, NORMAL)]
+    train(args, "humanoid", arms)
+    write_figure(args, "humanoid", arms, [*(result(arm) for arm in arms), *lines_of("Humanoid")])
+
+
+# -- noise of the gradient ---------------------------------------------------------------------------------------------
+
+BATCHES, STATES, INPUTS, DIMENSIONS, TRIALS = 256, 64, 17, 6, 8
+GRADIENT_HEADS = ("poisson", "ordinal", "categorical")
+
+
+def poisson_gradient(args: FigureArgs) -> None:
+    """Variance of the policy gradient, heads of 11 and 31 atoms."""
+    rows = []
+    for atoms in (11, 31):
+        for head in GRADIENT_HEADS:
+            trials = np.array([gradient_noise(head, atoms, seed) for seed in range(TRIALS)])
+            row: dict[str, Any] = {"atoms": atoms, "head": head, "entropy": float(trials[:, 2].mean())}
+            for column, name in enumerate(("variance", "over_signal")):
+                mean, low, high = bootstrap_interval(trials[:, column])
+                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+    of = {(row["atoms"], row["head"]): row for row in rows}
+    for atoms in (11, 31):
+        row, other = of[atoms, "poisson"], of[atoms, "categorical"]
+        asked = [(f"{n} below categorical", row[f"{n}_high"] < other[f"{n}_low"]) for n in ("variance", "over_signal")]
+        row["verdict"] = verdicts(asked).strip()
+    write_rows(args.figures / "poisson_gradient.csv", rows)
+    for row in rows:
+        print(row)
+
+
+def gradient_noise(head: str, atoms: int, seed: int) -> tuple[float, float, float]:
+    """Variance of the policy gradient of the torso over batches that differ in the sampled actions alone.
+
+    States are drawn once, and so are the best actions whose squared distance is the advantage. All heads start with the
+    same distribution, so that entropies are equal. The variance depends on the scale of a head's outputs; its ratio to
+    the squared length of the expected gradient does not.
+
+    Args:
+        head: Of `palaestra_baselines.common.ordered_heads.HEADS`.
+        atoms: K.
+        seed: Of networks, states and best actions; the same for all heads.
+
+    Returns:
+        Variance, summed over the weights; the same over the squared length of the expected gradient; entropy.
+    """
+    torch.manual_seed(seed)
+    torso = torch.nn.Sequential(
+        *(torch.nn.Linear(INPUTS, 64), torch.nn.Tanh()), *(torch.nn.Linear(64, 64), torch.nn.Tanh())
+    )
+    states, best = torch.randn(STATES, INPUTS), torch.rand(STATES, DIMENSIONS) * 2.0 - 1.0
+    for layer in (torso[0], torso[2]):  # as Stable-Baselines3 begins
+        torch.nn.init.orthogonal_(layer.weight, 2.0**0.5)  # type: ignore[arg-type]
+        torch.nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+    last = OrderedHead(64, DIMENSIONS, atoms, head, start_std=EQUAL_STD)
+    torch.nn.init.orthogonal_(last.linear.weight, 0.01)
+    torch.nn.init.zeros_(last.linear.bias)
+    gradients, entropy = [], 0.0
+    for _ in range(BATCHES):
+        policy = OrderedDistribution([atoms] * DIMENSIONS).proba_distribution(last(torso(states)))
+        drawn = policy.sample()
+        advantage = -((drawn * 2.0 / (atoms - 1) - 1.0 - best) ** 2).sum(1)
+        advantage = (advantage - advantage.mean()) / advantage.std()
+        loss = -(advantage * policy.log_prob(drawn)).mean()
+        gradients.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(torso.parameters()))]).double())
+        entropy = float(policy.entropy().mean().detach())
+    table = torch.stack(gradients)
+    variance = float(table.var(0).sum())
+    signal = float((table.mean(0) ** 2).sum()) - variance / BATCHES  # without what the noise adds to it
+    return variance, variance / signal, entropy
+
+
+EQUAL_STD = 0.45
+"""First deviation in `gradient_noise`: 11 and 31 atoms both allow it."""
+
+
+# -- speed -------------------------------------------------------------------------------------------------------------
+
+SPEED_ROUNDS, MOST_RATIO = 7, 1.25
+
+
+def poisson_speed(args: FigureArgs) -> None:
+    """Processor time of an update of each head over that of Gaussian PPO, rounds in turn."""
+    torch.set_num_threads(1)
+    arms = {(head, 11): poisson_ppo_model(head, 11) for head in poisson_ppo.ALL_HEADS}
+    arms["poisson", 31] = poisson_ppo_model("poisson", 31)
+    times: dict[tuple[str, int], list[float]] = {key: [] for key in arms}
+    for _ in range(SPEED_ROUNDS):
+        for key, update in arms.items():
+            began_s = time.process_time()
+            update()
+            times[key].append(time.process_time() - began_s)
+    rows = []
+    for (head, atoms), taken in times.items():
+        ratio = float(np.median(np.array(taken) / np.array(times[GAUSSIAN, 11])))
+        verdict = verdicts([(f"at most {MOST_RATIO}", ratio <= MOST_RATIO)]).strip() if head == "poisson" else ""
+        shown = "" if head == GAUSSIAN else atoms
+        rows.append({"head": head, "atoms": shown, "cpu_s": min(taken), "ratio": ratio, "verdict": verdict})
+        print(rows[-1])
+    write_rows(args.figures / "poisson_speed.csv", rows)
+
+
+def poisson_ppo_model(head: str, atoms: int) -> Callable[[], None]:
+    """The update of a model on HalfCheetah after a rollout."""
+    args = Args(head=head, atoms=atoms)
+    model = poisson_ppo.make_model(args, poisson_ppo.Lanes(args))
+    model.learn(args.lanes * args.rollout)
+    return model.train
