@@ -24,9 +24,12 @@ run starts new episodes.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -176,17 +179,39 @@ class Args(LaneArgs):
 
 
 def make_gymnasium(env_id: str, options: Sequence[str] = ()) -> gymnasium.Env[Any, Any]:
-    """An environment of Gymnasium.
+    """An environment of Gymnasium; what MuJoCo warns of while it is made is printed once a process.
 
     Raises:
         ModuleNotFoundError: MuJoCo, or another package that it needs, is not installed; gives the command to install.
     """
     try:
-        return gymnasium.make(env_id, **keywords(options))
+        with mujoco_warns_once():
+            return gymnasium.make(env_id, **keywords(options))
     except gymnasium.error.DependencyNotInstalled as error:
-        lacks_mujoco = "mujoco" in str(error).lower()
-        hint = ': pip install "gymnasium[mujoco]"' if lacks_mujoco else ""
+        hint = ': pip install "gymnasium[mujoco]"' if "mujoco" in str(error).lower() else ""
         raise ModuleNotFoundError(f"{env_id} needs a package that is not installed ({error}){hint}") from error
+
+
+@contextmanager
+def mujoco_warns_once() -> Iterator[None]:
+    """Prints each warning of MuJoCo in this block once a process; does nothing where MuJoCo is not installed."""
+    try:
+        import mujoco
+    except ImportError:
+        yield
+        return
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(print_once)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+@cache
+def print_once(text: str) -> None:
+    """Prints a text to stderr, the first time that it is given."""
+    print(f"MuJoCo: {text}", file=sys.stderr, flush=True)
 
 
 class UnitVecEnv(VecEnvWrapper):
