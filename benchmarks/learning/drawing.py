@@ -93,6 +93,17 @@ STYLES: dict[str, Style] = {
     "SeqWM, centralised": Style(SKY, LONG, "s"),
     "SeqWM, decentralised": Style(BLACK, DOTTED, "^"),
     "SeqWM, own latent": Style(PURPLE, DASH_DOT, "v"),
+    "Poisson": Style(VERMILLION, SOLID, "o"),
+    "Gaussian (SB3)": Style(BLACK, DASHED, "s"),
+    "categorical": Style(BLUE, DOTTED, "D"),
+    "Poisson, tau fixed at 1": Style(SKY, DASH_DOT, "^"),
+    "Poisson, tau annealed": Style(GREEN, SHORT, "P"),
+    "Poisson, mirrored": Style(PURPLE, LONG, "v"),
+    "ordinal": Style(ORANGE, DASH_DOT_DOT, "X"),
+    "K = 7": Style(SKY, SOLID, "o"),
+    "K = 11": Style(VERMILLION, DASHED, "s"),
+    "K = 15": Style(GREEN, DASH_DOT, "^"),
+    "K = 31": Style(BLACK, DOTTED, "D"),
 }
 """Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
 GREY = "0.4"

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from palaestra_baselines.poisson_ppo import GAUSSIAN, Args, play_gymnasium
 
 Rows = Sequence[Mapping[str, Any]]
 POISSON, CATEGORICAL, NORMAL = "Poisson", "categorical", "Gaussian (SB3)"
-RANDOM_PLAY, MIDDLE = "random play", "middle of all ranges"
+LINES = RANDOM_PLAY, MIDDLE = "random play", "middle of all ranges"
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ ARMS: dict[str, dict[str, Any]] = {name: {"head": HEADS[name], "start_std": CHOS
 ATOMS = (7, 11, 15, 31)
 MODES: dict[str, dict[str, Any]] = {
     POISSON: ARMS[POISSON],
-    "tau fixed at 1": {**ARMS[POISSON], "tau": "fixed"},
-    "tau annealed": {**ARMS[POISSON], "tau": "annealed"},
-    "mirrored": {**ARMS[POISSON], "head": "poisson_mirrored"},
+    "Poisson, tau fixed at 1": {**ARMS[POISSON], "tau": "fixed"},
+    "Poisson, tau annealed": {**ARMS[POISSON], "tau": "annealed"},
+    "Poisson, mirrored": {**ARMS[POISSON], "head": "poisson_mirrored"},
     "ordinal": {**ARMS[CATEGORICAL], "head": "ordinal"},
 }
 SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
@@ -273,17 +273,20 @@ def with_verdicts(rows: Rows) -> list[dict[str, Any]]:
 
 def poisson_atoms(args: FigureArgs) -> None:
     """Poisson and categorical policies of 7 to 31 atoms."""
-    arms = [
-        make_runs(args, TUNED_ON, f"{name}, K = {count}", with_atoms(name, count), range(FEW_SEEDS))
+    made = {
+        (name, count): make_runs(args, TUNED_ON, f"K = {count}", with_atoms(name, count), range(FEW_SEEDS))
         for name in (POISSON, CATEGORICAL)
         for count in ATOMS
-    ]
+    }
+    arms = [replace(arm, task=f"{TUNED_ON}, {name}") for (name, _), arm in made.items()]
     train(args, "poisson_atoms", arms)
     rows = [result(arm) for arm in arms]
     fallen = {name: fall(rows, name) for name in (POISSON, CATEGORICAL)}
-    asked = [("Poisson falls less from 11 to 31 atoms", fallen[POISSON] < fallen[CATEGORICAL])]
-    rows.append({"task": TUNED_ON, "arm": "fall", "last_return": float("nan"), "verdict": verdicts(asked).strip()})
-    rows[-1] |= {name: value for name, value in fallen.items()}
+    verdict = verdicts([("Poisson falls less", fallen[POISSON] < fallen[CATEGORICAL])]).strip()
+    for name, value in fallen.items():
+        rows.append(
+            {"task": f"{TUNED_ON}, {name}", "arm": "K = 11 less K = 31", "mean_area": value, "verdict": verdict}
+        )
     write_figure(args, "poisson_atoms", arms, rows)
 
 
@@ -294,8 +297,8 @@ def with_atoms(name: str, count: int) -> dict[str, Any]:
 
 def fall(rows: Rows, name: str) -> float:
     """How much less mean area 31 atoms have than 11."""
-    at = {row["arm"]: row["mean_area"] for row in rows}
-    return at[f"{name}, K = 11"] - at[f"{name}, K = 31"]
+    at = {row["arm"]: row["mean_area"] for row in rows if row["task"] == f"{TUNED_ON}, {name}"}
+    return at["K = 11"] - at["K = 31"]
 
 
 def poisson_modes(args: FigureArgs) -> None:
@@ -319,21 +322,20 @@ GRADIENT_HEADS = ("poisson", "ordinal", "categorical")
 
 
 def poisson_gradient(args: FigureArgs) -> None:
-    """Variance of the policy gradient, heads of 11 and 31 atoms."""
-    rows = []
+    """Variance of the policy gradient, heads of 11 and 31 atoms: rows of it in 1e-6, and of its ratio to the signal."""
+    rows: list[dict[str, Any]] = []
     for atoms in (11, 31):
         for head in GRADIENT_HEADS:
             trials = np.array([gradient_noise(head, atoms, seed) for seed in range(TRIALS)])
-            row: dict[str, Any] = {"atoms": atoms, "head": head, "entropy": float(trials[:, 2].mean())}
-            for column, name in enumerate(("variance", "over_signal")):
-                mean, low, high = bootstrap_interval(trials[:, column])
-                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-    of = {(row["atoms"], row["head"]): row for row in rows}
-    for atoms in (11, 31):
-        row, other = of[atoms, "poisson"], of[atoms, "categorical"]
-        asked = [(f"{n} below categorical", row[f"{n}_high"] < other[f"{n}_low"]) for n in ("variance", "over_signal")]
-        row["verdict"] = verdicts(asked).strip()
+            for measure, values in (("variance", 1e6 * trials[:, 0]), ("over signal", trials[:, 1])):
+                mean, low, high = bootstrap_interval(values)
+                row = {"atoms": atoms, "head": head, "measure": measure, "mean": mean, "low": low, "high": high}
+                rows.append({**row, "entropy": float(trials[:, 2].mean())})
+    of = {(row["atoms"], row["head"], row["measure"]): row for row in rows}
+    for (atoms, head, measure), row in of.items():
+        if head == "poisson":
+            is_below = row["high"] < of[atoms, "categorical", measure]["low"]
+            row["verdict"] = verdicts([("below categorical, intervals apart", is_below)]).strip()
     write_rows(args.figures / "poisson_gradient.csv", rows)
     for row in rows:
         print(row)

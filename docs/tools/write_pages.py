@@ -38,6 +38,8 @@ LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
 SOLVED = 0.95
 """Share of won matches from which on a battle counts as solved."""
+SMALL_RETURN = 100.0
+"""Returns below it are shown with a decimal, see `ordered_table`."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""
 
@@ -211,6 +213,38 @@ def settings_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def ordered_table(root: Path, name: str) -> str:
+    """Table of policies on atoms and of numbers, from the results that ``learn.py poisson`` has written.
+
+    Args:
+        root: Of the repository.
+        name: Of the figure.
+    """
+    rows = [row for row in _rows(root, f"{name}_results.csv") if row["last_return"]]
+    if not rows:
+        return "No results yet."
+    head = ("task", "policy", "area under the curve", "its mean", "last return of training", "last return", "processor")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        digits = 0 if abs(float(row["last_return"])) >= SMALL_RETURN else 1
+        columns = ("mean_area", "last_training_return", "last_return")
+        shown = [f"{float(row[column]):z.{digits}f}" if row[column] else "" for column in columns]
+        minutes = f"{float(row['cpu_s']) / 60:.1f} min" if row["cpu_s"] else ""
+        lines.append(f"| {' | '.join([row['task'], row['arm'], _interval(row, 'area', digits), *shown, minutes])} |")
+    return "\n".join(lines)
+
+
+def gradient_table(root: Path) -> str:
+    """Table of the noise of gradients of heads on atoms, from ``learn.py poisson_gradient``."""
+    by_head = _grouped(_rows(root, "poisson_gradient.csv"), "atoms", "head")
+    if not by_head:
+        return "No results yet."
+    lines = ["| atoms | policy | variance, 1e-6 | variance over the squared gradient |", "|---" * 4 + "|"]
+    for (atoms, head), rows in by_head.items():
+        lines.append(f"| {' | '.join([atoms, head, *(_interval(row, 'mean', 1) for row in rows)])} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -306,6 +340,11 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "modes": lambda: robots_table(root, "seqwm_modes"),
         "copy": lambda: copy_table(root),
         "settings": lambda: settings_table(root),
+        "ordered": lambda: ordered_table(root, "poisson_tasks"),
+        "atoms": lambda: ordered_table(root, "poisson_atoms"),
+        "heads": lambda: ordered_table(root, "poisson_modes"),
+        "humanoid": lambda: ordered_table(root, "humanoid"),
+        "gradient": lambda: gradient_table(root),
     }
 
 

@@ -373,6 +373,22 @@ def test_the_table_of_the_copy_game_has_its_bounds_below_the_modes(tmp_path: Pat
     ]
 
 
+def test_the_tables_of_ordered_heads_have_intervals_and_lines_of_reference(tmp_path: Path):
+    assert docs.ordered_table(tmp_path, "humanoid") == docs.gradient_table(tmp_path) == "No results yet."
+    rows = (
+        "task,arm,seeds,area,low,high,mean_area,last_training_return,last_return,cpu_s,verdict\n"
+        "A,Poisson,2,1234.5,1000,1500,1240,2000.4,2100,240,ahead: holds\nA,K = 11 less K = 31,,,,,20,,,,\n"
+        "A,random play,,,,,,,-2.25,,"
+    )
+    gradient = "atoms,head,measure,mean,low,high\n11,poisson,variance,2.25,2,3\n11,poisson,over signal,9,8.5,10"
+    write_results(tmp_path, humanoid_results=rows, poisson_gradient=gradient)
+    assert docs.ordered_table(tmp_path, "humanoid").splitlines()[2:] == [
+        "| A | Poisson | 1234 [1000, 1500] | 1240 | 2000 | 2100 | 4.0 min |",
+        "| A | random play |  |  |  | -2.2 |  |",
+    ]
+    assert docs.gradient_table(tmp_path).splitlines()[2:] == ["| 11 | poisson | 2.2 [2.0, 3.0] | 9.0 [8.5, 10.0] |"]
+
+
 def test_the_settings_that_were_tried_stand_in_a_row_for_each_method_with_the_best_in_bold(tmp_path: Path):
     assert docs.settings_table(tmp_path) == "No results yet."
     rows = 'method,setting,area\nPPO,base,0.5\nPPO,"a, b",0.75\nSeqWM,base,1.25'
