@@ -65,6 +65,17 @@ def test_each_piece_is_done_once_and_lost_ones_again():
     assert all(a <= b for (a, *_), (b, *_) in itertools.pairwise(reports))
 
 
+def test_each_wait_is_reported_also_where_nothing_has_changed():
+    class SleepyTasks(SimulatedTasks):
+        def wait(self, running: list[int]) -> list[int]:
+            self.now_s += 0.5
+            return super().wait(running) if self.now_s >= 1.0 else []
+
+    reports: list[tuple[int, int, int]] = []
+    assert list(work_off(SleepyTasks(), ["a"], 1, lambda *state: reports.append(state))) == [(0, "a")]
+    assert reports == [(0, 1, 0), (0, 1, 0), (1, 0, 0)]
+
+
 def test_an_error_of_a_piece_is_raised_and_the_others_are_cancelled():
     tasks = SimulatedTasks()
     with pytest.raises(ZeroDivisionError):

@@ -116,7 +116,7 @@ def train_runs(title: str, runs: Sequence[TrainingRun], at_once: int, *, ray: st
         return
     if not missing:
         return
-    total, shown = sum(args.total_steps for _, args, _ in missing), {"runs": 0}
+    total = sum(args.total_steps for _, args, _ in missing)
     with (
         _tasks(at_once, ray) as (tasks, most),
         _pieces(missing) as pieces,
@@ -124,14 +124,8 @@ def train_runs(title: str, runs: Sequence[TrainingRun], at_once: int, *, ray: st
     ):
 
         def report(done: int, _: int, losses: int) -> None:
-            shown.update({"runs": done}, **({"lost": losses} if losses else {}))
-            progress.update(steps_so_far(missing), **shown)
+            progress.update(steps_so_far(missing), runs=done, **({"lost": losses} if losses else {}))
 
-        def wait_and_show(running: list[Any]) -> list[Any]:
-            progress.update(steps_so_far(missing), **shown)
-            return wait(running)
-
-        wait, tasks.wait = tasks.wait, wait_and_show  # shows every second
         for _ in work_off(tasks, pieces, min(most, len(pieces)), report):
             pass
 

@@ -43,7 +43,7 @@ from palaestra.scale.tasks import work_off
 AHEAD = 2
 """Pieces that wait where all processors play: no process waits for its next piece."""
 Progress = Callable[[int, int, str], Any]
-"""``progress(done, total, note)``: matches, and processes at work and lost in words."""
+"""``progress(done, total, note)``: matches, and in words pieces given out to processes and processes lost."""
 
 
 def evaluate(
@@ -78,7 +78,8 @@ def evaluate(
         swap: As for `palaestra.evaluation.evaluate`.
         num_envs: Matches at the same time in a process.
         names: What to call the players.
-        progress: Called with the numbers of finished and of all matches, and what the processes do.
+        progress: Called at least every second with the numbers of finished and of all matches, and what the processes
+            do.
         address: Of a Ray cluster (``"auto"``, ``"ip:6379"``); None or ``"local"`` starts one here and ends it.
         actors: Most processes that play; None for as many as there are processors.
         results: File of finished matches, read where it exists and deleted at the end. None for one in
@@ -197,7 +198,7 @@ def _play_missing(ray: Any, jobs: list[Job], saved: SavedResults, processes: int
             progress(saved.matches, total, note[0])
 
     def report(done: int, running: int, losses: int) -> None:
-        note[0] = f"{running} pieces at work" + (f", {losses} lost and replaced" if losses else "")
+        note[0] = f"{running} pieces given out" + (f", {losses} lost and replaced" if losses else "")
         tell()
 
     began = time.monotonic()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 MOST_LOSSES = 20
 """Processes that may die over one piece before it is taken for the cause."""
 Report = Callable[[int, int, int], Any]
-"""``report(done, running, losses)``: pieces that are finished, pieces in work, processes that died so far."""
+"""``report(done, running, losses)``: pieces that are finished, pieces given out, processes that died so far."""
 
 
 class Lost(Exception):
@@ -54,7 +54,7 @@ def work_off(
         tasks: Where.
         pieces: What.
         at_once: Most pieces in work at the same time.
-        report: Called once before the first result and then whenever something has changed.
+        report: Called before each wait, so at least every second, and at the end.
 
     Raises:
         RuntimeError: More than `MOST_LOSSES` processes died over one piece.
@@ -62,16 +62,14 @@ def work_off(
     """
     waiting, losses = deque(enumerate(pieces)), Counter[int]()
     running: dict[Any, tuple[int, Any]] = {}
-    done, told = 0, None
+    done = 0
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 number, piece = waiting.popleft()
                 running[tasks.start(piece)] = number, piece
-            state = done, len(running), losses.total()
-            if report is not None and state != told:
-                report(*state)
-            told = state
+            if report is not None:
+                report(done, len(running), losses.total())
             for handle in tasks.wait(list(running)):
                 number, piece = running.pop(handle)
                 try:
