@@ -109,7 +109,8 @@ $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,robots,render]"
 	@touch $@
 
+# --no-compile: Python compiles the few modules that are imported.
 $(RAY)/.ready: pyproject.toml constraints.txt
 	$(call new_venv,$(RAY))
-	$(RAY)/bin/python -m pip install --quiet --constraint constraints.txt --group test --editable ".[ray,flight,baselines]"
+	$(RAY)/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --group test --editable ".[ray,flight,baselines]"
 	@touch $@

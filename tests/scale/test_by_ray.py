@@ -44,43 +44,29 @@ SLOW_PLAYER = "scale_players:slow"
 @pytest.fixture(autouse=True)
 def a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))  # where workers find the players of this folder
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    here = str(Path(__file__).parent)  # workers find the players of this folder
+    monkeypatch.setenv("PYTHONPATH", here, prepend=os.pathsep)
+    monkeypatch.syspath_prepend(here)
 
 
 @pytest.fixture
-def cluster() -> Iterator[Any]:
-    """Three machines of one processor each, all on this one."""
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    made.add_node(num_cpus=1)
-    made.add_node(num_cpus=1)
-    try:
-        yield made
-    finally:
-        ray.shutdown()
-        made.shutdown()
+def connected_user(cluster: Any) -> Iterator[None]:
+    """This process is connected to the cluster before it calls `scale`."""
+    with ray.init(address=cluster.address, logging_level="warning", log_to_driver=False):
+        yield
 
 
-def workers() -> list[int]:
-    """Processes that are playing now."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "cmdline").read_bytes().startswith(b"ray::play_piece"):
-                found.append(int(folder.name))
-        except OSError:  # it has just ended
-            continue
-    return found
+@pytest.fixture
+def killer(at_work: Callable[[str], list[int]]) -> Callable[[int, float], Killer]:
+    """``killer(kills, every_s)``."""
+    return lambda kills, every_s: Killer(lambda: at_work("play_piece"), kills, every_s)
 
 
 class Killer:
     """Kills a playing process now and then, while it is used as a context manager."""
 
-    def __init__(self, kills: int, every_s: float) -> None:
-        self.left, self.killed, self._every_s = kills, 0, every_s
+    def __init__(self, playing: Callable[[], list[int]], kills: int, every_s: float) -> None:
+        self.left, self.killed, self._playing, self._every_s = kills, 0, playing, every_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -95,7 +81,7 @@ class Killer:
     def _run(self) -> None:
         chance = random.Random(0)
         while self.left and not self._over.wait(self._every_s * chance.uniform(0.5, 1.5)):
-            if found := workers():
+            if found := self._playing():
                 os.kill(chance.choice(found), signal.SIGKILL)
                 self.left -= 1
                 self.killed += 1
@@ -112,28 +98,29 @@ def losses_in(notes: list[str]) -> int:
 
 def test_a_tournament_of_six_is_that_of_one_process():
     one = evaluation.tournament(PONG, SIX, matches=20)
-    many = scale.tournament(PONG, SIX, matches=20, actors=2)
+    notes: list[str] = []
+    many = scale.tournament(PONG, SIX, matches=20, actors=2, progress=lambda done, total, note: notes.append(note))
+    assert (notes[0], notes[-1]) == (f"{2 + by_ray.AHEAD} pieces given out", "0 pieces given out")
     assert len(many.tables) == 15
     for a, b in zip(one.tables, many.tables, strict=True):
         same(a, b)
     assert one.as_dict() == many.as_dict()
 
 
-def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any):
+def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any, killer: Callable[[int, float], Killer]):
     players = {**{name: SIX[name] for name in ("tracker", "chaser", "weak", "random", "network")}, "slow": SLOW_PLAYER}
     one = evaluation.tournament(PONG, {**players, "slow": fast_twin()}, matches=40)
     notes: list[str] = []
-    nodes = [node for node in cluster.list_all_nodes() if not node.is_head()]
+    nodes = [cluster.add_node(num_cpus=1)]
 
     def progress(done: int, total: int, note: str) -> None:
         notes.append(note)
         if done >= 80 and nodes:
             threading.Thread(target=cluster.remove_node, args=(nodes.pop(), False)).start()
-            nodes.clear()
 
-    with Killer(1, 1.0) as killer:
+    with killer(1, 1.0) as playing:
         many = scale.tournament(PONG, players, matches=40, address=cluster.address, progress=progress)
-    assert killer.killed == 1
+    assert playing.killed == 1
     assert not nodes
     assert losses_in(notes) >= 1
     for a, b in zip(one.tables, many.tables, strict=True):
@@ -148,10 +135,10 @@ def fast_twin() -> Callable[[np.ndarray], np.ndarray]:
 
 
 @pytest.mark.slow
-def test_kills_change_nothing():
+def test_kills_change_nothing(killer: Callable[[int, float], Killer]):
     one = evaluation.evaluate(PONG, fast_twin(), "tracker", matches=2000, names=("still", "tracker"))
     notes: list[str] = []
-    with Killer(20, 1.5) as killer:
+    with killer(20, 1.5) as playing:
         many = scale.evaluate(
             PONG,
             SLOW_PLAYER,
@@ -161,21 +148,21 @@ def test_kills_change_nothing():
             actors=2,
             progress=lambda done, total, note: notes.append(note),
         )
-    assert losses_in(notes) == killer.killed == 20
+    assert losses_in(notes) == playing.killed == 20
     same(one, many)
 
 
 @pytest.mark.slow
-def test_kills_change_no_evaluation_of_jsbsim():
+def test_kills_change_no_evaluation_of_jsbsim(killer: Callable[[int, float], Killer]):
     fight: dict[str, Any] = {"a": "expert", "b": "lead_pursuit", "matches": 200, "engine": "jsbsim"}
     one = evaluation.evaluate("palaestra/UcavDogfight-v1", **fight, workers=2)
     notes: list[str] = []
-    with Killer(20, 2.0) as killer:
+    with killer(20, 2.0) as playing:
         many = scale.evaluate(
             "palaestra/UcavDogfight-v1", **fight, actors=2, progress=lambda done, total, note: notes.append(note)
         )
-    print(f"{killer.killed} kills, {losses_in(notes)} lost")
-    assert losses_in(notes) == killer.killed == 20
+    print(f"{playing.killed} kills, {losses_in(notes)} lost")
+    assert losses_in(notes) == playing.killed == 20
     same(one, many)
 
 
@@ -208,9 +195,8 @@ def test_an_interrupted_evaluation_goes_on():
 # ------------------------------------------------------------------------------------------------------------ strangers
 
 
-def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(cluster: Any, monkeypatch: pytest.MonkeyPatch):
-    ray.init(address=cluster.address, logging_level="warning", log_to_driver=False)
-
+@pytest.mark.usefixtures("connected_user")
+def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(monkeypatch: pytest.MonkeyPatch):
     @ray.remote(num_cpus=0)
     def other_work() -> int:
         time.sleep(1.0)

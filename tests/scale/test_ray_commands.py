@@ -21,7 +21,7 @@ import palaestra_assets
 from palaestra import registry
 from palaestra.cli import main as palaestra
 
-ray = pytest.importorskip("ray", reason='needs the extra "palaestra[ray]"')
+pytest.importorskip("ray", reason='needs the extra "palaestra[ray]"')
 for package in ("torch", "tyro", "jsbsim", "matplotlib"):
     pytest.importorskip(package)
 pytestmark = pytest.mark.ray
@@ -36,17 +36,6 @@ palaestra.register("mine/Duel-v0", "my_duel:game")
 still = lambda observations: np.zeros(observations.shape[:2], np.int64)
 """
 ENDED_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """A cluster of two processors, which was started in another folder than that of the commands."""
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    yield cluster.address
-    ray.shutdown()
-    cluster.shutdown()
 
 
 @pytest.fixture
@@ -65,18 +54,6 @@ def figure(*words: object) -> subprocess.Popen:
     environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
     program = [sys.executable, SCALE / "small_figure.py", *words]
     return subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL)
-
-
-def trainings() -> list[int]:
-    """Processes of Ray that train now."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if (folder / "cmdline").read_bytes().startswith(b"ray::train_piece"):
-                found.append(int(folder.name))
-        except OSError:  # it has just ended
-            continue
-    return found
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
@@ -102,13 +79,13 @@ def without_times(log: Path) -> list[str]:
 class WorkerKiller(threading.Thread):
     """Kills all processes that train, once, when a run is in the middle."""
 
-    def __init__(self, folder: Path, besides: Path) -> None:
+    def __init__(self, trainings: Callable[[], list[int]], folder: Path, besides: Path) -> None:
         super().__init__()
-        self.folder, self.besides, self.killed = folder, besides, 0
+        self.trainings, self.folder, self.besides, self.killed = trainings, folder, besides, 0
 
     def run(self) -> None:
         self.log, self.content = wait_for(lambda: in_the_middle(self.folder, self.besides))
-        for training in trainings():
+        for training in self.trainings():
             os.kill(training, signal.SIGKILL)
             self.killed += 1
 
@@ -124,13 +101,20 @@ def test_an_evaluation_prints_the_table_of_one_process(my_duel: str, capsys: pyt
 
 @pytest.mark.slow
 def test_a_figure_outlives_its_driver_and_its_workers(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Any,
+    at_work: Callable[[str], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.syspath_prepend(str(SCALE))
     import small_figure  # pyright: ignore[reportMissingImports]
 
+    def trainings() -> list[int]:
+        return at_work("train_piece")
+
     one, many = tmp_path / "one", tmp_path / "many"
-    words = ("--ray", address, "--runs", str(many), "--figures", str(many))
+    words = ("--ray", cluster.address, "--runs", str(many), "--figures", str(many))
     with figure("--workers", "0", "--runs", one, "--figures", one) as alone:
         with figure(*words) as driver:
             log, content = wait_for(lambda: in_the_middle(many))
@@ -138,7 +122,7 @@ def test_a_figure_outlives_its_driver_and_its_workers(
         wait_for(lambda: not trainings())
         assert not (many / "fm3q_limit.csv").exists()
         capsys.readouterr()
-        killer = WorkerKiller(many, log)
+        killer = WorkerKiller(trainings, many, log)
         killer.start()
         small_figure.main(*words)
         killer.join()
@@ -155,7 +139,7 @@ def test_a_figure_outlives_its_driver_and_its_workers(
 
 
 def test_seeds_are_those_of_one_process_in_a_game_of_ones_own(
-    address: str, my_duel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, my_duel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (here := tmp_path / "here").mkdir()
     monkeypatch.chdir(here)  # the game's module is in another folder, which this process looks into
@@ -164,7 +148,7 @@ def test_seeds_are_those_of_one_process_in_a_game_of_ones_own(
     words = ["train", "fm3q", "--env-id", my_duel, "--evaluations", "2", "--matches", "8"]
     words += ["--opponent", "strong.safetensors", "--directory"]
     assert palaestra([*words, "one", *small, "--seeds", "0,2-3", "--quiet"]) == 0
-    assert palaestra([*words, "many", *small, "--seeds", "0,2-3", "--quiet", "--ray", address]) == 0
+    assert palaestra([*words, "many", *small, "--seeds", "0,2-3", "--quiet", "--ray", cluster.address]) == 0
     for seed in (0, 2, 3):
         one, many = (here / name / f"seed_{seed}" for name in ("one", "many"))
         assert without_times(many / "log.csv") == without_times(one / "log.csv")

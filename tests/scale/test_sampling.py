@@ -72,20 +72,11 @@ def weights(bias: float = 0.0, is_wrong: bool = False) -> dict[str, np.ndarray]:
     return {"bias": np.array(bias), "is_wrong": np.array(is_wrong)}
 
 
-@pytest.fixture(scope="module")
-def count_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dot for each decision of all lanes of any actor."""
-    return tmp_path_factory.mktemp("actors") / "decisions"
-
-
 @pytest.fixture(scope="module", autouse=True)
-def cluster(count_file: Path) -> Iterator[Any]:
-    """One cluster for all tests, whose workers can import this file."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
-        patch.setenv("COUNT_FILE", str(count_file))
-        with connected(None, ACTORS) as ray:
-            yield ray
+def connection(cluster: Any) -> Iterator[Any]:
+    """One for all tests."""
+    with connected(cluster.address, ACTORS) as ray:
+        yield ray
 
 
 def run(batches: int, **keywords: Any) -> list[Batch]:
@@ -173,19 +164,19 @@ def test_an_actor_hands_ray_the_memory_that_it_wrote():
     assert places == {array.ctypes.data for array in first.values()}
 
 
-def test_actors_wait_for_a_slow_learner(count_file: Path):
+def test_actors_wait_for_a_slow_learner(decisions_file: Path):
     """Each has made what was read and at most ``depth`` batches beyond."""
-    count_file.write_text("")
+    decisions_file.write_text("")
     with sample(TAG, POLICY, weights(), **SIZES, depth=3) as sampler:
         for read in (1, 2, 3):
             next(sampler)
             # Requested: 3 for each actor, and one for each batch that was read before the last call.
             wanted = 3 * ACTORS + read - 1
             until = time.monotonic() + 10
-            while len(count_file.read_text()) < wanted * LENGTH and time.monotonic() < until:
+            while len(decisions_file.read_text()) < wanted * LENGTH and time.monotonic() < until:
                 time.sleep(0.01)
             time.sleep(0.1)  # for one that would go on
-            assert len(count_file.read_text()) == wanted * LENGTH
+            assert len(decisions_file.read_text()) == wanted * LENGTH
 
 
 def test_a_killed_actor_is_replaced_and_plays_matches_of_other_seeds():
@@ -327,7 +318,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.slow
 def test_the_example_trains_for_two_updates_on_a_cluster(cluster: Any):
-    where = ["--address", cluster.get_runtime_context().gcs_address, "--actors", "1"]
+    where = ["--address", cluster.address, "--actors", "1"]
     command = [sys.executable, str(ROOT / "examples/mappo_on_ray.py"), *where, "--updates", "2", "--lanes", "16"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
