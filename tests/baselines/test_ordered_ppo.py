@@ -24,6 +24,7 @@ from palaestra.core.run.opponents import load_policy
 from palaestra.evaluation import evaluate
 from palaestra.game import Continuous
 from palaestra_baselines import poisson_ppo
+from palaestra_baselines.common.ordered_heads import ANNEALED_TO
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import LOG, WEIGHTS, read_rows
 from palaestra_baselines.poisson_ppo import ALL_HEADS, GAUSSIAN, Args, UnitPolicy, play_gymnasium
@@ -169,6 +170,23 @@ def test_a_learning_rate_of_zero_changes_no_ordered_policy(tmp_path: Path):
     model.learn(lanes.num_envs * ROLLOUT)
     after = poisson_ppo.policy_arrays(model, lanes)
     assert all(np.array_equal(before[name], after[name]) for name in before if name not in ("mean", "deviation"))
+
+
+def test_schedules_of_ordered_runs_go_from_the_start_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seen: list[tuple[float, float, float]] = []
+
+    def learn(model: Any, total: int) -> None:
+        tau = model.policy.action_net.log_tau.exp().tolist()[0]
+        seen.append((model.lr_schedule(0.3), model.ent_coef, tau))
+
+    monkeypatch.setattr(poisson_ppo.PPO, "learn", learn)
+    own: dict[str, Any] = {"learning_rate": (0.01, 0.002), "entropy": (0.1, 0.0), "tau": "annealed", "evaluations": 1}
+    poisson_ppo.train(small(tmp_path, **own))
+    first = seen[0][2]
+    shares = np.arange(4) / 4
+    np.testing.assert_allclose([rate for rate, _, _ in seen], 0.01 - 0.008 * shares)
+    np.testing.assert_allclose([entropy for _, entropy, _ in seen], 0.1 - 0.1 * shares)
+    np.testing.assert_allclose([tau for _, _, tau in seen], first * ANNEALED_TO**shares, rtol=1e-5)
 
 
 # -- Gymnasium's environments ------------------------------------------------------------------------------------------
