@@ -32,9 +32,10 @@ from palaestra import registry
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines import poisson_ppo
 from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.gymnasium_envs import play_gymnasium
 from palaestra_baselines.common.ordered_heads import OrderedDistribution, OrderedHead
 from palaestra_baselines.common.run_folder import LOG, read_rows
-from palaestra_baselines.poisson_ppo import GAUSSIAN, Args, play_gymnasium
+from palaestra_baselines.poisson_ppo import GAUSSIAN, Args
 
 Rows = Sequence[Mapping[str, Any]]
 POISSON, CATEGORICAL, NORMAL = "Poisson", "categorical", "Gaussian (SB3)"

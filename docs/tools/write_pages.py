@@ -234,6 +234,20 @@ def ordered_table(root: Path, name: str) -> str:
     return "\n".join(lines)
 
 
+def deviations_table(root: Path) -> str:
+    """Table of the first deviations that were tried for policies, by ``learn.py poisson_tuning``; the best in bold."""
+    by_arm = _grouped(_rows(root, "poisson_tuning.csv"), "arm")
+    if not by_arm:
+        return "No results yet."
+    names = [row["start_std"] for row in next(iter(by_arm.values()))]
+    lines = [f"| policy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for (arm,), rows in by_arm.items():
+        areas = [float(row["area"]) for row in rows]
+        cells = (f"**{area:.0f}**" if area == max(areas) else f"{area:.0f}" for area in areas)
+        lines.append(f"| {arm} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def gradient_table(root: Path) -> str:
     """Table of the noise of gradients of heads on atoms, from ``learn.py poisson_gradient``."""
     by_head = _grouped(_rows(root, "poisson_gradient.csv"), "atoms", "head")
@@ -344,6 +358,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "atoms": lambda: ordered_table(root, "poisson_atoms"),
         "heads": lambda: ordered_table(root, "poisson_modes"),
         "humanoid": lambda: ordered_table(root, "humanoid"),
+        "deviations": lambda: deviations_table(root),
         "gradient": lambda: gradient_table(root),
     }
 

@@ -24,10 +24,11 @@ from palaestra.core.run.opponents import load_policy
 from palaestra.evaluation import evaluate
 from palaestra.game import Continuous
 from palaestra_baselines import poisson_ppo
+from palaestra_baselines.common.gymnasium_envs import play_gymnasium
 from palaestra_baselines.common.ordered_heads import ANNEALED_TO
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import LOG, WEIGHTS, read_rows
-from palaestra_baselines.poisson_ppo import ALL_HEADS, GAUSSIAN, Args, UnitPolicy, play_gymnasium
+from palaestra_baselines.poisson_ppo import ALL_HEADS, GAUSSIAN, Args, UnitPolicy
 
 COPY = "tests/Copy-v0"
 """A game of two agents that give a number each; matches of ten decisions."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import multiprocessing
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -290,6 +293,39 @@ def test_an_error_in_a_process_ends_the_other_runs_and_is_raised_here(tmp_path: 
         train_runs("mine", runs, 2, quiet=True)
     assert "in train_run" in str(caught.value.__cause__)
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process that sleeps is made by a call that Windows lacks")
+def test_trainings_end_with_a_caller_that_is_killed():
+    script = (
+        "import os, signal\n"
+        "from palaestra_baselines.common.many_runs import ProcessTasks\n"
+        "print(ProcessTasks(signal.sigtimedwait, []).start(600).pid, flush=True)\n"
+        "os.read(0, 1)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as caller:
+        assert caller.stdout is not None
+        training = int(caller.stdout.readline())
+        time.sleep(1.5)  # so that it has begun
+        assert is_running(training)
+        caller.kill()
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline and is_running(training):
+        time.sleep(0.05)
+    ended = not is_running(training)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(training, signal.SIGKILL)
+    assert ended
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and no zombie, which waits for whoever inherits it."""
+    try:
+        return subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=True
+        ).stdout[:1] not in ("Z", "")
+    except subprocess.CalledProcessError:
+        return False
 
 
 # -- notes -------------------------------------------------------------------------------------------------------------

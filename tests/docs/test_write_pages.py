@@ -386,6 +386,14 @@ def test_the_tables_of_ordered_heads_have_intervals_and_lines_of_reference(tmp_p
         "| A | Poisson | 1234 [1000, 1500] | 1240 | 2000 | 2100 | 4.0 min |",
         "| A | random play |  |  |  | -2.2 |  |",
     ]
+    assert docs.deviations_table(tmp_path) == "No results yet."
+    write_results(tmp_path, poisson_tuning="arm,start_std,area\nA,0.4,10.4\nB,0.4,3\nA,0.5,9\nB,0.5,4")
+    assert docs.deviations_table(tmp_path).splitlines() == [
+        "| policy | 0.4 | 0.5 |",
+        "|---|---|---|",
+        "| A | **10** | 9 |",
+        "| B | 3 | **4** |",
+    ]
     assert docs.gradient_table(tmp_path).splitlines()[2:] == ["| 11 | poisson | 2.2 [2.0, 3.0] | 9.0 [8.5, 10.0] |"]
 
 

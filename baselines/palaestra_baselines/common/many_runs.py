@@ -15,6 +15,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,14 +29,14 @@ import tyro
 
 from palaestra import registry
 from palaestra.cli.progress_bar import Progress
-from palaestra.console import find_id, print_table
+from palaestra.console import print_table
 from palaestra.core.files import write_atomically
 from palaestra.scale.cluster import WAIT_S, RayTasks, connected
 from palaestra.scale.pieces import accept, made_with, row_data
 from palaestra.scale.tasks import Lost, Tasks, work_off
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.run_folder import LOG, RunArgs, differences, read_rows, results_in
+from palaestra_baselines.common.run_folder import LOG, RunArgs, differences, full_id, read_rows, results_in
 
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""
@@ -285,9 +286,10 @@ class ProcessTasks:
 def _answer(sender: Connection, function: Callable[[Any, Any], None], shared: Any, piece: Any) -> None:
     """Calls the function, and sends what it raised, if anything, with the traceback.
 
-    Ctrl-C is for the caller, who ends this process.
+    Ctrl-C is for the caller, who ends this process; where the caller has been killed, this process ends by itself.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_caller, daemon=True).start()
     try:
         function(shared, piece)
     except Exception as error:
@@ -298,6 +300,14 @@ def _answer(sender: Connection, function: Callable[[Any, Any], None], shared: An
             sender.send((RuntimeError(f"{type(error).__name__}: {error}"), text))
     else:
         sender.send((None, ""))
+
+
+def _end_with_caller() -> None:
+    """Ends this process as soon as its caller has ended: else it would train on unseen, its folder locked."""
+    caller = multiprocessing.parent_process()
+    assert caller is not None
+    caller.join()
+    os._exit(1)
 
 
 # -------------------------------------------------------------------------------------------------------------- command
@@ -330,7 +340,7 @@ def train_seeds(
             "--overwrite (another --directory trains them anew)"
         )
     if hasattr(args, "env_id"):
-        args.env_id = find_id(args.env_id)
+        args.env_id = full_id(args)
     runs = [dataclasses.replace(args, seed=seed, quiet=args.quiet or at_once > 0 or bool(ray)) for seed in seeds]
     for run in runs:
         run.check()

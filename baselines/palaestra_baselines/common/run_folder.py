@@ -68,8 +68,6 @@ class RunArgs:
     SHARES: ClassVar[tuple[str, ...]] = ()
     SEEDS_BY: ClassVar[str] = "palaestra_baselines.common.many_runs:train_seeds"
     """What ``palaestra train METHOD --seeds`` calls, see there."""
-    FIND_ID: ClassVar[Callable[[str], str]] = staticmethod(find_id)
-    """Turns the environment that a user names into its id."""
 
     seed: int = 0
     total_steps: int = 1_000_000
@@ -456,12 +454,24 @@ def run_command(
     words = list(sys.argv[1:] if argv is None else argv)
     args = tyro.cli(kind, args=words, prog=f"palaestra train {method}", description=about.strip().splitlines()[0])
     if hasattr(args, "env_id"):
-        args.env_id = getattr(args, "FIND_ID", find_id)(args.env_id)
+        args.env_id = full_id(args)
     try:
         return args, train(args)
     except KeyboardInterrupt:
         print(resume_hint(method, words, args), file=sys.stderr, flush=True)
         raise
+
+
+def full_id(args: Any) -> str:
+    """The id of the environment that a user has named in some arguments.
+
+    Args:
+        args: Arguments with ``env_id``; those with ``FIND_ID`` know other environments than ours.
+
+    Raises:
+        KeyError: No such environment; suggests the near one.
+    """
+    return getattr(args, "FIND_ID", find_id)(args.env_id)
 
 
 def resume_hint(method: str, words: Sequence[str], args: Any) -> str:
