@@ -8,11 +8,13 @@ heads have the same networks and start with equally wide first actions.
 
 It learns any Gymnasium environment with a bounded Box of actions, and the only team of a game of ours, whose agents
 share policy and value: a row of the batch is one agent, its value that of its own observation, its reward the team's,
-and a decision of a lane counts once, however many agents decide::
+and a decision of a lane counts once, however many agents decide. The third command
+learns the same body on the batch engine of `palaestra.robots`::
 
     python -m palaestra_baselines.poisson_ppo --env-id HalfCheetah-v5 --head poisson
-    python -m palaestra_baselines.poisson_ppo --env-id palaestra/UcavTrack-v1 --head gaussian --lanes 64
-    palaestra eval UcavTrack --a runs/poisson_ppo/seed_0/last.safetensors
+    python -m palaestra_baselines.poisson_ppo --env-id UcavTrack --head gaussian --lanes 64 --directory runs/flight
+    python -m palaestra_baselines.poisson_ppo --env-id MaHalfCheetah --options "parts='1'" --directory runs/body
+    palaestra eval UcavTrack --a runs/flight/seed_0/last.safetensors
 
 Observations are scaled by their running mean and deviation, up to 10 deviations. The curve has two returns:
 ``training_return`` of the matches that ended since the row before, whose actions are sampled, and ``return`` of an

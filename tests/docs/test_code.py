@@ -39,6 +39,8 @@ SHORTER = {
     "model.learn(40_000, ": "model.learn(8_192, ",
     "range(1, 6)": "range(1, 3)",
     "updates = 100": "updates = 2",
+    "--head poisson": "--head poisson --total-steps 4096",
+    "--head ordinal": "--head ordinal --total-steps 4096 --matches 2",
 }
 """What takes long on a page, and what runs instead."""
 NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ")
