@@ -67,8 +67,8 @@ def in_50_digits(rate: float, tau: float, atoms: int) -> list[Decimal]:
 
 CASES = [
     (rate, tau, atoms)
-    for rate in (1e-4, 0.3, 1.0, 5.1, 11.0, 40.0, 1e4)
-    for tau in (0.05, 0.7, 1.0, 5.0)
+    for rate in (1e-4, 0.3, 5.1, 40.0, 1e4)
+    for tau in (0.05, 0.7, 5.0)
     for atoms in (2, 7, 11, 31)
 ]
 
@@ -266,12 +266,12 @@ def test_ordered_heads_say_what_they_do_not_know():
         PPO(OrderedPolicy, DummyVecEnv([Aim]), device="cpu")
 
 
-def learn_to_aim(head: str, updates: int = 25, method: Any = PPO, **options: Any) -> Any:
+def learn_to_aim(head: str, updates: int = 10, method: Any = PPO, **options: Any) -> Any:
     env = AtomVecEnv(DummyVecEnv([Aim] * 16), 11)
     more = {"n_epochs": 5, "batch_size": 64} if method is PPO else {}
     kwargs = {"head": head, "net_arch": [16], **options}
     model = method(
-        OrderedPolicy, env, n_steps=8, learning_rate=0.01, seed=0, device="cpu", policy_kwargs=kwargs, **more
+        OrderedPolicy, env, n_steps=8, learning_rate=0.02, seed=0, device="cpu", policy_kwargs=kwargs, **more
     )
     return model.learn(updates * 128)
 
