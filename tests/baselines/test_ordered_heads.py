@@ -47,7 +47,7 @@ def test_ordered_probabilities_sum_to_one_and_have_one_mode(atoms: int):
     rng = np.random.default_rng(atoms)
     count = 1667  # of each number of atoms: 10^4 in all
     rate = torch.from_numpy(np.exp(rng.uniform(math.log(1e-4), math.log(1e4), count)))
-    tau = torch.from_numpy(np.exp(rng.uniform(*map(math.log, TAU_BOUNDS), count)))
+    tau = torch.from_numpy(np.exp(rng.uniform(math.log(TAU_BOUNDS[0]), math.log(TAU_BOUNDS[1]), count)))
     log_probs = torch.log_softmax(poisson_logits(rate, tau, atoms), -1)
     assert torch.isfinite(log_probs).all()
     np.testing.assert_allclose(log_probs.exp().sum(-1), 1.0, rtol=0.0, atol=1e-12)
@@ -61,15 +61,12 @@ def in_50_digits(rate: float, tau: float, atoms: int) -> list[Decimal]:
     factorial = [Decimal(math.factorial(k)).ln() for k in range(atoms)]
     logits = [(k * Decimal(rate).ln() - factorial[k]) / Decimal(tau) for k in range(atoms)]
     top = max(logits)
-    total = sum((z - top).exp() for z in logits).ln() + top
+    total = sum(((z - top).exp() for z in logits), Decimal(0)).ln() + top
     return [z - total for z in logits]
 
 
 CASES = [
-    (rate, tau, atoms)
-    for rate in (1e-4, 0.3, 5.1, 40.0, 1e4)
-    for tau in (0.05, 0.7, 5.0)
-    for atoms in (2, 7, 11, 31)
+    (rate, tau, atoms) for rate in (1e-4, 0.3, 5.1, 40.0, 1e4) for tau in (0.05, 0.7, 5.0) for atoms in (2, 7, 11, 31)
 ]
 
 
@@ -268,7 +265,7 @@ def test_ordered_heads_say_what_they_do_not_know():
 
 def learn_to_aim(head: str, updates: int = 10, method: Any = PPO, **options: Any) -> Any:
     env = AtomVecEnv(DummyVecEnv([Aim] * 16), 11)
-    more = {"n_epochs": 5, "batch_size": 64} if method is PPO else {}
+    more: dict[str, Any] = {"n_epochs": 5, "batch_size": 64} if method is PPO else {}
     kwargs = {"head": head, "net_arch": [16], **options}
     model = method(
         OrderedPolicy, env, n_steps=8, learning_rate=0.02, seed=0, device="cpu", policy_kwargs=kwargs, **more
@@ -324,8 +321,9 @@ def test_ordered_policies_are_saved_and_loaded_by_stable_baselines(tmp_path: Pat
     model.save(tmp_path / "model.zip")
     model.policy.save(tmp_path / "policy.pt")
     shown = np.ones((1, 1), np.float32)
-    for loaded in (PPO.load(tmp_path / "model.zip", device="cpu"), OrderedPolicy.load(tmp_path / "policy.pt")):
-        policy = getattr(loaded, "policy", loaded)
+    again: Any = PPO.load(tmp_path / "model.zip", device="cpu").policy
+    alone: Any = OrderedPolicy.load(str(tmp_path / "policy.pt"))
+    for policy in (again, alone):
         assert policy.action_net.head == "ordinal"
         wanted = model.policy.get_distribution(torch.from_numpy(shown)).log_probs
         torch.testing.assert_close(policy.get_distribution(torch.from_numpy(shown)).log_probs, wanted)

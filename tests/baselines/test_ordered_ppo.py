@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
 pytest.importorskip("torch")
 pytest.importorskip("stable_baselines3")
@@ -219,8 +220,9 @@ class Reach(gymnasium.Env[Any, Any]):
 @pytest.fixture(autouse=True)
 def reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers `Reach`, as ``Reach-v0``, while a test runs."""
+    made: Any = Reach
     for name, keywords in (("Reach-v0", {}), ("Boundless-v0", {"high": np.inf})):
-        spec = gymnasium.envs.registration.EnvSpec(name, Reach, kwargs=keywords)
+        spec = EnvSpec(name, made, kwargs=keywords)
         monkeypatch.setitem(gymnasium.registry, name, spec)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.training import EVALUATION_SEED
 
 
-def make_gymnasium(env_id: str, options: Sequence[str] = ()) -> gymnasium.Env[Any, Any]:
+def make_gymnasium(env_id: str, options: tuple[str, ...] = ()) -> gymnasium.Env[Any, Any]:
     """An environment of Gymnasium; what MuJoCo warns of while it is made is printed once a process.
 
     Raises:
@@ -33,7 +34,7 @@ def make_gymnasium(env_id: str, options: Sequence[str] = ()) -> gymnasium.Env[An
 def mujoco_warns_once() -> Iterator[None]:
     """Prints each warning of MuJoCo in this block once a process; does nothing where MuJoCo is not installed."""
     try:
-        import mujoco
+        mujoco: Any = importlib.import_module("mujoco")
     except ImportError:
         yield
         return
@@ -52,7 +53,7 @@ def print_once(text: str) -> None:
 
 
 def play_gymnasium(
-    env_id: str, policy: Any, episodes: int, options: Sequence[str] = (), seed: int = EVALUATION_SEED
+    env_id: str, policy: Any, episodes: int, options: tuple[str, ...] = (), seed: int = EVALUATION_SEED
 ) -> list[float]:
     """Returns of episodes of an environment of Gymnasium, all played side by side.
 
