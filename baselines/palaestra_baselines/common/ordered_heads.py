@@ -157,9 +157,16 @@ def poisson_logits(rate: torch.Tensor, tau: torch.Tensor | float, atoms: int) ->
         tau: Temperature, of a shape that fits.
         atoms: K.
     """
-    k = torch.arange(atoms, dtype=rate.dtype)
+    k, log_factorials = counts(atoms, rate.dtype)
     tau = torch.as_tensor(tau, dtype=rate.dtype)
-    return (k * rate.log().unsqueeze(-1) - torch.lgamma(k + 1.0)) / tau.unsqueeze(-1)
+    return (k * rate.log().unsqueeze(-1) - log_factorials) / tau.unsqueeze(-1)
+
+
+@cache
+def counts(atoms: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers k of all atoms, and log k!, ``[K]`` each."""
+    k = torch.arange(atoms, dtype=dtype)
+    return k, torch.lgamma(k + 1.0)
 
 
 def mean_and_std(log_probs: np.ndarray) -> tuple[float, float]:
