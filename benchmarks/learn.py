@@ -68,6 +68,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "poisson_speed": poisson_figures.poisson_speed,
     "poisson_tuning": poisson_figures.poisson_tuning,
     "poisson_tasks": poisson_figures.poisson_tasks,
+    "poisson_atoms": poisson_figures.poisson_atoms,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {

@@ -97,7 +97,6 @@ STYLES: dict[str, Style] = {
     "Gaussian (SB3)": Style(BLACK, DASHED, "s"),
     "categorical": Style(BLUE, DOTTED, "D"),
     "Poisson, tau fixed at 1": Style(SKY, DASH_DOT, "o"),
-    "Poisson, tau annealed": Style(GREEN, SHORT, "P"),
     "Poisson, mirrored": Style(PURPLE, LONG, "^"),
     "ordinal": Style(ORANGE, DASH_DOT_DOT, "X"),
     "K = 7": Style(SKY, SOLID, "o"),

@@ -82,14 +82,13 @@ ATOMS = (7, 11, 15, 31)
 MODES: dict[str, dict[str, Any]] = {
     POISSON: ARMS[POISSON],
     "Poisson, tau fixed at 1": {**ARMS[POISSON], "tau": "fixed"},
-    "Poisson, tau annealed": {**ARMS[POISSON], "tau": "annealed"},
     "Poisson, mirrored": {**ARMS[POISSON], "head": "poisson_mirrored"},
     "ordinal": {**ARMS[CATEGORICAL], "head": "ordinal"},
 }
 SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
 RANDOM_EPISODES = 20
 MINUTES = 10.0
-PICTURED = ("poisson_tasks",)
+PICTURED = ("poisson_tasks", "poisson_atoms")
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------
@@ -199,7 +198,7 @@ def write_figure(args: FigureArgs, name: str, arms: Sequence[Trained], results: 
     rows += [
         {"task": row["task"], "arm": row["arm"], "training_return": row["last_return"]}
         for row in results
-        if "seeds" not in row
+        if row["arm"] in LINES
     ]
     write_rows(args.figures / f"{name}.csv", rows)
     write_rows(args.figures / f"{name}_results.csv", results)
