@@ -12,6 +12,7 @@
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
     python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
+    python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -69,6 +70,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "poisson_tuning": poisson_figures.poisson_tuning,
     "poisson_tasks": poisson_figures.poisson_tasks,
     "poisson_atoms": poisson_figures.poisson_atoms,
+    "poisson_modes": poisson_figures.poisson_modes,
+    "humanoid": poisson_figures.humanoid,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {

@@ -89,6 +89,7 @@ SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
 RANDOM_EPISODES = 20
 MINUTES = 10.0
 PICTURED = ("poisson_tasks", "poisson_atoms")
+"""Figures whose tables are there."""
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,12 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
+
+pytest.importorskip("torch")
+pytest.importorskip("stable_baselines3")
+
+import torch
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
