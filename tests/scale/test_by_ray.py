@@ -49,9 +49,9 @@ def a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.syspath_prepend(here)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def connected_user(cluster: Any) -> Iterator[None]:
-    """This process is connected to the cluster before it calls `scale`."""
+    """This process is connected to the cluster before it calls `scale`; one connection, and its workers, for all."""
     with ray.init(address=cluster.address, logging_level="warning", log_to_driver=False):
         yield
 
@@ -96,10 +96,18 @@ def losses_in(notes: list[str]) -> int:
     return max([0, *(int(note.split(", ")[1].split()[0]) for note in notes if "lost" in note)])
 
 
+def fast_twin() -> Callable[[np.ndarray], np.ndarray]:
+    import scale_players  # pyright: ignore[reportMissingImports]
+
+    return scale_players.fast
+
+
 def test_a_tournament_of_six_is_that_of_one_process():
     one = evaluation.tournament(PONG, SIX, matches=20)
     notes: list[str] = []
-    many = scale.tournament(PONG, SIX, matches=20, actors=2, progress=lambda done, total, note: notes.append(note))
+    many = scale.tournament(
+        PONG, SIX, matches=20, address="local", actors=2, progress=lambda done, total, note: notes.append(note)
+    )
     assert (notes[0], notes[-1]) == (f"{2 + by_ray.AHEAD} pieces given out", "0 pieces given out")
     assert len(many.tables) == 15
     for a, b in zip(one.tables, many.tables, strict=True):
@@ -107,38 +115,18 @@ def test_a_tournament_of_six_is_that_of_one_process():
     assert one.as_dict() == many.as_dict()
 
 
-def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any, killer: Callable[[int, float], Killer]):
-    players = {**{name: SIX[name] for name in ("tracker", "chaser", "weak", "random", "network")}, "slow": SLOW_PLAYER}
-    one = evaluation.tournament(PONG, {**players, "slow": fast_twin()}, matches=40)
-    notes: list[str] = []
-    nodes = [cluster.add_node(num_cpus=1)]
-
-    def progress(done: int, total: int, note: str) -> None:
-        notes.append(note)
-        if done >= 80 and nodes:
-            threading.Thread(target=cluster.remove_node, args=(nodes.pop(), False)).start()
-
-    with killer(1, 1.0) as playing:
-        many = scale.tournament(PONG, players, matches=40, address=cluster.address, progress=progress)
-    assert playing.killed == 1
-    assert not nodes
-    assert losses_in(notes) >= 1
-    for a, b in zip(one.tables, many.tables, strict=True):
-        same(a, b)
-    assert one.as_dict() == many.as_dict()
-
-
-def fast_twin() -> Callable[[np.ndarray], np.ndarray]:
-    import scale_players  # pyright: ignore[reportMissingImports]
-
-    return scale_players.fast
+def test_an_address_where_nobody_answers_is_named_at_once():
+    began = time.monotonic()
+    with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127\.0\.0\.1:1': Connection refused"):
+        scale.evaluate(PONG, "tracker", "chaser", matches=2, address="127.0.0.1:1")
+    assert time.monotonic() - began < 5.0
 
 
 @pytest.mark.slow
 def test_kills_change_nothing(killer: Callable[[int, float], Killer]):
     one = evaluation.evaluate(PONG, fast_twin(), "tracker", matches=2000, names=("still", "tracker"))
     notes: list[str] = []
-    with killer(20, 1.5) as playing:
+    with killer(20, 1.0) as playing:
         many = scale.evaluate(
             PONG,
             SLOW_PLAYER,
@@ -192,7 +180,29 @@ def test_an_interrupted_evaluation_goes_on():
     same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=100, names=(SLOW_PLAYER, "tracker")), many)
 
 
-# ------------------------------------------------------------------------------------------------------------ strangers
+# --------------------------------------------------------------------------------------------------------- on a cluster
+
+
+@pytest.mark.usefixtures("connected_user")
+def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any, killer: Callable[[int, float], Killer]):
+    players = {**{name: SIX[name] for name in ("tracker", "chaser", "weak", "random", "network")}, "slow": SLOW_PLAYER}
+    one = evaluation.tournament(PONG, {**players, "slow": fast_twin()}, matches=40)
+    notes: list[str] = []
+    nodes = [cluster.add_node(num_cpus=1)]
+
+    def progress(done: int, total: int, note: str) -> None:
+        notes.append(note)
+        if done >= 80 and nodes:
+            threading.Thread(target=cluster.remove_node, args=(nodes.pop(), False)).start()
+
+    with killer(1, 0.5) as playing:
+        many = scale.tournament(PONG, players, matches=40, progress=progress)
+    assert playing.killed == 1
+    assert not nodes
+    assert losses_in(notes) >= 1
+    for a, b in zip(one.tables, many.tables, strict=True):
+        same(a, b)
+    assert one.as_dict() == many.as_dict()
 
 
 @pytest.mark.usefixtures("connected_user")
@@ -230,10 +240,3 @@ def test_strangers_are_told_what_is_wrong_and_other_work_goes_on(monkeypatch: py
         play(a="nobody:player")
     same(evaluation.evaluate(PONG, "tracker", "chaser", matches=16), play())
     assert len(ray.get(beside)) == 10
-
-
-def test_an_address_where_nobody_answers_is_named_at_once():
-    began = time.monotonic()
-    with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127\.0\.0\.1:1': Connection refused"):
-        scale.evaluate(PONG, "tracker", "chaser", matches=2, address="127.0.0.1:1")
-    assert time.monotonic() - began < 5.0

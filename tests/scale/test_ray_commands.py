@@ -90,11 +90,11 @@ class WorkerKiller(threading.Thread):
             self.killed += 1
 
 
-def test_an_evaluation_prints_the_table_of_one_process(my_duel: str, capsys: pytest.CaptureFixture[str]):
+def test_an_evaluation_prints_the_table_of_one_process(cluster: Any, my_duel: str, capsys: pytest.CaptureFixture[str]):
     words = ["eval", my_duel, "--a", "my_duel:still", "--b", "random", "--matches", "40", "--json"]
     assert palaestra(words) == 0
     one = capsys.readouterr().out
-    assert palaestra([*words, "--ray", "local", "--actors", "2"]) == 0
+    assert palaestra([*words, "--ray", cluster.address]) == 0
     many = capsys.readouterr()
     assert many.out == one
 
@@ -147,9 +147,9 @@ def test_seeds_are_those_of_one_process_in_a_game_of_ones_own(
     small = ("--total-steps", "600", "--lanes", "16", "--warmup-steps", "100", "--batch-size", "16", "--hidden", "8")
     words = ["train", "fm3q", "--env-id", my_duel, "--evaluations", "2", "--matches", "8"]
     words += ["--opponent", "strong.safetensors", "--directory"]
-    assert palaestra([*words, "one", *small, "--seeds", "0,2-3", "--quiet"]) == 0
-    assert palaestra([*words, "many", *small, "--seeds", "0,2-3", "--quiet", "--ray", cluster.address]) == 0
-    for seed in (0, 2, 3):
+    assert palaestra([*words, "one", *small, "--seeds", "0,2", "--quiet"]) == 0
+    assert palaestra([*words, "many", *small, "--seeds", "0,2", "--quiet", "--ray", cluster.address]) == 0
+    for seed in (0, 2):
         one, many = (here / name / f"seed_{seed}" for name in ("one", "many"))
         assert without_times(many / "log.csv") == without_times(one / "log.csv")
         assert len(without_times(one / "log.csv")) == 4

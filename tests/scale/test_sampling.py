@@ -148,7 +148,7 @@ def test_after_a_match_the_last_position_is_a_row_and_the_start_of_the_next_is_n
 
 
 def test_the_learner_reads_the_object_store_itself():
-    with sample(TAG, POLICY, weights(), **{**SIZES, "lanes": 1024}) as sampler:
+    with sample(TAG, POLICY, weights(), **{**SIZES, "actors": 1, "lanes": 1024}) as sampler:
         arrays = next(sampler).arrays
         assert sum(array.nbytes for array in arrays.values()) > 2**20  # Ray hands over small results in another way
         assert [name for name, a in arrays.items() if a.flags.owndata or a.flags.writeable] == []
@@ -204,10 +204,9 @@ def test_a_task_that_kills_every_actor_ends_the_stream(monkeypatch: pytest.Monke
 
 
 def test_an_error_of_the_policy_is_raised_as_it_was():
-    with sample(TAG, POLICY, weights(), **SIZES, depth=1) as sampler:
+    with sample(TAG, POLICY, weights(), **{**SIZES, "actors": 1}, depth=1) as sampler:
         next(sampler)
         sampler.publish(weights(is_wrong=True))
-        next(sampler)
         with pytest.raises(ZeroDivisionError, match="wrong weights") as raised:
             next(sampler)
     assert "in actor 0" in raised.value.__notes__[0]
@@ -216,7 +215,7 @@ def test_an_error_of_the_policy_is_raised_as_it_was():
 
 def test_a_policy_that_no_worker_can_import_is_named():
     with (
-        sample(TAG, "no_such_module:policy", weights(), **SIZES) as sampler,
+        sample(TAG, "no_such_module:policy", weights(), **{**SIZES, "actors": 1}) as sampler,
         pytest.raises(ImportError, match="a worker of the cluster cannot import 'no_such_module'"),
     ):
         next(sampler)
@@ -231,7 +230,7 @@ def test_a_machine_without_palaestra_is_no_loss(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("palaestra.scale.sampler.LaneSampler", CannotBeImported)
     with (
-        sample(TAG, POLICY, weights(), **SIZES) as sampler,
+        sample(TAG, POLICY, weights(), **{**SIZES, "actors": 1}) as sampler,
         pytest.raises(ImportError, match="a worker of the cluster cannot import 'palaestra'"),
     ):
         next(sampler)
@@ -300,10 +299,9 @@ def test_arrays_of_a_policy_keep_their_names_and_shapes(name: str, match: str):
         in_this_process(f"test_sampling:{name}").sample(0, weights())
 
 
-def test_the_actors_end_with_the_block():
-    with sample(TAG, POLICY, weights(), **SIZES) as sampler:
-        pids = [int(next(sampler).arrays["pid"][0, 0]) for _ in range(ACTORS)]
-        assert all(is_running(pid) for pid in pids)
+def test_the_actors_end_with_the_block(read: list[Batch]):
+    pids = {int(batch.arrays["pid"][0, 0]) for batch in read}
+    assert len(pids) == ACTORS
     until = time.monotonic() + 10
     while any(is_running(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.01)
