@@ -169,8 +169,8 @@ class Args(LaneArgs):
         env = make_gymnasium(self.env_id, self.options)
         try:
             Atoms(env.action_space, self.atoms)
-            if not isinstance(env.observation_space, spaces.Box):
-                raise ValueError(f"this PPO learns from a Box of observations, got {env.observation_space}")
+            if not isinstance(env.observation_space, spaces.Box) or len(env.observation_space.shape) != 1:
+                raise ValueError(f"this PPO learns from a Box of one dimension, got {env.observation_space}")
         except ValueError as error:
             raise ValueError(f"--env-id {self.env_id}: {error}") from error
         finally:

@@ -197,8 +197,8 @@ def test_schedules_of_ordered_runs_go_from_the_start_to_the_end(tmp_path: Path, 
 class Reach(gymnasium.Env[Any, Any]):
     """Five decisions; each pays the less, the farther the number is from the one that is shown."""
 
-    def __init__(self, low: float = -2.0, high: float = 6.0) -> None:
-        self.observation_space = spaces.Box(-1.0, 1.0, (1,))
+    def __init__(self, low: float = -2.0, high: float = 6.0, shape: tuple[int, ...] = (1,)) -> None:
+        self.observation_space = spaces.Box(-1.0, 1.0, shape)
         self.action_space = spaces.Box(low, high, (1, 1))
 
     def _show(self) -> np.ndarray:
@@ -221,7 +221,7 @@ class Reach(gymnasium.Env[Any, Any]):
 def reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registers `Reach`, as ``Reach-v0``, while a test runs."""
     made: Any = Reach
-    for name, keywords in (("Reach-v0", {}), ("Boundless-v0", {"high": np.inf})):
+    for name, keywords in (("Reach-v0", {}), ("Boundless-v0", {"high": np.inf}), ("Picture-v0", {"shape": (8, 8)})):
         spec = EnvSpec(name, made, kwargs=keywords)
         monkeypatch.setitem(gymnasium.registry, name, spec)
 
@@ -276,6 +276,10 @@ def test_evaluations_of_gymnasium_are_of_their_own_episodes_and_the_same_each_ti
         ({"start_std": 1.0}, r"--start-std lies between 0 and 1, got 1\.0"),
         ({"env_id": "Boundless-v0"}, r"--env-id Boundless-v0: atoms need finite bounds"),
         ({"env_id": "CartPole-v1"}, r"--env-id CartPole-v1: atoms are made of a Box of real numbers, got Discrete"),
+        (
+            {"env_id": "Picture-v0"},
+            r"--env-id Picture-v0: this PPO learns from a Box of one dimension, got Box\(.*8, 8",
+        ),
         ({"env_id": "Reach-v0", "team": "a"}, "Reach-v0 has no teams, got --team 'a'"),
     ],
 )
