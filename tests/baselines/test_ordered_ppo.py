@@ -278,7 +278,7 @@ def test_evaluations_of_gymnasium_are_of_their_own_episodes_and_the_same_each_ti
         ({"env_id": "CartPole-v1"}, r"--env-id CartPole-v1: atoms are made of a Box of real numbers, got Discrete"),
         (
             {"env_id": "Picture-v0"},
-            r"--env-id Picture-v0: this PPO learns from a Box of one dimension, got Box\(.*8, 8",
+            r"--env-id Picture-v0: this PPO learns from a Box of one dimension, got Box",
         ),
         ({"env_id": "Reach-v0", "team": "a"}, "Reach-v0 has no teams, got --team 'a'"),
     ],
