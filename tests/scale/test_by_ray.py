@@ -37,7 +37,7 @@ SIX = {
     "mix": "mix",
     "network": WEIGHTS,
 }
-SLOW_PLAYER = "scale_players:slow"
+SLOWER_PLAYER = "scale_players:slower"
 """Plays on for seconds."""
 
 
@@ -126,10 +126,10 @@ def test_an_address_where_nobody_answers_is_named_at_once():
 def test_kills_change_nothing(killer: Callable[[int, float], Killer]):
     one = evaluation.evaluate(PONG, fast_twin(), "tracker", matches=2000, names=("still", "tracker"))
     notes: list[str] = []
-    with killer(20, 1.0) as playing:
+    with killer(20, 1.5) as playing:
         many = scale.evaluate(
             PONG,
-            SLOW_PLAYER,
+            SLOWER_PLAYER,
             "tracker",
             matches=2000,
             names=("still", "tracker"),
@@ -160,7 +160,7 @@ def test_an_interrupted_evaluation_goes_on():
         "from palaestra import scale; scale.evaluate({!r}, {!r}, 'tracker', matches=100, actors=2, "
         "progress=lambda done, total, note: print(done, flush=True))"
     )
-    words = [sys.executable, "-c", command.format(PONG, SLOW_PLAYER)]
+    words = [sys.executable, "-c", command.format(PONG, SLOWER_PLAYER)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -173,11 +173,11 @@ def test_an_interrupted_evaluation_goes_on():
     (file,) = Path("runs", "scale").iterdir()
     begun: list[int] = []
     many = scale.evaluate(
-        PONG, SLOW_PLAYER, "tracker", matches=100, actors=2, progress=lambda done, total, note: begun.append(done)
+        PONG, SLOWER_PLAYER, "tracker", matches=100, actors=2, progress=lambda done, total, note: begun.append(done)
     )
     assert begun[0] > 0
     assert not file.exists()
-    same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=100, names=(SLOW_PLAYER, "tracker")), many)
+    same(evaluation.evaluate(PONG, fast_twin(), "tracker", matches=100, names=(SLOWER_PLAYER, "tracker")), many)
 
 
 # --------------------------------------------------------------------------------------------------------- on a cluster
@@ -185,7 +185,7 @@ def test_an_interrupted_evaluation_goes_on():
 
 @pytest.mark.usefixtures("connected_user")
 def test_a_tournament_outlives_a_process_and_a_machine(cluster: Any, killer: Callable[[int, float], Killer]):
-    players = {**{name: SIX[name] for name in ("tracker", "chaser", "weak", "random", "network")}, "slow": SLOW_PLAYER}
+    players = {**{name: SIX[name] for name in SIX if name != "network"}, "slow": "scale_players:slow"}
     one = evaluation.tournament(PONG, {**players, "slow": fast_twin()}, matches=40)
     notes: list[str] = []
     nodes = [cluster.add_node(num_cpus=1)]

@@ -165,13 +165,13 @@ def test_an_actor_hands_ray_the_memory_that_it_wrote():
 
 
 def test_actors_wait_for_a_slow_learner(decisions_file: Path):
-    """Each has made what was read and at most ``depth`` batches beyond."""
+    """They have made what was read and at most ``depth`` batches beyond."""
     decisions_file.write_text("")
-    with sample(TAG, POLICY, weights(), **SIZES, depth=3) as sampler:
+    with sample(TAG, POLICY, weights(), **{**SIZES, "actors": 1}, depth=3) as sampler:
         for read in (1, 2, 3):
             next(sampler)
-            # Requested: 3 for each actor, and one for each batch that was read before the last call.
-            wanted = 3 * ACTORS + read - 1
+            # Requested: 3, and one for each batch that was read before the last call.
+            wanted = 3 + read - 1
             until = time.monotonic() + 10
             while len(decisions_file.read_text()) < wanted * LENGTH and time.monotonic() < until:
                 time.sleep(0.01)
