@@ -45,13 +45,18 @@ def cluster(decisions_file: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def at_work() -> Callable[[str], list[int]]:
-    """``at_work(function)``: ids of the processes that run this function as a task of Ray now."""
+    """``at_work(function)``: ids of the processes that run this function as a task of Ray now.
+
+    Where several processes test, those of a cluster that this one started.
+    """
+    ours = f"PYTEST_XDIST_WORKER={os.environ.get('PYTEST_XDIST_WORKER', '')}".encode()
 
     def find(function: str) -> list[int]:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if (folder / "cmdline").read_bytes().startswith(f"ray::{function}".encode()):
+                is_at_work = (folder / "cmdline").read_bytes().startswith(f"ray::{function}".encode())
+                if is_at_work and (ours[-1:] == b"=" or ours in (folder / "environ").read_bytes().split(b"\0")):
                     found.append(int(folder.name))
             except OSError:  # it has just ended
                 continue
