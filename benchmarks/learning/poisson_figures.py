@@ -88,7 +88,7 @@ MODES: dict[str, dict[str, Any]] = {
 SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
 RANDOM_EPISODES = 20
 MINUTES = 10.0
-PICTURED = ("poisson_tasks", "poisson_atoms", "poisson_modes")
+PICTURED = ("poisson_tasks", "poisson_atoms", "poisson_modes", "humanoid")
 """Figures whose tables are there."""
 
 
