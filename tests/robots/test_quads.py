@@ -121,6 +121,14 @@ def test_a_robot_sees_others_in_its_own_frame():
     assert first[-2:].tolist() == pytest.approx([0, -3.5], abs=1e-6)
 
 
+def test_sensors_end_at_their_limit():
+    sim = batch(GATE)
+    records = sim.states.copy()
+    records["robots"]["joint_radps"][0, 1, 4:6] = -1857.0, 900.0
+    sim.load_states(records, np.array([True]))
+    assert sim.observations[0, 1, 21 + 4 : 21 + 6].tolist() == [-quad_parts.SENSOR_LIMIT, 900.0]
+
+
 def test_the_gate_pays_ways_through_its_middle_and_ends_when_all_have_passed():
     sim = batch(GATE)
     placed(sim, 0, -1.2, 0.9)

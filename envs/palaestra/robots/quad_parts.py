@@ -50,6 +50,8 @@ OWN = 37
 """Numbers that a robot measures of itself; its last action follows them."""
 NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 + [0.1] * 4)
 """Most noise of each with ``sensor_noise=1``, in their units."""
+SENSOR_LIMIT = 1e3
+"""No sensor shows more, in its unit: a leg that is squeezed among robots can turn faster for an instant."""
 
 
 class QuadWorld(NamedTuple):
@@ -343,6 +345,8 @@ def measure(s, world, k, scratch):
     if world.sensor_noise > 0.0:
         for i in range(OWN):
             own[i] += world.sensor_noise * world.noise[i] * uniform(scratch, -1.0, 1.0)
+    for i in range(OWN):
+        own[i] = min(max(own[i], -SENSOR_LIMIT), SENSOR_LIMIT)
     for i in range(world.numbers):
         own[OWN + i] = s.last[k, i]
 
