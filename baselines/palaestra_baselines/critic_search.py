@@ -8,8 +8,9 @@ hand::
     A_turn    = (label - mean(label)) / (std(label) + 1e-4)  over all turns of the group, labels 1 and -1
     A         = (1 - a) A_outcome + a A_turn                 for the tokens of the turn, a = 0.25
 
-Critics: ``model``, a tiny model that is told the right answer and labels a turn by all that came up to its end
-(`palaestra_baselines.common.lm.critic`); ``exact``, the environment's own labels; ``noisy:0.2``, these with each one
+Critics: ``model``, a model that is told the right answer and labels a turn by all that came up to its end
+(`palaestra_baselines.common.lm.critic`): a tiny model, or with ``--model FOLDER`` this model as it was at the start, or
+that of ``--critic-model FOLDER``; ``exact``, the environment's own labels; ``noisy:0.2``, these with each one
 wrong with probability 0.2::
 
     python -m palaestra_baselines.critic_search --env-id palaestra/SearchQA-3Hop-v0 --base noisy
@@ -27,7 +28,14 @@ from typing import Any, ClassVar
 import torch
 
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.critic import accuracy, label_turns, load_critic, told_answers
+from palaestra_baselines.common.lm.critic import (
+    accuracy,
+    label_text_turns,
+    label_turns,
+    load_critic,
+    told_answers,
+)
+from palaestra_baselines.common.lm.hf_model import HFModel, check_same_tokens
 from palaestra_baselines.common.lm.losses import SMALLEST_DEVIATION
 from palaestra_baselines.common.lm.rollouts import UNSAID, Rollout
 from palaestra_baselines.common.training import Report
@@ -43,6 +51,7 @@ class Args(grpo.Args):
 
     Attributes:
         critic: Who labels turns: model, exact, or noisy:P with a share P of wrong labels.
+        critic_model: Folder of a critic for --model, with its tokenizer; that of --model by default.
         turn_weight: Share a of the turns in the advantage.
     """
 
@@ -50,6 +59,7 @@ class Args(grpo.Args):
     SHARES: ClassVar[tuple[str, ...]] = ("turn_weight",)
 
     critic: str = "model"
+    critic_model: str = ""
     turn_weight: float = 0.25
     directory: Path = Path("runs/critic_search")
 
@@ -61,8 +71,8 @@ class Args(grpo.Args):
         """
         super().check()
         noise_of(self.critic)
-        if self.critic == "model" and self.model:
-            raise ValueError("--critic model reads the tiny model's tokens, not those of --model: give --critic exact")
+        if self.critic_model and not (self.model and self.critic == "model"):
+            raise ValueError("--critic-model is for --model FOLDER with --critic model")
 
 
 def noise_of(critic: str) -> float:
@@ -123,10 +133,21 @@ class Run(grpo.Run):
     method = METHOD
 
     def __init__(self, args: Args) -> None:
-        """Loads the critic where it is a model."""
+        """Loads the critic where it is a model.
+
+        Raises:
+            ValueError: It has another tokenizer than the policy.
+        """
         super().__init__(args)
-        self.critic: Any = load_critic() if args.critic == "model" else None
+        self.critic: Any = None
+        if args.critic == "model":
+            self.critic = self._text_critic() if args.model else load_critic()
         self.seen["critic_accuracy"] = 0.0
+
+    def _text_critic(self) -> HFModel:
+        folder = self.args.critic_model or self.args.model
+        check_same_tokens(self.args.model, folder)
+        return HFModel(folder, self.tokens.size).requires_grad_(False)
 
     def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
         """Learns from answers and turns."""
@@ -138,6 +159,8 @@ class Run(grpo.Run):
 
     def labels(self, rollout: Rollout) -> torch.Tensor:
         """The critic's labels, int64 ``[N, turns]``."""
+        if self.critic is not None and self.args.model:
+            return label_text_turns(self.critic, rollout, self.tokens)
         if self.critic is not None:
             return label_turns(self.critic, rollout, told_answers(self.sim, self.tokens))
         wrong = torch.rand(rollout.labels.shape, generator=self.generator) < noise_of(self.args.critic)

@@ -23,6 +23,9 @@ REINFORCE, then the student does::
     r = 1[0 < k < n] (n - k) / (n - 1) + 0.5 for a question that is accepted
     A = (r - mean(r)) / (std(r) + 1e-4)                              over the questions of an iteration
 
+``--model FOLDER`` trains a model of Hugging Face in text: its teacher reads the path in words, behind the question, and
+with ``--questions-by examiner`` the examiner starts as the same model.
+
 The paper tells its examiner how many facts a question has to have, and compares questions of as many. Ours chooses,
 and may ask what is refused: compared among questions of one length alone, it would not learn to ask longer ones.
 """
@@ -47,6 +50,7 @@ from palaestra_baselines.common.lm.examination import (
     examiner_rewards,
     load_examiner,
     make_examination,
+    make_text_examination,
 )
 from palaestra_baselines.common.lm.losses import group_advantages, loss_mask
 from palaestra_baselines.common.lm.privileged import FORMS, Privileged, prefixes
@@ -92,8 +96,6 @@ class Args(grpo.Args):
         super().check()
         if self.questions_by == "examiner" and self.group < 2:
             raise ValueError("--questions-by examiner compares students: give --group 2 or more")
-        if self.model:
-            raise ValueError("--model has no prefix that tells a path: pi_play trains the tiny model")
 
 
 @torch.no_grad()
@@ -120,8 +122,13 @@ class Run(grpo.Run):
         self.rounds, self.played = 0, torch.ones(self.sim.num_envs, dtype=torch.bool)
         self.forms = np.full(self.sim.num_envs, FORMS.index(args.privileged))
         if args.questions_by == "examiner":
-            self.sim, self.tokens = make_examination(self.sim.num_envs)
-            self.examiner = load_examiner()
+            lanes = self.sim.num_envs
+            if args.model:
+                self.batch = make_text_examination(lanes, args.model, args.turn_tokens)
+                self.examiner = copy.deepcopy(self.model)
+            else:
+                self.batch, self.examiner = make_examination(lanes), load_examiner()
+            self.sim, self.tokens = self.batch.sim, self.batch.student
             self.examiner_optimizer: torch.optim.Optimizer = torch.optim.Adam(self.examiner.parameters(), fused=True)
             self.seen |= {"accepted": 0.0, "fair": 0.0, "hops": 0.0}
 
@@ -149,12 +156,12 @@ class Run(grpo.Run):
     def examine(self) -> Examination:
         """Lets the examiner ask, and the student answer each question n times."""
         seeds = self.rng.integers(2**62, size=self.args.groups, dtype=np.uint64)
-        played = examine(self.examiner, self.model, self.sim, self.tokens, seeds, self.generator)
+        played = examine(self.examiner, self.model, self.batch, seeds, self.generator)
         accepted, right = played.examiner.exact_match, played.right
         self.seen |= {
             "accepted": float(accepted.mean()),
             "fair": float(((right > 0) & (right < self.args.group)).float().mean()),
-            "hops": float((played.hops * accepted).sum() / accepted.sum().clamp(min=1.0)),
+            "hops": float(played.hops.sum() / accepted.sum().clamp(min=1.0)),
         }
         return played
 
@@ -176,11 +183,18 @@ class Run(grpo.Run):
 
     @torch.no_grad()
     def teacher_log_probs(self, rollout: Rollout) -> torch.Tensor:
-        """Distributions ``[M, V]`` of the teacher, which reads the prefix first, at the tokens of the loss mask."""
-        prefix = prefixes(self.sim, self.tokens, self.forms)[self.played]
+        """Distributions ``[M, V]`` of the teacher, which is told more, at the tokens of the loss mask."""
+        if self.args.model:  # behind the question, as a text may begin with a token that belongs at the very start
+            told, begin = self.tokens.privileged(self.args.privileged), int(rollout.sampled.any(0).nonzero()[0])
+        else:
+            told, begin = prefixes(self.sim, self.tokens, self.forms), 0
         at = loss_mask(rollout, retrieved=self.args.mask_retrieved == "no")
-        unread = torch.zeros_like(prefix, dtype=torch.bool)
-        return self.teacher.log_probs(torch.cat([prefix, rollout.ids], 1), torch.cat([unread, at], 1))
+        unread = torch.zeros_like(told[self.played], dtype=torch.bool)
+        ids, at = (
+            torch.cat([row[:, :begin], inserted, row[:, begin:]], 1)
+            for row, inserted in ((rollout.ids, told[self.played]), (at, unread))
+        )
+        return self.teacher.log_probs(ids, at)
 
     def state(self) -> dict[str, Any]:
         """As of GRPO, and the teacher and the examiner."""

@@ -181,9 +181,9 @@ def measure_examiner(run: Any) -> dict[str, float]:
     group, generator, sums = run.args.group, torch.Generator().manual_seed(0), np.zeros(3)
     for number in range(EXAMINED):
         seeds = np.arange(run.args.groups, dtype=np.uint64) + np.uint64(EVALUATION_SEED + number * run.args.groups)
-        played = examine(run.examiner, run.model, run.sim, run.tokens, seeds, generator)
+        played = examine(run.examiner, run.model, run.batch, seeds, generator)
         accepted, fair = played.examiner.exact_match, (played.right > 0) & (played.right < group)
-        sums += [float(accepted.sum()), float(fair.sum()), float((played.hops * accepted).sum())]
+        sums += [float(accepted.sum()), float(fair.sum()), float(played.hops.sum())]
     count = EXAMINED * run.args.groups
     shares = (sums[0] / count, sums[1] / count, sums[2] / max(sums[0], 1.0))
     return dict(zip(ASKED_ABOUT, map(float, shares), strict=True))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import string
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,10 @@ import torch
 
 from palaestra import registry
 from palaestra.search.turn_codec import parse
-from palaestra_baselines import grpo, opd, srft
+from palaestra.search.turn_codec import words_of as text_of
+from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
+from palaestra_baselines.common.lm.critic import ASKED
+from palaestra_baselines.common.lm.examination import examine, make_examination, make_text_examination
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
 from palaestra_baselines.common.lm.name_tokens import CONTEXT, PAD
@@ -27,7 +32,7 @@ from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyM
 from palaestra_baselines.common.run_folder import read_rows
 
 ID = "palaestra/SearchQA-2Hop-v0"
-TAGS = ["<search>", "</search>", "<answer>", "</answer>"]
+TAGS = ["<search>", "</search>", "<answer>", "</answer>", "<question>", "</question>"]
 LANES, GROUP, TURN_TOKENS = 6, 3, 12
 
 
@@ -41,7 +46,7 @@ def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytes
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved Llama of random numbers with a byte-level tokenizer, the tags among its tokens."""
     prompts = [gymnasium.make(ID, form="text").reset(seed=seed)[0] for seed in range(20)]
-    return saved_llama(tmp_path_factory.mktemp("llama"), tokenizer_of(prompts, 120))
+    return saved_llama(tmp_path_factory.mktemp("llama"), tokenizer_of([*prompts, string.ascii_letters], 140))
 
 
 def tokenizer_of(texts: list[str], size: int) -> Any:
@@ -132,7 +137,7 @@ def test_a_tiny_llama_plays_text_and_its_sampled_ids_are_kept(folder: Path):
             said = (rollout.ids[lane][rollout.turn[lane] == number] - 1).tolist()
             text = tokens.tokenizer.decode(said)
             is_over = len(said) == TURN_TOKENS or said[-1] == tokens.tokenizer.eos_token_id
-            assert is_over or text.endswith(("</search>", "</answer>", "</judge>")), text
+            assert is_over or text.endswith(("</search>", "</answer>", "</judge>", "</question>")), text
             assert parse(text, ("search", "answer"))[0] in ("none", "search", "answer")
         passages = (rollout.ids[lane][rollout.retrieved[lane]] - 1).tolist()
         assert "<information>" in tokens.tokenizer.decode(passages) or "said nothing" in tokens.tokenizer.decode(
@@ -292,3 +297,180 @@ def test_without_demonstrations_as_text_it_is_refused_before_it_learns(folder: P
     args = srft.Args(**FEW, model=str(folder), env_id=ID, directory=tmp_path)
     with pytest.raises(ValueError, match=r'SearchQA has no info\["demonstration"\].*take MathText'):
         srft.Run(args)
+
+
+# -- told more: pi-Play, CriticSearch ----------------------------------------------------------------------------------
+
+SMALL: dict[str, Any] = {**FEW, "env_id": ID, "group": 3, "questions": 4}
+
+
+def distance(run: pi_play.Run, rollout: Rollout) -> float:
+    """KL(student, teacher)."""
+    mask = loss_mask(rollout)
+    with torch.no_grad():
+        return float(reverse_kl(run.model.log_probs(rollout.ids, mask), run.teacher_log_probs(rollout)))
+
+
+@pytest.mark.peers
+def test_a_teacher_reads_the_facts_behind_the_question_and_the_student_comes_nearer(folder: Path, tmp_path: Path):
+    run = pi_play.Run(pi_play.Args(**SMALL, model=str(folder), directory=tmp_path))
+    seeds = np.repeat(np.arange(2, dtype=np.uint64), GROUP)
+    rollout = play_at_own_pace(run.model, run.sim, run.tokens, seeds, run.generator)
+    found, row, words = run.teacher_log_probs(rollout), 0, words_of(folder)
+    for lane, seed in enumerate(seeds.tolist()):  # each match alone, without paddings
+        question, info = gymnasium.make(ID, form="text", prompt="plain").reset(seed=seed)
+        facts = "; ".join(" - ".join(fact) for fact in info["path"])
+        begin = [number + 1 for text in (question, f"Facts: {facts}\n") for number in words(text)["input_ids"]]
+        after = rollout.sampled[lane] | rollout.retrieved[lane] & (rollout.ids[lane] != PAD)
+        ids = torch.cat([torch.tensor(begin), rollout.ids[lane][after]])[None]
+        at = torch.cat([torch.zeros(len(begin), dtype=torch.bool), loss_mask(rollout)[lane][after]])[None]
+        with torch.no_grad():
+            alone = run.teacher.log_probs(ids, at)
+        torch.testing.assert_close(found[row : row + len(alone)], alone, atol=2e-5, rtol=0.0)
+        row += len(alone)
+    assert row == len(found)
+    before = distance(run, rollout)
+    assert before > 0.0
+    run.args.learning_rate = 1e-3
+    for _ in range(5):
+        run.learn(rollout, torch.zeros(2 * GROUP))
+    assert distance(run, rollout) < before
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("questions_by", ["environment", "examiner"])
+def test_pi_play_trains_a_model_and_resumes(folder: Path, tmp_path: Path, questions_by: Any):
+    words: dict[str, Any] = {**SMALL, "model": str(folder), "questions_by": questions_by, "examiner_iterations": 1}
+    words |= {"directory": tmp_path, "evaluations": 2, "total_steps": 12}
+    if questions_by == "examiner":  # questions of random models are refused, so nobody answers: the examiner's part
+        run = pi_play.Run(pi_play.Args(**words))
+        for _ in range(2):
+            run.iterate()
+        assert (run.rounds, run.iterations, run.steps) == (1, 2, 0)
+        assert run.seen["accepted"] == 0.0
+        state = run.state()
+        again = pi_play.Run(pi_play.Args(**words))
+        again.restore(state)
+        assert all(
+            torch.equal(a, b) for a, b in zip(run.examiner.parameters(), again.examiner.parameters(), strict=True)
+        )
+        return
+    pi_play.train(pi_play.Args(**words))
+    report = pi_play.train(pi_play.Args(**{**words, "total_steps": 40}, resume=True))
+    assert report.updates >= 4
+    before, after = HFModel(folder).state_dict(), HFModel(report.weights).state_dict()
+    assert max((before[name] - after[name]).abs().max().item() for name in before) > 1e-4
+
+
+class Recited:
+    """Writes planned turns as text; between them it waits until it has read passages."""
+
+    def __init__(self, turns: list[list[str]], tokenizer: Any) -> None:
+        self.turns, self.tokenizer = [list(map(tokenizer.encode, lane)) for lane in turns], tokenizer
+
+    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
+        self.left = [list(lane[0]) if lane else [] for lane in self.turns]
+        self.turn, self.read = [0] * len(prompts), [list[int]() for _ in range(len(prompts))]
+        self.force(prompts[:, :0])
+
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.tensor([left[0] + 1 if left else 1 for left in self.left]), torch.zeros(len(self.left))
+
+    def force(self, ids: torch.Tensor) -> None:
+        for lane, row in enumerate(ids.tolist()):
+            for token in row:
+                self.hear(lane, token)
+
+    def hear(self, lane: int, token: int) -> None:
+        if token == PAD:
+            return
+        if self.left[lane]:
+            assert self.left[lane].pop(0) == token - 1
+            return
+        self.read[lane].append(token - 1)
+        if self.tokenizer.decode(self.read[lane]).endswith("</information>\n\n"):
+            self.turn[lane], self.read[lane] = self.turn[lane] + 1, []
+            self.left[lane] = list(self.turns[lane][self.turn[lane]])
+
+
+@pytest.mark.peers
+def test_examiner_and_students_speak_text_each_at_its_own_pace(folder: Path):
+    seeds, students = np.arange(4, dtype=np.uint64), 2
+    script = make_examination(len(seeds), {"examiner": "oracle", "student": "oracle"}).sim
+    script.reset(seed=seeds)
+    plans: dict[str, list[list[str]]] = {"examiner": [[] for _ in seeds], "student": [[] for _ in seeds]}
+    verbs = {"examiner": ("search", "question"), "student": ("search", "answer")}
+    alive = np.ones(len(seeds), bool)
+    while alive.any():
+        asking = script.info["accepted"] == 0
+        script.step(lanes=alive)
+        actions: Any = script.actions
+        for lane in np.flatnonzero(alive):
+            role = "examiner" if asking[lane] else "student"
+            verb, *words = actions[role][lane, 0]
+            tag, text = verbs[role][verb - 1], text_of(script.game.captions, np.array(words))
+            plans[role][lane].append(f"<{tag}>{text}</{tag}>")
+        alive &= ~(script.terminated | script.truncated)
+    assert len({len(plan) for plan in plans["examiner"]}) > 1
+    tokenizer = words_of(folder)
+    answers = [[*plan] for plan in plans["student"] for _ in range(students)]
+    for plan in answers[1::students]:
+        plan[-1] = "<answer>nobody</answer>"
+    batch = make_text_examination(len(seeds) * students, str(folder), 128)
+    found = examine(Recited(plans["examiner"], tokenizer), Recited(answers, tokenizer), batch, seeds, torch.Generator())
+    assert found.examiner.exact_match.tolist() == [1.0] * len(seeds)
+    assert found.hops.tolist() == script.info["hops"].tolist()
+    assert found.right.tolist() == [1] * len(seeds)
+    assert found.students is not None
+    assert found.students.turns.tolist() == [len(plan) for plan in answers]
+    for rollout, told in ((found.examiner, plans["examiner"]), (found.students, answers)):
+        for lane, plan in enumerate(told):
+            for number, text in enumerate(plan):
+                said = rollout.ids[lane][rollout.turn[lane] == number] - 1
+                assert tokenizer.decode(said.tolist()) == text
+
+
+@pytest.mark.peers
+def test_a_critic_is_asked_after_each_turn_and_trains_a_model(folder: Path, tmp_path: Path):
+    args = critic_search.Args(**SMALL, model=str(folder), total_steps=12, directory=tmp_path)
+    run, words = critic_search.Run(args), words_of(folder)
+    seeds = np.repeat(np.arange(2, dtype=np.uint64), GROUP)
+    rollout = play_at_own_pace(run.model, run.sim, run.tokens, seeds, run.generator)
+    for weight in run.critic.parameters():  # so that its labels differ
+        weight.data *= 5.0
+    labels = run.labels(rollout)
+    assert set(labels[labels != 0].tolist()) == {-1, 1}
+    assert torch.equal(labels != 0, rollout.labels != 0)
+    for lane, seed in enumerate(seeds.tolist()):
+        answer = gymnasium.make(ID, form="text").reset(seed=seed)[1]["answers"][0]
+        for turn in range(int(rollout.turns[lane])):
+            last = (rollout.turn[lane] == turn).nonzero()[-1].item()
+            read = [n - 1 for n in rollout.ids[lane, : last + 1].tolist() if n != PAD]
+            read += words(ASKED.format(answer))["input_ids"]
+            scores = []
+            for word in ("yes", "no"):
+                said = words(word)["input_ids"]
+                with torch.no_grad():
+                    logits = run.critic.network(torch.tensor([read + said])).logits[0, len(read) - 1 : -1]
+                scores.append(logits.log_softmax(-1)[torch.arange(len(said)), said].sum())
+            assert labels[lane, turn] == (1 if scores[0] > scores[1] else -1)
+    before = copy.deepcopy(run.critic)
+    run.learn(rollout, torch.zeros(2 * GROUP))
+    assert all(torch.equal(a, b) for a, b in zip(run.critic.parameters(), before.parameters(), strict=True))
+    first = HFModel(folder).state_dict()
+    assert max((first[name] - weight).abs().max().item() for name, weight in run.model.state_dict().items()) > 1e-4
+    critic_search.train(args)
+    assert 0.0 <= read_rows(tmp_path / "seed_0" / "log.csv")[-1]["critic_accuracy"] <= 1.0
+
+
+@pytest.mark.peers
+def test_a_critic_that_does_not_fit_is_refused(folder: Path, tmp_path: Path):
+    other = saved_llama(tmp_path, tokenizer_of(["the same letters in other words"], 60))
+    with pytest.raises(ValueError, match="not the same"):
+        critic_search.Run(critic_search.Args(**SMALL, model=str(folder), critic_model=str(other)))
+    with pytest.raises(ValueError, match="--critic-model is for --model"):
+        critic_search.Args(critic_model="folder").check()
+    with pytest.raises(ValueError, match=r'no info\["answers"\].*take SearchQA'):
+        critic_search.train(
+            critic_search.Args(**{**SMALL, "env_id": srft.ARITH}, model=str(folder), directory=tmp_path / "run")
+        )

@@ -132,14 +132,14 @@ def test_a_turn_is_a_verb_names_and_relations_and_an_end(
 
 
 def test_an_examiner_asks_over_four_facts_and_its_turns_are_read_back(batch: tuple[Simulation, NameTokens]):
-    tokens, seconds = batch[1], batch[1].new_memory(2) + 150
+    tokens, seconds = NameTokens(batch[0].game, ASK), batch[1].new_memory(2) + 150
     turns = np.array([[ASK, NOUN, NOUN + 1, NOUN, NOUN + 2, NAME, END], [SEARCH, NAME, NOUN, END, PAD, PAD, PAD]])
-    actions = tokens.actions(turns, seconds, ASK)
+    actions = tokens.actions(turns, seconds)
     assert actions[:, 0].tolist() == [2, 1]
     assert (actions[:, 1:] != 0).sum(1).tolist() == [6, 3]
-    np.testing.assert_array_equal(tokens.turns_of(actions, ASK), turns)
-    assert tokens.actions(turns[:, :5], seconds, ASK)[0, 0] == 0  # without its end
-    assert tokens.actions(np.array([[ANSWER, NAME, END, PAD, PAD]]), seconds, ASK)[0, 0] == 0
+    np.testing.assert_array_equal(tokens.turns_of(actions), turns)
+    assert tokens.actions(turns[:, :5], seconds)[0, 0] == 0  # without its end
+    assert tokens.actions(np.array([[ANSWER, NAME, END, PAD, PAD]]), seconds)[0, 0] == 0
 
 
 def test_a_second_word_that_was_never_read_is_not_written(batch: tuple[Simulation, NameTokens]):

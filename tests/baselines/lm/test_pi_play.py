@@ -18,7 +18,7 @@ import torch
 
 from palaestra_baselines import grpo, pi_play
 from palaestra_baselines.common.lm.losses import loss_mask, reverse_kl
-from palaestra_baselines.common.lm.privileged import FORMS, prefixes
+from palaestra_baselines.common.lm.privileged import FORMS, prefixes, told_text
 from palaestra_baselines.common.lm.rollouts import Rollout, play
 from palaestra_baselines.common.policy_file import read_policy
 
@@ -138,6 +138,14 @@ def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path):
     assert notes["method"] == "pi_play"
 
 
-def test_a_model_of_hugging_face_is_refused():
-    with pytest.raises(ValueError, match="pi_play trains the tiny model"):
-        pi_play.Args(model="folder").check()
+def test_a_model_that_reads_text_is_told_in_words():
+    path, answers = [["Velka Arnev", "mayor", "Odo Ruk"], ["Odo Ruk", "birthplace", "Tarn"]], ["Tarn", "the Tarn"]
+    told = {form: told_text(form, path, answers) for form in FORMS}
+    assert told == {
+        "none": "",
+        "path": "Facts: Velka Arnev - mayor - Odo Ruk; Odo Ruk - birthplace - Tarn\n",
+        "partial": "Facts: Velka Arnev - mayor - Odo Ruk\n",
+        "answer": "Answer: Tarn\n",
+        "dot": "Facts: .\n",
+    }
+    assert told_text("partial", path[:1], answers) == told["dot"]

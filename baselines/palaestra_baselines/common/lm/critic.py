@@ -12,6 +12,8 @@ labels, and is frozen afterwards::
     python -m palaestra_baselines.common.lm.critic
 
 writes ``lm_critic.safetensors`` and prints the share of turns that it labels as the environment does.
+
+A model of Hugging Face is asked instead (`label_text_turns`).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.lm.base import RECIPES, load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
+from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, padded
 from palaestra_baselines.common.lm.losses import chosen, supervised_loss
 from palaestra_baselines.common.lm.name_tokens import BAD, CONTEXT, GOOD, PAD, TOLD, VOCABULARY, NameTokens
 from palaestra_baselines.common.lm.privileged import facts_of
@@ -43,6 +46,8 @@ BASES = ("shortcut", "early", "noisy")
 """Whose matches it learns to label."""
 PLAYERS = ("noisy", "demonstrator", "noisy", "early", "noisy", "shortcut")
 """Whose matches are labelled, in turn: bases, each in its own environment, and the demonstrator in that of `noisy`."""
+ASKED = "\n\nThe right answer is {}. Did the last turn help to find it? Say yes or no: "
+"""What a model of Hugging Face is asked after each turn."""
 NOISE = 0.5
 """Of the demonstrator whose matches are labelled, see `palaestra_baselines.common.lm.demonstrations.Demonstrator`."""
 
@@ -94,6 +99,36 @@ def label_turns(critic: Any, rollout: Rollout, told: torch.Tensor) -> torch.Tens
             at = turns == turn
             scores.append(chosen(critic.log_probs(ids, at), ids, at).sum(1))
         labels[:, turn] = torch.where(scores[0] > scores[1], 1, -1).where(played, 0)
+    return labels
+
+
+@torch.no_grad()
+def label_text_turns(critic: HFModel, rollout: Rollout, tokens: TextTokens) -> torch.Tensor:
+    """As `label_turns`, of a model that reads each match up to the end of a turn and then `ASKED`.
+
+    A turn is of use if ``yes`` is more probable than ``no``.
+
+    Args:
+        critic: The model.
+        rollout: N matches.
+        tokens: Of these matches, whose lanes have not started anew.
+
+    Raises:
+        ValueError: The environment does not tell its answers.
+    """
+    answers = tokens.told("answers", "SearchQA")
+    asked = torch.from_numpy(padded(tokens.plain(ASKED.format(right[0]) for right in answers)))
+    words = [torch.tensor(said).add(1).repeat(len(asked), 1) for said in tokens.plain(["yes", "no"])]
+    labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1])
+    for turn in range(int(rollout.turns.max())):
+        end = torch.where(rollout.turn == turn, columns, -1).amax(1, keepdim=True)
+        read = torch.cat([rollout.ids.where(columns <= end, PAD), asked], 1)
+        scores = list[torch.Tensor]()
+        for word in words:
+            ids = torch.cat([read, word], 1)
+            at = (torch.arange(ids.shape[1]) >= read.shape[1]).expand_as(ids)
+            scores.append(chosen(critic.log_probs(ids, at), ids, at).sum(1))
+        labels[:, turn] = torch.where(scores[0] > scores[1], 1, -1).where(rollout.turns > turn, 0)
     return labels
 
 

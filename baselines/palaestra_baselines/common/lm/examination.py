@@ -24,25 +24,24 @@ import palaestra_assets
 from palaestra import registry
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.run.simulation import Simulation
-from palaestra.search.search_qa import Form
+from palaestra_baselines.common.lm.hf_model import TextTokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_loss
-from palaestra_baselines.common.lm.name_tokens import (
-    ASK,
-    ASKING,
-    CONTEXT,
-    FIRST_NAME,
-    FIRST_RELATION,
-    VOCABULARY,
-    NameTokens,
+from palaestra_baselines.common.lm.name_tokens import ASK, CONTEXT, VOCABULARY, NameTokens
+from palaestra_baselines.common.lm.rollouts import (
+    Columns,
+    Converse,
+    Outcome,
+    Rollout,
+    converse,
+    converse_at_own_pace,
+    outcome_of,
 )
-from palaestra_baselines.common.lm.rollouts import Columns, Outcome, Rollout, converse, outcome_of
 from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
 
 ID = "palaestra/Examiner-v0"
 FILE = "weights/lm_examiner.safetensors"
-FORM: Form = "tokens"
 TURNS = 4
 """Of the examiner: it may search for three facts and ask."""
 STEPS, LANES, LEARNING_RATE, WARMUP, MAX_GRADIENT_NORM = 1000, 64, 2e-3, 20, 1.0
@@ -56,7 +55,7 @@ class Examination:
         examiner: Q matches of the examiner; `exact_match` is 1 where its question was accepted.
         students: The matches of the students whose question was accepted, group by group.
         lanes: bool ``[Q * n]``, the lanes of these matches.
-        hops: int64 ``[Q]``, relations that each question names, accepted or not; 0 where none was asked.
+        hops: int64 ``[Q]``, relations of each question that was accepted, else 0.
         right: int64 ``[Q]``, right answers of its n students.
     """
 
@@ -67,10 +66,39 @@ class Examination:
     right: torch.Tensor
 
 
-def make_examination(lanes: int, opponents: Any = None) -> tuple[Simulation, NameTokens]:
-    """Lanes of the game that wait when their match is over, and what translates them."""
-    sim = registry.make_batch(ID, lanes, autoreset_mode="off", opponents=opponents, form=FORM, examiner_turns=TURNS)
-    return sim, NameTokens(sim.game)
+@dataclass(frozen=True)
+class ExaminerBatch:
+    """Lanes of the game, and how models take their turns in them.
+
+    Attributes:
+        sim: N lanes that wait when their match is over.
+        examiner: Translates for the examiner.
+        student: Translates for the student.
+        converse: All lanes a turn at a time, or each at its own pace.
+    """
+
+    sim: Simulation
+    examiner: Any
+    student: Any
+    converse: Converse = converse
+
+
+def make_examination(lanes: int, opponents: Any = None) -> ExaminerBatch:
+    """Lanes for tiny models."""
+    sim = _make_batch(lanes, opponents, "tokens")
+    return ExaminerBatch(sim, NameTokens(sim.game, ASK), NameTokens(sim.game))
+
+
+def make_text_examination(lanes: int, folder: str, turn_tokens: int) -> ExaminerBatch:
+    """Lanes for models of Hugging Face; see `palaestra_baselines.common.lm.hf_model.TextTokens`."""
+    sim = _make_batch(lanes, None, "text")
+    examiner, student = (TextTokens(sim, folder, turn_tokens, slot) for slot in range(2))
+    return ExaminerBatch(sim, examiner, student, converse_at_own_pace)
+
+
+def _make_batch(lanes: int, opponents: Any, form: str) -> Simulation:
+    keywords = {"form": form, "examiner_turns": TURNS}
+    return registry.make_batch(ID, lanes, autoreset_mode="off", opponents=opponents, **keywords)
 
 
 def rows_of(sim: Simulation, role: str) -> np.ndarray:
@@ -81,63 +109,53 @@ def rows_of(sim: Simulation, role: str) -> np.ndarray:
 
 @torch.no_grad()
 def examine(
-    examiner: Any, student: Any, sim: Simulation, tokens: NameTokens, seeds: np.ndarray, generator: torch.Generator
+    examiner: Any, student: Any, batch: ExaminerBatch, seeds: np.ndarray, generator: torch.Generator
 ) -> Examination:
     """Plays Q groups of n matches.
 
     Args:
         examiner: Asks.
         student: Answers, in n lanes of each group.
-        sim: ``Q * n`` lanes of the game, see `make_examination`.
-        tokens: Translates.
+        batch: ``Q * n`` lanes of the game.
         seeds: uint64 ``[Q]``.
         generator: Of the draws of tokens.
     """
-    group, world = sim.num_envs // len(seeds), sim.game.world
+    sim, world = batch.sim, batch.sim.game.world
+    group, of_examiner, of_student = sim.num_envs // len(seeds), batch.examiner, batch.student
     sim.reset(seed=np.repeat(seeds, group))
     nothing = np.zeros((sim.num_envs, 1, 17), np.int64)
-    known = tokens.new_memory(len(seeds))
+    known = of_examiner.new_memory(sim.num_envs)
 
-    def ask(words: torch.Tensor, alive: torch.Tensor) -> Outcome:
-        actions = tokens.actions(words.numpy(), known, ASK).repeat(group, 0)[:, None]
-        sim.step({"examiner": actions, "student": nothing}, lanes=alive.numpy().repeat(group))
+    def ask(words: torch.Tensor, speaking: torch.Tensor) -> Outcome:
+        actions = of_examiner.actions(words.numpy(), known[::group]).repeat(group, 0)[:, None]
+        sim.step({"examiner": actions, "student": nothing}, lanes=speaking.numpy().repeat(group))
         goes_on, labels = (values[::group] for values in outcome_of(sim))
         goes_on = goes_on & torch.from_numpy(sim.info["accepted"][::group] == 0)
-        return (goes_on, labels), torch.from_numpy(tokens.passages(rows_of(sim, "examiner")[::group], known))
+        return (goes_on, labels), torch.from_numpy(of_examiner.passages(rows_of(sim, "examiner"), known)[::group])
 
-    prompts = torch.from_numpy(tokens.questions(rows_of(sim, "examiner")[::group], known))
-    everyone = torch.ones(len(seeds), dtype=torch.bool)
-    asked = converse(examiner, prompts, everyone, world.examiner_turns, ask, generator, most=ASKING)
+    prompts = torch.from_numpy(of_examiner.questions(rows_of(sim, "examiner"), known)[::group])
+    columns, *counts = batch.converse(examiner, prompts, of_examiner, world.examiner_turns, ask, generator, 1.0)
     accepted = torch.from_numpy(sim.info["accepted"] == 1)
-    posed = accepted[::group]
-    of_examiner = asked[0].rollout(posed.float(), *asked[1:])
-    hops = asked_hops(of_examiner)
+    asked = columns.rollout(accepted[::group].float(), *counts)
+    hops = torch.from_numpy(sim.info["hops"][::group].astype(np.int64))
     if not accepted.any():
-        return Examination(of_examiner, None, accepted, hops, torch.zeros_like(hops))
-    seconds = tokens.new_memory(sim.num_envs)
+        return Examination(asked, None, accepted, hops, torch.zeros_like(hops))
+    learnt = of_student.new_memory(sim.num_envs)
 
-    def answer(words: torch.Tensor, alive: torch.Tensor) -> Outcome:
+    def answer(words: torch.Tensor, speaking: torch.Tensor) -> Outcome:
         actions = np.zeros_like(nothing[:, 0])
-        actions[accepted] = tokens.actions(words.numpy(), seconds[accepted])
+        actions[accepted] = of_student.actions(words.numpy(), learnt[accepted])
         lanes = np.zeros(sim.num_envs, np.bool_)
-        lanes[accepted] = alive
+        lanes[accepted] = speaking
         sim.step({"examiner": nothing, "student": actions[:, None]}, lanes=lanes)
         goes_on, labels = (values[accepted] for values in outcome_of(sim))
-        return (goes_on, labels), torch.from_numpy(tokens.passages(rows_of(sim, "student"), seconds))[accepted]
+        return (goes_on, labels), torch.from_numpy(of_student.passages(rows_of(sim, "student"), learnt))[accepted]
 
-    prompts = torch.from_numpy(tokens.questions(rows_of(sim, "student"), seconds))[accepted]
-    everyone = torch.ones(len(prompts), dtype=torch.bool)
-    columns, turns, labels = converse(student, prompts, everyone, world.max_turns, answer, generator)
+    prompts = torch.from_numpy(of_student.questions(rows_of(sim, "student"), learnt))[accepted]
+    columns, *counts = batch.converse(student, prompts, of_student, world.max_turns, answer, generator, 1.0)
     exact_match = torch.from_numpy(sim.info["exact_match"].astype(np.float32))
     right = (exact_match * accepted).view(-1, group).sum(1).long()
-    return Examination(of_examiner, columns.rollout(exact_match[accepted], turns, labels), accepted, hops, right)
-
-
-def asked_hops(examiner: Rollout) -> torch.Tensor:
-    """Relations that the last turns of an examiner name, int64 ``[Q]``; 0 where they ask nothing."""
-    is_last = examiner.turn == examiner.turn.max(1, keepdim=True).values
-    asks = (is_last & (examiner.ids == ASK)).any(1)
-    return (is_last & (examiner.ids >= FIRST_RELATION) & (examiner.ids < FIRST_NAME)).sum(1) * asks
+    return Examination(asked, columns.rollout(exact_match[accepted], *counts), accepted, hops, right)
 
 
 def examiner_rewards(right: torch.Tensor, accepted: torch.Tensor, students: int, format_reward: float) -> torch.Tensor:
@@ -156,8 +174,9 @@ def examiner_rewards(right: torch.Tensor, accepted: torch.Tensor, students: int,
 # -- base weights ------------------------------------------------------------------------------------------------------
 
 
-def demonstrate(sim: Simulation, tokens: NameTokens, seeds: np.ndarray) -> Rollout:
-    """Matches of the environment's script up to its questions; ``sim`` is made with it as the examiner's opponent."""
+def demonstrate(batch: ExaminerBatch, seeds: np.ndarray) -> Rollout:
+    """Matches of the environment's script, the opponent in the examiner's place, up to its questions."""
+    sim, tokens = batch.sim, batch.examiner
     sim.reset(seed=seeds)
     known, columns = tokens.new_memory(len(seeds)), Columns()
     columns.read(torch.from_numpy(tokens.questions(rows_of(sim, "examiner"), known)), retrieved=False)
@@ -165,7 +184,7 @@ def demonstrate(sim: Simulation, tokens: NameTokens, seeds: np.ndarray) -> Rollo
     for turn in range(sim.game.world.examiner_turns):
         sim.step(lanes=alive.numpy())
         actions: Any = sim.actions
-        words = torch.from_numpy(tokens.turns_of(actions["examiner"][:, 0], ASK)).where(alive[:, None], 0)
+        words = torch.from_numpy(tokens.turns_of(actions["examiner"][:, 0])).where(alive[:, None], 0)
         columns.say(words, torch.zeros(words.shape), turn)
         turns, alive = turns + alive, alive & torch.from_numpy(sim.info["accepted"] == 0) & outcome_of(sim)[0]
         if not alive.any():
@@ -179,12 +198,12 @@ def demonstrate(sim: Simulation, tokens: NameTokens, seeds: np.ndarray) -> Rollo
 def train_examiner(steps: int = STEPS, seed: int = 0, quiet: bool = True) -> TinyModel:
     """Trains an examiner's base weights on the script's matches; `seed` is of weights and worlds."""
     torch.set_num_threads(1)
-    sim, tokens = make_examination(LANES, {"examiner": "oracle", "student": "closed_book"})
+    batch = make_examination(LANES, {"examiner": "oracle", "student": "closed_book"})
     model, rng = TinyModel(VOCABULARY, CONTEXT, seed), np.random.default_rng(seed)
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.95), fused=True)
     with Progress("steps", steps, title="examiner", quiet=quiet) as progress:
         for step in range(steps):
-            rollout = demonstrate(sim, tokens, rng.integers(2**62, size=LANES, dtype=np.uint64))
+            rollout = demonstrate(batch, rng.integers(2**62, size=LANES, dtype=np.uint64))
             mask = loss_mask(rollout)
             loss = supervised_loss(chosen(model.log_probs(rollout.ids, mask), rollout.ids, mask), mask)
             gradient_step(optimizer, loss, LEARNING_RATE * min((step + 1) / WARMUP, 1.0), MAX_GRADIENT_NORM)

@@ -10,7 +10,7 @@ not always give back the ids that a text was decoded from.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import torch
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.simulation import Simulation
 from palaestra.search.turn_codec import TAGS
+from palaestra_baselines.common.lm.privileged import Privileged, told_text
 from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_tokens
 
 CLOSING_TAGS = tuple(closing for _, closing in TAGS.values())
@@ -161,17 +162,18 @@ class TextTokens:
     A turn ends behind a closing tag, at the tokenizer's end of sequence, or after ``longest`` tokens.
     """
 
-    def __init__(self, sim: Simulation, folder: str | Path, longest: int) -> None:
+    def __init__(self, sim: Simulation, folder: str | Path, longest: int, slot: int = 0) -> None:
         """Loads the tokenizer of a model's folder.
 
         Args:
             sim: Lanes of the text form.
             folder: Of the model.
             longest: Most tokens of a turn.
+            slot: Of the agent.
         """
         library = import_transformers()
         self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self.io, self.longest, self.turns = AgentIO(sim, (0,), codec="text"), longest, int(sim.game.horizon or 1)
+        self.io, self.longest, self.turns = AgentIO(sim, (slot,), codec="text"), longest, int(sim.game.horizon or 1)
         self.size = 1 + max(self.tokenizer.get_vocab().values())
         self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
 
@@ -200,10 +202,10 @@ class TextTokens:
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Turns int64 ``[N, L]`` as the environment takes them, int64 ``[N, 17]``."""
         codec: Any = self.io.codec
-        texts = [self._text(turn) for turn in turns.tolist()]
+        view, texts = self.io.agent_view(0), [self._text(turn) for turn in turns.tolist()]
         if hasattr(codec, "decode_many"):
-            return codec.decode_many(None, texts)
-        return np.stack([codec.decode(None, text) for text in texts])
+            return codec.decode_many(view, texts)
+        return np.stack([codec.decode(view, text) for text in texts])
 
     def demonstrations(self) -> np.ndarray:
         """Right turns as the environment writes them, int64 ``[N, L]``, an end of sequence behind each.
@@ -211,15 +213,41 @@ class TextTokens:
         Raises:
             ValueError: It writes none.
         """
+        return padded(
+            [[*row, self.tokenizer.eos_token_id] for row in self.plain(self.told("demonstration", "MathText"))]
+        )
+
+    def told(self, name: str, environment: str) -> np.ndarray:
+        """What the environment tells of all lanes in its `info`, objects ``[N]``.
+
+        Args:
+            name: Of the entry.
+            environment: One that has it, for the error.
+
+        Raises:
+            ValueError: It has no such entry.
+        """
         info: dict[str, Any] = {}
         self.io.tell_lanes(info, np.ones(self.io.sim.num_envs, bool))
-        if "demonstration" not in info:
+        if name not in info:
             raise ValueError(
-                f'{self.io.sim.game.name} has no info["demonstration"], for a model of Hugging Face to learn from: '
-                "take MathText"
+                f'{self.io.sim.game.name} has no info["{name}"], for a model of Hugging Face to learn from: '
+                f"take {environment}"
             )
-        rows = [self.tokenizer(text, add_special_tokens=False)["input_ids"] for text in info["demonstration"]]
-        return padded([[*row, self.tokenizer.eos_token_id] for row in rows])
+        return info[name]
+
+    def plain(self, texts: Iterable[str]) -> list[list[int]]:
+        """Numbers of the tokenizer, without special tokens around them."""
+        return [self.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+
+    def privileged(self, form: Privileged) -> torch.Tensor:
+        """What a teacher reads behind the questions of all lanes, int64 ``[N, L]``.
+
+        Raises:
+            ValueError: The environment does not tell its paths.
+        """
+        paths, answers = self.told("path", "SearchQA"), self.told("answers", "SearchQA")
+        return torch.from_numpy(padded(self.plain(told_text(form, *both) for both in zip(paths, answers, strict=True))))
 
     def _text(self, turn: Sequence[int]) -> str:
         return self.tokenizer.decode([token - 1 for token in turn if token != PAD], skip_special_tokens=False)

@@ -49,15 +49,19 @@ CONTEXT = 112
 class NameTokens:
     """Translates between a batch's arrays and tokens.
 
+    Attributes:
+        closing: The verb beside `SEARCH`: `ANSWER`, or `ASK` of an examiner.
+        turn_size: Most tokens of a turn.
+
     What was read of names is an int64 array ``seconds [N, FRESH_STEMS]``, second words by first word, which its user
     keeps with the lanes.
     """
 
-    vocabulary, turn_size, found_size = VOCABULARY, TURN, PASSAGES
+    vocabulary, found_size = VOCABULARY, PASSAGES
     special = range(FIRST_RELATION)
 
-    def __init__(self, game: Game) -> None:
-        """Looks at the rules.
+    def __init__(self, game: Game, closing: int = ANSWER) -> None:
+        """Looks at the rules; see above.
 
         Raises:
             ValueError: Not the token or text form of SearchQA, or a world whose passages are not one fact each.
@@ -73,6 +77,7 @@ class NameTokens:
                 f"with at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, -Bridge4"
             )
         most_hops = rules.most_hops if library is game.world else min(game.world.examiner_turns - 1, MOST_HOPS)
+        self.closing, self.turn_size = closing, ASKING if closing == ASK else TURN
         self.turns, self.question_size = int(game.horizon or 0), 2 + most_hops
         words = np.zeros(rules.first_stem + FRESH_STEMS, np.int64)
         words[library.language.relation_words] = FIRST_RELATION + np.arange(len(RELATIONS))
@@ -86,12 +91,12 @@ class NameTokens:
         """What is known of second words before anything was read."""
         return np.zeros((lanes, FRESH_STEMS), np.int64)
 
-    def turns_of(self, actions: np.ndarray, closing: int = ANSWER) -> np.ndarray:
+    def turns_of(self, actions: np.ndarray) -> np.ndarray:
         """Turns as tokens, int64 ``[N, ASKING]``, of actions ``[N, 1 + WORDS]``: the inverse of `actions`."""
         said = packed(self.token_of[actions[:, 1:]], ASKING - 1)
         ends = (said != PAD).sum(1)
         said[np.arange(len(said)), np.minimum(ends, said.shape[1] - 1)] = END
-        verbs = np.where(actions[:, 0] == SEARCH_VERB, SEARCH, closing)
+        verbs = np.where(actions[:, 0] == SEARCH_VERB, SEARCH, self.closing)
         return np.concatenate([verbs[:, None], said], 1)
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -128,23 +133,22 @@ class NameTokens:
 
     def is_complete(self, turn: Sequence[int]) -> bool:
         """Whether the tokens of a turn are all of it."""
-        return len(turn) == TURN or turn[-1] == END
+        return len(turn) == self.turn_size or turn[-1] == END
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def actions(self, turns: np.ndarray, seconds: np.ndarray, closing: int = ANSWER) -> np.ndarray:
+    def actions(self, turns: np.ndarray, seconds: np.ndarray) -> np.ndarray:
         """Turns as the environment takes them, int64 ``[N, 1 + WORDS]``: a verb, and words with 0 between them.
 
         Args:
             turns: int64 ``[N, L]``, at most `ASKING` tokens.
             seconds: What is known of second words.
-            closing: The verb beside `SEARCH`: `ANSWER`, or `ASK` of an examiner.
         """
         actions = np.zeros((len(turns), 1 + WORDS), np.int64)
         content = turns[:, 1:]
         inside = (content != END).cumprod(1).astype(bool)
         fits = (~inside | (content >= FIRST_RELATION)).all(1) & ~inside.all(1)
-        verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == closing], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
+        verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == self.closing], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
         actions[:, 0] = np.where(fits, verbs, NO_VERB)
         said = np.where(inside & (actions[:, :1] != NO_VERB), content, PAD)
         is_name = said >= FIRST_NAME

@@ -8,10 +8,13 @@
 
 Dots fill prefixes up to one length, so that all that comes after them stands at the same positions. ``dot`` is the
 control: what a model does better with the path than with the dot, it does by what the path says.
+
+A model of Hugging Face reads the same in words, behind the question (`told_text`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -66,3 +69,19 @@ def prefixes(sim: Simulation, tokens: NameTokens, forms: np.ndarray) -> torch.Te
     answers = np.where(forms == ANSWER, answer, PAD)
     row = packed(np.concatenate([np.full_like(forms, TOLD), told.reshape(len(told), -1), answers], 1), 2 * most + 2)
     return torch.from_numpy(np.where(forms == NONE, PAD, np.where(row == PAD, DOT, row)))
+
+
+def told_text(form: Privileged, path: Sequence[Sequence[str]], answers: Sequence[str]) -> str:
+    """What a model that reads text is told.
+
+    Args:
+        form: What of it.
+        path: Subject, relation and object of each fact, or its title alone, as in ``info["path"]``.
+        answers: The right ones, the first of which is told.
+    """
+    if form == "none":
+        return ""
+    if form == "answer":
+        return f"Answer: {answers[0]}\n"
+    facts = {"path": path, "partial": path[:-1], "dot": ()}[form]
+    return f"Facts: {'; '.join(' - '.join(fact) for fact in facts) or '.'}\n"

@@ -25,7 +25,7 @@ from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra_baselines.common.lm.math_tokens import MathTokens
-from palaestra_baselines.common.lm.name_tokens import END, PAD, PASSAGES, TURN, NameTokens
+from palaestra_baselines.common.lm.name_tokens import END, PAD, TURN, NameTokens
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 UNSAID = -1
@@ -192,18 +192,42 @@ def play(
         temperature: See `Speaker.sample`.
         prefix: Gives what is read before the question, see `Prefix`.
     """
+    return _play(model, sim, tokens, seeds, generator, temperature, converse, prefix)
+
+
+@torch.no_grad()
+def play_at_own_pace(
+    model: Speaker,
+    sim: Simulation,
+    tokens: Tokens,
+    seeds: np.ndarray,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+) -> Rollout:
+    """Plays a match in each lane; a lane steps as soon as its turn is complete. Arguments as of `play`."""
+    return _play(model, sim, tokens, seeds, generator, temperature, converse_at_own_pace)
+
+
+def _play(
+    model: Speaker,
+    sim: Simulation,
+    tokens: Any,
+    seeds: np.ndarray,
+    generator: torch.Generator,
+    temperature: float,
+    converse: Converse,
+    prefix: Prefix | None = None,
+) -> Rollout:
     sim.reset(seed=seeds)
-    seconds = tokens.new_memory(sim.num_envs)
-    prompts = torch.from_numpy(tokens.questions(rows_of(sim), seconds))
+    memory = tokens.new_memory(sim.num_envs)
+    prompts = torch.from_numpy(tokens.questions(rows_of(sim), memory))
     prompts = prompts if prefix is None else torch.cat([prefix(sim), prompts], 1)
 
-    def step(words: torch.Tensor, alive: torch.Tensor) -> Outcome:
-        sim.step(tokens.actions(words.numpy(), seconds)[:, None], lanes=alive.numpy())
-        return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), seconds))
+    def step(words: torch.Tensor, speaking: torch.Tensor) -> Outcome:
+        sim.step(tokens.actions(words.numpy(), memory)[:, None], lanes=speaking.numpy())
+        return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), memory))
 
-    alive = torch.ones(sim.num_envs, dtype=torch.bool)
-    most = tokens.turn_size
-    columns, turns, labels = converse(model, prompts, alive, tokens.turns, step, generator, temperature, most)
+    columns, turns, labels = converse(model, prompts, tokens, tokens.turns, step, generator, temperature)
     return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
 
 
@@ -215,37 +239,41 @@ def outcome_of(sim: Simulation) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 Outcome = tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]
-"""What `outcome_of` returns, and what the lanes read next, int64 ``[N, PASSAGES]``."""
+"""What `outcome_of` returns, and what the lanes read next, int64 ``[N, L]``."""
+Step = Callable[[torch.Tensor, torch.Tensor], Outcome]
+"""Plays turns, int64 ``[N, L]``, in the lanes that have just ended theirs, bool ``[N]``."""
+Conversation = tuple["Columns", torch.Tensor, torch.Tensor]
+Converse = Callable[[Speaker, torch.Tensor, Any, int, Step, torch.Generator, float], Conversation]
+"""`converse` or `converse_at_own_pace`."""
 
 
 def converse(
     model: Speaker,
     prompts: torch.Tensor,
-    alive: torch.Tensor,
+    tokens: FixedTokens,
     turns: int,
-    step: Callable[[torch.Tensor, torch.Tensor], Outcome],
+    step: Step,
     generator: torch.Generator,
     temperature: float = 1.0,
-    most: int = TURN,
-) -> tuple[Columns, torch.Tensor, torch.Tensor]:
-    """Lets a model read prompts, and then take turns and read what they find.
+) -> Conversation:
+    """Lets a model read prompts, and then take turns and read what they find; all lanes a turn at a time.
 
     Args:
         model: Speaks.
         prompts: int64 ``[N, P]``.
-        alive: bool ``[N]``, lanes that speak at all.
+        tokens: Translates.
         turns: Most turns.
-        step: Plays turns, int64 ``[N, most]``, in the lanes whose match goes on, bool ``[N]``.
+        step: See `Step`.
         generator: Of the draws of tokens.
         temperature: See `Speaker.sample`.
-        most: Most tokens of a turn.
 
     Returns:
         The columns, the number of turns of each lane int64 ``[N]``, and their labels int64 ``[N, most turns]``.
     """
     columns, counts, labels = Columns(), torch.zeros(len(prompts), dtype=torch.int64), list[torch.Tensor]()
+    alive, most = torch.ones(len(prompts), dtype=torch.bool), tokens.turn_size
     columns.read(prompts, retrieved=False)
-    model.start(prompts, prompts.shape[1] + turns * (most + PASSAGES))
+    model.start(prompts, prompts.shape[1] + turns * (most + tokens.found_size))
     for turn in range(turns):
         words, log_probs, unread = speak(model, alive, generator, temperature, most)
         columns.say(words, log_probs, turn)
@@ -261,28 +289,25 @@ def converse(
     return columns, counts, torch.stack(labels, 1)
 
 
-@torch.no_grad()
-def play_at_own_pace(
+def converse_at_own_pace(
     model: Speaker,
-    sim: Simulation,
+    prompts: torch.Tensor,
     tokens: Tokens,
-    seeds: np.ndarray,
+    turns: int,
+    step: Step,
     generator: torch.Generator,
     temperature: float = 1.0,
-) -> Rollout:
-    """Plays a match in each lane; a lane steps as soon as its turn is complete. Arguments as of `play`.
+) -> Conversation:
+    """As `converse`, but a lane steps as soon as its turn is complete.
 
     In each column a lane reads the next token of what its last turn found, or else samples one. So lanes whose turns
     and passages differ in length do not wait for each other, as they would with a real tokenizer.
     """
-    lanes, columns = sim.num_envs, Columns()
-    sim.reset(seed=seeds)
-    seconds = tokens.new_memory(lanes)
-    prompts = torch.from_numpy(tokens.questions(rows_of(sim), seconds))
+    lanes, columns = len(prompts), Columns()
     columns.read(prompts, retrieved=False)
     model.start(prompts)
-    alive, turns = torch.ones(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.int64)
-    labels = torch.zeros((lanes, tokens.turns), dtype=torch.int64)
+    alive, counts = torch.ones(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.int64)
+    labels = torch.zeros((lanes, turns), dtype=torch.int64)
     unread, said = [deque[int]() for _ in range(lanes)], [list[int]() for _ in range(lanes)]
     while alive.any():
         ids, log_probs = model.sample(generator, temperature)
@@ -290,23 +315,22 @@ def play_at_own_pace(
         for lane in reads.nonzero()[:, 0].tolist():
             ids[lane] = unread[lane].popleft()
         ids, says = ids.where(alive, PAD)[:, None], alive & ~reads
-        columns.add(ids, turns.where(says, UNSAID), reads, log_probs.where(says, 0.0))
+        columns.add(ids, counts.where(says, UNSAID), reads, log_probs.where(says, 0.0))
         model.force(ids)
         for lane in says.nonzero()[:, 0].tolist():
             said[lane].append(int(ids[lane]))
         ends = torch.tensor([bool(turn) and tokens.is_complete(turn) for turn in said])
         if not ends.any():
             continue
-        sim.step(tokens.actions(stacked(said), seconds)[:, None], lanes=ends.numpy())
-        labels[ends, turns[ends]] = torch.from_numpy(sim.info["turn_label"].astype(np.int64))[ends]
-        turns += ends
-        alive &= ~(ends & torch.from_numpy(sim.terminated | sim.truncated))
-        found = tokens.passages(rows_of(sim), seconds)
+        (goes_on, given), found = step(stacked(said), ends)
+        labels[ends, counts[ends]] = given[ends]
+        counts += ends
+        alive &= ~ends | goes_on
         for lane in ends.nonzero()[:, 0].tolist():
             said[lane].clear()
             if alive[lane]:
                 unread[lane].extend(token for token in found[lane].tolist() if token != PAD)
-    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
+    return columns, counts, labels
 
 
 def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollout:
@@ -331,12 +355,12 @@ def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollou
     return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), counts, labels)
 
 
-def stacked(turns: Sequence[Sequence[int]]) -> np.ndarray:
+def stacked(turns: Sequence[Sequence[int]]) -> torch.Tensor:
     """Tokens of unequal numbers as int64 ``[N, L]``, paddings at their ends."""
     table = np.full((len(turns), max(TURN, *map(len, turns))), PAD)
     for row, turn in zip(table, turns, strict=True):
         row[: len(turn)] = turn
-    return table
+    return torch.from_numpy(table)
 
 
 Player = Callable[[Any, Simulation, Any, np.ndarray, torch.Generator, float], Rollout]
