@@ -16,7 +16,7 @@ from palaestra.search import Index, fresh_world, score
 from palaestra.search.language import FIRST_WORD, SECONDS
 from palaestra.search.search_qa import game
 from palaestra.search.turn_codec import TurnCodec, parse
-from palaestra.search.turns import ANSWER, NONE
+from palaestra.search.turns import ANSWER, NONE, SEARCH
 
 pytestmark = pytest.mark.jitless
 
@@ -90,6 +90,27 @@ def test_the_search_of_a_fresh_world_is_that_of_an_index(noise: dict[str, Any]) 
             numbers, scores = index.search(query, 3)
             assert np.array_equal(numbers, record.work.numbers)
             assert np.array_equal(scores[:count], record.work.scores[:count])
+
+
+@pytest.mark.parametrize("id", ["palaestra/SearchQA-3Hop-v0", "palaestra/SearchQA-Compare-v0"])
+def test_searches_that_were_tried_beforehand_find_what_they_find_anew(id: str) -> None:
+    """Queries of the question's path, and others of the same names or relations, or with a word more."""
+    sim = batch(3, id, max_turns=128, token_budget=4096)
+    for lane, record in enumerate(sim.states.view(np.recarray)):
+        names, kinds = record.name_words, sim.game.world.language.relation_words
+        tried = [*range(record.tried)]
+        assert tried
+        subjects = [names[entity].tolist() for entity in (*record.nodes[tried], 5, 6)]
+        for subject in (*subjects, [subjects[0][0], subjects[-1][1]]):
+            for relation in (*record.relations[tried], 0, 1, 2, 3):
+                for further in ([], [kinds[0]]):
+                    words = [*subject, kinds[relation], *further]
+                    turn = np.zeros((3, 1, 17), np.int64)
+                    turn[lane, 0, : 1 + len(words)] = SEARCH, *words
+                    sim.step(turn, lanes=np.arange(3) == lane)
+                    assert record.last_verb == SEARCH
+                    fresh_world.find_fresh(record, sim.game.world)
+                    assert record.shown.tolist() == record.work.numbers.tolist()
 
 
 def test_names_of_a_world_differ() -> None:

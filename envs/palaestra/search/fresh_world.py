@@ -69,13 +69,17 @@ WORK = np.dtype(
         ("in_template", "u2", (TEMPLATES,)),
         ("is_relation", "u2", (RELATIONS + 1,)),
         ("in_passage", "u2", (PASSAGES,)),
+        ("marked", "u1", (PASSAGES,)),
+        ("has_literals", "u1"),
         ("numbers", "i4", (TOP,)),
         ("scores", "f8", (TOP,)),
+        ("idf", "f8", (WORDS,)),
         ("most", "f8", (WORDS,)),
     ]
 )
 """Work memory, in the record as questions are tried out when a match starts: the words of a query; the different ones
-and how often they are there and in passages; in which names, templates and passages they are, as bits; results."""
+and how often they are there and in passages; in which names, templates and passages they are, as bits; the passages
+that have any; results."""
 
 STATE = (
     ("name_words", "i4", (ENTITIES, 2)),
@@ -88,7 +92,7 @@ STATE = (
     ("template", "i1", (PASSAGES,)),
     ("other_names", "i1", (PASSAGES,)),
     ("length", "i1", (PASSAGES,)),
-    ("objects", "i2", (PASSAGES, 2)),
+    ("objects", "i1", (PASSAGES, 2)),
     ("work", WORK),
 )
 """What a match remembers of its world."""
@@ -305,23 +309,74 @@ def find_fresh(s, world):
     """
     count, hits = read_words(s), 0
     mark_words(s, world, count)
-    for passage in range(s.passages):
-        bits, j = words_of(s, passage), 0
-        s.work.in_passage[passage] = bits
-        while bits >> j:
-            s.work.having[j] += bits >> j & 1
-            j += 1
+    marked = mark_passages(s, world)
     for k in range(TOP):
         s.work.numbers[k] = NOTHING
     first = most_of(s, world, count)
-    for passage in range(s.passages):
+    for k in range(marked):
+        passage = s.work.marked[k]
         if s.work.in_passage[passage] & first:
             hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
-    for passage in range(s.passages):
+    for k in range(marked):
+        passage = s.work.marked[k]
         bits = int(s.work.in_passage[passage])
-        if bits and not bits & first and (hits < TOP or not s.work.scores[TOP - 1] > bound_of(s, bits)):
+        if not bits & first and (hits < TOP or not s.work.scores[TOP - 1] > bound_of(s, bits)):
             hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
     return hits
+
+
+def mark_passages(s, world):
+    """Marks which words of the query each passage has, and counts in how many passages each word is.
+
+    Writes the passages that have any to ``s.work.marked``; returns their number.
+    """
+    work, end, n = s.work, int(s.passages), 0
+    if world.rules.aliases > 0.0:
+        for passage in range(end):
+            work.in_passage[passage] = words_of(s, passage)
+    else:
+        mark_plain(s, world, end)
+    for passage in range(end):
+        bits, j = int(work.in_passage[passage]), 0
+        if bits:
+            work.marked[n] = passage
+            n += 1
+            while bits >> j:
+                work.having[j] += bits >> j & 1
+                j += 1
+    return n
+
+
+def mark_plain(s, world, end):
+    """Marks the words of the query in passages without other names; by what has a word, of which there are few."""
+    work = s.work
+    for passage in range(end):
+        work.in_passage[passage] = 0
+    for relation in range(world.rules.relations):
+        bits = work.is_relation[relation]
+        if bits:
+            for passage in range(end):
+                work.in_passage[passage] |= bits * np.uint16(s.relation[passage] == relation)
+    for template in range(TEMPLATES):
+        bits = work.in_template[template]
+        if bits:
+            for passage in range(end):
+                work.in_passage[passage] |= bits * np.uint16(s.template[passage] == template)
+    for thing in range(world.rules.entities):
+        if work.in_name[thing]:
+            mark_thing(s, thing, end)
+    for literal in range(LITERAL_COUNT if work.has_literals else 0):
+        if work.in_name[LITERAL - literal]:
+            mark_thing(s, LITERAL - literal, end)
+
+
+def mark_thing(s, thing, end):
+    """Marks the words of the name of an entity or a literal in the passages that are about it."""
+    work = s.work
+    bits = work.in_name[thing]
+    for passage in range(end):
+        is_about = (s.subject[passage] == thing) | (s.objects[passage, 0] == thing) | (s.objects[passage, 1] == thing)
+        work.in_passage[passage] |= bits * np.uint16(is_about)
 
 
 def most_of(s, world, count):
@@ -334,7 +389,7 @@ def most_of(s, world, count):
         word = s.work.different[j]
         is_once = world.rules.first_second > word and world.language.once[word - FIRST_WORD]
         times = 1 if is_once else MOST_TIMES
-        idf = world.language.idf[s.passages, s.work.having[j]]
+        s.work.idf[j] = idf = world.language.idf[s.passages, s.work.having[j]]
         s.work.most[j] = s.work.times[j] * idf * times / (times + weight) * ROUNDED_UP
         if s.work.most[j] > s.work.most[best]:
             best = j
@@ -378,12 +433,14 @@ def mark_words(s, world, count):
         work.is_relation[relation] = 0
     for template in range(TEMPLATES):
         work.in_template[template] = 0
+    work.has_literals = 0
     for j in range(count):
         word, bit = work.different[j], np.uint16(1 << j)
         literal = word - language.literal_words[0, 0]
         if word >= rules.first_second:
             mark_names(s, world, word, bit)
         elif 0 <= literal < LITERAL_COUNT:
+            work.has_literals = 1
             work.in_name[LITERAL - literal] |= bit
         else:
             for relation in range(RELATIONS):
@@ -442,7 +499,7 @@ def score_of(s, world, passage):
             times = (title >> j & 1) + (subject >> j & 1) + (first >> j & 1) + (second >> j & 1) + (relation >> j & 1)
             if in_template >> j & 1:
                 times += world.language.template_counts[s.template[passage], s.work.different[j] - FIRST_WORD]
-            idf = world.language.idf[s.passages, s.work.having[j]]
+            idf = s.work.idf[j]
             score += s.work.times[j] * np.float64(np.float32(idf * times / (times + weight)))
         j += 1
     return score

@@ -18,6 +18,7 @@ from palaestra.search.language import (
     KINDS,
     LITERAL,
     NO,
+    NO_WORD,
     NOTHING,
     OLDER,
     QUESTIONS,
@@ -44,13 +45,16 @@ STATE = (
     ("nodes", "i4", (MOST_HOPS + 1,)),
     ("gold", "i4", (MOST_HOPS,)),
     ("seen", "u1", (MOST_HOPS,)),
+    ("tried", "i8"),
+    ("found", "i2", (MOST_HOPS, TOP)),
     ("answers", "i4", (ANSWERS, WORDS)),
     ("mentions", "i8"),
     ("mentioned", "i4", (MENTIONS,)),
     ("known", "u2", (MENTIONS, RELATIONS)),
     ("doubtful", "u2", (MENTIONS, RELATIONS)),
 )
-"""What a match remembers of its question, and, in the structured form, of what was mentioned."""
+"""What a match remembers of its question; of what `is_followable` found for the first `tried` steps of its path; and,
+in the structured form, of what was mentioned."""
 
 
 def pose(s, world):
@@ -122,7 +126,7 @@ def draw_path(s, world):
 
 def start_path(s, entity):
     """Starts the path of a question."""
-    s.kind, s.hops = HOPS, 0
+    s.kind, s.hops, s.tried = HOPS, 0, 0
     for k in range(MOST_HOPS):
         s.relations[k], s.gold[k], s.nodes[k] = NOTHING, NOTHING, NOTHING
     s.nodes[0] = entity
@@ -220,12 +224,33 @@ def is_followable(s, world):
         find_fresh(s, world)
         has_gold = False
         for k in range(TOP):
-            passage = s.work.numbers[k]
+            s.found[hop, k] = passage = s.work.numbers[k]
             has_gold |= passage == s.gold[hop]
             if passage != NOTHING:
                 note(s, world, passage)
         is_found &= has_gold and mention_of(s, s.nodes[hop]) != NOTHING
+    s.tried = s.hops
     return is_found and mention_of(s, s.nodes[MOST_HOPS]) != NOTHING
+
+
+def find_again(s, world):
+    """Writes what the words found when `is_followable` tried them; returns whether it did, as good players do, too."""
+    for hop in range(s.tried):
+        if is_query(s, world, hop):
+            for k in range(TOP):
+                s.work.numbers[k] = s.found[hop, k]
+            return True
+    return False
+
+
+def is_query(s, world, hop):
+    """Whether the words are those that `query` writes in a world of the match's own."""
+    words, subject = s.work.words, s.nodes[hop]
+    is_same = words[0] == s.name_words[subject, 0] and words[1] == s.name_words[subject, 1]
+    is_same &= words[2] == world.language.relation_words[s.relations[hop]]
+    for k in range(3, WORDS):
+        is_same &= words[k] == NO_WORD
+    return is_same
 
 
 def query(s, world, hop, out):

@@ -35,7 +35,7 @@ from palaestra.search.library import (
     WORDS,
 )
 from palaestra.search.question_rules import STATE as QUESTION_STATE
-from palaestra.search.question_rules import mention_of, note, pose, query
+from palaestra.search.question_rules import find_again, mention_of, note, pose, query
 
 NONE, SEARCH, ANSWER, JUDGE = range(4)
 """Verbs of a turn."""
@@ -165,7 +165,8 @@ def search(s, world, scratch):
     """Searches; returns the pay for passages of the path that were not found before."""
     words, numbers = s.work.words, s.work.numbers
     if world.rules.fresh:
-        find_fresh(s, world)
+        if not find_again(s, world):
+            find_fresh(s, world)
     elif world.rules.dense == 0:
         for k in range(WORDS):
             words[k] -= FIRST_WORD
