@@ -23,13 +23,15 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("PALAESTRA_VERBOSE", "0")  # what stderr says does not depend on the cache
 
-# What is imported and collected lives as long as the run: looking for garbage in it takes time.
+# What is imported and collected lives as long as the run, and much of what tests compile: looking for garbage in it
+# takes time.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
+    gc.set_threshold(20_000)
 
 
 # The same examples in every run: a failing test fails everywhere. No deadline: the first call of a kernel compiles it.

@@ -59,6 +59,9 @@ from palaestra_baselines.common.training import Report
 
 METHOD = "pi_play"
 load_policy = grpo.load_policy
+MOST_REFUSED = 10
+"""Iterations in a row without any question that is accepted: an examiner that asks nothing valid is paid nothing, and
+so does not learn to."""
 
 
 @dataclass
@@ -110,6 +113,7 @@ class Run(grpo.Run):
 
     Attributes:
         rounds: Rounds of the examiner so far.
+        refused: Iterations in a row, the last one included, without a question that was accepted.
         played: Lanes whose matches the student has just played.
     """
 
@@ -119,7 +123,7 @@ class Run(grpo.Run):
         """The teacher starts as the student does."""
         super().__init__(args)
         self.teacher = copy.deepcopy(self.model).requires_grad_(False)
-        self.rounds, self.played = 0, torch.ones(self.sim.num_envs, dtype=torch.bool)
+        self.rounds, self.refused, self.played = 0, 0, torch.ones(self.sim.num_envs, dtype=torch.bool)
         self.forms = np.full(self.sim.num_envs, FORMS.index(args.privileged))
         if args.questions_by == "examiner":
             lanes = self.sim.num_envs
@@ -133,7 +137,11 @@ class Run(grpo.Run):
             self.seen |= {"accepted": 0.0, "fair": 0.0, "hops": 0.0}
 
     def iterate(self) -> None:
-        """Plays one match in each lane and learns from them; the examiner learns before, at the start of a round."""
+        """Plays one match in each lane and learns from them; the examiner learns before, at the start of a round.
+
+        Raises:
+            ValueError: All questions of `MOST_REFUSED` iterations were refused.
+        """
         args = self.args
         if args.questions_by == "environment":
             super().iterate()
@@ -145,6 +153,13 @@ class Run(grpo.Run):
             self.rounds += 1
         examination = self.examine()
         students, self.played = examination.students, examination.lanes
+        self.refused = self.refused + 1 if students is None else 0
+        if self.refused == MOST_REFUSED:
+            raise ValueError(
+                f"all {MOST_REFUSED * args.groups} questions of the last {MOST_REFUSED} iterations were refused, so "
+                "nobody learns: give a --model that can ask (palaestra/Examiner-v0 tells what is refused and why), or "
+                "--questions-by environment"
+            )
         if students is not None:
             advantages = group_advantages(students.exact_match, args.group)
             self.seen |= self.statistics(students, advantages)

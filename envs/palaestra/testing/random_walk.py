@@ -157,7 +157,7 @@ def _lanes(subject: Subject) -> int:
 
 
 def _seconds(subject: Subject) -> float:
-    return 60.0 if subject.level == "full" else 0.4
+    return 60.0 if subject.level == "full" else 0.2
 
 
 def _look(monitor: Monitor, found: WalkReport, step: int) -> None:

@@ -338,28 +338,26 @@ def test_a_teacher_reads_the_facts_behind_the_question_and_the_student_comes_nea
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("questions_by", ["environment", "examiner"])
-def test_pi_play_trains_a_model_and_resumes(folder: Path, tmp_path: Path, questions_by: Any):
-    words: dict[str, Any] = {**SMALL, "model": str(folder), "questions_by": questions_by, "examiner_iterations": 1}
-    words |= {"directory": tmp_path, "evaluations": 2, "total_steps": 12}
-    if questions_by == "examiner":  # questions of random models are refused, so nobody answers: the examiner's part
-        run = pi_play.Run(pi_play.Args(**words))
-        for _ in range(2):
-            run.iterate()
-        assert (run.rounds, run.iterations, run.steps) == (1, 2, 0)
-        assert run.seen["accepted"] == 0.0
-        state = run.state()
-        again = pi_play.Run(pi_play.Args(**words))
-        again.restore(state)
-        assert all(
-            torch.equal(a, b) for a, b in zip(run.examiner.parameters(), again.examiner.parameters(), strict=True)
-        )
-        return
-    pi_play.train(pi_play.Args(**words))
-    report = pi_play.train(pi_play.Args(**{**words, "total_steps": 40}, resume=True))
+def test_pi_play_trains_a_model_and_resumes(folder: Path, tmp_path: Path):
+    words: dict[str, Any] = {**SMALL, "model": str(folder), "directory": tmp_path, "evaluations": 2}
+    pi_play.train(pi_play.Args(**words, total_steps=12))
+    report = pi_play.train(pi_play.Args(**words, total_steps=40, resume=True))
     assert report.updates >= 4
     before, after = HFModel(folder).state_dict(), HFModel(report.weights).state_dict()
     assert max((before[name] - after[name]).abs().max().item() for name in before) > 1e-4
+
+
+@pytest.mark.peers
+def test_an_examiner_that_asks_nothing_valid_ends_the_training_with_the_reason(folder: Path, tmp_path: Path):
+    words: dict[str, Any] = {**SMALL, "questions_by": "examiner", "examiner_iterations": 1, "directory": tmp_path}
+    run = pi_play.Run(pi_play.Args(**words, model=str(folder)))
+    run.iterate()
+    assert (run.rounds, run.refused, run.steps, run.seen["accepted"]) == (1, 1, 0, 0.0)
+    again = pi_play.Run(pi_play.Args(**words, model=str(folder)))
+    again.restore(run.state())
+    assert all(torch.equal(a, b) for a, b in zip(run.examiner.parameters(), again.examiner.parameters(), strict=True))
+    with pytest.raises(ValueError, match="all 20 questions of the last 10 iterations were refused"):
+        pi_play.train(pi_play.Args(**words, model=str(folder)))
 
 
 class Recited:
