@@ -17,7 +17,8 @@ right. The curve has the exact match of the same questions sampled, at temperatu
     python -m palaestra_baselines.grpo
     python -m palaestra_baselines.grpo --env-id palaestra/SearchQA-3Hop-v0 --base noisy
 
-``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace.
+``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace. Its policy
+file plays the model in the folder beside it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from palaestra_baselines.common.lm.rollouts import (
     play,
     play_at_own_pace,
 )
+from palaestra_baselines.common.lm.text_player import TextPlayer
 from palaestra_baselines.common.lm.tiny_model import model_of
 from palaestra_baselines.common.lm.token_player import TokenPlayer
 from palaestra_baselines.common.policy_file import policy_for, save_policy
@@ -66,7 +68,9 @@ from palaestra_baselines.common.training import Report, gradient_step
 
 METHOD = "grpo"
 MODEL = "model"
-"""Folder of the last weights of a model of Hugging Face."""
+"""Folder of the last weights of a model of Hugging Face, beside the policy file that plays it."""
+TURN_TOKENS = "turn_tokens"
+"""All that such a policy file holds."""
 
 
 @dataclass
@@ -272,10 +276,12 @@ class Run:
         if args.model:
             self.model.network.save_pretrained(args.folder / MODEL)
             self.tokens.tokenizer.save_pretrained(args.folder / MODEL)
+            arrays = {TURN_TOKENS: np.array([args.turn_tokens], np.float32)}  # the weights are in the folder
         else:
-            notes = {**counts, "figures": figures}
-            path, arrays = args.folder / WEIGHTS, self.model.arrays()
-            save_policy(path, arrays, method=self.method, env_id=args.env_id, args=args.settings, **notes)
+            arrays = self.model.arrays()
+        notes = {**counts, "figures": figures}
+        path = args.folder / WEIGHTS
+        save_policy(path, arrays, method=self.method, env_id=args.env_id, args=args.settings, **notes)
         folder.record({**counts, **figures, **self.seen, "cpu_s": self.cpu_s}, self.state())
         shown = "  ".join(f"{name} {value:.3f}" for name, value in {**figures, **self.seen}.items())
         folder.progress.say(f"{self.steps:9d} turns: {shown}")
@@ -298,13 +304,17 @@ def train(args: Args, run_type: type[Run] = Run) -> Report:
             run.iterate()
 
 
-def load_policy(path: Path, game: Game, team: str) -> TokenPlayer:
+def load_policy(path: Path, game: Game, team: str) -> TokenPlayer | TextPlayer:
     """The greedy player of a policy file; called by `palaestra.core.run.opponents.load_policy`.
 
     Raises:
-        FileError: The file is no saved policy, or one of another game.
+        FileError: The file is no saved policy, or one of another game, or it plays a model of Hugging Face that is not
+            in the folder beside it.
+        ImportError: It plays such a model, and transformers is not installed.
     """
     with policy_for(path, game, team) as arrays:
+        if TURN_TOKENS in arrays:
+            return TextPlayer(path.parent / MODEL, game, team, int(arrays[TURN_TOKENS].ravel()[0]))
         return TokenPlayer(model_of(arrays), game)
 
 
@@ -317,9 +327,8 @@ def command(args_type: Any, method: str, about: str, argv: Sequence[str] | None,
     """Trains by a command line and prints what to do next."""
     args, report = run_command(args_type, method, about, argv, train)
     print(report)
-    if not args.model:
-        args.options = ("form=text", *args.options)  # the default form is for other learners
-        print(evaluation_hint(args, report.weights, None))
+    args.options = ("form=text", *args.options)  # the default form is for other learners
+    print(evaluation_hint(args, args.folder / WEIGHTS, None))
 
 
 if __name__ == "__main__":

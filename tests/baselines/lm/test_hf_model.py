@@ -19,6 +19,8 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra import registry
+from palaestra.core.files import FileError
+from palaestra.evaluation import evaluate
 from palaestra.search.turn_codec import parse
 from palaestra.search.turn_codec import words_of as text_of
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
@@ -29,11 +31,21 @@ from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
 from palaestra_baselines.common.lm.name_tokens import CONTEXT, PAD
 from palaestra_baselines.common.lm.rollouts import Rollout, play_at_own_pace
 from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyModel
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
 ID = "palaestra/SearchQA-2Hop-v0"
 TAGS = ["<search>", "</search>", "<answer>", "</answer>", "<question>", "</question>"]
 LANES, GROUP, TURN_TOKENS = 6, 3, 12
+FEW: dict[str, Any] = {
+    "groups": 2,
+    "group": 2,
+    "questions": 2,
+    "turn_tokens": TURN_TOKENS,
+    "evaluations": 1,
+    "quiet": True,
+}
+FEW |= {"options": ("prompt=plain",)}
 
 
 def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
@@ -159,17 +171,50 @@ def test_it_is_trained_and_resumed(folder: Path, tmp_path: Path, masked: Any):
     assert max((before[name] - after[name]).abs().max().item() for name in before) > 1e-4
 
 
-# -- distillation ------------------------------------------------------------------------------------------------------
+@pytest.mark.peers
+@pytest.mark.parametrize(("id", "options"), [(ID, ("prompt=plain",)), ("palaestra/MathText-Arith-v0", ())], ids=str)
+def test_the_policy_file_plays_the_model_beside_it_greedily(folder: Path, tmp_path: Path, id: str, options: Any):
+    args = grpo.Args(**{**FEW, "options": options}, env_id=id, model=str(folder), total_steps=4, directory=tmp_path)
+    trained = grpo.train(args).weights
+    policy = trained.parent / "last.safetensors"
+    keywords = dict(option.split("=") for option in options)
+    sim = registry.make_batch(id, 3, autoreset_mode="off", form="text", **keywords)
+    tokens, seeds = TextTokens(sim, trained, TURN_TOKENS), np.array([4, 5, 6], np.uint64)
+    rollout = play_at_own_pace(HFModel(trained, tokens.size), sim, tokens, seeds, torch.Generator(), temperature=0.0)
+    played = registry.make_batch(id, 3, autoreset_mode="off", form="text", opponents={"agent": policy}, **keywords)
+    played.reset(seed=seeds)
+    for turn in range(int(rollout.turns.max())):
+        lanes = rollout.turns.numpy() > turn
+        played.step(lanes=lanes)
+        actions: Any = played.actions
+        for lane in np.flatnonzero(lanes):
+            said = rollout.ids[lane][rollout.turn[lane] == turn]
+            assert actions[lane].tolist() == tokens.actions(said[None].numpy(), tokens.new_memory(1)).tolist()
+        if turn == 0 and not (played.terminated | played.truncated).any():
+            played.restore(played.snapshot())  # what it has read and said is in the snapshot
+    assert (played.terminated | played.truncated).all()
+    assert played.info["exact_match"].tolist() == rollout.exact_match.tolist()
+    table = evaluate(id, policy, matches=2, num_envs=2, form="text", **keywords)
+    assert table.matches == 2
 
-FEW: dict[str, Any] = {
-    "groups": 2,
-    "group": 2,
-    "questions": 2,
-    "turn_tokens": TURN_TOKENS,
-    "evaluations": 1,
-    "quiet": True,
-}
-FEW |= {"options": ("prompt=plain",)}
+
+@pytest.mark.peers
+def test_a_policy_file_without_its_model_or_for_a_game_without_text_is_refused(folder: Path, tmp_path: Path):
+    policy = grpo.train(grpo.Args(**FEW, env_id=ID, model=str(folder), total_steps=4, directory=tmp_path)).weights
+    policy = policy.parent / "last.safetensors"
+    with pytest.raises(FileError, match=r'give form="text"'):
+        registry.make_batch(ID, 1, opponents={"agent": policy}, form="structured")
+    alone = tmp_path / "last.safetensors"
+    alone.write_bytes(policy.read_bytes())
+    with pytest.raises(FileError, match="is not there: keep both together"):
+        registry.make_batch(ID, 1, opponents={"agent": alone}, form="text")
+    for tokens in (0.0, 1e12):
+        save_policy(policy, {"turn_tokens": np.array([tokens], np.float32)}, method="grpo", env_id=ID, args={})
+        with pytest.raises(FileError, match="1 to 8192 are played"):
+            registry.make_batch(ID, 1, opponents={"agent": policy}, form="text")
+
+
+# -- distillation ------------------------------------------------------------------------------------------------------
 
 
 def words_of(folder: Path) -> Any:

@@ -117,8 +117,8 @@ def label_text_turns(critic: HFModel, rollout: Rollout, tokens: TextTokens) -> t
         ValueError: The environment does not tell its answers.
     """
     answers = tokens.told("answers", "SearchQA")
-    asked = torch.from_numpy(padded(tokens.plain(ASKED.format(right[0]) for right in answers)))
-    words = [torch.tensor(said).add(1).repeat(len(asked), 1) for said in tokens.plain(["yes", "no"])]
+    asked = torch.from_numpy(padded(tokens.numbers_of(ASKED.format(right[0]) for right in answers)))
+    words = [torch.tensor(said).add(1).repeat(len(asked), 1) for said in tokens.numbers_of(["yes", "no"])]
     labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1])
     for turn in range(int(rollout.turns.max())):
         end = torch.where(rollout.turn == turn, columns, -1).amax(1, keepdim=True)

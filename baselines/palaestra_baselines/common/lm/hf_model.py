@@ -9,6 +9,7 @@ not always give back the ids that a text was decoded from.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import torch
 
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.simulation import Simulation
+from palaestra.game import AgentView
 from palaestra.search.turn_codec import TAGS
 from palaestra_baselines.common.lm.privileged import Privileged, told_text
 from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_tokens
@@ -151,16 +153,47 @@ def with_padding(log_probs: torch.Tensor) -> torch.Tensor:
     return torch.cat([torch.full_like(log_probs[:, :1], NEVER), log_probs], 1)
 
 
-class TextTokens:
-    """Translates between the text of an environment and tokens, with the methods of a `NameTokens`.
+class TextTurns:
+    """The tokenizer of a model, and turns of text.
 
     Attributes:
         tokenizer: Of the model.
         size: Number of its tokens, any that are left out of its numbers counted.
         special: Its special tokens, and the padding.
+        longest: Most tokens of a turn.
 
     A turn ends behind a closing tag, at the tokenizer's end of sequence, or after ``longest`` tokens.
     """
+
+    def __init__(self, folder: str | Path, longest: int) -> None:
+        """Loads the tokenizer of a model's folder.
+
+        Raises:
+            ImportError: transformers is not installed.
+            OSError: There is no tokenizer in the folder.
+        """
+        library = import_transformers()
+        self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.longest, self.size = longest, 1 + max(self.tokenizer.get_vocab().values())
+        self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether the tokens of a turn are all of it."""
+        if len(turn) >= self.longest or turn[-1] - 1 == self.tokenizer.eos_token_id:
+            return True
+        return any(tag in self.text_of(turn[-TAIL:]) for tag in CLOSING_TAGS)
+
+    def numbers_of(self, texts: Iterable[str], special: bool = False) -> list[list[int]]:
+        """Numbers of the tokenizer; ``special``: with the special tokens that it puts around a text."""
+        return [self.tokenizer(text, add_special_tokens=special)["input_ids"] for text in texts]
+
+    def text_of(self, turn: Sequence[int]) -> str:
+        """The text of tokens."""
+        return self.tokenizer.decode([token - 1 for token in turn if token != PAD], skip_special_tokens=False)
+
+
+class TextTokens(TextTurns):
+    """Translates between the text of an environment and tokens, with the methods of a `NameTokens`."""
 
     def __init__(self, sim: Simulation, folder: str | Path, longest: int, slot: int = 0) -> None:
         """Loads the tokenizer of a model's folder.
@@ -171,11 +204,8 @@ class TextTokens:
             longest: Most tokens of a turn.
             slot: Of the agent.
         """
-        library = import_transformers()
-        self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self.io, self.longest, self.turns = AgentIO(sim, (slot,), codec="text"), longest, int(sim.game.horizon or 1)
-        self.size = 1 + max(self.tokenizer.get_vocab().values())
-        self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
+        super().__init__(folder, longest)
+        self.io, self.turns = AgentIO(sim, (slot,), codec="text"), int(sim.game.horizon or 1)
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """Nothing is remembered."""
@@ -183,29 +213,15 @@ class TextTokens:
 
     def questions(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The prompts, int64 ``[N, P]``."""
-        return self._encoded(special=True)
+        return padded(self.numbers_of(self.io.observe(), special=True))
 
     def passages(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """What came since the last turn, int64 ``[N, L]``."""
-        return self._encoded(special=False)
-
-    def _encoded(self, special: bool) -> np.ndarray:
-        texts = self.io.observe()
-        return padded([self.tokenizer(text, add_special_tokens=special)["input_ids"] for text in texts])
-
-    def is_complete(self, turn: Sequence[int]) -> bool:
-        """Whether the tokens of a turn are all of it."""
-        if len(turn) >= self.longest or turn[-1] - 1 == self.tokenizer.eos_token_id:
-            return True
-        return any(tag in self._text(turn[-TAIL:]) for tag in CLOSING_TAGS)
+        return padded(self.numbers_of(self.io.observe()))
 
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Turns int64 ``[N, L]`` as the environment takes them, int64 ``[N, 17]``."""
-        codec: Any = self.io.codec
-        view, texts = self.io.agent_view(0), [self._text(turn) for turn in turns.tolist()]
-        if hasattr(codec, "decode_many"):
-            return codec.decode_many(view, texts)
-        return np.stack([codec.decode(view, text) for text in texts])
+        return decoded(self.io.codec, self.io.agent_view(0), list(map(self.text_of, turns.tolist())))
 
     def demonstrations(self) -> np.ndarray:
         """Right turns as the environment writes them, int64 ``[N, L]``, an end of sequence behind each.
@@ -213,9 +229,8 @@ class TextTokens:
         Raises:
             ValueError: It writes none.
         """
-        return padded(
-            [[*row, self.tokenizer.eos_token_id] for row in self.plain(self.told("demonstration", "MathText"))]
-        )
+        solutions = self.numbers_of(self.told("demonstration", "MathText"))
+        return padded([[*row, self.tokenizer.eos_token_id] for row in solutions])
 
     def told(self, name: str, environment: str) -> np.ndarray:
         """What the environment tells of all lanes in its `info`, objects ``[N]``.
@@ -236,10 +251,6 @@ class TextTokens:
             )
         return info[name]
 
-    def plain(self, texts: Iterable[str]) -> list[list[int]]:
-        """Numbers of the tokenizer, without special tokens around them."""
-        return [self.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-
     def privileged(self, form: Privileged) -> torch.Tensor:
         """What a teacher reads behind the questions of all lanes, int64 ``[N, L]``.
 
@@ -247,10 +258,22 @@ class TextTokens:
             ValueError: The environment does not tell its paths.
         """
         paths, answers = self.told("path", "SearchQA"), self.told("answers", "SearchQA")
-        return torch.from_numpy(padded(self.plain(told_text(form, *both) for both in zip(paths, answers, strict=True))))
+        texts = (told_text(form, *both) for both in zip(paths, answers, strict=True))
+        return torch.from_numpy(padded(self.numbers_of(texts)))
 
-    def _text(self, turn: Sequence[int]) -> str:
-        return self.tokenizer.decode([token - 1 for token in turn if token != PAD], skip_special_tokens=False)
+
+def encoded(codec: Any, view: AgentView) -> Sequence[str]:
+    """What the agents of N matches read."""
+    if hasattr(codec, "encode_many"):
+        return codec.encode_many(view)
+    return [codec.encode(dataclasses.replace(view, row=row)) for row in view.row]
+
+
+def decoded(codec: Any, view: AgentView, texts: Sequence[str]) -> np.ndarray:
+    """Turns of N matches as the environment takes them."""
+    if hasattr(codec, "decode_many"):
+        return codec.decode_many(view, texts)
+    return np.stack([codec.decode(view, text) for text in texts])
 
 
 def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
