@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,17 @@ from palaestra.evaluation import evaluate
 from palaestra.evaluation.matches import MATCH
 from palaestra.game import Game
 from palaestra.scale import by_ray, pieces
-from palaestra.scale.pieces import Job, Piece, PolicyFile, WorkerRefused, pieces_of, play_piece, row_data, travelling
+from palaestra.scale.pieces import (
+    Job,
+    Piece,
+    PolicyFile,
+    WorkerRefused,
+    arrived,
+    pieces_of,
+    play_piece,
+    row_data,
+    travelling,
+)
 from palaestra.scale.saved import SavedResults
 
 PONG = "palaestra/TeamPong-v0"
@@ -82,6 +93,21 @@ def test_what_cannot_travel_is_refused(tmp_path):
     ):
         with pytest.raises(error, match=message):
             travelling(given, bytes)
+
+
+def test_files_that_travelled_are_told_apart_and_do_not_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    files = [PolicyFile("same.onnx", text, text.encode()) for text in ("first", "second")]
+    with arrived(["tracker", files[0], None, files[1]]) as players:
+        assert players[::2] == ["tracker", None]
+        assert [player.name for player in players[1::2]] == ["same.onnx"] * 2
+        assert [player.read_text() for player in players[1::2]] == ["first", "second"]
+        assert all(tmp_path in player.parents for player in players[1::2])
+    assert not list(tmp_path.iterdir())
+    strong = travelling(WEIGHTS, bytes)
+    results = play_piece([dataclasses.replace(job(), players=(strong, "random"))], Piece(0, 0, 0, 0, 4))
+    assert len(results) == 4
+    assert not list(tmp_path.iterdir())
 
 
 def game() -> Game:

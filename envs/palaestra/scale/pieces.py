@@ -6,11 +6,12 @@ many processes play: a table is the same whoever has played what.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import math
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -214,8 +215,6 @@ def accept(
 
 _sims: dict[Any, Any] = {}
 """The last simulation of this process, by what made it: pieces of one job follow each other."""
-_policies: dict[str, Path] = {}
-"""Files of policies that this process has written, by their digest."""
 
 
 def play_piece(jobs: Sequence[Job], piece: Piece) -> np.ndarray:
@@ -245,19 +244,28 @@ def prepare(jobs: Sequence[Job], number: int) -> None:
 def _simulation(job: Job, piece: Piece) -> Any:
     accept(job.id, job.row, job.made_with, job.keywords)
     sim = registry.make_batch(job.id, min(job.num_envs, piece.count), autoreset_mode="off", **job.keywords)
-    set_players(sim, piece.side, *map(arrived, job.players))
+    with arrived(job.players) as players:
+        set_players(sim, piece.side, *players)
     return sim
 
 
-def arrived(travelled: Any) -> Any:
-    """The player that travelled as data."""
+@contextlib.contextmanager
+def arrived(travelled: Sequence[Any]) -> Iterator[list[Any]]:
+    """Players that travelled as data. Files of policies lie on this machine's disk within the block alone.
+
+    So whoever is killed later, as processes of a cluster are, leaves none behind.
+    """
+    with tempfile.TemporaryDirectory(prefix="palaestra-policy-") as folder:
+        yield [_arrived(player, Path(folder, str(number))) for number, player in enumerate(travelled)]
+
+
+def _arrived(travelled: Any, folder: Path) -> Any:
     if not isinstance(travelled, PolicyFile):
         return named_player(travelled) if isinstance(travelled, str) else travelled
-    if travelled.digest not in _policies:
-        content = travelled.content
-        if not isinstance(content, bytes):
-            content = importlib.import_module("ray").get(content)
-        path = Path(tempfile.mkdtemp(prefix="palaestra-policy-")) / travelled.name
-        path.write_bytes(content)
-        _policies[travelled.digest] = path
-    return _policies[travelled.digest]
+    content = travelled.content
+    if not isinstance(content, bytes):
+        content = importlib.import_module("ray").get(content)
+    folder.mkdir()
+    path = folder / travelled.name
+    path.write_bytes(content)
+    return path

@@ -130,8 +130,9 @@ class LaneSampler:
         """Makes policy and lanes."""
         recipe, number = self._recipe, self._number
         accept(recipe.id, recipe.row, recipe.made_with, recipe.keywords)
-        opponents = {team: arrived(player) for team, player in recipe.opponents.items()}
-        self._sim = sim = make_lanes(recipe.id, recipe.lanes, opponents, recipe.keywords)
+        with arrived([*recipe.opponents.values()]) as players:
+            opponents = dict(zip(recipe.opponents, players, strict=True))
+            self._sim = sim = make_lanes(recipe.id, recipe.lanes, opponents, recipe.keywords)
         make_policy = factories.load(recipe.policy)
         self._policy: Policy = make_policy(sim, np.random.default_rng([recipe.seed, number]))
         sim.reset(seed=(recipe.seed << RUN_BITS) + number * recipe.lanes)
