@@ -44,6 +44,7 @@ import numpy as np
 import torch
 
 from palaestra_baselines import grpo
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.lm.examination import (
     Examination,
     examine,
@@ -128,7 +129,9 @@ class Run(grpo.Run):
         if args.questions_by == "examiner":
             lanes = self.sim.num_envs
             if args.model:
-                self.batch = make_text_examination(lanes, args.model, args.turn_tokens)
+                given = keywords(args.options)
+                prompt = {"prompt": given["prompt"]} if "prompt" in given else {}  # as in evaluations
+                self.batch = make_text_examination(lanes, args.model, args.turn_tokens, **prompt)
                 self.examiner = copy.deepcopy(self.model)
             else:
                 self.batch, self.examiner = make_examination(lanes), load_examiner()

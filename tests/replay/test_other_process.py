@@ -15,8 +15,6 @@ from palaestra.core.compile.reachable import unchanged_rules
 
 MOST_BYTES = 2048
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
-FIRST = [rows[0].id for _, rows in registry.pages()]
-OTHERS = [id for id in OURS if id not in FIRST]
 OTHER_PROCESS = """
 import pickle, sys
 from pathlib import Path
@@ -58,18 +56,13 @@ def test_every_registered_game_is_pickled_small_and_comes_back_as_itself(pickles
     assert all(pickle.loads(pickled) is registry.make_game(id)[0] for id, pickled in pickles.items())
 
 
-@pytest.mark.parametrize(
-    "ids", [pytest.param(FIRST, id="an id of each page"), pytest.param(OTHERS, id="the others", marks=pytest.mark.slow)]
-)
-def test_all_is_taken_by_another_process_and_snapshots_by_this_one(
-    tmp_path: Path, pickles: dict[str, bytes], ids: list[str]
-):
+def test_all_is_taken_by_another_process_and_snapshots_by_this_one(tmp_path: Path, pickles: dict[str, bytes]):
     """Takes seconds: two processes make every game. One test, because each of several would start a process.
 
     The other process makes each game anew, which shows that none needs what this one has.
     """
-    asked, ids = [id for id in pickles if id in ids], []
-    for id in asked:
+    ids = []
+    for id in pickles:
         try:
             write(id, tmp_path)
         except ImportError:  # its engine is not installed

@@ -396,6 +396,8 @@ def test_pi_play_trains_a_model_and_resumes(folder: Path, tmp_path: Path):
 def test_an_examiner_that_asks_nothing_valid_ends_the_training_with_the_reason(folder: Path, tmp_path: Path):
     words: dict[str, Any] = {**SMALL, "questions_by": "examiner", "examiner_iterations": 1, "directory": tmp_path}
     run = pi_play.Run(pi_play.Args(**words, model=str(folder)))
+    assert run.sim.origin is not None
+    assert run.sim.origin[1]["prompt"] == "plain"  # what the student reads is what evaluations show
     run.iterate()
     assert (run.rounds, run.refused, run.steps, run.seen["accepted"]) == (1, 1, 0, 0.0)
     again = pi_play.Run(pi_play.Args(**words, model=str(folder)))

@@ -89,16 +89,19 @@ def make_examination(lanes: int, opponents: Any = None) -> ExaminerBatch:
     return ExaminerBatch(sim, NameTokens(sim.game, ASK), NameTokens(sim.game))
 
 
-def make_text_examination(lanes: int, folder: str, turn_tokens: int) -> ExaminerBatch:
-    """Lanes for models of Hugging Face; see `palaestra_baselines.common.lm.hf_model.TextTokens`."""
-    sim = _make_batch(lanes, None, "text")
+def make_text_examination(lanes: int, folder: str, turn_tokens: int, **keywords: Any) -> ExaminerBatch:
+    """Lanes for models of Hugging Face, with keywords of the game.
+
+    See `palaestra_baselines.common.lm.hf_model.TextTokens`.
+    """
+    sim = _make_batch(lanes, None, "text", **keywords)
     examiner, student = (TextTokens(sim, folder, turn_tokens, slot) for slot in range(2))
     return ExaminerBatch(sim, examiner, student, converse_at_own_pace)
 
 
-def _make_batch(lanes: int, opponents: Any, form: str) -> Simulation:
-    keywords = {"form": form, "examiner_turns": TURNS}
-    return registry.make_batch(ID, lanes, autoreset_mode="off", opponents=opponents, **keywords)
+def _make_batch(lanes: int, opponents: Any, form: str, **keywords: Any) -> Simulation:
+    given: dict[str, Any] = {"form": form, "examiner_turns": TURNS, **keywords}
+    return registry.make_batch(ID, lanes, autoreset_mode="off", opponents=opponents, **given)
 
 
 def rows_of(sim: Simulation, role: str) -> np.ndarray:

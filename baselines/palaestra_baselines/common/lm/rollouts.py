@@ -40,7 +40,15 @@ Prefix = Callable[[Simulation], torch.Tensor]
 """Gives int64 ``[N, P]`` for lanes that have just started, as `palaestra_baselines.common.lm.privileged` does."""
 
 
-class Tokens(Protocol):
+class Turns(Protocol):
+    """Knows where turns end."""
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether a turn has ended."""
+        ...
+
+
+class Tokens(Turns, Protocol):
     """Translates between a game and tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says how.
 
     Attributes:
@@ -64,10 +72,6 @@ class Tokens(Protocol):
 
     def passages(self, observations: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
         """What came since the last turn as tokens."""
-        ...
-
-    def is_complete(self, turn: Sequence[int]) -> bool:
-        """Whether a turn has ended."""
         ...
 
     def actions(self, turns: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
@@ -292,7 +296,7 @@ def converse(
 def converse_at_own_pace(
     model: Speaker,
     prompts: torch.Tensor,
-    tokens: Tokens,
+    tokens: Turns,
     turns: int,
     step: Step,
     generator: torch.Generator,

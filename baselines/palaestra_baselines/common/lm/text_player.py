@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from palaestra.game import AgentView, Game
-from palaestra_baselines.common.lm.hf_model import HFModel, TextTurns, decoded, encoded, padded
+from palaestra_baselines.common.lm.hf_model import HFModel, TextTurns, decoded, encoded
+from palaestra_baselines.common.lm.rollouts import converse_at_own_pace, stacked
 
 MOST_TOKENS = 8192
 """Of a match: all that it reads and says."""
@@ -76,14 +77,10 @@ class TextPlayer:
 
     def _speak(self, lanes: list[list[int]]) -> list[list[int]]:
         """The turns of lanes that have read these tokens."""
-        self.model.start(torch.from_numpy(padded([[token - 1 for token in lane] for lane in lanes])))
-        said, speaking = [list[int]() for _ in lanes], list(range(len(lanes)))
-        while speaking:
-            ids = self.model.sample(torch.Generator(), temperature=0.0)[0]
-            spoken = torch.zeros(len(lanes), 1, dtype=torch.int64)
-            for lane in speaking:
-                spoken[lane] = ids[lane]
-                said[lane].append(int(ids[lane]))
-            speaking = [lane for lane in speaking if not self.turns.is_complete(said[lane])]
-            self.model.force(spoken)
-        return said
+        nothing = torch.zeros(len(lanes), 1, dtype=torch.int64)
+        over = torch.zeros(len(lanes), dtype=torch.bool), nothing[:, 0]
+        spoken = converse_at_own_pace(
+            self.model, stacked(lanes), self.turns, 1, lambda *_: (over, nothing), torch.Generator(), temperature=0.0
+        )
+        said = spoken[0].rollout(torch.zeros(len(lanes)), *spoken[1:])
+        return [ids[turn == 0].tolist() for ids, turn in zip(said.ids, said.turn, strict=True)]

@@ -21,7 +21,7 @@ def render_has_no_side_effects(subject: Subject) -> None:
     seed = subject.draw.seed()
     sim.reset(seed=seed)
     first = sim.render(0)
-    for number in range(3):
+    for number in subject.rounds(3, 3, 5):
         before = sim.states.copy()
         picture, again = sim.render(1), sim.render(1)
         kind = getattr(picture, "dtype", type(picture).__name__), getattr(picture, "shape", ())
@@ -40,7 +40,7 @@ def render_has_no_side_effects(subject: Subject) -> None:
     drawn, plain = EnvDriver(subject.env(render_mode="rgb_array"), seed), EnvDriver(subject.env(), seed)
     drawn.start()
     plain.start()
-    for number in range(3):
+    for number in subject.rounds(3, 3, 5):
         picture = drawn.face.render()
         require(isinstance(picture, np.ndarray), f"Env.render() returns {type(picture).__name__}")
         one, other = drawn.play(), plain.play()
