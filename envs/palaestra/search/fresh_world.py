@@ -92,7 +92,7 @@ STATE = (
     ("template", "i1", (PASSAGES,)),
     ("other_names", "i1", (PASSAGES,)),
     ("length", "i1", (PASSAGES,)),
-    ("objects", "i1", (PASSAGES, 2)),
+    ("objects", "i2", (PASSAGES, 2)),
     ("work", WORK),
 )
 """What a match remembers of its world."""

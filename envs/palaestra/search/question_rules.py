@@ -234,7 +234,7 @@ def is_followable(s, world):
 
 
 def find_again(s, world):
-    """Writes what the words found when `is_followable` tried them; returns whether it did, as good players do, too."""
+    """Writes what the words found when `is_followable` tried them; returns whether it has."""
     for hop in range(s.tried):
         if is_query(s, world, hop):
             for k in range(TOP):
