@@ -27,8 +27,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from learning import (
     distil_figures,
     duel_figures,
@@ -43,6 +41,7 @@ from learning import (
     tracking_figures,
 )
 from learning.figures import FigureArgs
+from palaestra.cli.typed_arguments import read_arguments
 
 FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "tracking": tracking_figures.tracking,
@@ -96,7 +95,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Makes the named figures, or all; the first part of a name stands for all figures that begin with it."""
-    args = tyro.cli(FigureArgs, args=argv, prog="python benchmarks/learn.py", description=__doc__)
+    args = read_arguments(FigureArgs, argv, "python benchmarks/learn.py", __doc__)
     args.check()
     if args.redraw:
         for name in chosen(args.names, PICTURES):

@@ -37,11 +37,11 @@ from threading import Thread
 from typing import IO, Any, Self
 
 import numpy as np
-import tyro
 
 from palaestra import __version__
 from palaestra.cli import one_line
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id, print_table
 from palaestra.core.files import FileError
 from palaestra.core.jsonable import jsonable
@@ -434,7 +434,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code; see the module.
     """
     program = "python -m palaestra_baselines.chat_eval"
-    args = tyro.cli(Args, args=argv, prog=program, description=(__doc__ or "").partition("\n")[0])
+    args = read_arguments(Args, argv, program, (__doc__ or "").partition("\n")[0])
     try:
         return evaluate(args)
     except KeyboardInterrupt:

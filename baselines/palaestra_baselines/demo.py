@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tyro
 
 import palaestra
 from palaestra import replay
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
 from palaestra.evaluation.ratings import wilson_interval
@@ -39,6 +39,7 @@ from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines import family_demo, skirmish_demo
 
 ENV_ID = "palaestra/UcavPursuit-v1"
+ABOUT = "Plays matches between good players, prints a table of them and writes the best ones to watch."
 TARGETS = ("level_turn", "weave")
 LONGEST_FILM = 240
 """Pictures; of longer matches every second or third decision is shown."""
@@ -51,10 +52,10 @@ OTHER_MATCHES = 64
 
 @dataclass
 class Args:
-    """Arguments.
+    """Arguments of the demo.
 
     Attributes:
-        game: What is shown: ``dogfight``, two F-16s in JSBSim; ``skirmish``, battles of small armies; ``teams``,
+        game: What is shown: ``dogfight``, two F-16s; ``skirmish``, battles of small armies; ``teams``,
             ``pursuit``, ``robots``, ``search``, a game of that family by its scripts; or the id of any game with
             scripts, such as ``TeamTag``.
         out: Folder for the recordings; made if it is not there.
@@ -256,7 +257,7 @@ def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Plays the matches, prints the table and writes the recordings."""
-    args = tyro.cli(Args, args=argv, prog="palaestra demo")
+    args = read_arguments(Args, argv, "palaestra demo", ABOUT)
     if args.count < 1:
         raise SystemExit("--matches must be at least 1")
     started_s = time.perf_counter()

@@ -30,6 +30,8 @@ def test_the_help_names_the_command_and_says_what_the_method_is(module, capsys: 
     assert printed.startswith(f"usage: palaestra train {module.METHOD} ")
     assert module.__doc__.splitlines()[0] in printed
     assert "beside those of" not in printed
+    assert "`" not in printed, "a terminal shows no markup"
+    assert any("`" in (each.__doc__ or "") for each in module.Args.__mro__), "the docstrings are as they were"
 
 
 def test_ctrl_c_names_the_command_that_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -257,6 +257,7 @@ def in_a_fork(kind: Any, path: Path, watch: Watch | None = None) -> tuple[str, s
 
 def run_kind(name: str, folder: Path, count: int) -> Iterator[tuple[int, str, str]]:
     """Number, outcome and error of each spoilt file of a kind; children are started until all are done."""
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     first = 0
     while first < count:
         done = first
@@ -266,7 +267,7 @@ def run_kind(name: str, folder: Path, count: int) -> Iterator[tuple[int, str, st
             stderr=subprocess.PIPE if first == 0 else subprocess.DEVNULL,
             text=True,
             cwd=folder.parent / HOME,
-            env={**os.environ, "PALAESTRA_SCRATCH": str(folder)},
+            env={**os.environ, "PALAESTRA_SCRATCH": str(folder), "PYTHONPATH": os.pathsep.join(paths)},
         ) as child:
             begun, why = -1, ""
             try:

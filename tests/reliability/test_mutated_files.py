@@ -134,7 +134,8 @@ def test_spoilt_replays_are_refused_or_played(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_command_ends_with_0(capsys: pytest.CaptureFixture[str]):
+def test_the_command_ends_with_0(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("PYTHONPATH", "tests")  # its children stand in a folder of the user, who has no such folder
     assert mutated_files.main(["--files", "300", "--kinds", "replay", "policy", "sb3", "pool", "checkpoint"]) == 0
     assert "crashed" in capsys.readouterr().out
 

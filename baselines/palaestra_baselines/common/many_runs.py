@@ -25,10 +25,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import tyro
-
 from palaestra import registry
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import print_table
 from palaestra.core.files import write_atomically
 from palaestra.scale.cluster import WAIT_S, RayTasks, connected
@@ -333,7 +332,7 @@ def train_seeds(
         Exception: See `train_runs`.
     """
     about = (module.__doc__ or "").strip().partition("\n")[0]
-    args = tyro.cli(module.Args, args=list(words), prog=f"palaestra train {method}", description=about)
+    args = read_arguments(module.Args, list(words), f"palaestra train {method}", about)
     if args.resume or args.overwrite:
         raise ValueError(
             "--seeds continues runs that were begun and skips those that are complete: leave out --resume and "

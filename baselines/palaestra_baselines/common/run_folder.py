@@ -27,9 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar, Self
 
-import tyro
-
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id
 from palaestra.core.files import FileError, write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint, user_key
@@ -452,7 +451,7 @@ def run_command(
         KeyError: No such environment; suggests the near one.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    args = tyro.cli(kind, args=words, prog=f"palaestra train {method}", description=about.strip().splitlines()[0])
+    args = read_arguments(kind, words, f"palaestra train {method}", about.strip().splitlines()[0])
     if hasattr(args, "env_id"):
         args.env_id = full_id(args)
     try:

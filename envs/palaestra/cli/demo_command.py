@@ -1,4 +1,4 @@
-"""Plays dogfights, or battles with --game skirmish, between bundled policies and shows where the replays are.
+"""Plays dogfights, or another game with --game, between good players and shows where the replays are.
 
 The options are those of the demo, which comes with the baselines: pip install "palaestra[baselines,flight,render]".
 """
@@ -10,7 +10,7 @@ import importlib.util
 
 from palaestra.cli.common import load_method
 
-ABOUT = "matches between bundled policies: dogfights, or battles with --game skirmish"
+ABOUT = "matches between good players to watch: dogfights, or another game with --game"
 EXAMPLE = "palaestra demo"
 HELP = (["-h"], ["--help"])
 EXTRAS = "baselines,flight,render"

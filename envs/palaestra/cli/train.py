@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from palaestra.cli.common import METHODS, load_method, positive_count
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import print_table
 from palaestra.core.spec import factories
 
@@ -109,9 +110,7 @@ def run(args: argparse.Namespace) -> int:
         return module.main(args.passed_on) or 0
     if not (hasattr(module, "Args") and hasattr(module, "train")):
         raise ValueError(f"the method {args.method!r} ({module.__name__}) has neither main nor Args and train")
-    import tyro
-
-    module.train(tyro.cli(module.Args, args=args.passed_on, prog=f"palaestra train {args.method}"))
+    module.train(read_arguments(module.Args, args.passed_on, f"palaestra train {args.method}"))
     return 0
 
 

@@ -239,13 +239,6 @@ def to_axes(world, k, vector, out):
         out[i] = total
 
 
-def from_frame(world, k, along, aside, above, out):
-    """Writes in the frame of the world a point that is given in that of a hand's mount, metres."""
-    for j in range(3):
-        way = along * world.axes[k, 0, j] + aside * world.axes[k, 1, j] + above * world.axes[k, 2, j]
-        out[j] = world.place_m[k, j] + way
-
-
 def own_numbers(s, k, world, scratch):
     """Writes ``scratch.own``: what a hand measures of itself (`measured_numbers`), with noise, then its last action.
 

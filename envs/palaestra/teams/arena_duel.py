@@ -77,7 +77,7 @@ import numpy as np
 from palaestra.game import Choice, Field, Game, Parameter, Role, check_word, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.teams.arena_fire import NO_AGENT, fire_all, plate_facing
-from palaestra.teams.arena_map import HALF_LENGTH_M, HALF_WIDTH_M, build
+from palaestra.teams.arena_map import HALF_LENGTH_M, build
 from palaestra.teams.arena_moves import (
     NOWHERE,
     OPPONENTS,
@@ -100,7 +100,6 @@ PER_HIT_POINT, PER_M, PER_PLATE = 1.0 / HIT_POINTS, 1.0 / HALF_LENGTH_M, 1.0 / 3
 """Scales of what is seen and paid."""
 START_M = ((-3.75, -3.4), (0.3, 2.0))
 """Where red's first robot starts, x and z; the second one on the other side, blue turned by half a turn."""
-NARROW = HALF_WIDTH_M / HALF_LENGTH_M
 
 AGENTS = ("red_0", "red_1", "blue_0", "blue_1")
 OBSERVATION = (

@@ -35,6 +35,7 @@ import tyro
 
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra.search.library import TOP
@@ -205,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         print(f"{path}: exact match {', '.join(f'{column} {value:.3f}' for column, value in figures.items())}")
 
-    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.base")
+    read_arguments(command, argv, "python -m palaestra_baselines.common.lm.base")
 
 
 if __name__ == "__main__":

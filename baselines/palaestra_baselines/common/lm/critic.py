@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 import torch
-import tyro
 
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.lm.base import RECIPES, load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         save_policy(path, critic.arrays(), method="grpo", env_id=env_id, args={"steps": STEPS}, figures=figures)
         print(f"{path}: right labels {', '.join(f'{name} {value:.3f}' for name, value in figures.items())}")
 
-    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.critic")
+    read_arguments(command, argv, "python -m palaestra_baselines.common.lm.critic")
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import tyro
 
 import palaestra_assets
 from palaestra import registry
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.lm.hf_model import TextTokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_loss
@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         save_policy(path, model.arrays(), method="grpo", env_id=ID, args={"steps": STEPS})
         print(path)
 
-    tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.examination")
+    read_arguments(command, argv, "python -m palaestra_baselines.common.lm.examination")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import tyro
 from palaestra import registry
 from palaestra.cli import one_line
 from palaestra.cli.progress_bar import Progress
+from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.files import write_atomically
 from palaestra.ensemble.ensemble_rules import MOST_EXPERTS
 from palaestra.evaluation import evaluate
@@ -126,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"{script}: {table.mean_return:.3f}")
 
     try:
-        tyro.cli(command, args=argv, prog="python -m palaestra_baselines.common.lm.record")
+        read_arguments(command, argv, "python -m palaestra_baselines.common.lm.record")
     except (ValueError, OSError) as error:
         raise SystemExit(f"record: {one_line(error)}") from error
 

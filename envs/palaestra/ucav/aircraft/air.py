@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 FOOT_M = 0.3048
-SLUG_KG = 1.0 / 0.06852168
 EARTH_RADIUS_FT = 6_356_766.0 / FOOT_M
 """Radius in the geopotential altitude."""
 GRAVITY_FPS2 = 9.80665 / FOOT_M
