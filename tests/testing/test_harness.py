@@ -201,6 +201,12 @@ def test_draws_are_of_the_seed_the_id_and_the_check_and_stay_in_their_ranges():
         assert len(set(draw.seeds("seeds", 6).tolist())) == 6
 
 
+def test_small_values_of_wide_ranges_of_whole_numbers_are_drawn_too():
+    counts = Draw(0, ID, "a").parameter("ends_at", Parameter("ends_at", 1000, 0, 1000), 1000)
+    assert ((counts >= 0) & (counts <= 1000) & (counts == np.round(counts))).all()
+    assert 0.05 < ((counts > 0) & (counts <= 20)).mean() < 0.2, "uniform draws give 0.008"
+
+
 def reset_with_an_idle_agent(s, world):
     duel.reset(s, world)
     s.acting[1] = 0

@@ -86,7 +86,7 @@ class Draw:
     def parameter(self, name: str, parameter: Parameter, lanes: int | None = None) -> Any:
         """Values of a parameter within its range, one a lane, or one number without ``lanes``.
 
-        Each is the lowest, the highest, the default or any other.
+        Each is the lowest, the highest, the default or any other; of a wide range of whole numbers often a small one.
         """
         values = [self._value(parameter) for _ in range(lanes or 1)]
         return self._kept(name, values[0] if lanes is None else np.array(values, np.float64))
@@ -96,9 +96,12 @@ class Draw:
         width = WIDE * max(abs(default), 1.0)
         narrow_low = low if low > -width else default - max(abs(default), 1.0)
         narrow_high = high if high < width else default + max(abs(default), 1.0)
-        between = narrow_low + (narrow_high - narrow_low) * self._random.random()
+        span = narrow_high - narrow_low
+        between = narrow_low + span * self._random.random()
         integral = all(float(v).is_integer() for v in (low, high, default) if abs(v) < width)
-        drawn = self._random.choice((narrow_low, narrow_high, default, between, between))
+        # A count of decisions of up to 1000 shows what it does in a short walk where it is small.
+        near = narrow_low + span ** self._random.random() if integral and span > 1.0 else between
+        drawn = self._random.choice((narrow_low, narrow_high, default, between, near))
         return float(min(max(round(drawn) if integral else drawn, narrow_low), narrow_high))
 
     def _kept(self, name: str, value: Any) -> Any:
