@@ -6,7 +6,7 @@ family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` w
 
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
-from palaestra.core.keywords import check_count, check_flag, check_word
+from palaestra.core.keywords import check_count, check_flag, check_word, shares_keywords
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
 from palaestra.core.spec.actions import offer
 from palaestra.core.spec.catalog import Page, Preset, Row, presets
@@ -52,5 +52,6 @@ __all__ = [
     "presets",
     "script_integer",
     "script_uniform",
+    "shares_keywords",
     "uniform",
 ]

@@ -1,6 +1,9 @@
-"""Keywords of a factory that no game can be made from."""
+"""Keywords of a factory that no game can be made from, and those that several factories share."""
 
+import inspect
+import pickle
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +11,11 @@ import pytest
 from games import duel
 from games.play import simulation
 
+import palaestra
 from palaestra.core.compile.batch_loop import CALLER
 from palaestra.core.keywords import nearest, picked_lanes
-from palaestra.game import check_count, check_flag, check_word
+from palaestra.game import Game, check_count, check_flag, check_word, shares_keywords
+from palaestra.registry import make_game
 
 
 def test_a_word_that_is_no_choice_is_refused_with_the_choices():
@@ -76,3 +81,33 @@ def test_lanes_are_named_by_a_mask_or_by_numbers(lanes: Any, changed: list[int])
     sim = simulation(duel.game(), 3, compiled=False, parameters={"horizon": 9})
     sim.set_parameters(lanes, horizon=3)
     assert np.flatnonzero(sim.parameters["horizon"] == 3).tolist() == changed
+
+
+@dataclass(frozen=True)
+class DuelKeywords:
+    """Keywords that duels share."""
+
+    length: int = 5
+    reward: str = "dense"
+
+
+@shares_keywords(DuelKeywords, reward="sparse")
+def shared_duel(shared: DuelKeywords, agents: int = 2) -> Game:
+    return replace(duel.game(), name=f"Duel{agents}{shared.reward.capitalize()}", horizon=shared.length)
+
+
+def test_a_factory_takes_the_keywords_that_its_dataclass_says_with_its_own_defaults():
+    assert shared_duel().name == "Duel2Sparse"
+    made = shared_duel(3, length=7, reward="dense")
+    assert (made.name, made.horizon) == ("Duel3Dense", 7)
+    assert str(inspect.signature(shared_duel)) == "(agents: int = 2, *, length=5, reward='sparse')"
+    assert pickle.loads(pickle.dumps(shared_duel)) is shared_duel
+
+
+def test_registered_ids_have_shared_keywords_as_structural_ones_and_refuse_others():
+    palaestra.register("test/SharedDuel-v0", shared_duel, family="test", agents=4)
+    assert make_game("test/SharedDuel-v0", reward="dense")[0].name == "Duel4Dense"
+    with pytest.raises(TypeError, match=r"[Dd]id you mean 'reward'"):
+        make_game("test/SharedDuel-v0", rewards="dense")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rewards'"):
+        shared_duel(rewards="dense")

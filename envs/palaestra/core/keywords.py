@@ -1,12 +1,55 @@
-"""Checks of keywords: what is refused, in the same words for every game and every face."""
+"""Keywords: checks, which refuse in the same words for every game and face, and those that several games have."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Iterable
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+
+Kind = TypeVar("Kind")
+Made = TypeVar("Made")
+Own = ParamSpec("Own")
+
+
+def shares_keywords(
+    kind: type[Kind], **defaults: Any
+) -> Callable[[Callable[Concatenate[Kind, Own], Made]], Callable[..., Made]]:
+    """Gives a factory the keywords that several games have: the fields of a dataclass, which says them once.
+
+    The factory takes an object of the dataclass first and its own keywords after it. Its users give all one by one::
+
+        @shares_keywords(FlightKeywords, planet="wgs84")
+        def game(flight: FlightKeywords, commands: str = "stick") -> Game: ...
+
+
+        game(commands="macro", planet="still")
+
+    Args:
+        kind: The dataclass; each field has a default.
+        **defaults: Defaults of this factory that differ from those of the dataclass.
+    """
+
+    def decorate(factory: Callable[Concatenate[Kind, Own], Made]) -> Callable[..., Made]:
+        own = list(inspect.signature(factory).parameters.values())[1:]
+        shared = {
+            f.name: inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(f.name, f.default))
+            for f in dataclasses.fields(kind)  # type: ignore[arg-type]  # dataclasses have no type of their own
+        }
+
+        @functools.wraps(factory)
+        def with_shared(*arguments: Any, **keywords: Any) -> Made:
+            given = {name: keywords.pop(name) for name in shared if name in keywords}
+            return factory(kind(**{**defaults, **given}), *arguments, **keywords)
+
+        with_shared.__signature__ = inspect.Signature([*own, *shared.values()])  # type: ignore[attr-defined]
+        return with_shared
+
+    return decorate
 
 
 def check_word(keyword: str, word: Any, words: tuple[str, ...]) -> None:
